@@ -1,0 +1,44 @@
+# Every target does its own set-up: a fresh machine needs Python 3.11+, make and a package registry.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN     = $(VENV)/bin
+
+help:  ## list the targets
+	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
+
+$(VENV)/.ready: requirements.lock pyproject.toml
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
+	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+venv: $(VENV)/.ready  ## make the virtual environment with the locked packages
+
+demo: venv  ## run the appliance with generated backends, without root
+	$(BIN)/appliance demo
+
+debian: venv
+	@$(BIN)/python tests/debian.py
+
+test: venv debian lint  ## lint, then every layer of tests that this machine allows
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: venv  ## ruff, mypy --strict, import-linter
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: venv debian  ## measure against HAProxy, side by side
+	$(BIN)/python -m bench $(ARGS)
+
+lock: $(VENV)/.ready  ## renew requirements.lock
+	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url \
+	  --no-emit-find-links --no-emit-trusted-host --no-header --extra demo --extra dev \
+	  --output-file requirements.lock pyproject.toml
+
+clean:  ## remove what the other targets made
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .hypothesis dist
+
+.PHONY: help venv demo debian test lint bench lock clean

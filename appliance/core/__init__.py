@@ -1,0 +1,1 @@
+"""Decisions over time, with `now` passed in: no sockets, clocks or logs."""

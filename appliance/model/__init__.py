@@ -1,0 +1,1 @@
+"""What the operator wants: configuration, its errors, its differences."""

@@ -1,0 +1,83 @@
+"""Where everything lives: the three movable roots, and the names below them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+CONFIG_VARIABLE: Final = "APPLIANCE_CONFIG"
+RUNTIME_VARIABLE: Final = "APPLIANCE_RUNTIME_DIR"
+STATE_VARIABLE: Final = "APPLIANCE_STATE_DIR"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paths:
+    """The operator's file, the runtime directory (gone at reboot) and the state directory (kept)."""
+
+    config: Path = Path("/etc/appliance/appliance.yaml")
+    runtime: Path = Path("/run/appliance")
+    state: Path = Path("/var/lib/appliance")
+
+    @classmethod
+    def from_environment(cls, environment: Mapping[str, str]) -> "Paths":
+        """Return the roots that APPLIANCE_CONFIG, _RUNTIME_DIR and _STATE_DIR move."""
+        given = {
+            "config": environment.get(CONFIG_VARIABLE),
+            "runtime": environment.get(RUNTIME_VARIABLE),
+            "state": environment.get(STATE_VARIABLE),
+        }
+        return cls(**{name: Path(value) for name, value in given.items() if value})
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables that give a child these roots."""
+        return {
+            CONFIG_VARIABLE: str(self.config),
+            RUNTIME_VARIABLE: str(self.runtime),
+            STATE_VARIABLE: str(self.state),
+        }
+
+    @property
+    def reload_socket(self) -> Path:
+        """Socket that takes the line `reload`."""
+        return self.runtime / "reload.sock"
+
+    @property
+    def supervisor_socket(self) -> Path:
+        """Socket of supervisord's XML-RPC."""
+        return self.runtime / "supervisor.sock"
+
+    @property
+    def health_board(self) -> Path:
+        """Board that `health` writes."""
+        return self.runtime / "health.board"
+
+    @property
+    def accepted(self) -> Path:
+        """Snapshot that every program obeys."""
+        return self.runtime / "accepted.json"
+
+    @property
+    def last_good(self) -> Path:
+        """Copy of the snapshot accepted last, for a start with a broken configuration."""
+        return self.state / "last-good.json"
+
+    @property
+    def operator_states(self) -> Path:
+        """Servers that the operator has put in drain or maint."""
+        return self.state / "operator-states.json"
+
+    def control(self, program: str) -> Path:
+        """Return the control socket of a program."""
+        return self.runtime / f"{program}.control"
+
+    def snapshot(self, number: int) -> Path:
+        """Return the file of a snapshot by number, accepted or only proposed."""
+        return self.runtime / "snapshots" / f"{number}.json"
+
+    def worker_control(self, program: str, generation: int, index: int) -> Path:
+        """Return the control socket of one worker."""
+        return self.runtime / f"worker-{program}-{generation}-{index}.control"
+
+    def worker_board(self, program: str, generation: int, index: int) -> Path:
+        """Return the board of one worker."""
+        return self.runtime / f"worker-{program}-{generation}-{index}.board"

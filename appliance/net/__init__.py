@@ -1,0 +1,1 @@
+"""One kernel or network facility for each module."""

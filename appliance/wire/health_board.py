@@ -1,0 +1,175 @@
+"""The payload of `health.board`: what the prober knows of every server, one fixed record each."""
+
+import struct
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from typing import Final
+
+NAME_BYTES: Final = 64
+DETAIL_BYTES: Final = 72
+
+
+class BoardFormatError(Exception):
+    """The payload is not one that this version writes."""
+
+
+class Verdict(IntEnum):
+    """What the checks say. UNKNOWN until the first check of a server has ended."""
+
+    UNKNOWN = 0
+    UP = 1
+    DOWN = 2
+
+
+class Admin(IntEnum):
+    """What the operator says (HAProxy's `set server state`)."""
+
+    READY = 0
+    DRAIN = 1
+    MAINT = 2
+
+
+class CheckResult(StrEnum):
+    """How a check ended, in HAProxy's words (management.txt, check_status)."""
+
+    UNCHECKED = "UNK"
+    L4OK = "L4OK"
+    L4TOUT = "L4TOUT"
+    L4CON = "L4CON"
+    L6OK = "L6OK"
+    L6TOUT = "L6TOUT"
+    L6RSP = "L6RSP"
+    L7OK = "L7OK"
+    L7TOUT = "L7TOUT"
+    L7RSP = "L7RSP"
+    L7STS = "L7STS"
+
+
+_RESULTS: Final = tuple(CheckResult)
+
+
+class ServerState(StrEnum):
+    """The one word for a server that operators see."""
+
+    UP = "up"
+    DOWN = "down"
+    DRAIN = "drain"
+    MAINT = "maint"
+    CHECKING = "checking"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerHealth:
+    """One server as the prober sees it.
+
+    `weight` is the effective weight: the configured one, ramped by slow_start. `since` is when verdict or
+    admin last changed and `checked_at` when the last check ended, both Unix seconds; `duration` is seconds.
+    `status` is the HTTP status, 0 for none. `streak` counts results like the last one. `host` is the literal
+    address that the server's name stands for now, "" when it could not be resolved. `failed` counts checks.
+    """
+
+    pool: str
+    server: str
+    verdict: Verdict
+    admin: Admin
+    weight: float
+    since: float
+    checked_at: float
+    duration: float
+    result: CheckResult
+    status: int
+    streak: int
+    failed: int
+    host: str
+    port: int
+    detail: str
+
+    @property
+    def state(self) -> ServerState:
+        """Operator and checks together: maint and drain win over what the checks say."""
+        if self.admin is Admin.MAINT:
+            return ServerState.MAINT
+        if self.verdict is Verdict.DOWN:
+            return ServerState.DOWN
+        if self.admin is Admin.DRAIN:
+            return ServerState.DRAIN
+        return ServerState.UP if self.verdict is Verdict.UP else ServerState.CHECKING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthBoard:
+    """The whole payload. `snapshot` is the configuration it was made from, `written_at` Unix seconds."""
+
+    snapshot: int
+    pid: int
+    written_at: float
+    servers: tuple[ServerHealth, ...]
+
+
+_HEAD: Final = struct.Struct("=4sIIIIxxxxd")
+_MAGIC: Final = b"HLT1"
+_RECORD: Final = struct.Struct(f"={NAME_BYTES}s{NAME_BYTES}sBBBxIIIIxxxxdddd48s{DETAIL_BYTES}s")
+
+
+def encode(board: HealthBoard) -> bytes:
+    """Return the payload; names longer than NAME_BYTES are the config's error, details are cut."""
+    head = _HEAD.pack(_MAGIC, board.snapshot, board.pid, len(board.servers), _RECORD.size, board.written_at)
+    return head + b"".join(map(_record, board.servers))
+
+
+def decode(payload: bytes) -> HealthBoard:
+    """Return the board; raises BoardFormatError."""
+    try:
+        magic, snapshot, pid, count, size, written_at = _HEAD.unpack_from(payload)
+        if magic != _MAGIC or size != _RECORD.size or len(payload) != _HEAD.size + count * size:
+            raise BoardFormatError("health board: another layout")
+        servers = tuple(map(_server, _RECORD.iter_unpack(memoryview(payload)[_HEAD.size :])))
+    except (struct.error, ValueError, IndexError) as error:
+        raise BoardFormatError(f"health board: {error}") from error
+    return HealthBoard(snapshot=snapshot, pid=pid, written_at=written_at, servers=servers)
+
+
+def _record(server: ServerHealth) -> bytes:
+    return _RECORD.pack(
+        server.pool.encode(),
+        server.server.encode(),
+        server.verdict,
+        server.admin,
+        _RESULTS.index(server.result),
+        server.status,
+        server.streak,
+        server.failed,
+        server.port,
+        server.weight,
+        server.since,
+        server.checked_at,
+        server.duration,
+        server.host.encode(),
+        server.detail.encode()[:DETAIL_BYTES],
+    )
+
+
+def _server(record: tuple) -> ServerHealth:  # type: ignore[type-arg]  # struct's own shape, named below
+    pool, server, verdict, admin, result, status, streak, failed, port = record[:9]
+    weight, since, checked_at, duration, host, detail = record[9:]
+    return ServerHealth(
+        pool=_text(pool),
+        server=_text(server),
+        verdict=Verdict(verdict),
+        admin=Admin(admin),
+        weight=weight,
+        since=since,
+        checked_at=checked_at,
+        duration=duration,
+        result=_RESULTS[result],
+        status=status,
+        streak=streak,
+        failed=failed,
+        host=_text(host),
+        port=port,
+        detail=_text(detail),
+    )
+
+
+def _text(field: bytes) -> str:
+    return field.rstrip(b"\0").decode(errors="replace")
