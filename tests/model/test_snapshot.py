@@ -1,0 +1,54 @@
+"""`model.snapshot`: what is written is what is read."""
+
+import pytest
+from hypothesis import given
+from support.snapshots import frontend, group, pool, server, snapshot, snapshots
+
+from appliance.model.snapshot import Bind, Snapshot, SnapshotError, decode, encode
+
+pytestmark = pytest.mark.pure
+
+
+@given(snapshots())
+def test_decode_reverses_encode(drawn: Snapshot):
+    """Any snapshot comes back from JSON as it was."""
+    assert decode(encode(drawn)) == drawn
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"[]", b"\xff", b'{"number": "one"}'])
+def test_decode_refuses_what_is_no_snapshot(data: bytes):
+    """A damaged file is one error, whatever the damage."""
+    with pytest.raises(SnapshotError):
+        decode(data)
+
+
+def test_group_and_pool_are_found_by_name():
+    """Both look-ups return the one of that name."""
+    value = snapshot(groups=[group("api"), group("ingress")], pools=[pool("a"), pool("b")])
+
+    assert (value.group("ingress"), value.pool("b")) == (value.groups[1], value.pools[1])
+
+
+def test_absent_group_and_pool_are_none():
+    """Both look-ups return None for a name that is not there."""
+    assert (snapshot().group("other"), snapshot().pool("other")) == (None, None)
+
+
+def test_program_of_a_group():
+    """The group `api` is served by the program `proxy-api`."""
+    assert group("api").program == "proxy-api"
+
+
+@pytest.mark.parametrize(
+    ("host", "text"), [("::", "[::]:443"), ("127.0.0.1", "127.0.0.1:443"), ("localhost", "localhost:443")]
+)
+def test_bind_prints_as_it_is_written(host: str, text: str):
+    """An IPv6 address gets its brackets back."""
+    assert str(Bind(host=host, port=443)) == text
+
+
+def test_builders_take_their_fields_by_name():
+    """The builders of the test support change what they are told and nothing else."""
+    built = (frontend(respond="/ready").pool, server("a", port=81).port, pool(servers=[]).servers)
+
+    assert built == (None, 81, ())
