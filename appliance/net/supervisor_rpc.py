@@ -1,0 +1,146 @@
+"""Questions to supervisord over its unix socket: is it going down, what runs, start and stop a program.
+
+XML-RPC as supervisord speaks it, on gevent sockets, so that a program asks without holding up its others.
+A supervisord that is on its way down answers every call with the fault SHUTDOWN_STATE.
+"""
+
+from dataclasses import dataclass
+from http.client import HTTPConnection, HTTPException
+from pathlib import Path
+from typing import Final
+from xml.parsers.expat import ExpatError
+from xmlrpc.client import Error, Fault, ServerProxy, Transport
+
+import msgspec
+from gevent import socket
+
+_SHUTDOWN_STATE: Final = 6  # supervisor.xmlrpc.Faults, as are the next two
+_ALREADY_STARTED: Final = 60
+_NOT_RUNNING: Final = 70
+_NO_WAIT: Final = False  # the last parameter of startProcess and stopProcess
+
+
+class SupervisorUnavailable(Exception):  # noqa: N818  # a state of the other side, not a mistake of ours
+    """Nothing answers at supervisord's socket, or it refuses what was asked."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessInfo:
+    """A program as supervisord sees it.
+
+    `state` is one of STOPPED, STARTING, RUNNING, BACKOFF, STOPPING, EXITED, FATAL, UNKNOWN. `pid` is None
+    while none runs; `started_at` is unix seconds of the last start, None before the first. `exit_status` is
+    that of the last end, 0 while running. `spawn_error` says why it is not running, "" when it is.
+    """
+
+    name: str
+    state: str
+    pid: int | None
+    started_at: float | None
+    exit_status: int
+    spawn_error: str
+    description: str
+
+
+class Supervisor:
+    """The supervisord whose socket is at `path`; each call is a connection of its own, with a timeout."""
+
+    def __init__(self, path: Path, *, timeout: float = 5.0) -> None:
+        self._path = path
+        self._timeout = timeout
+
+    def shutting_down(self) -> bool:
+        """Say whether it is stopping everything; raises SupervisorUnavailable where none answers."""
+        try:
+            self._call("supervisor.getState")
+        except Fault as fault:
+            if fault.faultCode == _SHUTDOWN_STATE:
+                return True
+            raise SupervisorUnavailable(fault.faultString) from fault
+        return False
+
+    def processes(self) -> list[ProcessInfo]:
+        """Return every program, by name; raises SupervisorUnavailable."""
+        said = self._ask("supervisor.getAllProcessInfo")
+        try:
+            return [_process(each) for each in msgspec.convert(said, list[_Process])]
+        except msgspec.ValidationError as error:
+            raise SupervisorUnavailable(f"{self._path}: {error}") from error
+
+    def start(self, name: str) -> None:
+        """Start a program, without waiting for it; one that runs is left alone."""
+        self._ask("supervisor.startProcess", name, _NO_WAIT, harmless=_ALREADY_STARTED)
+
+    def stop(self, name: str) -> None:
+        """Stop a program, without waiting for its end; one that is down is left alone."""
+        self._ask("supervisor.stopProcess", name, _NO_WAIT, harmless=_NOT_RUNNING)
+
+    def _ask(self, method: str, *parameters: str | bool, harmless: int | None = None) -> object:
+        try:
+            return self._call(method, *parameters)
+        except Fault as fault:
+            if fault.faultCode == harmless:
+                return None
+            message = f"{method} {' '.join(map(str, parameters))}: {fault.faultString}"
+            raise SupervisorUnavailable(message) from fault
+
+    def _call(self, method: str, *parameters: str | bool) -> object:
+        transport = _UnixTransport(self._path, self._timeout)
+        try:
+            with ServerProxy("http://localhost/RPC2", transport=transport) as server:
+                return getattr(server, method)(*parameters)
+        except Fault:
+            raise
+        except (OSError, HTTPException, ExpatError, Error) as error:
+            raise SupervisorUnavailable(f"{self._path}: {error or type(error).__name__}") from error
+
+
+class _UnixConnection(HTTPConnection):
+    def __init__(self, path: Path, timeout: float) -> None:
+        super().__init__("localhost")
+        self._path = path
+        self._seconds = timeout
+
+    def connect(self) -> None:
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.settimeout(self._seconds)
+        try:
+            connection.connect(str(self._path))
+        except OSError:
+            connection.close()
+            raise
+        self.sock = connection
+
+
+class _UnixTransport(Transport):
+    def __init__(self, path: Path, timeout: float) -> None:
+        super().__init__()
+        self._path = path
+        self._seconds = timeout
+
+    def make_connection(self, host: object) -> HTTPConnection:  # noqa: ARG002  # the path is the address
+        return _UnixConnection(self._path, self._seconds)
+
+
+class _Process(msgspec.Struct):
+    """What supervisord's getProcessInfo says, as far as it is used."""
+
+    name: str
+    statename: str
+    pid: int
+    start: int
+    exitstatus: int
+    spawnerr: str
+    description: str
+
+
+def _process(said: _Process) -> ProcessInfo:
+    return ProcessInfo(
+        name=said.name,
+        state=said.statename,
+        pid=said.pid or None,
+        started_at=float(said.start) or None,
+        exit_status=said.exitstatus,
+        spawn_error=said.spawnerr,
+        description=said.description,
+    )
