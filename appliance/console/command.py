@@ -1,0 +1,125 @@
+"""The `appliance` command: its subcommands, and the options that they share.
+
+A subcommand is imported when it is asked for, because most of them need far less than all of them together:
+`appliance vr-ids` in a shell loop must not wait for the validator of configurations to load.
+
+Exit codes: 0 ok, 1 the answer is no, 2 misuse, 130 interrupted.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from difflib import get_close_matches
+from importlib import import_module
+from pathlib import Path
+from typing import Final
+
+import click
+
+import appliance
+from appliance.model.paths import CONFIG_VARIABLE, RUNTIME_VARIABLE, STATE_VARIABLE, Paths
+
+INTERRUPTED: Final = 130
+"""128 + SIGINT, as shells expect."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """Where a subcommand lives, and its line in the overview."""
+
+    module: str
+    attribute: str
+    summary: str
+
+
+COMMANDS: Final[Mapping[str, Entry]] = {
+    name: Entry(module=f"appliance.console.{module}", attribute=attribute, summary=summary)
+    for name, module, attribute, summary in (
+        ("run", "run", "run", "Run the whole appliance in the foreground."),
+        ("demo", "demo", "demo", "The same with generated backends, without root."),
+        ("check", "check", "check", "Validate a configuration and print every error."),
+        ("schema", "schema", "schema", "Print the JSON Schema of the configuration."),
+        ("reload", "reload", "reload", "Make the appliance obey its configuration as it is now."),
+        ("status", "status", "status", "Show programs, frontends, pools, servers and draining generations."),
+        ("drain", "server_states", "drain", "Give servers no new connections, keep those they have."),
+        ("ready", "server_states", "ready", "Let the checks of servers decide again."),
+        ("maint", "server_states", "maint", "Take servers out of service."),
+        ("sessions", "sessions", "sessions", "List the connections, or end some of them."),
+        ("vr-ids", "vr_ids", "vr_ids", "Print the virtual router ids of a cluster."),
+    )
+}
+
+
+class Appliance(click.Group):
+    """A group that imports a subcommand when it is called, and not before."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
+        """Return the names in the order in which an operator meets them."""
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Return the subcommand of that name, None for one that there is not."""
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return None
+        command: click.Command = getattr(import_module(entry.module), entry.attribute)
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the subcommand; an unknown one is answered with the name that it resembles."""
+        near = get_close_matches(args[0], COMMANDS, n=1)
+        if args[0] not in COMMANDS and near:
+            ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        """Write the overview without importing anything."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
+
+    def invoke(self, ctx: click.Context) -> object:
+        """Run the subcommand; Ctrl-C ends it without a word."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            ctx.exit(INTERRUPTED)
+
+
+@click.group(
+    cls=Appliance,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Example: appliance check && appliance run",
+)
+@click.option(
+    "--config",
+    type=click.Path(path_type=Path),
+    envvar=CONFIG_VARIABLE,
+    default=Paths().config,
+    show_default=True,
+    show_envvar=True,
+    help="The operator's configuration.",
+)
+@click.option(
+    "--runtime-dir",
+    type=click.Path(path_type=Path),
+    envvar=RUNTIME_VARIABLE,
+    default=Paths().runtime,
+    show_default=True,
+    show_envvar=True,
+    help="Sockets, boards and the accepted configuration.",
+)
+@click.option(
+    "--state-dir",
+    type=click.Path(path_type=Path),
+    envvar=STATE_VARIABLE,
+    default=Paths().state,
+    show_default=True,
+    show_envvar=True,
+    help="What outlives a reboot.",
+)
+@click.version_option(appliance.__version__, prog_name="appliance", message="%(prog)s %(version)s")
+@click.pass_context
+def main(ctx: click.Context, *, config: Path, runtime_dir: Path, state_dir: Path) -> None:
+    """Balance the API and ingress of a cluster: the work of HAProxy and keepalived together."""
+    ctx.obj = Paths(config=config.absolute(), runtime=runtime_dir.absolute(), state=state_dir.absolute())
