@@ -1,0 +1,57 @@
+"""Programs that tests need from the machine: which Debian package brings each, and what happens without.
+
+A test says what it needs with the marker `needs("nginx", "curl")`, or `needs(root=True)`. Without it the
+test is skipped with the reason, except where everything could have been installed: as root with CI=true a
+missing tool is a failure, so that a broken set-up cannot pass for a green run.
+"""
+
+import os
+import shutil
+from collections.abc import Iterable
+from typing import Final
+
+PACKAGES: Final = {
+    "curl": "curl",
+    "haproxy": "haproxy",
+    "h2load": "nghttp2-client",
+    "ip": "iproute2",
+    "keepalived": "keepalived",
+    "nghttp": "nghttp2-client",
+    "nginx": "nginx-light",
+    "openssl": "openssl",
+    "strace": "strace",
+    "tcpdump": "tcpdump",
+    "wrk": "wrk",
+}
+"""Debian package of each tool."""
+
+_ADMIN_PATHS: Final = "/usr/local/sbin:/usr/sbin:/sbin"
+
+
+def path(tool: str) -> str | None:
+    """Return where the tool is; Debian puts daemons where a user's PATH does not look."""
+    return shutil.which(tool) or shutil.which(tool, path=_ADMIN_PATHS)
+
+
+def missing(tools: Iterable[str]) -> list[str]:
+    """Return those of the tools that this machine does not have."""
+    return [tool for tool in tools if path(tool) is None]
+
+
+def is_root() -> bool:
+    """Return whether this process may do everything."""
+    return os.geteuid() == 0
+
+
+def must_be_complete() -> bool:
+    """Return whether a missing tool is a failure: root could have installed it, and CI wants all."""
+    return os.environ.get("CI") == "true" and is_root()
+
+
+def objection(tools: Iterable[str], *, root: bool) -> str | None:
+    """Return why a test with these needs cannot run here, None when it can."""
+    absent = missing(tools)
+    if absent:
+        packages = sorted({PACKAGES.get(tool, tool) for tool in absent})
+        return f"needs {', '.join(absent)} (Debian: apt-get install {' '.join(packages)})"
+    return "needs root" if root and not is_root() else None

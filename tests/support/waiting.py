@@ -1,0 +1,25 @@
+"""Waiting for a condition instead of sleeping for a time."""
+
+import time
+from collections.abc import Callable
+from typing import Final, TypeVar
+
+_Value = TypeVar("_Value")
+
+_PAUSE: Final = 0.02
+
+
+class Late(AssertionError):  # noqa: N818  # reads as what happened in a test's report
+    """What was waited for did not happen in time."""
+
+
+def wait_until(
+    condition: Callable[[], _Value], *, what: str, timeout: float = 15.0, pause: float = _PAUSE
+) -> _Value:
+    """Return the first true value of `condition`; raises Late after `timeout` seconds, naming `what`."""
+    deadline = time.monotonic() + timeout
+    while not (value := condition()):
+        if time.monotonic() > deadline:
+            raise Late(f"after {timeout:g} s still not: {what} (last seen: {value!r})")
+        time.sleep(pause)
+    return value
