@@ -107,7 +107,7 @@ def test_parameters_are_read_by_type():
 @pytest.mark.parametrize("value", [None, "7", 1.5, True, []])
 def test_a_mistyped_parameter_is_named(value: object):
     """A parameter that is absent or of another type raises ControlError with command and key."""
-    with pytest.raises(ControlError, match="^drain: count: "):
+    with pytest.raises(ControlError, match=r"^drain: count: "):
         Question(command="drain", values={"count": value}).integer("count")
 
 
