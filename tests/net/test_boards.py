@@ -69,7 +69,7 @@ def test_a_reader_never_sees_a_torn_payload(path: Path, writer: subprocess.Popen
 
 
 def test_a_writer_killed_at_any_moment_leaves_a_whole_payload(path: Path):
-    """After each of twenty kill -9 at arbitrary moments the board reads whole, and the next writer goes on."""
+    """After each of twenty kill -9 the board reads whole, and the next writer goes on."""
     for round_number in range(20):
         child = subprocess.Popen([sys.executable, "-c", WRITER, path, "64"], stdout=subprocess.PIPE)
         assert child.stdout is not None
@@ -86,7 +86,7 @@ def test_a_writer_killed_at_any_moment_leaves_a_whole_payload(path: Path):
 
 
 def test_a_second_writer_goes_on_where_the_first_ended(path: Path):
-    """A restarted writer leaves its predecessor's payload readable, and a reader that was there follows it."""
+    """A restarted writer leaves the last payload readable, and a reader that was there follows it."""
     BoardWriter(path).publish(b"first", changed=True)
     with BoardReader(path) as reader:
         second = BoardWriter(path)
