@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN     = $(VENV)/bin
 
 help:  ## list the targets
-	@sed -n 's/^\([a-z-]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
+	@sed -n 's/^\([a-z -]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
 
 $(VENV)/.ready: requirements.lock pyproject.toml
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'
@@ -21,8 +21,17 @@ demo: venv  ## run the appliance with generated backends, without root
 debian: venv
 	@$(BIN)/python tests/debian.py
 
-test: venv debian lint  ## lint, then every layer of tests that this machine allows
-	$(BIN)/python -m pytest $(ARGS)
+PYTEST   = $(BIN)/python -m pytest
+COVERAGE = --cov=appliance.wire --cov=appliance.model --cov=appliance.core --cov-branch --cov-fail-under=100
+
+test: lint debian test-pure  ## lint, then every layer of tests that this machine allows
+	$(PYTEST) -m "not pure" $(ARGS)
+
+test-pure: venv  ## only the tests without processes and sockets, with complete coverage
+	$(PYTEST) -m pure $(COVERAGE) --cov-report=term-missing:skip-covered $(ARGS)
+
+test-programs test-kernel test-image: debian  ## only one layer of tests
+	$(PYTEST) -m $(@:test-%=%) $(ARGS)
 
 lint: venv  ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .
@@ -41,4 +50,4 @@ lock: $(VENV)/.ready  ## renew requirements.lock
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .hypothesis dist
 
-.PHONY: help venv demo debian test lint bench lock clean
+.PHONY: help venv demo debian test test-pure test-programs test-kernel test-image lint bench lock clean
