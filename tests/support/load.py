@@ -22,7 +22,7 @@ from support.steering import obey, say
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """One long-lived session. Times are Unix seconds: `ended` 0.0 is alive; `server` "" is not yet answered."""
+    """One long-lived session. Times are Unix seconds; `ended` 0.0 is alive, `server` "" not answered yet."""
 
     server: str
     opened: float
