@@ -55,7 +55,7 @@ def state(supervisor: Supervisor, name: str) -> str:
 
 @pytest.fixture
 def supervisord(tmp_path: Path) -> Iterator[tuple[Supervisor, "subprocess.Popen[bytes]"]]:
-    """A running supervisord of four programs."""
+    """Run a supervisord of four programs."""
     configuration = tmp_path / "supervisord.conf"
     configuration.write_text(_CONFIG.format(root=tmp_path))
     with subprocess.Popen(
