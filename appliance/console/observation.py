@@ -1,0 +1,142 @@
+"""Collects the evidence for a status from one runtime directory, whatever of it there is.
+
+Every question has a short timeout and all are asked at once, so that a program that hangs costs one wait.
+"""
+
+import contextlib
+import os
+import socket
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Final
+
+import gevent
+import msgspec
+
+from appliance.core.evidence import Evidence, Said, Supervised
+from appliance.core.status import ProgramState
+from appliance.model.paths import Paths
+from appliance.model.snapshot import Snapshot, SnapshotError
+from appliance.model.snapshot import decode as decode_snapshot
+from appliance.net.boards import BoardError, BoardReader
+from appliance.net.control import ControlUnavailable, ask
+from appliance.net.supervisor_rpc import ProcessInfo, Supervisor, SupervisorUnavailable
+from appliance.wire import health_board, worker_board
+from appliance.wire.control import Question
+from appliance.wire.health_board import BoardFormatError, HealthBoard
+from appliance.wire.worker_board import WorkerBoard
+
+TIMEOUT: Final = 2.0
+_DOWN: Final = frozenset({"BACKOFF", "EXITED", "FATAL", "UNKNOWN"})
+
+
+def observe(paths: Paths, *, timeout: float = TIMEOUT) -> Evidence:
+    """Return what can be found; `timeout` is seconds for each program asked."""
+    supervised = gevent.spawn(_supervised, paths.supervisor_socket, timeout)
+    asked = {path.stem: gevent.spawn(_said, path, timeout) for path in _program_sockets(paths)}
+    gevent.joinall([supervised, *asked.values()])
+    answers = {name: greenlet.value for name, greenlet in sorted(asked.items())}
+    return Evidence(
+        snapshot=_snapshot(paths.accepted),
+        supervised=supervised.value,
+        said={name: answer for name, answer in answers.items() if answer is not None},
+        health=_health(paths.health_board),
+        workers=tuple(living_workers(paths.runtime)),
+        failures=dict(_failures(paths.runtime)),
+        degraded=_object(paths.runtime / "degraded.json"),
+    )
+
+
+def living_workers(runtime: Path) -> Iterable[WorkerBoard]:
+    """Yield the board of every worker that is alive; what a dead one left behind is passed over."""
+    for path in sorted(runtime.glob("worker-*.board")):
+        with contextlib.suppress(BoardError, BoardFormatError), BoardReader(path) as reader:
+            board = worker_board.decode(reader.read())
+            if _alive(board.pid, path.with_suffix(".control")):
+                yield board
+
+
+def _alive(pid: int, control: Path) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    # The number may belong to another process by now: a socket that refuses has no worker behind it.
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as probe:
+        try:
+            probe.connect(str(control))
+        except ConnectionRefusedError:
+            return False
+        except OSError:
+            return True
+    return True
+
+
+def _program_sockets(paths: Paths) -> list[Path]:
+    return [path for path in paths.runtime.glob("[!.]*.control") if not path.name.startswith("worker-")]
+
+
+def _said(path: Path, timeout: float) -> Said | None:
+    with contextlib.suppress(ControlUnavailable, msgspec.ValidationError):
+        answer = ask(path, Question(command="status"), timeout=timeout)
+        return msgspec.convert(answer.values, Said) if answer.ok else Said()
+    return None
+
+
+def _supervised(path: Path, timeout: float) -> tuple[Supervised, ...] | str:
+    try:
+        return tuple(map(_process, Supervisor(path, timeout=timeout).processes()))
+    except SupervisorUnavailable as error:
+        return str(error)
+
+
+def _process(info: ProcessInfo) -> Supervised:
+    running = info.state in {"RUNNING", "STARTING"}
+    return Supervised(
+        name=info.name,
+        state=ProgramState(info.state.lower()),
+        pid=info.pid,
+        started_at=info.started_at if running else None,
+        reason=_why(info),
+    )
+
+
+def _why(info: ProcessInfo) -> str | None:
+    if info.state not in _DOWN:
+        return None
+    return info.spawn_error or f"exit status {info.exit_status}"
+
+
+def _snapshot(path: Path) -> Snapshot | str:
+    try:
+        return decode_snapshot(path.read_bytes())
+    except OSError as error:
+        return f"{path}: {error.strerror}"
+    except SnapshotError as error:
+        return f"{path}: {error}"
+
+
+def _health(path: Path) -> HealthBoard | None:
+    with contextlib.suppress(BoardError, BoardFormatError), BoardReader(path) as reader:
+        return health_board.decode(reader.read())
+    return None
+
+
+def _failures(runtime: Path) -> Iterable[tuple[str, str]]:
+    for path in sorted(runtime.glob("*.failure.json")):
+        said = _object(path)
+        if said is not None:
+            yield path.name.removesuffix(".failure.json"), _text(said)
+
+
+def _text(failure: Mapping[str, object]) -> str:
+    """Return what a failure file says: its reason, or its list of errors, or all of it."""
+    return str(failure.get("reason") or failure.get("message") or failure.get("errors") or dict(failure))
+
+
+def _object(path: Path) -> dict[str, object] | None:
+    with contextlib.suppress(OSError, msgspec.DecodeError):
+        return msgspec.json.decode(path.read_bytes(), type=dict[str, object])
+    return None

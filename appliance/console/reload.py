@@ -1,0 +1,104 @@
+"""`appliance reload`: the line that any client may send to the reload socket, and its answer for people."""
+
+import socket
+from pathlib import Path
+
+import click
+from rich.console import Console
+
+from appliance.console.printing import print_json
+from appliance.model.paths import Paths
+from appliance.wire.control import Answer, ControlError, Problem, bad, decode_answer
+
+
+class ReloadUnavailable(Exception):  # noqa: N818  # a state of the other side, not a mistake of ours
+    """The program `reload` does not answer."""
+
+
+@click.command(epilog="Example: appliance reload --json | jq .changed")
+@click.option("--json", "as_json", is_flag=True, help="Print the answer as JSON: ok, and errors or changed.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=120.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for the answer.",
+)
+@click.pass_obj
+def reload(paths: Paths, *, as_json: bool, timeout: float) -> None:
+    """Make the appliance obey its configuration as it is now.
+
+    A configuration with errors changes nothing: all of them are printed, and the exit code is 1. A reload
+    that is asked for while another runs is answered when its own turn is done.
+
+    JSON: ok, generation, changed (paths), duration_s; or ok and errors (message, path, line, column).
+    """
+    try:
+        answer = ask_reload(paths.reload_socket, timeout)
+    except ReloadUnavailable as error:
+        if not as_json:
+            raise click.ClickException(str(error)) from error
+        answer = bad(str(error))
+    if as_json:
+        print_json({"ok": answer.ok, **_errors(answer), **answer.values})
+    elif answer.ok:
+        _praise(answer, paths)
+    else:
+        _refuse(answer, paths)
+    if not answer.ok:
+        raise SystemExit(1)
+
+
+def ask_reload(path: Path, timeout: float) -> Answer:
+    """Send `reload` and return the answer; raises ReloadUnavailable without one in `timeout` seconds."""
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(timeout)
+            connection.connect(str(path))
+            connection.sendall(b"reload\n")
+            with connection.makefile("rb") as lines:
+                return decode_answer(lines.readline())
+    except TimeoutError as error:
+        raise ReloadUnavailable(
+            f"no answer within {timeout:g} s; the reload may still be under way. See: appliance status"
+        ) from error
+    except (OSError, ControlError) as error:
+        raise ReloadUnavailable(
+            f"the program reload does not answer at {path} ({error}). Traffic is not affected.\n"
+            "Is the appliance running, and is this its --runtime-dir? See: appliance status"
+        ) from error
+
+
+def _errors(answer: Answer) -> dict[str, object]:
+    fields = ("message", "path", "line", "column")
+    errors = [{name: getattr(each, name) for name in fields} for each in answer.errors]
+    return {"errors": errors} if errors else {}
+
+
+def _praise(answer: Answer, paths: Paths) -> None:
+    changed = answer.values.get("changed")
+    took = answer.values.get("duration_s")
+    seconds = f" in {took:.2f} s" if isinstance(took, float | int) else ""
+    if not isinstance(changed, list) or not changed:
+        click.echo(f"Unchanged: the appliance already obeys {paths.config}.")
+        return
+    generation = answer.values.get("generation")
+    suffix = f", generation {generation}" if generation is not None else ", no new generation needed"
+    click.echo(f"Done{seconds}{suffix}. Changed:")
+    for path in changed:
+        click.echo(f"  {path}")
+
+
+def _refuse(answer: Answer, paths: Paths) -> None:
+    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    for problem in answer.errors:
+        console.print(located(problem, paths.config), markup=False)
+    console.print("Refused: nothing has changed, the appliance goes on as before.", style="bold red")
+
+
+def located(problem: Problem, file: Path) -> str:
+    """Return `file:line:column: path: message`, as much of it as there is."""
+    place = [str(each) for each in (problem.line, problem.column) if each is not None]
+    prefix = [":".join([str(file), *place])] if place else []
+    return ": ".join([*prefix, *filter(None, [problem.path]), problem.message])

@@ -1,0 +1,85 @@
+"""`appliance drain`, `ready` and `maint`: what the operator says of a server, kept over restarts."""
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Final
+
+import click
+
+from appliance.console.asking import ask_program
+from appliance.console.printing import print_json
+from appliance.model.paths import Paths
+from appliance.model.snapshot import SnapshotError, decode
+from appliance.wire.control import Question
+
+_TIMEOUT: Final = 10.0
+
+
+def _command(name: str, effect: str, explanation: str) -> click.Command:
+    """Return the command that puts servers in the state of that name."""
+
+    @click.command(name, help=explanation, epilog=f"Example: appliance {name} masters/master-1")
+    @click.argument("servers", nargs=-1, required=True, metavar="POOL/SERVER...")
+    @click.option("--json", "as_json", is_flag=True, help='Print a list of {"pool", "server", "state"}.')
+    @click.pass_obj
+    def command(paths: Paths, *, servers: tuple[str, ...], as_json: bool) -> None:
+        wanted = [_named(each, _known(paths)) for each in dict.fromkeys(servers)]
+        for pool, server in wanted:
+            _set_state(paths, pool=pool, server=server, state=name)
+            if not as_json:
+                click.echo(f"{pool}/{server}: {effect}")
+        if as_json:
+            print_json([{"pool": pool, "server": server, "state": name} for pool, server in wanted])
+
+    return command
+
+
+def _set_state(paths: Paths, *, pool: str, server: str, state: str) -> None:
+    question = Question(command="set-state", values={"pool": pool, "server": server, "state": state})
+    answer = ask_program(paths.control("health"), question, timeout=_TIMEOUT)
+    if not answer.ok:
+        raise click.ClickException("; ".join(problem.message for problem in answer.errors))
+
+
+def _known(paths: Paths) -> frozenset[str] | None:
+    """Return every POOL/SERVER there is, None where only the prober can say."""
+    try:
+        snapshot = decode(paths.accepted.read_bytes())
+    except (OSError, SnapshotError):
+        return None
+    return frozenset(f"{pool.name}/{server.name}" for pool in snapshot.pools for server in pool.servers)
+
+
+def _named(text: str, known: frozenset[str] | None) -> tuple[str, str]:
+    pool, slash, server = text.partition("/")
+    if known is not None and text not in known:
+        raise click.BadParameter(
+            f"there is no server {text!r}.{_hint(text, known)}", param_hint="POOL/SERVER"
+        )
+    if not (pool and slash and server):
+        raise click.BadParameter(f"{text!r} is not of the form POOL/SERVER.", param_hint="POOL/SERVER")
+    return pool, server
+
+
+def _hint(text: str, known: frozenset[str]) -> str:
+    same_server = sorted(name for name in known if name.partition("/")[2] == text)
+    near = same_server or get_close_matches(text, sorted(known), n=3)
+    return f" Did you mean {' or '.join(near)}?" if near else " See: appliance status"
+
+
+drain: Final[Callable[..., object]] = _command(
+    "drain",
+    "drain: no new connections, those it has go on",
+    "Give servers no new connections and let those they have go on. Kept over reloads and restarts.",
+)
+ready: Final[Callable[..., object]] = _command(
+    "ready",
+    "ready: its checks decide",
+    "Take servers out of drain or maint: their checks decide again.",
+)
+maint: Final[Callable[..., object]] = _command(
+    "maint",
+    "maint: out of service",
+    "Take servers out of service. Their sessions are closed where the pool says on_down: close-sessions. Kept"
+    " over reloads and restarts.",
+)

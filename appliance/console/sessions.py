@@ -1,0 +1,193 @@
+"""`appliance sessions`: the connections of every worker, draining ones too, asked of the workers themselves.
+
+No master is in between, so this works while masters are down.
+"""
+
+import contextlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
+from pathlib import Path
+from typing import Final
+
+import click
+import gevent
+import msgspec
+from rich.table import Table
+from rich.text import Text
+
+from appliance.console.printing import print_json, print_table
+from appliance.console.quantities import duration, size
+from appliance.model.paths import Paths
+from appliance.net.control import ControlUnavailable, ask
+from appliance.wire.control import Answer, Question
+
+_TIMEOUT: Final = 10.0
+
+Network = IPv4Network | IPv6Network
+
+
+class Session(msgspec.Struct, frozen=True, kw_only=True):
+    """One connection, as its worker lists it. `server` is POOL/SERVER, None before one was chosen."""
+
+    id: str
+    frontend: str
+    client: str
+    server: str | None
+    age: float
+    idle: float
+    bytes_in: int
+    bytes_out: int
+    phase: str
+
+
+class NetworkType(click.ParamType[Network]):
+    """An address, or a network in the prefix notation."""
+
+    name = "ADDR/NET"
+
+    def convert(self, value: object, param: click.Parameter | None, ctx: click.Context | None) -> Network:
+        """Return the network; an address alone is a network of one."""
+        try:
+            return ip_network(str(value), strict=False)
+        except ValueError:
+            self.fail(f"{value!r} is neither an address nor a network", param, ctx)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Filter:
+    """Which sessions are meant; None means any."""
+
+    server: str | None = None
+    frontend: str | None = None
+    source: Network | None = None
+
+    def takes(self, session: Session) -> bool:
+        """Say whether the session is among those meant."""
+        return (
+            self.server in (None, session.server)
+            and self.frontend in (None, session.frontend)
+            and (self.source is None or _inside(session.client, self.source))
+        )
+
+
+def _inside(client: str, network: Network) -> bool:
+    address = ip_address(client.rpartition(":")[0].strip("[]").partition("%")[0])
+    if isinstance(address, IPv6Address) and address.ipv4_mapped and network.version == 4:
+        return address.ipv4_mapped in network
+    return address in network
+
+
+_server = click.option("--server", metavar="POOL/SERVER", help="Only those to this server.")
+_source = click.option("--source", type=NetworkType(), help="Only those of this client, or network.")
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.group(
+    invoke_without_command=True,
+    epilog="Example: appliance sessions --server masters/master-1 --source 10.0.0.0/24",
+)
+@_server
+@click.option("--frontend", metavar="NAME", help="Only those that came in here.")
+@_source
+@_json
+@click.pass_context
+def sessions(
+    ctx: click.Context, *, server: str | None, frontend: str | None, source: Network | None, as_json: bool
+) -> None:
+    """List the connections, or end some of them with `sessions kill`.
+
+    JSON: a list of id, frontend, client, server, age, idle, bytes_in, bytes_out, phase; seconds and bytes.
+    """
+    if ctx.invoked_subcommand is not None:
+        return
+    wanted = Filter(server=server, frontend=frontend, source=source)
+    found = [session for session in _listed(_paths(ctx)) if wanted.takes(session)]
+    if as_json:
+        print_json(found)
+        return
+    print_table(_table(found))
+
+
+@sessions.command(epilog="Example: appliance sessions kill --server masters/master-1")
+@click.argument("ids", nargs=-1, metavar="[ID]...")
+@_server
+@_source
+@_json
+@click.pass_context
+def kill(
+    ctx: click.Context, *, ids: tuple[str, ...], server: str | None, source: Network | None, as_json: bool
+) -> None:
+    """End connections: by ID, all those to a server, or all those of a client or network.
+
+    Prints how many there were; exits 1 when there were none. JSON: killed.
+    """
+    if sum(map(bool, (ids, server, source))) != 1:
+        raise click.UsageError("Give one of ID, --server and --source.")
+    killed = sum(_killed(_paths(ctx), question) for question in _questions(ids, server, source))
+    if as_json:
+        print_json({"killed": killed})
+    else:
+        click.echo(f"{killed} killed")
+    if not killed:
+        raise SystemExit(1)
+
+
+def _questions(ids: Iterable[str], server: str | None, source: Network | None) -> Iterator[Question]:
+    yield from (Question(command="kill", values={"id": each}) for each in ids)
+    if server:
+        yield Question(command="kill", values={"server": server})
+    if source:
+        yield Question(command="kill", values={"source": str(source)})
+
+
+def _killed(paths: Paths, question: Question) -> int:
+    counts = (answer.values.get("killed") for answer in _ask_workers(paths, question))
+    return sum(count for count in counts if isinstance(count, int))
+
+
+def _listed(paths: Paths) -> list[Session]:
+    found: list[Session] = []
+    for answer in _ask_workers(paths, Question(command="sessions")):
+        found += msgspec.convert(answer.values.get("sessions", []), list[Session])
+    return sorted(found, key=lambda session: session.age, reverse=True)
+
+
+def _ask_workers(paths: Paths, question: Question) -> list[Answer]:
+    """Ask all at once; a socket that a dead worker left behind is passed over, a refusal is raised."""
+    sockets = sorted(paths.runtime.glob("worker-*.control"))
+    asked = [gevent.spawn(_asked, path, question) for path in sockets]
+    gevent.joinall(asked)
+    answers = [greenlet.value for greenlet in asked if greenlet.value is not None]
+    if not answers:
+        raise click.ClickException(
+            f"no proxy worker answers below {paths.runtime}. Is the appliance running, and is this its"
+            " --runtime-dir? See: appliance status"
+        )
+    refusals = [problem.message for answer in answers for problem in answer.errors]
+    if refusals:
+        raise click.ClickException("; ".join(refusals))
+    return answers
+
+
+def _asked(path: Path, question: Question) -> Answer | None:
+    with contextlib.suppress(ControlUnavailable):
+        return ask(path, question, timeout=_TIMEOUT)
+    return None
+
+
+def _paths(ctx: click.Context) -> Paths:
+    return ctx.ensure_object(Paths)
+
+
+def _table(found: Iterable[Session]) -> Table:
+    table = Table(box=None, pad_edge=False)
+    for name in ("id", "frontend", "client", "server", "phase"):
+        table.add_column(name, header_style="dim")
+    for name in ("age", "idle", "in", "out"):
+        table.add_column(name, header_style="dim", justify="right", no_wrap=True)
+    for each in found:
+        about = (each.id, each.frontend, each.client, each.server or "-", each.phase)
+        times = (duration(each.age), duration(each.idle))
+        table.add_row(*map(Text, about), *times, size(each.bytes_in), size(each.bytes_out))
+    return table

@@ -1,0 +1,39 @@
+"""`appliance status`: one look at everything, also when parts of it are down."""
+
+import time
+
+import click
+
+from appliance.console.observation import observe
+from appliance.console.printing import print_json, print_table
+from appliance.console.tables import tables
+from appliance.core.evidence import assess
+from appliance.core.status import Status
+from appliance.model.paths import Paths
+
+
+def current_status(paths: Paths) -> Status:
+    """Return the status now."""
+    return assess(observe(paths), time.time())
+
+
+@click.command(epilog="Example: appliance status --json | jq '.pools[].servers[] | {name, state}'")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON; the keys are stable.")
+@click.pass_obj
+def status(paths: Paths, *, as_json: bool) -> None:
+    """Show programs, frontends, pools, servers, and what draining generations still hold.
+
+    Exits 0 when every program that the configuration needs runs and every pool in use has a server up, else
+    1. Works when any program is down, supervisord too.
+
+    JSON: ok, problems, at, snapshot, source, cluster, degraded, supervisor, programs, frontends, pools (with
+    servers and their last check), generations (with what they hold), ended. Times are Unix seconds,
+    durations seconds.
+    """
+    now = current_status(paths)
+    if as_json:
+        print_json(now)
+    else:
+        print_table(tables(now))
+    if not now.ok:
+        raise SystemExit(1)

@@ -1,0 +1,161 @@
+"""A status as tables for a terminal; `appliance status` and the demo's live view print the same ones."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from rich.console import Group, RenderableType
+from rich.markup import escape
+from rich.table import Table
+from rich.text import Text
+
+from appliance.console.quantities import duration, size
+from appliance.core.status import (
+    CheckStatus,
+    FrontendStatus,
+    GenerationPhase,
+    GenerationStatus,
+    PoolStatus,
+    ProgramState,
+    ProgramStatus,
+    ServerStatus,
+    Status,
+)
+from appliance.wire.health_board import ServerState
+
+_STATE_STYLES: Final = {
+    ServerState.UP: "green",
+    ServerState.DOWN: "bold red",
+    ServerState.DRAIN: "yellow",
+    ServerState.MAINT: "blue",
+    ServerState.CHECKING: "dim",
+}
+
+
+def tables(status: Status) -> RenderableType:
+    """Return everything that is known, programs first."""
+    parts: list[RenderableType] = [*_alarms(status), _programs(status)]
+    if status.frontends:
+        parts.append(_frontends(status))
+    if status.pools:
+        parts.append(_servers(status))
+    if draining := [each for each in status.generations if each.phase is GenerationPhase.DRAINING]:
+        parts.append(_draining(draining, status.at))
+    return Group(*parts)
+
+
+def _alarms(status: Status) -> Iterator[RenderableType]:
+    if status.degraded is not None:
+        said = status.degraded.get("message") or status.degraded.get("reason") or ""
+        yield Text(f"DEGRADED: runs the last good configuration, not the file. {said}", style="bold red")
+    for problem in status.problems:
+        yield Text(f"! {problem}", style="red")
+
+
+def _table(title: str, *columns: str) -> Table:
+    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+    for column in columns:
+        # A name ends with >: its column holds numbers.
+        numeric = column.endswith(">")
+        table.add_column(
+            column.rstrip(">"), justify="right" if numeric else "left", header_style="dim", no_wrap=numeric
+        )
+    return table
+
+
+def _programs(status: Status) -> Table:
+    about = f"configuration {status.snapshot} from {status.source}" if status.snapshot else "no configuration"
+    name = f"{status.cluster}: " if status.cluster else ""
+    table = _table(
+        escape(f"{name}{about}"), "program", "state", "pid>", "uptime>", "generation>", "config>", "reason"
+    )
+    for program in status.programs:
+        table.add_row(*_program_row(program))
+    return table
+
+
+def _program_row(program: ProgramStatus) -> tuple[RenderableType, ...]:
+    idle = program.state is ProgramState.STOPPED and not program.expected
+    style = "dim" if idle else ("green" if program.state is ProgramState.RUNNING else "bold red")
+    return (
+        program.name,
+        Text("not needed" if idle and not program.reason else program.state.value, style=style),
+        _number(program.pid),
+        duration(program.uptime),
+        _number(program.generation),
+        _number(program.snapshot),
+        Text(program.reason or "", style="red"),
+    )
+
+
+def _frontends(status: Status) -> Table:
+    table = _table("", "frontend", "address", "to", "current>", "total>", "denied>", "failed>", "in>", "out>")
+    for frontend in status.frontends:
+        table.add_row(*_frontend_row(frontend))
+    return table
+
+
+def _frontend_row(frontend: FrontendStatus) -> tuple[RenderableType, ...]:
+    return (
+        frontend.name,
+        Text(" ".join(frontend.binds)),
+        frontend.pool or f"answers {frontend.respond}",
+        _number(frontend.current),
+        _number(frontend.total),
+        _number(frontend.denied),
+        _number(frontend.failed),
+        size(frontend.bytes_in),
+        size(frontend.bytes_out),
+    )
+
+
+def _servers(status: Status) -> Table:
+    table = _table(
+        "", "server", "address", "state", "since>", "last check", "weight>", "current>", "total>", "failed>",
+        "queue>",
+    )  # fmt: skip
+    for pool in status.pools:
+        for server in pool.servers:
+            table.add_row(*_server_row(pool, server, status.at))
+    return table
+
+
+def _server_row(pool: PoolStatus, server: ServerStatus, now: float) -> tuple[RenderableType, ...]:
+    return (
+        f"{pool.name}/{server.name}" + (" (backup)" if server.backup else ""),
+        Text(server.address),
+        Text(server.state.value, style=_STATE_STYLES[server.state]),
+        duration(now - server.since) if server.since else "-",
+        Text(_check(server.check)),
+        _weight(server),
+        _number(server.current),
+        _number(server.total),
+        _number(server.failed),
+        _number(server.queued),
+    )
+
+
+def _check(check: CheckStatus | None) -> str:
+    if check is None:
+        return "-"
+    result = f"{check.result}/{check.status}" if check.status else str(check.result)
+    return " ".join(filter(None, (result, duration(check.duration), check.detail)))
+
+
+def _weight(server: ServerStatus) -> str:
+    effective = server.effective_weight
+    if effective is None or effective == server.weight:
+        return str(server.weight)
+    return f"{effective:.3g} of {server.weight}"
+
+
+def _draining(generations: list[GenerationStatus], now: float) -> Table:
+    table = _table("", "draining", "generation>", "sessions>", "cut in>", "still holds")
+    for each in generations:
+        left = duration(max(0.0, each.drain_deadline - now)) if each.drain_deadline else "-"
+        holds = ", ".join(f"{held.pool}/{held.server} {held.connections}" for held in each.holds)
+        table.add_row(each.program, str(each.generation), str(each.sessions), left, Text(holds))
+    return table
+
+
+def _number(value: int | None) -> str:
+    return "-" if value is None else str(value)

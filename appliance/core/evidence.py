@@ -1,0 +1,315 @@
+"""From what can be found on the machine to one status: each source may be missing, none is waited for.
+
+A program that does not run cannot say so. What is known of it then comes from the others: supervisord knows
+its exit, the boards of workers outlive their master, and the accepted snapshot says what there should be.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from itertools import groupby
+from operator import attrgetter
+
+from appliance.core.status import (
+    CheckStatus,
+    FrontendStatus,
+    GenerationPhase,
+    GenerationStatus,
+    Held,
+    PoolStatus,
+    ProgramState,
+    ProgramStatus,
+    ServerStatus,
+    Status,
+)
+from appliance.model.snapshot import Bind, Frontend, Group, Pool, Server, Snapshot
+from appliance.wire.health_board import CheckResult, HealthBoard, ServerHealth, ServerState
+from appliance.wire.worker_board import Phase, ServerCounters, WorkerBoard
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Supervised:
+    """A program as supervisord sees it; `reason` says why it does not run, None when it does."""
+
+    name: str
+    state: ProgramState
+    pid: int | None
+    started_at: float | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What a program answered to `status` on its control socket."""
+
+    pid: int | None = None
+    started_at: float | None = None
+    snapshot: int | None = None
+    generation: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """All that was found. `snapshot` is a text where it could not be read: why.
+
+    `supervised` is a text where supervisord did not answer: why. `workers` are those alive. `failures` are
+    what programs left to say why they could not start.
+    """
+
+    snapshot: Snapshot | str
+    supervised: tuple[Supervised, ...] | str
+    said: Mapping[str, Said]
+    health: HealthBoard | None
+    workers: tuple[WorkerBoard, ...]
+    failures: Mapping[str, str]
+    degraded: Mapping[str, object] | None
+
+
+def assess(evidence: Evidence, now: float) -> Status:
+    """Return the status at `now`, Unix seconds."""
+    snapshot = evidence.snapshot if isinstance(evidence.snapshot, Snapshot) else None
+    programs = tuple(_programs(evidence, snapshot, now))
+    pools = _pools(snapshot, evidence) if snapshot else ()
+    problems = (*_missing(evidence), *map(_complaint, _wrong(programs)), *_without_server(pools))
+    return Status(
+        ok=not problems,
+        problems=problems,
+        at=now,
+        snapshot=snapshot.number if snapshot else None,
+        source=snapshot.source if snapshot else None,
+        cluster=snapshot.cluster if snapshot else None,
+        degraded=evidence.degraded,
+        supervisor=evidence.supervised if isinstance(evidence.supervised, str) else None,
+        programs=programs,
+        frontends=tuple(_frontends(snapshot, evidence.workers)) if snapshot else (),
+        pools=pools,
+        generations=tuple(_generations(evidence.workers)),
+        ended=_ended(evidence.workers),
+    )
+
+
+def _missing(evidence: Evidence) -> Iterator[str]:
+    if isinstance(evidence.snapshot, str):
+        yield f"no accepted configuration: {evidence.snapshot}"
+    if isinstance(evidence.supervised, str):
+        yield f"supervisord does not answer: {evidence.supervised}"
+
+
+def _wrong(programs: Iterable[ProgramStatus]) -> Iterator[ProgramStatus]:
+    return (program for program in programs if not program.ok)
+
+
+def _complaint(program: ProgramStatus) -> str:
+    return f"{program.name} is {program.state}" + (f": {program.reason}" if program.reason else "")
+
+
+def _without_server(pools: Iterable[PoolStatus]) -> Iterator[str]:
+    return (f"pool {pool.name} has no server up" for pool in pools if not pool.ok)
+
+
+def _expected(snapshot: Snapshot | None) -> tuple[str, ...]:
+    if snapshot is None:
+        return ("reload",)
+    health = ("health",) if snapshot.pools else ()
+    return ("reload", *health, *(group.program for group in snapshot.groups))
+
+
+def _programs(evidence: Evidence, snapshot: Snapshot | None, now: float) -> Iterator[ProgramStatus]:
+    expected = _expected(snapshot)
+    supervised = () if isinstance(evidence.supervised, str) else evidence.supervised
+    known = {each.name: each for each in supervised}
+    # Ours first, in the order of the picture in README; what else runs under this supervisord after them.
+    for name in dict.fromkeys((*expected, *evidence.said, *sorted(known))):
+        yield _program(name, known.get(name), evidence, expected=name in expected, now=now)
+
+
+def _program(
+    name: str, supervised: Supervised | None, evidence: Evidence, *, expected: bool, now: float
+) -> ProgramStatus:
+    said = evidence.said.get(name)
+    state = supervised.state if supervised else (ProgramState.RUNNING if said else ProgramState.GONE)
+    reason = _reason(name, supervised, evidence, state, expected=expected)
+    at = (said and said.started_at) or (supervised and supervised.started_at)
+    return ProgramStatus(
+        name=name,
+        state=state,
+        expected=expected,
+        ok=not expected or (state is ProgramState.RUNNING and reason is None),
+        pid=(said and said.pid) or (supervised.pid if supervised else None),
+        uptime=max(0.0, now - at) if at and state is ProgramState.RUNNING else None,
+        generation=said.generation if said else _accepting(name, evidence.workers),
+        snapshot=said.snapshot if said else None,
+        reason=reason,
+    )
+
+
+def _reason(
+    name: str, supervised: Supervised | None, evidence: Evidence, state: ProgramState, *, expected: bool
+) -> str | None:
+    if name in evidence.failures:
+        return evidence.failures[name]
+    if supervised and supervised.reason:
+        return supervised.reason
+    if not expected:
+        return None
+    if state is ProgramState.RUNNING:
+        return None if name in evidence.said else "does not answer on its control socket"
+    accepting = sum(each.program == name and each.phase is Phase.ACCEPTING for each in evidence.workers)
+    return f"{accepting} of its workers serve on without it" if accepting else None
+
+
+def _accepting(program: str, workers: Iterable[WorkerBoard]) -> int | None:
+    generations = (
+        each.generation for each in workers if each.program == program and each.phase is Phase.ACCEPTING
+    )
+    return max(generations, default=None)
+
+
+def _frontends(snapshot: Snapshot, workers: tuple[WorkerBoard, ...]) -> Iterator[FrontendStatus]:
+    for group in snapshot.groups:
+        yield from (_frontend(frontend, group, workers) for frontend in group.frontends)
+
+
+def _frontend(frontend: Frontend, group: Group, workers: tuple[WorkerBoard, ...]) -> FrontendStatus:
+    parts = [
+        counters
+        for worker in workers
+        if worker.program == group.program
+        for counters in worker.frontends
+        if counters.name == frontend.name
+    ]
+    return FrontendStatus(
+        name=frontend.name,
+        program=group.program,
+        binds=tuple(map(str, frontend.binds)),
+        pool=frontend.pool,
+        respond=frontend.respond,
+        max_connections=frontend.max_connections,
+        current=sum(part.current for part in parts),
+        total=sum(part.total for part in parts),
+        denied=sum(part.denied for part in parts),
+        failed=sum(part.failed for part in parts),
+        bytes_in=sum(part.bytes_in for part in parts),
+        bytes_out=sum(part.bytes_out for part in parts),
+    )
+
+
+def _pools(snapshot: Snapshot, evidence: Evidence) -> tuple[PoolStatus, ...]:
+    frontends = [frontend for group in snapshot.groups for frontend in group.frontends]
+    in_use = frozenset(name for each in frontends for name in (each.pool, each.needs) if name)
+    known = _known(evidence)
+    return tuple(_pool(pool, known, in_use) for pool in snapshot.pools)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Known:
+    """What health and the workers have written of servers, by pool and server."""
+
+    health: Mapping[tuple[str, str], ServerHealth]
+    counters: Mapping[tuple[str, str], list[ServerCounters]]
+
+
+def _known(evidence: Evidence) -> _Known:
+    servers = evidence.health.servers if evidence.health else ()
+    counters: dict[tuple[str, str], list[ServerCounters]] = {}
+    for worker in evidence.workers:
+        for each in worker.servers:
+            counters.setdefault((each.pool, each.server), []).append(each)
+    return _Known(health={(each.pool, each.server): each for each in servers}, counters=counters)
+
+
+def _pool(pool: Pool, known: _Known, in_use: frozenset[str]) -> PoolStatus:
+    servers = tuple(_server(pool, server, known) for server in pool.servers)
+    up = sum(server.state is ServerState.UP for server in servers)
+    return PoolStatus(
+        name=pool.name,
+        balance=pool.balance,
+        in_use=pool.name in in_use,
+        ok=up > 0 or pool.name not in in_use,
+        up=up,
+        current=sum(server.current for server in servers),
+        total=sum(server.total for server in servers),
+        queued=sum(server.queued for server in servers),
+        servers=servers,
+    )
+
+
+def _server(pool: Pool, server: Server, known: _Known) -> ServerStatus:
+    health = known.health.get((pool.name, server.name))
+    parts = known.counters.get((pool.name, server.name), ())
+    return ServerStatus(
+        name=server.name,
+        address=str(Bind(host=server.host, port=server.port)),
+        resolved=(health.host or None) if health else None,
+        state=health.state if health else ServerState.CHECKING,
+        since=health.since if health else None,
+        backup=server.backup,
+        weight=server.weight,
+        effective_weight=health.weight if health else None,
+        check=_check(health) if health else None,
+        current=sum(part.current for part in parts),
+        total=sum(part.total for part in parts),
+        failed=sum(part.failed for part in parts),
+        queued=sum(part.queued for part in parts),
+        bytes_in=sum(part.bytes_in for part in parts),
+        bytes_out=sum(part.bytes_out for part in parts),
+    )
+
+
+def _check(health: ServerHealth) -> CheckStatus | None:
+    if health.result is CheckResult.UNCHECKED:
+        return None
+    return CheckStatus(
+        result=health.result,
+        status=health.status or None,
+        detail=health.detail,
+        duration=health.duration,
+        ended_at=health.checked_at,
+        streak=health.streak,
+        failed=health.failed,
+    )
+
+
+def _generations(workers: Iterable[WorkerBoard]) -> Iterator[GenerationStatus]:
+    key = attrgetter("program", "generation")
+    for (program, generation), members in groupby(sorted(workers, key=key), key):
+        yield _generation(program, generation, tuple(members))
+
+
+def _generation(program: str, generation: int, workers: tuple[WorkerBoard, ...]) -> GenerationStatus:
+    return GenerationStatus(
+        program=program,
+        generation=generation,
+        phase=_phase(workers),
+        pids=tuple(worker.pid for worker in workers),
+        snapshot=max(worker.snapshot for worker in workers),
+        started_at=min(worker.started_at for worker in workers),
+        sessions=sum(worker.sessions for worker in workers),
+        drain_deadline=max(worker.drain_deadline for worker in workers) or None,
+        holds=_holds(workers),
+    )
+
+
+def _phase(workers: tuple[WorkerBoard, ...]) -> GenerationPhase:
+    phases = {worker.phase for worker in workers}
+    if Phase.ACCEPTING in phases:
+        return GenerationPhase.ACCEPTING
+    return GenerationPhase.READY if Phase.READY in phases else GenerationPhase.DRAINING
+
+
+def _holds(workers: Iterable[WorkerBoard]) -> tuple[Held, ...]:
+    held: dict[tuple[str, str], int] = {}
+    for worker in workers:
+        for each in worker.servers:
+            held[each.pool, each.server] = held.get((each.pool, each.server), 0) + each.current
+    return tuple(
+        Held(pool=pool, server=server, connections=count) for (pool, server), count in held.items() if count
+    )
+
+
+def _ended(workers: Iterable[WorkerBoard]) -> dict[str, int]:
+    ended: dict[str, int] = {}
+    for worker in workers:
+        for reason, count in worker.reasons.items():
+            if count:
+                ended[reason.value] = ended.get(reason.value, 0) + count
+    return ended
