@@ -1,0 +1,256 @@
+"""What a rollout is told and what it orders: the events and effects of `core.rollout`, and its phases."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Phase(StrEnum):
+    """Where a generation is; everything after READY is committed."""
+
+    STARTING = "starting"
+    READY = "ready"
+    OPENING = "opening"
+    ACCEPTING = "accepting"
+    DRAINING = "draining"
+
+
+class WorkerPhase(StrEnum):
+    """Where one worker is. WAITING has no process yet, ENDING was killed and is not gone yet."""
+
+    WAITING = "waiting"
+    STARTING = "starting"
+    READY = "ready"
+    OPENING = "opening"
+    ACCEPTING = "accepting"
+    DRAINING = "draining"
+    ENDING = "ending"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What the accepted snapshot says about draining: seconds, and generations at a time."""
+
+    drain: float
+    max_draining: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timing:
+    """Patience with workers, seconds. A worker that accepted for `stable` is replaced without delay."""
+
+    startup: float = 30.0
+    accept: float = 5.0
+    kill_grace: float = 5.0
+    backoff_first: float = 0.1
+    backoff_longest: float = 5.0
+    stable: float = 10.0
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerId:
+    """One place in a generation; a replacement takes the place of the dead."""
+
+    generation: int
+    index: int
+
+
+# Events
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepare:
+    """Start a generation beside what is there; an earlier one that was not committed is given up."""
+
+    generation: int
+    snapshot: int
+    workers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Ready:
+    """A worker could accept now, and waits to be told."""
+
+    worker: WorkerId
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """A worker said that it accepts."""
+
+    worker: WorkerId
+
+
+@dataclass(frozen=True, slots=True)
+class Exited:
+    """The process of a worker is gone, whatever the cause."""
+
+    worker: WorkerId
+    detail: str
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """The ready generation becomes the accepting one."""
+
+    terms: Terms
+
+
+@dataclass(frozen=True, slots=True)
+class Abort:
+    """Give up the generation that was not committed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Live:
+    """A snapshot that needs no new generation."""
+
+    snapshot: int
+    terms: Terms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Orphan:
+    """A worker that outlived its master. `drain_within` is seconds, None for one that accepts."""
+
+    index: int
+    drain_within: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adopt:
+    """Living workers of a generation whose master is gone are ours now."""
+
+    generation: int
+    snapshot: int
+    workers: int
+    orphans: tuple[Orphan, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Retire:
+    """The program ends: everything drains within so many seconds."""
+
+    within: float
+
+
+Event = Prepare | Ready | Accepted | Exited | Commit | Abort | Live | Adopt | Retire
+
+
+# Effects, to be carried out in order
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spawn:
+    """Start the process of a worker."""
+
+    worker: WorkerId
+    snapshot: int
+    workers: int
+
+
+@dataclass(frozen=True, slots=True)
+class Accept:
+    """Tell a worker to accept; its answer is the event Accepted."""
+
+    worker: WorkerId
+
+
+@dataclass(frozen=True, slots=True)
+class Apply:
+    """Tell a worker to take pools and limits from a snapshot."""
+
+    worker: WorkerId
+    snapshot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Drain:
+    """Tell a worker to stop accepting and to end within so many seconds."""
+
+    worker: WorkerId
+    within: float
+
+
+@dataclass(frozen=True, slots=True)
+class Kill:
+    """End a process at once."""
+
+    worker: WorkerId
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationReady:
+    """Every worker of a generation waits to be told to accept."""
+
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationFailed:
+    """A generation could not start; nothing else has changed."""
+
+    generation: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationAccepting:
+    """Every worker of a generation has said that it accepts."""
+
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationDraining:
+    """A generation stops accepting and ends within so many seconds."""
+
+    generation: int
+    within: float
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationCut:
+    """A draining generation ends before its time: too many drain."""
+
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class GenerationGone:
+    """The last worker of a draining generation has ended."""
+
+    generation: int
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerDied:
+    """A worker that should live is gone; another takes its place in `delay` seconds."""
+
+    worker: WorkerId
+    detail: str
+    delay: float
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerStuck:
+    """A worker did not do in time what it was told, and is killed."""
+
+    worker: WorkerId
+    phase: WorkerPhase
+
+
+Effect = (
+    Spawn
+    | Accept
+    | Apply
+    | Drain
+    | Kill
+    | GenerationReady
+    | GenerationFailed
+    | GenerationAccepting
+    | GenerationDraining
+    | GenerationCut
+    | GenerationGone
+    | WorkerDied
+    | WorkerStuck
+)

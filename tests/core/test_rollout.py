@@ -1,0 +1,599 @@
+"""The rollout machine: each rule by example, then every order of events against a world of processes."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from appliance.core.generations import (
+    Abort,
+    Accept,
+    Accepted,
+    Adopt,
+    Apply,
+    Commit,
+    Drain,
+    Effect,
+    Event,
+    Exited,
+    GenerationAccepting,
+    GenerationCut,
+    GenerationDraining,
+    GenerationFailed,
+    GenerationGone,
+    GenerationReady,
+    Kill,
+    Live,
+    Orphan,
+    Phase,
+    Prepare,
+    Ready,
+    Retire,
+    Spawn,
+    Terms,
+    WorkerDied,
+    WorkerId,
+    WorkerPhase,
+    WorkerStuck,
+)
+from appliance.core.rollout import Generation, Rollout, Timing, Worker
+
+pytestmark = pytest.mark.pure
+
+TERMS = Terms(drain=120.0, max_draining=2)
+
+
+def ids(generation: int, count: int = 2) -> list[WorkerId]:
+    """Return the places of a generation."""
+    return [WorkerId(generation, index) for index in range(count)]
+
+
+def feed(rollout: Rollout, *events: Event, now: float = 0.0) -> list[Effect]:
+    """Return the effects of events in a row."""
+    return [effect for event in events for effect in rollout.handle(event, now=now)]
+
+
+def prepared(rollout: Rollout, generation: int, *, now: float = 0.0, count: int = 2) -> None:
+    """Bring a generation to ready."""
+    feed(rollout, Prepare(generation=generation, snapshot=generation, workers=count), now=now)
+    feed(rollout, *map(Ready, ids(generation, count)), now=now)
+
+
+def rolled_out(rollout: Rollout, generation: int, *, now: float = 0.0, count: int = 2) -> list[Effect]:
+    """Bring a generation to accepting."""
+    prepared(rollout, generation, now=now, count=count)
+    return feed(rollout, Commit(TERMS), *map(Accepted, ids(generation, count)), now=now)
+
+
+@pytest.fixture
+def rollout() -> Rollout:
+    """Return a machine that has seen nothing."""
+    return Rollout(terms=TERMS)
+
+
+def test_prepare_starts_every_worker(rollout: Rollout) -> None:
+    """A generation starts with all its workers and a deadline for them to be ready."""
+    effects = feed(rollout, Prepare(generation=1, snapshot=7, workers=2), now=10.0)
+    assert effects == [Spawn(worker=each, snapshot=7, workers=2) for each in ids(1)]
+    assert rollout.deadline == 40.0
+
+
+def test_ready_when_all_are(rollout: Rollout) -> None:
+    """A generation is ready with its last worker, and nobody accepts before the commit."""
+    first, second = ids(1)
+    feed(rollout, Prepare(generation=1, snapshot=1, workers=2))
+    assert feed(rollout, Ready(first)) == []
+    assert feed(rollout, Ready(second)) == [GenerationReady(1)]
+    assert rollout.deadline is None
+    assert feed(rollout, Ready(second)) == []
+
+
+def test_commit_then_accepting(rollout: Rollout) -> None:
+    """Commit tells every worker to accept; the generation accepts when all have said so."""
+    first, second = ids(1)
+    prepared(rollout, 1)
+    assert feed(rollout, Commit(TERMS)) == [Accept(first), Accept(second)]
+    assert feed(rollout, Accepted(first)) == []
+    assert rollout.accepting is None
+    assert feed(rollout, Accepted(second)) == [GenerationAccepting(1)]
+    assert rollout.accepting is rollout.generations[1]
+
+
+def test_old_drains_after_last_acknowledgement(rollout: Rollout) -> None:
+    """The old generation drains when the last worker of the new one has said that it accepts, not before."""
+    rolled_out(rollout, 1)
+    prepared(rollout, 2)
+    first, second = ids(2)
+    assert feed(rollout, Commit(TERMS), Accepted(first)) == [Accept(first), Accept(second)]
+    assert feed(rollout, Accepted(second), now=5.0) == [
+        GenerationAccepting(2),
+        GenerationDraining(1, 120.0),
+        Drain(WorkerId(1, 0), 120.0),
+        Drain(WorkerId(1, 1), 120.0),
+    ]
+    assert rollout.generations[1].drain_deadline == 125.0
+
+
+def test_drained_generation_is_gone(rollout: Rollout) -> None:
+    """A draining generation is forgotten with its last worker."""
+    rolled_out(rollout, 1)
+    rolled_out(rollout, 2)
+    first, second = ids(1)
+    assert feed(rollout, Exited(first, "exited 0")) == []
+    assert feed(rollout, Exited(second, "exited 0")) == [GenerationGone(1)]
+
+
+def test_drain_deadline_is_enforced(rollout: Rollout) -> None:
+    """A worker that is still there a grace after its drain deadline is killed, once."""
+    rolled_out(rollout, 1, count=1)
+    rolled_out(rollout, 2, count=1)
+    worker = WorkerId(1, 0)
+    assert rollout.deadline == 125.0
+    assert rollout.tick(now=124.9) == []
+    assert rollout.tick(now=125.0) == [WorkerStuck(worker, WorkerPhase.DRAINING), Kill(worker)]
+    assert rollout.deadline is None
+    assert feed(rollout, Exited(worker, "killed")) == [GenerationGone(1)]
+
+
+def test_crash_before_ready_fails_the_generation(rollout: Rollout) -> None:
+    """A worker that dies before it is ready ends its generation; the accepting one is not touched."""
+    rolled_out(rollout, 1)
+    feed(rollout, Prepare(generation=2, snapshot=2, workers=2), Ready(WorkerId(2, 1)))
+    assert feed(rollout, Exited(WorkerId(2, 0), "exited 1")) == [
+        Kill(WorkerId(2, 1)),
+        GenerationFailed(2, "worker 0 exited 1"),
+    ]
+    assert list(rollout.generations) == [1]
+    assert feed(rollout, Exited(WorkerId(2, 1), "killed")) == []
+
+
+def test_startup_timeout_fails_the_generation(rollout: Rollout) -> None:
+    """Workers that are not ready in time end their generation, with one reason."""
+    feed(rollout, Prepare(generation=1, snapshot=1, workers=2))
+    assert rollout.tick(now=30.0) == [
+        Kill(WorkerId(1, 0)),
+        Kill(WorkerId(1, 1)),
+        GenerationFailed(1, "worker 0 was not ready within 30 s"),
+    ]
+    assert rollout.generations == {}
+
+
+def test_crash_between_ready_and_commit(rollout: Rollout) -> None:
+    """A worker that dies between ready and commit is replaced, and the old one drains only after that."""
+    rolled_out(rollout, 1)
+    prepared(rollout, 2)
+    first, second = ids(2)
+    assert feed(rollout, Exited(first, "killed by SIGKILL")) == [
+        WorkerDied(first, "killed by SIGKILL", 0.0),
+        Spawn(worker=first, snapshot=2, workers=2),
+    ]
+    assert feed(rollout, Commit(TERMS), Accepted(second)) == [Accept(second)]
+    assert rollout.generations[1].phase is Phase.ACCEPTING
+    assert feed(rollout, Ready(first)) == [Accept(first)]
+    assert GenerationDraining(1, 120.0) in feed(rollout, Accepted(first))
+
+
+def test_replacement_is_ready_before_the_commit(rollout: Rollout) -> None:
+    """A replacement that is ready before the commit waits for it like the others."""
+    prepared(rollout, 1)
+    first = WorkerId(1, 0)
+    feed(rollout, Exited(first, "gone"))
+    assert feed(rollout, Ready(first)) == []
+    assert feed(rollout, Commit(TERMS)) == [Accept(each) for each in ids(1)]
+
+
+def test_crash_during_commit(rollout: Rollout) -> None:
+    """A worker that dies after it was told to accept is replaced; the old generation goes on until then."""
+    rolled_out(rollout, 1)
+    prepared(rollout, 2)
+    first, second = ids(2)
+    feed(rollout, Commit(TERMS), Accepted(first), Exited(first, "gone"))
+    assert feed(rollout, Accepted(second)) == []
+    assert feed(rollout, Ready(first)) == [Accept(first)]
+    assert GenerationDraining(1, 120.0) in feed(rollout, Accepted(first))
+
+
+def test_accepting_crash_while_preparing(rollout: Rollout) -> None:
+    """The accepting generation's dead worker is replaced while another generation prepares."""
+    rolled_out(rollout, 1)
+    feed(rollout, Prepare(generation=2, snapshot=2, workers=2))
+    worker = WorkerId(1, 0)
+    assert feed(rollout, Exited(worker, "gone"))[1:] == [Spawn(worker=worker, snapshot=1, workers=2)]
+    assert feed(rollout, Ready(worker)) == [Accept(worker)]
+    assert feed(rollout, Accepted(worker)) == []
+
+
+def test_stuck_accept(rollout: Rollout) -> None:
+    """A worker that does not say in time that it accepts is killed, and replaced when it is gone."""
+    rolled_out(rollout, 1, count=1)
+    prepared(rollout, 2, count=1)
+    worker = WorkerId(2, 0)
+    feed(rollout, Commit(TERMS), now=0.0)
+    assert rollout.tick(now=5.0) == [WorkerStuck(worker, WorkerPhase.OPENING), Kill(worker)]
+    assert feed(rollout, Accepted(worker)) == []
+    assert Spawn(worker=worker, snapshot=2, workers=1) in feed(rollout, Exited(worker, "killed"), now=5.0)
+    assert rollout.generations[1].phase is Phase.ACCEPTING
+
+
+def test_backoff_doubles_to_its_limit_and_is_reset(rollout: Rollout) -> None:
+    """Replacements wait 0, 100 ms, 200 ms ... 5 s; a worker that accepted for long starts over."""
+    rolled_out(rollout, 1, count=1)
+    worker, now, delays = WorkerId(1, 0), 0.0, []
+    for _ in range(9):
+        died = feed(rollout, Exited(worker, "gone"), now=now)[0]
+        delays.append(died.delay)
+        now += died.delay
+        rollout.tick(now=now)
+        feed(rollout, Ready(worker), Accepted(worker), now=now)
+    assert delays == [0.0, 0.1, 0.2, 0.4, 0.8, 1.6, 3.2, 5.0, 5.0]
+    assert feed(rollout, Exited(worker, "gone"), now=now + 10.0)[0].delay == 0.0
+
+
+def test_backoff_is_a_deadline(rollout: Rollout) -> None:
+    """A worker that waits to be started again is started at its deadline, and its death is not told twice."""
+    rolled_out(rollout, 1, count=1)
+    worker = WorkerId(1, 0)
+    feed(rollout, Exited(worker, "gone"), Exited(worker, "gone"), now=1.0)
+    assert rollout.deadline == 1.1
+    assert feed(rollout, Exited(worker, "gone"), now=1.0) == []
+    assert rollout.tick(now=1.1) == [Spawn(worker=worker, snapshot=1, workers=1)]
+
+
+def test_startup_timeout_of_a_replacement(rollout: Rollout) -> None:
+    """A replacement that is never ready is killed and tried again; its generation stays."""
+    rolled_out(rollout, 1, count=1)
+    worker = WorkerId(1, 0)
+    feed(rollout, Exited(worker, "gone"), now=0.0)
+    assert rollout.tick(now=30.0) == [WorkerStuck(worker, WorkerPhase.STARTING), Kill(worker)]
+    assert feed(rollout, Exited(worker, "killed"), now=30.0) == [WorkerDied(worker, "killed", 0.1)]
+
+
+def test_abort(rollout: Rollout) -> None:
+    """Abort kills the generation that was not committed, and repeats without harm."""
+    rolled_out(rollout, 1)
+    prepared(rollout, 2)
+    assert feed(rollout, Abort()) == [Kill(each) for each in ids(2)]
+    assert feed(rollout, Abort(), Commit(TERMS)) == []
+    assert list(rollout.generations) == [1]
+
+
+def test_abort_does_not_touch_the_committed(rollout: Rollout) -> None:
+    """Abort and a further prepare leave a generation alone that is on its way to accepting."""
+    rolled_out(rollout, 1)
+    prepared(rollout, 2)
+    feed(rollout, Commit(TERMS))
+    assert feed(rollout, Abort()) == []
+    prepared(rollout, 3)
+    feed(rollout, Abort())
+    assert list(rollout.generations) == [1, 2]
+
+
+def test_prepare_gives_up_the_pending(rollout: Rollout) -> None:
+    """Preparing another generation kills the one that was not committed, waiting workers left out."""
+    prepared(rollout, 1)
+    worker = WorkerId(1, 0)
+    feed(rollout, Exited(worker, "gone"), Exited(worker, "gone"))
+    effects = feed(rollout, Prepare(generation=2, snapshot=2, workers=1))
+    assert effects == [Kill(WorkerId(1, 1)), Spawn(worker=WorkerId(2, 0), snapshot=2, workers=1)]
+
+
+def test_commit_needs_a_ready_generation(rollout: Rollout) -> None:
+    """Commit of a generation that is still starting does nothing."""
+    feed(rollout, Prepare(generation=1, snapshot=1, workers=1))
+    assert feed(rollout, Commit(TERMS)) == []
+    assert rollout.generations[1].phase is Phase.STARTING
+
+
+def test_newer_overtakes_one_that_opens(rollout: Rollout) -> None:
+    """When a newer generation accepts first, all older ones drain, whatever their workers are doing."""
+    rolled_out(rollout, 1, count=1)
+    prepared(rollout, 2, count=5)
+    feed(rollout, Commit(TERMS), now=0.0)
+    waiting, starting, accepting, stuck, opening = ids(2, 5)
+    feed(rollout, Exited(waiting, "gone"), Exited(waiting, "gone"), Exited(starting, "gone"))
+    feed(rollout, Accepted(accepting))
+    generation = rollout.generations[2]
+    generation.workers[stuck.index].phase = WorkerPhase.ENDING
+    effects = rolled_out(rollout, 3, count=1)
+    assert effects[1:] == [
+        GenerationAccepting(3),
+        GenerationDraining(1, 120.0),
+        Drain(WorkerId(1, 0), 120.0),
+        GenerationDraining(2, 120.0),
+        Kill(starting),
+        Drain(accepting, 120.0),
+        Drain(opening, 120.0),
+    ]
+    assert waiting.index not in generation.workers
+
+
+def test_generation_without_processes_is_gone_when_it_drains(rollout: Rollout) -> None:
+    """A generation whose only worker waits to be started again has nothing to drain."""
+    rolled_out(rollout, 1, count=1)
+    feed(rollout, Exited(WorkerId(1, 0), "gone"), Exited(WorkerId(1, 0), "gone"))
+    effects = rolled_out(rollout, 2, count=1)
+    assert effects[-2:] == [GenerationDraining(1, 120.0), GenerationGone(1)]
+
+
+def test_live_change(rollout: Rollout) -> None:
+    """A live change goes to accepting workers; one that is starting gets it before it accepts."""
+    rolled_out(rollout, 1)
+    rolled_out(rollout, 2)
+    first, second = ids(2)
+    feed(rollout, Exited(first, "gone"))
+    assert feed(rollout, Live(snapshot=9, terms=TERMS)) == [Apply(second, 9)]
+    assert feed(rollout, Ready(first)) == [Apply(first, 9), Accept(first)]
+    assert feed(rollout, Exited(second, "gone"))[-1] == Spawn(worker=second, snapshot=9, workers=2)
+
+
+def test_oldest_draining_is_cut(rollout: Rollout) -> None:
+    """More draining generations than allowed: the oldest ends at once, and is killed after the grace."""
+    for number in (1, 2, 3):
+        rolled_out(rollout, number, count=1)
+    effects = rolled_out(rollout, 4, count=1, now=50.0)
+    assert effects[-2:] == [GenerationCut(1), Drain(WorkerId(1, 0), 0.0)]
+    assert rollout.tick(now=55.0) == [
+        WorkerStuck(WorkerId(1, 0), WorkerPhase.DRAINING),
+        Kill(WorkerId(1, 0)),
+    ]
+
+
+def test_fewer_draining_by_a_live_change(rollout: Rollout) -> None:
+    """A live change of the limit cuts what is too many, and not again what was cut."""
+    for number in (1, 2, 3):
+        rolled_out(rollout, number, count=1)
+    effects = feed(rollout, Live(snapshot=3, terms=Terms(drain=1.0, max_draining=1)))
+    assert effects == [Apply(WorkerId(3, 0), 3), GenerationCut(1), Drain(WorkerId(1, 0), 0.0)]
+    assert GenerationCut(1) not in feed(rollout, Live(snapshot=3, terms=Terms(drain=1.0, max_draining=0)))
+
+
+def test_retire(rollout: Rollout) -> None:
+    """Retire kills what is pending and drains everything else."""
+    rolled_out(rollout, 1, count=1)
+    prepared(rollout, 2, count=1)
+    effects = feed(rollout, Retire(within=3.0))
+    assert effects == [Kill(WorkerId(2, 0)), GenerationDraining(1, 3.0), Drain(WorkerId(1, 0), 3.0)]
+    assert rollout.accepting is None
+
+
+def test_adopted_go_on(rollout: Rollout) -> None:
+    """Adopted workers accept until a generation of ours does, and are replaced when they die before."""
+    orphans = (Orphan(index=0, drain_within=None), Orphan(index=1, drain_within=None))
+    assert feed(rollout, Adopt(generation=4, snapshot=7, workers=2, orphans=orphans)) == []
+    assert rollout.accepting is rollout.generations[4]
+    assert feed(rollout, Exited(WorkerId(4, 0), "gone"), now=1.0) == [
+        WorkerDied(WorkerId(4, 0), "gone", 0.0),
+        Spawn(worker=WorkerId(4, 0), snapshot=7, workers=2),
+    ]
+    assert GenerationDraining(4, 120.0) in rolled_out(rollout, 5, now=1.0)
+
+
+def test_adopted_drains_keep_their_deadline(rollout: Rollout) -> None:
+    """An adopted draining generation ends when its first master said."""
+    orphans = (Orphan(index=0, drain_within=3.0), Orphan(index=1, drain_within=7.0))
+    feed(rollout, Adopt(generation=4, snapshot=7, workers=2, orphans=orphans), now=100.0)
+    assert rollout.generations[4].phase is Phase.DRAINING
+    assert rollout.generations[4].drain_deadline == 107.0
+    assert rollout.deadline == 108.0
+    assert rollout.accepting is None
+
+
+def test_adopted_half_drained(rollout: Rollout) -> None:
+    """Of an adopted generation that half drains, the draining half is not replaced nor given more time."""
+    orphans = (Orphan(index=0, drain_within=None), Orphan(index=1, drain_within=3.0))
+    feed(rollout, Adopt(generation=4, snapshot=7, workers=3, orphans=orphans))
+    effects = rolled_out(rollout, 5)
+    assert effects[-2:] == [Drain(WorkerId(4, 0), 120.0), Drain(WorkerId(4, 1), 3.0)]
+    rollout = Rollout(terms=TERMS)
+    feed(rollout, Adopt(generation=4, snapshot=7, workers=3, orphans=orphans))
+    assert feed(rollout, Exited(WorkerId(4, 1), "exited 0")) == []
+    assert list(rollout.generations[4].workers) == [0]
+
+
+def test_nobody_to_adopt(rollout: Rollout) -> None:
+    """A generation of no living workers is forgotten at once."""
+    assert feed(rollout, Adopt(generation=4, snapshot=7, workers=2, orphans=())) == [GenerationGone(4)]
+
+
+def test_strangers_are_ignored(rollout: Rollout) -> None:
+    """Words of workers that are not ours, or out of place, change nothing."""
+    stranger = WorkerId(9, 9)
+    assert feed(rollout, Ready(stranger), Accepted(stranger), Exited(stranger, "gone")) == []
+    prepared(rollout, 1)
+    assert feed(rollout, Accepted(WorkerId(1, 0))) == []
+
+
+@dataclass
+class Process:
+    """What a worker's process would be doing."""
+
+    accepting: bool = False
+    told: bool = False
+    drain_end: float | None = None
+    killed: bool = False
+
+
+@dataclass
+class World:
+    """Processes as the effects make them; it remembers who accepted when a generation was sent away."""
+
+    processes: dict[WorkerId, Process] = field(default_factory=dict)
+    sizes: dict[int, int] = field(default_factory=dict)
+
+    def wholly_accepting(self, generation: int) -> bool:
+        """Say whether every worker of the generation accepts."""
+        members = [p for w, p in self.processes.items() if w.generation == generation]
+        return len(members) == self.sizes[generation] and all(
+            p.accepting and p.drain_end is None and not p.killed for p in members
+        )
+
+
+class AnyOrder(RuleBasedStateMachine):
+    """Events in any order that a world of processes allows, and some that it does not."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.rollout = Rollout(terms=TERMS, timing=Timing())
+        self.world = World()
+        self.now = 0.0
+        self.number = 0
+        self.served = False
+
+    def step(self, event: Event | None) -> None:
+        """Feed an event, None for the clock, and perform what comes of it."""
+        effects = (
+            self.rollout.tick(now=self.now) if event is None else self.rollout.handle(event, now=self.now)
+        )
+        for effect in effects:
+            self.perform(effect)
+
+    def perform(self, effect: Effect) -> None:
+        """Do to the world what an effect says, and check that it may be done."""
+        processes = self.world.processes
+        match effect:
+            case Spawn(worker=worker):
+                assert worker not in processes, "two processes in one place"
+                processes[worker] = Process()
+            case Accept(worker):
+                assert processes[worker].drain_end is None, "told to accept after it was told to drain"
+                processes[worker].told = True
+            case Drain(worker, within):
+                process, end = processes[worker], self.now + within
+                assert process.told, "drains without ever having accepted"
+                newer = [n for n in self.world.sizes if n > worker.generation]
+                assert any(map(self.world.wholly_accepting, newer)) or process.drain_end is not None
+                assert process.drain_end is None or end <= process.drain_end + 1e-6
+                process.drain_end = end
+            case Kill(worker):
+                process = processes[worker]
+                assert not process.killed, "killed twice"
+                assert not (process.accepting and process.drain_end is None), "killed while it serves"
+                process.killed = True
+            case GenerationAccepting(generation):
+                assert self.world.wholly_accepting(generation)
+                self.served = True
+            case _:
+                pass
+
+    def pick(self, data: st.DataObject, condition: Callable[[Process], bool]) -> WorkerId | None:
+        """Choose one of the processes that fit."""
+        found = [w for w, p in self.world.processes.items() if condition(p)]
+        return data.draw(st.sampled_from(found)) if found else None
+
+    @rule(workers=st.integers(1, 3))
+    def prepare(self, workers: int) -> None:
+        """A reload begins."""
+        self.number += 1
+        self.world.sizes[self.number] = workers
+        self.step(Prepare(generation=self.number, snapshot=self.number, workers=workers))
+
+    @rule(data=st.data())
+    def ready(self, data: st.DataObject) -> None:
+        """One worker is ready."""
+        worker = self.pick(data, lambda p: not p.told and not p.killed)
+        if worker:
+            self.step(Ready(worker))
+
+    @rule()
+    def all_ready(self) -> None:
+        """All workers that start are ready."""
+        for worker in [w for w, p in self.world.processes.items() if not p.told and not p.killed]:
+            self.step(Ready(worker))
+
+    @rule(data=st.data())
+    def accepted(self, data: st.DataObject) -> None:
+        """One worker accepts."""
+        worker = self.pick(data, lambda p: p.told and not p.accepting and not p.killed)
+        if worker:
+            self.world.processes[worker].accepting = True
+            self.step(Accepted(worker))
+
+    @rule(data=st.data())
+    def crash(self, data: st.DataObject) -> None:
+        """Any process dies."""
+        worker = self.pick(data, lambda _: True)
+        if worker:
+            del self.world.processes[worker]
+            self.step(Exited(worker, "gone"))
+
+    @rule()
+    def killed_are_gone(self) -> None:
+        """The killed ones are reaped."""
+        for worker in [w for w, p in self.world.processes.items() if p.killed]:
+            del self.world.processes[worker]
+            self.step(Exited(worker, "killed"))
+
+    @rule(limit=st.integers(0, 3))
+    def commit(self, limit: int) -> None:
+        """A reload is made real."""
+        self.step(Commit(Terms(drain=20.0, max_draining=limit)))
+
+    @rule()
+    def abort(self) -> None:
+        """A reload is given up."""
+        self.step(Abort())
+
+    @rule(limit=st.integers(0, 3))
+    def live(self, limit: int) -> None:
+        """A change without a generation."""
+        self.step(Live(snapshot=self.number, terms=Terms(drain=20.0, max_draining=limit)))
+
+    @rule(seconds=st.sampled_from([0.05, 0.3, 4.0, 31.0]))
+    def wait(self, seconds: float) -> None:
+        """Time passes."""
+        self.now += seconds
+        self.step(None)
+
+    @precondition(lambda self: self.rollout.deadline is not None)
+    @rule()
+    def wait_for_the_deadline(self) -> None:
+        """Time passes until something is due."""
+        self.now = max(self.now, self.rollout.deadline)
+        self.step(None)
+
+    @invariant()
+    def somebody_accepts(self) -> None:
+        """Once a generation accepted, one does: each of its workers accepts, or is being replaced."""
+        if self.served:
+            assert self.rollout.accepting is not None
+            assert any(map(self.serves, self.rollout.generations.values()))
+
+    def serves(self, generation: Generation) -> bool:
+        """Say whether a generation does its duty."""
+        return (
+            generation.phase is Phase.ACCEPTING
+            and len(generation.workers) == generation.size
+            and all(self.accepts_or_is_replaced(worker) for worker in generation.workers.values())
+        )
+
+    def accepts_or_is_replaced(self, worker: Worker) -> bool:
+        """Say whether a worker does its duty, or another comes for it."""
+        process = self.world.processes.get(worker.id)
+        if process is None:
+            return worker.phase is WorkerPhase.WAITING and worker.deadline <= self.now + 5.0
+        return (process.accepting and process.drain_end is None) or worker.phase in (
+            WorkerPhase.STARTING,
+            WorkerPhase.OPENING,
+            WorkerPhase.ENDING,
+        )
+
+    @invariant()
+    def draining_is_bounded(self) -> None:
+        """No more generations drain than allowed, other than those that were cut."""
+        draining = [each for each in self.rollout.generations.values() if each.phase is Phase.DRAINING]
+        assert sum(not each.cut for each in draining) <= self.rollout.terms.max_draining
+
+    @invariant()
+    def nothing_is_waited_for_in_vain(self) -> None:
+        """Every process that is still to do something has a deadline by which it is done, or done with."""
+        for generation in self.rollout.generations.values():
+            for worker in generation.workers.values():
+                timeless = worker.phase in (WorkerPhase.READY, WorkerPhase.ACCEPTING, WorkerPhase.ENDING)
+                assert timeless == (worker.deadline is None)
+
+
+AnyOrder.TestCase.settings = settings(max_examples=300, stateful_step_count=60, deadline=None)
+test_any_order = pytest.mark.pure(AnyOrder.TestCase)
