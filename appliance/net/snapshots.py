@@ -1,0 +1,123 @@
+"""Snapshots on disk: proposed, accepted, last good, and the note that a start was degraded.
+
+Every file appears whole or not at all (written beside, synced, renamed) and belongs to its owner alone.
+Numbers are never used twice, so a program that missed an abort cannot take a new proposal for its old one.
+"""
+
+import dataclasses
+import os
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from appliance.model.paths import Paths
+from appliance.model.snapshot import Snapshot, SnapshotError, decode, encode
+from appliance.wire.control import Problem
+
+_KEPT: Final = 8  # numbers below the accepted one whose files stay: a worker may be about to read them
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Give `path` new content of mode 0600, on disk when this returns; raises OSError."""
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        scratch.replace(path)
+    except OSError:
+        scratch.unlink(missing_ok=True)
+        raise
+    _sync_directory(path.parent)
+
+
+def read(path: Path) -> Snapshot | None:
+    """Return the snapshot in a file, None where there is no file; raises SnapshotError."""
+    try:
+        return decode(path.read_bytes())
+    except FileNotFoundError:
+        return None
+    except (OSError, SnapshotError) as error:
+        raise SnapshotError(f"{path}: {error}") from error
+
+
+def same(one: Snapshot, other: Snapshot) -> bool:
+    """Say whether two snapshots ask for the same; number and source do not count."""
+    return dataclasses.replace(one, number=other.number, source=other.source) == other
+
+
+def propose(paths: Paths, snapshot: Snapshot) -> None:
+    """Write a snapshot where programs find it by its number; raises OSError."""
+    path = paths.snapshot(snapshot.number)
+    path.parent.mkdir(mode=0o700, exist_ok=True)
+    write_atomically(path, encode(snapshot))
+
+
+def accept(paths: Paths, snapshot: Snapshot) -> None:
+    """Make a snapshot the one that every program obeys: the point of no return; raises OSError.
+
+    The last-good copy goes first, because the state directory is the one that can be full.
+    """
+    data = encode(snapshot)
+    write_atomically(paths.last_good, data)
+    write_atomically(paths.accepted, data)
+
+
+def unused_number(paths: Paths, known: Iterable[Snapshot | None]) -> int:
+    """Return a number above those of `known` and of every proposal on disk."""
+    return 1 + max([0, *(each.number for each in known if each), *_numbers(paths)])
+
+
+def prune(paths: Paths, accepted: int) -> None:
+    """Remove the files of snapshots long past, and those that were proposed and refused."""
+    for number in _numbers(paths):
+        if not accepted - _KEPT <= number <= accepted:
+            paths.snapshot(number).unlink(missing_ok=True)
+
+
+@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
+class Degraded:
+    """Why the appliance runs from its last-good copy; `since` is unix seconds."""
+
+    since: float
+    problems: tuple[Problem, ...]
+
+
+def degraded_path(paths: Paths) -> Path:
+    """Return the file that is there while the appliance runs from its last-good copy."""
+    return paths.runtime / "degraded.json"
+
+
+def write_degraded(paths: Paths, note: Degraded) -> None:
+    """Leave the note that `appliance status` shows; raises OSError."""
+    write_atomically(degraded_path(paths), msgspec.json.encode(note))
+
+
+def read_degraded(paths: Paths) -> Degraded | None:
+    """Return the note, None where the configuration was good."""
+    try:
+        return msgspec.json.decode(degraded_path(paths).read_bytes(), type=Degraded)
+    except (OSError, msgspec.DecodeError):
+        return None
+
+
+def clear_degraded(paths: Paths) -> None:
+    """Remove the note: the operator's file has been accepted."""
+    degraded_path(paths).unlink(missing_ok=True)
+
+
+def _numbers(paths: Paths) -> list[int]:
+    names = (each.stem for each in paths.snapshot(0).parent.glob("*.json"))
+    return [int(name) for name in names if name.isascii() and name.isdecimal()]
+
+
+def _sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

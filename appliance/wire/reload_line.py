@@ -1,0 +1,65 @@
+r"""The text lines of the reload socket: `reload`, and everything that is not.
+
+The protocol is that of OpenShift's HAProxy pod (`while read -r line`): a line without its end at the end of
+the connection is no line. Blanks around the word and the \r of a \r\n are nobody's fault.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Final
+
+LINE_LIMIT: Final = 4096
+"""Longest line that is kept, bytes; what is above is skipped up to its end, and refused once."""
+
+_SHOWN: Final = 80  # characters of a stranger's line that an answer and a log line repeat
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReloadLine:
+    """The line `reload`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class UnknownLine:
+    """A line that is something else; `reason` says what, for the answer and the log."""
+
+    reason: str
+
+
+class ReloadLines:
+    """Turns the chunks of one connection into lines, with bounded memory."""
+
+    def __init__(self) -> None:
+        self._pending = b""
+        self._skipping = False
+
+    @property
+    def unfinished(self) -> bool:
+        """Say whether a line has begun and not ended."""
+        return bool(self._pending) or self._skipping
+
+    def feed(self, chunk: bytes) -> Iterator[ReloadLine | UnknownLine]:
+        """Yield each line that `chunk` completes, and each that it makes too long."""
+        *ended, rest = chunk.split(b"\n")
+        for piece in ended:
+            yield from self._extend(piece)
+            if not self._skipping:
+                yield _meaning(self._pending)
+            self._pending, self._skipping = b"", False
+        yield from self._extend(rest)
+
+    def _extend(self, piece: bytes) -> Iterator[UnknownLine]:
+        if self._skipping:
+            return
+        self._pending += piece
+        if len(self._pending) > LINE_LIMIT:
+            self._pending, self._skipping = b"", True
+            yield UnknownLine(reason=f"line of more than {LINE_LIMIT} bytes")
+
+
+def _meaning(line: bytes) -> ReloadLine | UnknownLine:
+    word = line.strip()
+    if word == b"reload":
+        return ReloadLine()
+    shown = word[:_SHOWN].decode("utf-8", errors="backslashreplace")
+    return UnknownLine(reason=f"unknown command {shown!r}; known: reload")
