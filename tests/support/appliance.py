@@ -40,15 +40,13 @@ class Worker:
 class Appliance:
     """A running appliance. At the end of its context nothing of it may be left."""
 
-    def __init__(self, config: Mapping[str, object], *, drain: float = 5.0) -> None:
-        """Start with `config`, in which the drain time is set unless it says one; times are seconds."""
+    def __init__(self, config: Mapping[str, object]) -> None:
         # Socket names have to fit into 107 bytes, pytest's own directories do not.
         self._directory = tempfile.TemporaryDirectory(prefix="lb-")
         root = Path(self._directory.name)
         self.paths = Paths(config=root / "appliance.yaml", runtime=root / "run", state=root / "state")
         self.log_file = root / "log"
-        self._drain = drain
-        self.config = _with_drain(config, drain)
+        self.config = dict(config)
         self.write(self.config)
         self._process: subprocess.Popen[bytes] | None = None
 
@@ -137,7 +135,7 @@ class Appliance:
     def reload(self, config: Mapping[str, object] | None = None, *, timeout: float = 60.0) -> Values:
         """Write `config`, send the line `reload`, and return the answer."""
         if config is not None:
-            self.config = _with_drain(config, self._drain)
+            self.config = dict(config)
             self.write(self.config)
         with self.reload_connection(timeout=timeout) as connection:
             connection.sendall(b"reload\n")
@@ -175,6 +173,10 @@ class Appliance:
         """Return the living workers of a program, of all generations."""
         found = (_worker(path) for path in sorted(self.paths.runtime.glob(f"worker-{program}-*.control")))
         return [worker for worker in found if worker is not None]
+
+    def accepted(self) -> int:
+        """Return the number of the accepted snapshot."""
+        return int(json.loads(self.paths.accepted.read_text())["number"])
 
     def accepting(self, program: str = "proxy-api") -> list[Worker]:
         """Return the workers that accept connections."""
@@ -267,11 +269,3 @@ def _events(log: str, name: str) -> Iterator[Values]:
             values = json.loads(line[line.index("{") :])
             if values.get("event") == name:
                 yield values
-
-
-def _with_drain(config: Mapping[str, object], drain: float) -> dict[str, object]:
-    defaults = config.get("defaults", {})
-    assert isinstance(defaults, Mapping)
-    if "drain" in defaults:
-        return dict(config)
-    return {**config, "defaults": {**defaults, "drain": f"{drain:g}s"}}

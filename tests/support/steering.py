@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import resource
 import sys
 from collections.abc import Callable, Mapping
 
@@ -15,7 +16,9 @@ def say(values: Mapping[str, object]) -> None:
 
 
 async def obey(commands: Commands) -> None:
-    """Answer commands until stdin ends."""
+    """Answer commands until stdin ends. A descriptor limit that may be raised is."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
     reader = asyncio.StreamReader()
     loop = asyncio.get_running_loop()
     await loop.connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), sys.stdin)
