@@ -1,0 +1,73 @@
+"""Processes whose parent died: they become our children, and end when we do. And who listens on a socket."""
+
+import contextlib
+import ctypes
+import os
+import signal
+import socket
+import struct
+import time
+from pathlib import Path
+from typing import Final
+
+_SET_CHILD_SUBREAPER: Final = 36  # linux/prctl.h
+_POLL: Final = 0.01
+
+
+def become_subreaper() -> None:
+    """Make orphans among our descendants our children (prctl(2), PR_SET_CHILD_SUBREAPER)."""
+    ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def end_children(*, patience: float, last_patience: float) -> bool:
+    """End every child, and what becomes one meanwhile, with TERM and after `patience` seconds with KILL.
+
+    Return whether all have ended within `last_patience` seconds of the KILL.
+    """
+    return _end(signal.SIGTERM, patience) or _end(signal.SIGKILL, last_patience)
+
+
+def listener(path: Path) -> int | None:
+    """Return the process that listens on a unix socket, None where none does."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(1)
+        try:
+            probe.connect(str(path))
+            credentials = probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
+        except OSError:
+            return None
+    pid: int = struct.unpack("3i", credentials)[0]
+    return pid or None
+
+
+def _end(number: signal.Signals, patience: float) -> bool:
+    deadline = time.monotonic() + patience
+    told: set[int] = set()
+    while not _all_reaped():
+        for pid in _children() - told:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, number)
+            told.add(pid)
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_POLL)
+    return True
+
+
+def _children() -> set[int]:
+    own = str(os.getpid()).encode()
+    found = set()
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):
+            # proc(5): the command's name is in parentheses and may hold any byte; then state and parent.
+            if stat.read_bytes().rpartition(b")")[2].split()[1] == own:
+                found.add(int(stat.parent.name))
+    return found
+
+
+def _all_reaped() -> bool:
+    with contextlib.suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+        return False
+    return True

@@ -1,0 +1,337 @@
+"""supervisord, as the appliance runs it: `python -m appliance.programs.supervisor -n -c supervisord.conf`.
+
+What differs from the original, each by overriding one of its methods:
+
+- a signal ends its poll at once, so that a crashed program is started again in milliseconds;
+- programs of the same priority stop together; a second TERM, INT or QUIT kills everything at once;
+- HUP is for the program `reload`, because supervisord's own meaning of it would end all traffic;
+- programs write to our standard output themselves: nothing stands between them and a socket of journald,
+  and a reader that has stopped reading cannot stop supervisord. Their standard error comes through here,
+  because its last line is the reason why a program does not start;
+- it logs as the programs do;
+- orphans (workers whose master died) become its children, and are ended when everything ends.
+"""
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from typing import Final
+
+from structlog.typing import FilteringBoundLogger
+from supervisor import events, supervisord
+from supervisor.medusa import asyncore_25 as asyncore
+from supervisor.options import ServerOptions, decode_wait_status
+from supervisor.poller import PollPoller
+from supervisor.process import ProcessGroup, Subprocess
+from supervisor.states import ProcessStates, SupervisorStates
+
+from appliance.model.paths import Paths
+from appliance.model.snapshot import SnapshotError
+from appliance.net import orphans, snapshots
+from appliance.net.log import configure
+
+STOP_MARGIN: Final = 5
+"""Seconds that a proxy has beyond its drain time before it is killed."""
+
+_EXIT_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
+_UNSETTLED: Final = (ProcessStates.STARTING, ProcessStates.BACKOFF, ProcessStates.STOPPING)
+_LONGEST_PAUSE: Final = 10.0  # seconds between two starts of a program that does not stay up
+_SAME_REQUEST: Final = 0.2  # seconds; wrappers such as timeout(1) signal a process and then its group
+_LONGEST_REASON: Final = 300  # characters of a program's last line that its status repeats
+_ORPHAN_PATIENCE: Final = 3.0  # seconds for orphans to end, after TERM and again after KILL
+_EVENTS: Final = {
+    events.ProcessStateStartingEvent: "program-starting",
+    events.ProcessStateRunningEvent: "program-running",
+    events.ProcessStateExitedEvent: "program-exited",
+    events.ProcessStateBackoffEvent: "program-failing",
+    events.ProcessStateFatalEvent: "program-given-up",
+    events.ProcessStateStoppingEvent: "program-stopping",
+    events.ProcessStateStoppedEvent: "program-stopped",
+}
+_TROUBLE: Final = (
+    events.ProcessStateExitedEvent,
+    events.ProcessStateBackoffEvent,
+    events.ProcessStateFatalEvent,
+)
+# The first two are events as well; the third is about our socket, which only its owner can open.
+_UNSAID: Final = ("exited: ", "stopped: ", "Server 'unix_http_server' running without")
+
+
+class SupervisorLog:
+    """supervisord's logger, as far as it uses one. What the events say already is for debugging."""
+
+    def __init__(self, log: FilteringBoundLogger) -> None:
+        self._log = log
+
+    def critical(self, message: str, **_: object) -> None:
+        """Log an error that needs the operator."""
+        if message.startswith(_UNSAID):
+            return
+        self._log.error("supervisor", message=message)
+
+    error = critical
+
+    def warn(self, message: str, **_: object) -> None:
+        """Log a warning."""
+        if message.startswith(_UNSAID):
+            return
+        self._log.warning("supervisor", message=message)
+
+    def info(self, message: str, **_: object) -> None:
+        """Log for debugging: the events carry what an operator wants to know."""
+        self._log.debug("supervisor", message=message)
+
+    def debug(self, message: str, **_: object) -> None:
+        """Forget what only supervisord's developers read."""
+
+    trace = blather = debug
+
+    def close(self) -> None:
+        """Do nothing: standard output stays open."""
+
+    reopen = close
+
+
+class Wakeup:
+    """The end of a pipe that every signal writes to, in supervisord's socket map: a signal ends its poll."""
+
+    def __init__(self) -> None:
+        self.descriptor, write = os.pipe()
+        for end in (self.descriptor, write):
+            os.set_blocking(end, False)
+        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+
+    def readable(self) -> bool:
+        """Say yes: that is what it is for."""
+        return True
+
+    def writable(self) -> bool:
+        """Say no: nobody reads what would be written."""
+        return False
+
+    def handle_read_event(self) -> None:
+        """Forget which signals came; supervisord's handlers have noted them."""
+        with contextlib.suppress(BlockingIOError):
+            os.read(self.descriptor, 4096)
+
+    def handle_error(self) -> None:
+        """Do nothing: there is nothing that can fail."""
+
+
+class Poller(PollPoller):  # type: ignore[misc]  # supervisor has no types
+    """supervisord's poller, awake more often while a program is on its way up or down."""
+
+    unsettled: Callable[[], bool]
+
+    def poll(self, timeout: float) -> tuple[list[int], list[int]]:
+        """Return the descriptors that are readable and writable; `timeout` is seconds."""
+        ready: tuple[list[int], list[int]] = super().poll(min(timeout, 0.1) if self.unsettled() else timeout)
+        return ready
+
+
+class Options(ServerOptions):  # type: ignore[misc]  # supervisor has no types
+    """supervisord's options: our logger, and programs that write to our standard output themselves."""
+
+    def __init__(self, log: FilteringBoundLogger) -> None:
+        super().__init__()
+        self._log = log
+        self.poller = Poller(self)
+        self.ended = ""
+
+    def make_logger(self) -> None:
+        """Log as the appliance's programs do."""
+        self.logger = SupervisorLog(self._log)
+
+    def cleanup_fds(self) -> None:
+        """Do nothing: after `supervisorctl reload` the lock on the runtime directory is still to be held."""
+
+    def make_pipes(self, stderr: bool = True) -> dict[str, int | None]:  # noqa: ARG002, FBT001, FBT002  # supervisor's signature
+        """Return pipes for standard input and error, and a copy of our output for the program's own."""
+        pipes: dict[str, int | None] = super().make_pipes(True)  # noqa: FBT003  # supervisor's signature
+        for end in ("stdout", "child_stdout"):
+            self.close_fd(pipes[end])
+        return {**pipes, "stdout": None, "child_stdout": os.dup(1)}
+
+    def waitpid(self) -> tuple[int | None, int | None]:
+        """Reap one child, and remember how it ended for the event that follows."""
+        pid, status = super().waitpid()
+        if pid:
+            self.ended = decode_wait_status(status)[1]
+        return pid, status
+
+
+class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor has no types
+    """supervisord with the differences that the module names."""
+
+    stop_groups: list[ProcessGroup] | None = None
+
+    def __init__(self, options: Options, log: FilteringBoundLogger, paths: Paths) -> None:
+        super().__init__(options)
+        options.poller.unsettled = self._unsettled
+        self.forced = False
+        self._asked_at = 0.0
+        self._last_words: dict[str, str] = {}
+        self._log = log
+        self._paths = paths
+
+    def add_process_group(self, config: object) -> bool:
+        """Subscribe before the first program starts: `run` has just cleared all subscriptions."""
+        if not self.process_groups:
+            events.subscribe(events.ProcessStateEvent, self._state_changed)
+            events.subscribe(events.ProcessLogStderrEvent, self._complaint)
+            events.subscribe(events.SupervisorStoppingEvent, self._stopping)
+            events.subscribe(events.SupervisorRunningEvent, self._running)
+        added: bool = super().add_process_group(config)
+        return added
+
+    def reap(self, once: bool = False, recursionguard: int = 0) -> None:  # noqa: FBT001, FBT002  # supervisor's signature
+        """Reap, and start again at once what has to be: the original would sleep first."""
+        super().reap(once, recursionguard)
+        if recursionguard == 0:
+            for group in sorted(self.process_groups.values()):
+                group.transition()
+
+    def handle_signal(self) -> None:
+        """Obey every signal that has come, not one a round."""
+        while number := self.options.get_signal():
+            if number in _EXIT_SIGNALS:
+                self._exit_requested(signal.Signals(number))
+            elif number == signal.SIGHUP:
+                self._forward_hangup()
+
+    def ordered_stop_groups_phase_1(self) -> None:
+        """Stop the groups of the highest priority number that is left."""
+        for group in self._stopping_now():
+            group.stop_all()
+
+    def ordered_stop_groups_phase_2(self) -> None:
+        """Forget those of them that have stopped."""
+        ended = [group for group in self._stopping_now() if not group.get_unstopped_processes()]
+        self.stop_groups = [group for group in self.stop_groups or () if group not in ended]
+
+    def _stopping_now(self) -> list[ProcessGroup]:
+        if not self.stop_groups:
+            return []
+        priority = max(group.config.priority for group in self.stop_groups)
+        return [group for group in self.stop_groups if group.config.priority == priority]
+
+    def _processes(self) -> list[Subprocess]:
+        return [each for group in self.process_groups.values() for each in group.processes.values()]
+
+    def _unsettled(self) -> bool:
+        return any(
+            process.get_state() in _UNSETTLED or (process.config.autostart and not process.laststart)
+            for process in self._processes()
+        )
+
+    def _exit_requested(self, number: signal.Signals) -> None:
+        if self.options.mood != SupervisorStates.SHUTDOWN:
+            self._log.info("stopping", signal=number.name)
+            self._asked_at = time.monotonic()
+            self.options.mood = SupervisorStates.SHUTDOWN
+            return
+        if time.monotonic() < self._asked_at + _SAME_REQUEST:
+            return
+        self._log.warning("killing", signal=number.name)
+        self.forced = True
+        for pid in (process.pid for process in self._processes() if process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(pid, signal.SIGKILL)
+
+    def _forward_hangup(self) -> None:
+        for process in self._processes():
+            if process.config.name == "reload" and process.pid:
+                process.signal(signal.SIGHUP)
+
+    def _running(self, _: object) -> None:
+        """End the programs of a supervisord that was killed; masters hand their workers over to ours."""
+        for path in sorted(self._paths.runtime.glob("*.control")):
+            pid = None if path.name.startswith("worker-") else orphans.listener(path)
+            if pid is not None:
+                self._log.warning("leftover-program", control=path.name, pid=pid)
+                with contextlib.suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGTERM)
+
+    def _stopping(self, _: object) -> None:
+        """Give proxies the drain time of the configuration that is accepted now, not at the start."""
+        with contextlib.suppress(SnapshotError):
+            accepted = snapshots.read(self._paths.accepted)
+            for process in self._processes():
+                if accepted and process.config.name.startswith("proxy-"):
+                    process.config.stopwaitsecs = int(accepted.drain) + STOP_MARGIN
+
+    def _complaint(self, event: events.ProcessLogStderrEvent) -> None:
+        """Pass what a program says on standard error on, and keep its last line."""
+        with contextlib.suppress(OSError):
+            os.write(1, event.data)
+        lines = event.data.decode(errors="replace").split("\n")
+        if words := [line.strip() for line in lines if line.strip()]:
+            self._last_words[event.process.config.name] = words[-1][:_LONGEST_REASON]
+
+    def _state_changed(self, event: events.ProcessStateEvent) -> None:
+        kind, process = type(event), event.process
+        if kind is events.ProcessStateStartingEvent:
+            self._last_words.pop(process.config.name, None)
+        if kind is events.ProcessStateBackoffEvent:
+            process.spawnerr = self._reason(process)
+            process.delay = time.time() + min(0.25 * 2 ** min(process.backoff - 1, 10), _LONGEST_PAUSE)
+        if kind is events.ProcessStateExitedEvent:
+            process.spawnerr = self._reason(process)
+        if kind in _EVENTS:
+            fields = {"pid": process.pid or None, "reason": process.spawnerr if kind in _TROUBLE else None}
+            say = self._log.warning if kind in _TROUBLE else self._log.info
+            given = {key: value for key, value in fields.items() if value}
+            say(_EVENTS[kind], name=process.config.name, **given)
+
+    def _reason(self, process: Subprocess) -> str:
+        """Return how the process ended and what it said last, or why none could be started."""
+        if not process.pid:
+            return str(process.spawnerr)
+        words = self._last_words.get(process.config.name)
+        return f"{self.options.ended}: {words}" if words else str(self.options.ended)
+
+
+def main() -> None:
+    """Run until everything has stopped; exit status 0, or 1 where programs had to be killed on request."""
+    paths = Paths.from_environment(os.environ)
+    log = _logger(paths)
+    orphans.become_subreaper()
+    forced = _run(log, paths)
+    orphans.end_children(patience=0 if forced else _ORPHAN_PATIENCE, last_patience=_ORPHAN_PATIENCE)
+    log.info("stopped", forced=forced)
+    sys.exit(1 if forced else 0)
+
+
+def _run(log: FilteringBoundLogger, paths: Paths) -> bool:
+    """Supervise, again after `supervisorctl reload`; return whether the end was forced."""
+    first, wakeup = True, Wakeup()
+    while True:
+        options = Options(log)
+        options.realize(sys.argv[1:], doc=supervisord.__doc__)
+        options.first, options.test = first, False
+        supervisor = Supervisor(options, log, paths)
+        asyncore.socket_map[wakeup.descriptor] = wakeup
+        with contextlib.suppress(asyncore.ExitNow):
+            supervisor.main()
+        options.close_httpservers()
+        options.close_logger()
+        if options.mood < SupervisorStates.RESTARTING:
+            return supervisor.forced
+        first = False
+
+
+def _logger(paths: Paths) -> FilteringBoundLogger:
+    try:
+        accepted = snapshots.read(paths.accepted)
+    except SnapshotError:
+        accepted = None
+    if accepted is None:
+        return configure("supervisor", level="info", form="json")
+    return configure("supervisor", level=accepted.log.level, form=accepted.log.format)
+
+
+if __name__ == "__main__":
+    main()
