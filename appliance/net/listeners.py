@@ -198,6 +198,7 @@ def _listen(address: Address, *, dual: bool) -> socket.socket:
         if address.family == socket.AF_INET6:
             dual_stack = dual and address.host == "::"
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(not dual_stack))
+        listener.setblocking(False)  # noqa: FBT003  # for workers, which share the open file
         listener.bind(address.sockaddr)
         listener.listen(_backlog())
     except OSError:

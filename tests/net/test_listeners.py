@@ -12,6 +12,7 @@ import pytest
 
 from appliance.model.snapshot import Bind
 from appliance.net.listeners import Address, Listeners, Reserved
+from support.ports import free_port
 
 pytestmark = pytest.mark.programs
 
@@ -22,12 +23,6 @@ def listeners() -> Iterator[Listeners]:
     listeners = Listeners()
     yield listeners
     listeners.keep_only(())
-
-
-def free_port() -> int:
-    """Return a port that nobody has on any address."""
-    with socket.create_server(("::", 0), family=socket.AF_INET6, dualstack_ipv6=True) as probe:
-        return int(probe.getsockname()[1])
 
 
 def reserved(listeners: Listeners, *binds: Bind) -> Reserved:
@@ -93,12 +88,13 @@ def test_options(listeners: Listeners) -> None:
         socket.create_connection((bind.host, bind.port)),
         listener.accept()[0] as accepted,
     ):
+        assert not listener.getblocking()
         assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
         assert listener.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR)
 
 
 def test_what_stays_is_kept(listeners: Listeners) -> None:
-    """A bind that was there keeps its socket; only the new one is fresh, and the surplus is closed when told."""
+    """A bind that was there keeps its socket; only the new one is fresh; the surplus goes when told."""
     first, second = (Bind(host="127.0.0.1", port=free_port()) for _ in range(2))
     (address,) = reserved(listeners, first).addresses[first]
     descriptor = listeners.fileno(address)

@@ -1,0 +1,29 @@
+"""Does a new snapshot need a new generation of a group's workers, or do they take it as they run?"""
+
+from appliance.model.snapshot import Frontend, Group, Snapshot
+
+
+def needs_generation(*, before: Snapshot, after: Snapshot, group: str) -> bool:
+    """Say whether the workers of `group` have to be started anew.
+
+    Listeners, admission and logging are fixed when a worker starts; pools, limits and timeouts are not.
+    """
+    return before.log != after.log or _fixed(before.group(group)) != _fixed(after.group(group))
+
+
+def _fixed(group: Group | None) -> object:
+    if group is None:
+        return None
+    return group.workers, frozenset(map(_fixed_part, group.frontends))
+
+
+def _fixed_part(frontend: Frontend) -> object:
+    return (
+        frontend.name,
+        frontend.binds,
+        frontend.pool,
+        frontend.respond,
+        frontend.needs,
+        frontend.allow,
+        frontend.deny,
+    )

@@ -1,0 +1,33 @@
+"""What the machine allows this process: open files and processors."""
+
+import math
+import os
+import resource
+from pathlib import Path
+from typing import Final
+
+_CGROUP_CPU: Final = Path("/sys/fs/cgroup/cpu.max")
+
+
+def raise_open_files() -> int:
+    """Raise the limit of open files as far as it may go, for children too, and return it."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard
+
+
+def processors() -> int:
+    """Return how many processors we may keep busy: our affinity, less what the container's quota takes."""
+    return max(1, min(len(os.sched_getaffinity(0)), _quota()))
+
+
+def _quota() -> int:
+    # Documentation/admin-guide/cgroup-v2.rst, cpu.max: "$MAX $PERIOD", "max" for no limit.
+    try:
+        allowed, period = _CGROUP_CPU.read_text().split()
+    except (OSError, ValueError):
+        return os.cpu_count() or 1
+    if allowed == "max":
+        return os.cpu_count() or 1
+    return math.ceil(int(allowed) / int(period))
