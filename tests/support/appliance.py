@@ -127,6 +127,20 @@ class Appliance:
         )
         return done
 
+    def supervisorctl(self, *arguments: str) -> str:
+        """Run supervisorctl against the appliance's supervisord, return what it says."""
+        command = [_COMMAND.with_name("supervisorctl"), "-s", f"unix://{self.paths.supervisor_socket}"]
+        done = subprocess.run(
+            [*command, *arguments],
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
     def status(self) -> Values:
         """Return what `appliance status --json` prints."""
         values: Values = json.loads(self.command("status", "--json").stdout)

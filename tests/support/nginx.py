@@ -40,6 +40,7 @@ http {{
     root {root}/www;
     dav_methods PUT;
     location = /name {{ return 200 "{name}\\n"; }}
+    location = /address {{ return 200 "$server_addr\n"; }}
     location = /readyz {{ return 200 "ok\\n"; }}
     {locations}
   }}
@@ -66,8 +67,9 @@ def nginx(
 ) -> Iterator["Nginx"]:
     """Run nginx on both families; with `certificates` it speaks TLS and HTTP/2.
 
-    `/name` answers the name, `/readyz` 200, PUT stores a file, files of `www` are served, and `/upgrade`
-    passes an upgraded connection on to the plain server at the port `upgrades_to`.
+    `/name` answers the name, `/address` the address that was connected to, `/readyz` 200; PUT stores a file,
+    files of `www` are served, and `/upgrade` passes an upgraded connection on to the plain server at the port
+    `upgrades_to`.
     """
     port = port or free_port()
     with tempfile.TemporaryDirectory(prefix="lb-nginx-") as directory:
