@@ -1,6 +1,7 @@
 """The payload of `health.board`: what the prober knows of every server, one fixed record each."""
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Final
@@ -58,6 +59,17 @@ class ServerState(StrEnum):
     CHECKING = "checking"
 
 
+def state_of(verdict: Verdict, admin: Admin) -> ServerState:
+    """Return the one word: maint wins over the checks, and they win over drain."""
+    if admin is Admin.MAINT:
+        return ServerState.MAINT
+    if verdict is Verdict.DOWN:
+        return ServerState.DOWN
+    if admin is Admin.DRAIN:
+        return ServerState.DRAIN
+    return ServerState.UP if verdict is Verdict.UP else ServerState.CHECKING
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerHealth:
     """One server as the prober sees it.
@@ -87,13 +99,7 @@ class ServerHealth:
     @property
     def state(self) -> ServerState:
         """Operator and checks together: maint and drain win over what the checks say."""
-        if self.admin is Admin.MAINT:
-            return ServerState.MAINT
-        if self.verdict is Verdict.DOWN:
-            return ServerState.DOWN
-        if self.admin is Admin.DRAIN:
-            return ServerState.DRAIN
-        return ServerState.UP if self.verdict is Verdict.UP else ServerState.CHECKING
+        return state_of(self.verdict, self.admin)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -113,23 +119,18 @@ _RECORD: Final = struct.Struct(f"={NAME_BYTES}s{NAME_BYTES}sBBBxIIIIxxxxdddd48s{
 
 def encode(board: HealthBoard) -> bytes:
     """Return the payload; names longer than NAME_BYTES are the config's error, details are cut."""
-    head = _HEAD.pack(_MAGIC, board.snapshot, board.pid, len(board.servers), _RECORD.size, board.written_at)
-    return head + b"".join(map(_record, board.servers))
+    records = [encode_server(server) for server in board.servers]
+    return assemble(records, snapshot=board.snapshot, pid=board.pid, written_at=board.written_at)
 
 
-def decode(payload: bytes) -> HealthBoard:
-    """Return the board; raises BoardFormatError."""
-    try:
-        magic, snapshot, pid, count, size, written_at = _HEAD.unpack_from(payload)
-        if magic != _MAGIC or size != _RECORD.size or len(payload) != _HEAD.size + count * size:
-            raise BoardFormatError("health board: another layout")
-        servers = tuple(map(_server, _RECORD.iter_unpack(memoryview(payload)[_HEAD.size :])))
-    except (struct.error, ValueError, IndexError) as error:
-        raise BoardFormatError(f"health board: {error}") from error
-    return HealthBoard(snapshot=snapshot, pid=pid, written_at=written_at, servers=servers)
+def assemble(records: Sequence[bytes], *, snapshot: int, pid: int, written_at: float) -> bytes:
+    """Return the payload of records that `encode_server` made: a writer keeps those that have not changed."""
+    head = _HEAD.pack(_MAGIC, snapshot, pid, len(records), _RECORD.size, written_at)
+    return head + b"".join(records)
 
 
-def _record(server: ServerHealth) -> bytes:
+def encode_server(server: ServerHealth) -> bytes:
+    """Return one record."""
     return _RECORD.pack(
         server.pool.encode(),
         server.server.encode(),
@@ -147,6 +148,18 @@ def _record(server: ServerHealth) -> bytes:
         server.host.encode(),
         server.detail.encode()[:DETAIL_BYTES],
     )
+
+
+def decode(payload: bytes) -> HealthBoard:
+    """Return the board; raises BoardFormatError."""
+    try:
+        magic, snapshot, pid, count, size, written_at = _HEAD.unpack_from(payload)
+        if magic != _MAGIC or size != _RECORD.size or len(payload) != _HEAD.size + count * size:
+            raise BoardFormatError("health board: another layout")
+        servers = tuple(map(_server, _RECORD.iter_unpack(memoryview(payload)[_HEAD.size :])))
+    except (struct.error, ValueError, IndexError) as error:
+        raise BoardFormatError(f"health board: {error}") from error
+    return HealthBoard(snapshot=snapshot, pid=pid, written_at=written_at, servers=servers)
 
 
 def _server(record: tuple) -> ServerHealth:  # type: ignore[type-arg]  # struct's own shape, named below

@@ -1,0 +1,116 @@
+"""Servers' names to literal addresses: asked again from time to time and in doubt, the last good one kept.
+
+A name that stands for several addresses gives the same one as long as it is among them, so that a name server
+that rotates its answers does not move a server about. gevent's resolver does the asking, in its threads.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import gevent
+from gevent import socket
+from gevent.event import Event
+
+from appliance.core.roster import is_literal
+
+REFRESH: Final = 30.0
+RETRY: Final = 5.0
+"""Seconds between questions for a name, and after one without an answer or when its server fails."""
+
+Lookup = Callable[[str], list[str]]
+"""Addresses of a name, best first; raises OSError. May block its greenlet."""
+
+
+def lookup(name: str) -> list[str]:
+    """Ask the system's resolver (getaddrinfo: hosts file, then name servers, sorted by RFC 6724)."""
+    found = socket.getaddrinfo(name, None, type=socket.SOCK_STREAM)
+    return [str(address[0]) for *_, address in found]
+
+
+class Resolver:
+    """The names that are wanted, each with a greenlet that keeps its address fresh.
+
+    `on_change` is called with a name and its address whenever that has become another one.
+    """
+
+    def __init__(
+        self,
+        on_change: Callable[[str, str], None],
+        *,
+        ask: Lookup = lookup,
+        refresh: float = REFRESH,
+        retry: float = RETRY,
+    ) -> None:
+        self._on_change = on_change
+        self._ask = ask
+        self._refresh = refresh
+        self._retry = retry
+        self._names: dict[str, _Name] = {}
+        self._loops: dict[str, gevent.Greenlet] = {}
+
+    def want(self, hosts: Iterable[str]) -> None:
+        """Follow exactly the names among these hosts."""
+        wanted = {host for host in hosts if not is_literal(host)}
+        for name in self._names.keys() - wanted:
+            del self._names[name]
+            self._loops.pop(name).kill(block=False)
+        for name in sorted(wanted - self._names.keys()):
+            self._names[name] = _Name()
+            self._loops[name] = gevent.spawn(self._follow, name, self._names[name])
+
+    def address(self, host: str, *, timeout: float) -> str:
+        """Return the literal address of a wanted host, "" without one; waits for a first answer only."""
+        name = self._names.get(host)
+        if name is None:
+            return host
+        name.asked.wait(timeout)
+        return name.address
+
+    def problem(self, host: str) -> str:
+        """Return why the last question for a name had no answer, "" when it had one."""
+        name = self._names.get(host)
+        return name.problem if name else ""
+
+    def doubt(self, host: str) -> None:
+        """Ask for a name again soon, because its server does not answer as it should."""
+        name = self._names.get(host)
+        if name:
+            name.doubted.set()
+
+    def unresolved(self) -> dict[str, str]:
+        """Return the names whose last question had no answer, with the reasons."""
+        return {host: name.problem for host, name in sorted(self._names.items()) if name.problem}
+
+    def close(self) -> None:
+        """Follow nothing any more."""
+        self.want(())
+
+    def _follow(self, host: str, name: "_Name") -> None:
+        while True:
+            self._resolve(host, name)
+            name.asked.set()
+            gevent.sleep(self._retry)
+            if not name.problem:
+                name.doubted.wait(max(self._refresh - self._retry, 0.0))
+            name.doubted.clear()
+
+    def _resolve(self, host: str, name: "_Name") -> None:
+        try:
+            found = self._ask(host)
+        except (OSError, UnicodeError) as error:  # a label of more than 63 characters is a UnicodeError
+            name.problem = str(getattr(error, "strerror", None) or error)
+            return
+        name.problem = "" if found else "no address"
+        if found and name.address not in found:
+            name.address = found[0]
+            self._on_change(host, name.address)
+
+
+class _Name:
+    __slots__ = ("address", "asked", "doubted", "problem")
+
+    def __init__(self) -> None:
+        self.address = ""
+        self.problem = ""
+        self.asked = Event()
+        self.doubted = Event()

@@ -1,0 +1,340 @@
+"""The program `health`: checks every server, and writes what it knows on the health board.
+
+It is shared by all generations of all proxies and outlives their reloads. Killed and started again, it goes
+on from the board that it finds, so that no server changes state by it.
+"""
+
+import contextlib
+import fcntl
+import gc
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterable
+from typing import IO, Final
+
+import gevent
+from gevent.event import Event as Signal
+from structlog.typing import FilteringBoundLogger
+
+from appliance.core.health import Event, Health
+from appliance.core.roster import Key, Member, Roster, UnknownServerError, record
+from appliance.model.paths import Paths
+from appliance.model.snapshot import Snapshot, SnapshotError
+from appliance.net import log as logs
+from appliance.net import operator_states, snapshots
+from appliance.net.boards import BoardError, BoardReader, BoardWriter
+from appliance.net.control import Call, ControlServer
+from appliance.net.health_publisher import HealthPublisher
+from appliance.net.operator_states import OperatorStatesError
+from appliance.net.probe import ProbeImpossible
+from appliance.net.resolver import Resolver
+from appliance.net.server_probe import ServerProbe
+from appliance.net.tls_contexts import AuthorityError, TlsContexts
+from appliance.wire.control import Answer, ControlError, Problem, bad, good
+from appliance.wire.health_board import (
+    Admin,
+    BoardFormatError,
+    ServerHealth,
+    ServerState,
+    decode,
+)
+
+PROGRAM: Final = "health"
+_CRASH_PAUSE: Final = 5.0
+
+
+class HealthProgram:
+    """Checks, board and commands, from the snapshot that was accepted last."""
+
+    def __init__(self, paths: Paths, log: FilteringBoundLogger, *, records: tuple[ServerHealth, ...]) -> None:
+        self._paths = paths
+        self._log = log
+        self._started_at = time.time()
+        self._roster = Roster(admins=self._operator_states(records))
+        self._contexts = TlsContexts()
+        self._resolver = Resolver(self._moved)
+        self._loops: dict[Key, gevent.Greenlet] = {}
+        self._pending: Snapshot | None = None
+        self._impossible = False
+        self._verbose = False
+        self._publisher = HealthPublisher(BoardWriter(paths.health_board), self._record)
+        accepted = self._accepted()
+        if accepted is not None:
+            self._apply(accepted, records)
+        commands = {
+            "status": self._status,
+            "prepare": self._prepare,
+            "commit": self._commit,
+            "abort": self._abort,
+            "set-state": self._set_state,
+        }
+        self._control = ControlServer(paths.control(PROGRAM), commands, on_error=self._command_failed)
+
+    def close(self) -> None:
+        """Stop checking and answering; what was published stays readable."""
+        self._control.close()
+        self._resolver.close()
+        gevent.killall(list(self._loops.values()))
+        self._publisher.close()
+
+    # Checks
+
+    def _apply(self, snapshot: Snapshot, records: tuple[ServerHealth, ...] = ()) -> None:
+        now = time.monotonic()
+        applied = self._roster.apply(snapshot, now=now)
+        self._roster.restore(records, now=now, wall=time.time())
+        self._log = logs.configure(PROGRAM, level=snapshot.log.level, form=snapshot.log.format)
+        self._verbose = snapshot.log.level == "debug"
+        for key in applied.stopped:
+            self._stop(key)
+        self._publisher.replace(self._roster.members, snapshot=snapshot.number)
+        self._resolver.want(_hosts(self._roster.members.values()))
+        for key in applied.started:
+            self._start(key)
+        for key, event in applied.events:
+            self._report(self._roster.members[key], event)
+
+    def _start(self, key: Key) -> None:
+        member = self._roster.members[key]
+        if member.health.deadline is not None:
+            self._loops[key] = gevent.spawn(self._follow, member, member.health)
+
+    def _stop(self, key: Key) -> None:
+        loop = self._loops.pop(key, None)
+        if loop is not None:
+            loop.kill(block=False)
+
+    def _restart(self, key: Key) -> None:
+        self._stop(key)
+        self._start(key)
+
+    def _follow(self, member: Member, health: Health) -> None:
+        """Do what is due for one server, for as long as something will be."""
+        check = member.server.check
+        probe = (
+            ServerProbe(member.server, check, contexts=self._contexts, resolver=self._resolver)
+            if check
+            else None
+        )
+        while (deadline := health.deadline) is not None:
+            gevent.sleep(max(deadline - time.monotonic(), 0))
+            now = max(time.monotonic(), deadline)
+            if health.tick(now):
+                self._publisher.touch(member.key, changed=True)
+            if probe is None or health.next_check is None or health.next_check > now:
+                continue
+            try:
+                self._check(member, health, probe)
+            except Exception:  # noqa: BLE001  # a bug must not leave a server unchecked for ever; it is logged
+                self._log.exception("check-crashed", pool=member.pool, server=member.server.name)
+                gevent.sleep(_CRASH_PAUSE)
+
+    def _check(self, member: Member, health: Health, probe: ServerProbe) -> None:
+        started = time.monotonic()
+        try:
+            outcome = probe.run()
+        except ProbeImpossible as error:
+            health.postpone(started=started, now=time.monotonic())
+            self._said_impossible(str(error))
+            return
+        self._impossible = False
+        # What was asked of a server that has since moved or gone is nobody's answer.
+        if member.health is not health or self._roster.members.get(member.key) is not member:
+            return
+        event = health.conclude(outcome, started=started, now=time.monotonic())
+        self._publisher.touch(member.key, changed=event is not None)
+        if event is not None:
+            self._report(member, event)
+        elif self._verbose:
+            self._log.debug("check", **self._facts(member))
+
+    def _said_impossible(self, reason: str) -> None:
+        if not self._impossible:
+            self._impossible = True
+            self._log.error("check-impossible", reason=reason)
+
+    def _moved(self, name: str, address: str) -> None:
+        """Take the address that a name stands for now, for every server of that name."""
+        now = time.monotonic()
+        for key, member in self._roster.members.items():
+            if member.server.host != name:
+                continue
+            before, health = member.host, member.health
+            if self._roster.relocate(key, address, now=now):
+                self._publisher.touch(key, changed=True)
+                self._log.info(
+                    "server-address", pool=key[0], server=key[1], name=name, address=address, before=before
+                )
+            if member.health is not health:
+                self._restart(key)
+
+    # What is said
+
+    def _record(self, key: Key, now: float, wall: float) -> ServerHealth:
+        return record(self._roster.members[key], now=now, wall=wall)
+
+    def _report(self, member: Member, event: Event) -> None:
+        say = self._log.warning if event is Event.DOWN else self._log.info
+        say(event.value, **self._facts(member))
+
+    def _facts(self, member: Member) -> dict[str, object]:
+        health = member.health
+        up, count = self._roster.up(member.pool)
+        return {
+            "pool": member.pool,
+            "server": member.server.name,
+            "result": health.last.result.value,
+            "status": health.last.status,
+            "duration": round(health.last.duration, 6),
+            "detail": health.last.detail,
+            "streak": health.streak,
+            "up": up,
+            "servers": count,
+        }
+
+    def _command_failed(self, command: str, error: Exception) -> None:
+        self._log.error("command-failed", command=command, exc_info=error)
+
+    # Commands
+
+    def _status(self, _: Call) -> Answer:
+        states = [member.health.state for member in self._roster.members.values()]
+        return good(
+            program=PROGRAM,
+            pid=os.getpid(),
+            started_at=self._started_at,
+            snapshot=self._roster.snapshot.number if self._roster.snapshot else 0,
+            pending=self._pending.number if self._pending else None,
+            servers={state.value: states.count(state) for state in ServerState},
+            unresolved=self._resolver.unresolved(),
+        )
+
+    def _prepare(self, call: Call) -> Answer:
+        snapshot = self._read(call.question.integer("snapshot"))
+        problems = self._authority_problems(snapshot)
+        if problems:
+            return bad(*problems)
+        self._pending = snapshot
+        return good(changed=self._roster.differs(snapshot), generation=None)
+
+    def _commit(self, call: Call) -> Answer:
+        number = call.question.integer("snapshot")
+        if self._roster.snapshot is None or self._roster.snapshot.number != number:
+            pending, self._pending = self._pending, None
+            self._apply(pending if pending and pending.number == number else self._read(number))
+            self._log.info("snapshot-applied", snapshot=number, servers=len(self._roster.members))
+        return good(snapshot=number)
+
+    def _abort(self, call: Call) -> Answer:
+        number = call.question.integer("snapshot")
+        if self._pending is not None and self._pending.number == number:
+            self._pending = None
+        return good()
+
+    def _set_state(self, call: Call) -> Answer:
+        question = call.question
+        try:
+            admin = Admin[question.text("state").upper()]
+            member = self._roster.find(question.text("pool"), question.text("server"))
+            operator_states.save(self._paths.operator_states, self._roster.admins_with(member.key, admin))
+        except KeyError:
+            return bad(f"unknown state {question.text('state')!r}; known: ready, drain, maint")
+        except (UnknownServerError, OperatorStatesError) as error:
+            return bad(str(error))
+        event = self._roster.operate(*member.key, admin, now=time.monotonic())
+        if event is not None:
+            self._restart(member.key)
+            self._publisher.touch(member.key, changed=True)
+            self._report(member, event)
+        return good(
+            pool=member.pool, server=member.server.name, state=admin.name.lower(), changed=event is not None
+        )
+
+    # Files
+
+    def _read(self, number: int) -> Snapshot:
+        try:
+            snapshot = snapshots.read(self._paths.snapshot(number))
+        except SnapshotError as error:
+            raise ControlError(str(error)) from error
+        if snapshot is None:
+            raise ControlError(f"no snapshot {number}")
+        return snapshot
+
+    def _accepted(self) -> Snapshot | None:
+        try:
+            return snapshots.read(self._paths.accepted)
+        except SnapshotError as error:
+            self._log.error("snapshot-unreadable", reason=str(error))
+            return None
+
+    def _operator_states(self, records: tuple[ServerHealth, ...]) -> dict[Key, Admin]:
+        try:
+            return operator_states.load(self._paths.operator_states)
+        except OperatorStatesError as error:
+            self._log.error("operator-states-unreadable", reason=str(error))
+            return {(each.pool, each.server): each.admin for each in records if each.admin is not Admin.READY}
+
+    def _authority_problems(self, snapshot: Snapshot) -> list[Problem]:
+        found: dict[str, Problem] = {}
+        for pool in snapshot.pools:
+            for server in pool.servers:
+                try:
+                    if server.check is not None and server.check.verify is not None:
+                        self._contexts.context(verify=server.check.verify, named=False)
+                except AuthorityError as error:
+                    found.setdefault(str(error), Problem(message=f"{pool.name}/{server.name}: {error}"))
+        return list(found.values())
+
+
+def last_records(paths: Paths, log: FilteringBoundLogger) -> tuple[ServerHealth, ...]:
+    """Return what an earlier process published last, nothing where there is no board."""
+    try:
+        with BoardReader(paths.health_board) as board:
+            payload = board.read()
+        return decode(payload).servers if payload else ()
+    except (BoardError, BoardFormatError) as error:
+        if paths.health_board.exists():
+            log.warning("board-unreadable", reason=str(error))
+        return ()
+
+
+def main() -> int:
+    """Run until TERM or INT; 1 when another health program has this runtime directory."""
+    paths = Paths.from_environment(os.environ)
+    log = logs.configure(PROGRAM, level="info", form="json")
+    stop = Signal()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        gevent.signal_handler(number, stop.set)
+    with (paths.runtime / f"{PROGRAM}.lock").open("w") as lock:
+        if not _locked(lock):
+            log.error("already-running", lock=lock.name)
+            return 1
+        program = HealthProgram(paths, log, records=last_records(paths, log))
+        gc.collect()
+        gc.freeze()
+        stop.wait()
+        program.close()
+    return 0
+
+
+def _locked(lock: IO[str]) -> bool:
+    with contextlib.suppress(BlockingIOError):
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        return True
+    return False
+
+
+def _hosts(members: Iterable[Member]) -> set[str]:
+    hosts = {member.server.host for member in members}
+    return hosts | {
+        member.server.check.address
+        for member in members
+        if member.server.check and member.server.check.address
+    }
+
+
+if __name__ == "__main__":
+    sys.exit(main())
