@@ -1,0 +1,224 @@
+"""The balancing decision: which server takes a connection, whether it waits, or why it is refused.
+
+One `PoolState` for each pool of a worker. It moves no bytes and knows no socket: `place` decides, `end` says
+whose turn in the queue has come. A waiter is anything hashable.
+"""
+
+import ipaddress
+from collections.abc import Collection, Hashable, Iterable, Mapping
+from enum import Enum
+from operator import attrgetter
+from random import Random
+from typing import Final, Generic, TypeVar
+
+from appliance.core.balance import balancer, seed
+from appliance.core.members import Address, Member
+from appliance.core.shares import share
+from appliance.model.snapshot import Pool, Server
+from appliance.wire.health_board import ServerHealth, ServerState
+from appliance.wire.worker_board import Reason
+
+Waiter = TypeVar("Waiter", bound=Hashable)
+Health = Mapping[tuple[str, str], ServerHealth]
+
+_CLOSED: Final = frozenset({ServerState.DOWN, ServerState.MAINT})
+_TAKEN_OUT: Final = frozenset({ServerState.DRAIN, ServerState.MAINT})
+_APART: Final = 1e-6
+"""Distance of the first turns: it orders members of one weight, and is nothing against any 1/weight."""
+
+
+class Queue(Enum):
+    """The decision that a connection has to wait."""
+
+    WAIT = "wait"
+
+
+WAIT: Final = Queue.WAIT
+
+
+class PoolState(Generic[Waiter]):
+    """A pool as one of `workers` workers sees it; every limit is this worker's share.
+
+    Each worker begins the round with another server, so that several of them together stay even.
+    """
+
+    def __init__(self, config: Pool, *, workers: int, index: int, random: Random) -> None:
+        self.config = config
+        self.members: tuple[Member, ...] = ()
+        self._workers, self._index, self._random = workers, index, random
+        self._health: Health = {}
+        self._waiting: dict[Waiter, Member | None] = {}
+        self._eligible: tuple[Member, ...] = ()
+        self._checking = False
+        self._balancer = balancer(config.balance, random=random)
+        self.apply(config)
+
+    @property
+    def eligible(self) -> tuple[Member, ...]:
+        """Members that take new connections."""
+        return self._eligible
+
+    @property
+    def queued(self) -> int:
+        """How many wait."""
+        return len(self._waiting)
+
+    def apply(self, config: Pool) -> None:
+        """Obey another configuration; members that stay keep their counters and sessions."""
+        if config.balance is not self.config.balance:
+            self._balancer = balancer(config.balance, random=self._random)
+        self.config = config
+        known = {member.name: member for member in self.members}
+        self.members = tuple(
+            self._member(server, position, known.get(server.name))
+            for position, server in enumerate(config.servers)
+        )
+        self._limited = any(member.limit for member in self.members)
+        self._max_queue = share(config.max_queue, workers=self._workers, index=self._index)
+        self.observe(self._health)
+
+    def observe(self, health: Health) -> list[Member]:
+        """Take the prober's view; return the members that have just gone down or into maintenance."""
+        self._health = health
+        gone = [
+            member for member in self.members if self._update(member, health.get((member.pool, member.name)))
+        ]
+        self._eligible = tuple(self._select())
+        self._checking = any(member.state is ServerState.CHECKING for member in self.members)
+        self._balancer.forget()
+        return gone
+
+    def place(self, key: bytes, *, avoid: Collection[Member] = ()) -> Member | Queue | Reason:
+        """Return the member that takes a connection, which now counts there, or what else happens to it.
+
+        `avoid` are members not to be used as long as there is another.
+        """
+        eligible = self._eligible
+        if avoid:
+            eligible = tuple(member for member in eligible if member not in avoid) or eligible
+        if not eligible:
+            return WAIT if self._checking else Reason.NO_SERVER
+        if self._limited and not self._balancer.sticky:
+            eligible = tuple(member for member in eligible if not member.full)
+            if not eligible:
+                return WAIT
+        chosen = self._balancer.choose(eligible, key)
+        if chosen.full:
+            return WAIT
+        chosen.current += 1
+        chosen.total += 1
+        return chosen
+
+    def wait(self, waiter: Waiter, key: bytes) -> Reason | None:
+        """Put a connection at the end of the queue; return the reason where it is full."""
+        if 0 < self._max_queue <= len(self._waiting):
+            return Reason.QUEUE_FULL
+        member = self._wanted(key) if self._eligible else None
+        self._waiting[waiter] = member
+        if member is not None:
+            member.queued += 1
+        return None
+
+    def leave(self, waiter: Waiter) -> None:
+        """Take a connection out of the queue, wherever it stands; nothing happens where it does not wait."""
+        if waiter not in self._waiting:
+            return
+        member = self._waiting.pop(waiter)
+        if member is not None:
+            member.queued -= 1
+
+    def end(self, member: Member) -> Waiter | None:
+        """Count a connection off; return who may try `place` in its stead, taken out of the queue."""
+        member.current -= 1
+        if not self._waiting or member.full or member not in self._eligible:
+            return None
+        return self._next(member)
+
+    def released(self) -> list[Waiter]:
+        """Return who may try `place` again after a change of members, taken out of the queue, in order."""
+        if not self._eligible and self._checking:
+            return []
+        waiters = list(self._waiting)
+        for waiter in waiters:
+            self.leave(waiter)
+        return waiters
+
+    def _wanted(self, key: bytes) -> Member:
+        """Return whom a connection waits for; where any will do, they are shown to share the queue."""
+        if self._balancer.sticky:
+            return self._balancer.choose(self._eligible, key)
+        return min(self._eligible, key=attrgetter("queued"))
+
+    def _next(self, member: Member) -> Waiter | None:
+        if not self._balancer.sticky:
+            waiter = next(iter(self._waiting))
+        else:
+            mine = (each for each, wanted in self._waiting.items() if wanted is member)
+            found = next(mine, None)
+            if found is None:
+                return None
+            waiter = found
+        self.leave(waiter)
+        return waiter
+
+    def _member(self, server: Server, position: int, known: Member | None) -> Member:
+        limit = share(server.max_connections, workers=self._workers, index=self._index + position)
+        if known is not None:
+            known.config, known.limit = server, limit
+            return known
+        turn = (position - self._index) % len(self.config.servers) * _APART
+        return Member(
+            pool=self.config.name,
+            config=server,
+            address=None,
+            limit=limit,
+            seed=seed(server.name.encode()),
+            turn=turn,
+        )
+
+    def _update(self, member: Member, health: ServerHealth | None) -> bool:
+        before = member.state
+        member.state = health.state if health is not None else ServerState.CHECKING
+        member.address = _address(member.config, health)
+        weight = health.weight if health is not None else float(member.config.weight)
+        if weight != member.weight:
+            self._balancer.reweigh(member, weight)
+        return member.state in _CLOSED and before not in _CLOSED
+
+    def _select(self) -> Iterable[Member]:
+        """Primaries that are up; all but the operator's exceptions in a panic; backups as the last resort."""
+        reachable = [member for member in self.members if member.address is not None]
+        primaries = [member for member in reachable if not member.config.backup]
+        up = [member for member in primaries if _takes(member)]
+        wanted = [
+            member for member in primaries if member.state not in _TAKEN_OUT and member.config.weight > 0
+        ]
+        if wanted and len(up) < len(wanted) * self.config.panic:
+            return map(self._restore, wanted)
+        return up or [member for member in reachable if member.config.backup and _takes(member)]
+
+    def _restore(self, member: Member) -> Member:
+        """A server that is down may have a weight of 0 on the board, and takes its full part in a panic."""
+        if member.weight <= 0.0:
+            self._balancer.reweigh(member, float(member.config.weight))
+        return member
+
+
+def _takes(member: Member) -> bool:
+    return member.state is ServerState.UP and member.weight > 0.0
+
+
+def _address(server: Server, health: ServerHealth | None) -> Address | None:
+    if _literal(server.host):
+        return server.host, server.port
+    if health is not None and health.host:
+        return health.host, server.port
+    return None
+
+
+def _literal(host: str) -> bool:
+    try:
+        ipaddress.ip_address(host)
+    except ValueError:
+        return False
+    return True

@@ -1,0 +1,60 @@
+"""Pipes that carry spliced bytes, lent to the directions that prove to be bulk."""
+
+import contextlib
+import fcntl
+import os
+from typing import Final
+
+PIPE_SIZE: Final = 1 << 18
+
+
+class Pipe:
+    """A pipe and how many bytes it holds."""
+
+    __slots__ = ("held", "reader", "writer")
+
+    def __init__(self) -> None:
+        self.reader, self.writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self.held = 0
+        # Past pipe-user-pages-soft the kernel says no, and the pipe works with what it has.
+        with contextlib.suppress(OSError):
+            fcntl.fcntl(self.writer, fcntl.F_SETPIPE_SZ, PIPE_SIZE)
+
+    def close(self) -> None:
+        """Close both ends; bytes that it holds are lost."""
+        os.close(self.reader)
+        os.close(self.writer)
+
+
+class Pipes:
+    """At most `limit` pipes; those that come back empty are lent again."""
+
+    def __init__(self, limit: int, *, spare: int = 16) -> None:
+        self.lent = 0
+        self._limit = limit
+        self._spare = spare
+        self._idle: list[Pipe] = []
+
+    def take(self) -> Pipe | None:
+        """Return a pipe, None where all are lent or the process is out of descriptors."""
+        if self.lent >= self._limit:
+            return None
+        try:
+            pipe = self._idle.pop() if self._idle else Pipe()
+        except OSError:
+            return None
+        self.lent += 1
+        return pipe
+
+    def give(self, pipe: Pipe) -> None:
+        """Take a pipe back; one that still holds bytes cannot be lent to anybody else."""
+        self.lent -= 1
+        if pipe.held or len(self._idle) >= self._spare:
+            pipe.close()
+            return
+        self._idle.append(pipe)
+
+    def close(self) -> None:
+        """Close the pipes that are not lent."""
+        while self._idle:
+            self._idle.pop().close()

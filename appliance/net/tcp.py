@@ -1,0 +1,88 @@
+"""Socket calls that the data path makes on raw descriptors, and the options that it sets.
+
+The standard library can only make them on socket objects, and making one of those for a descriptor costs a
+`getsockname` each time. `accept4` with SOCK_NONBLOCK saves a call more, and the address stays as the kernel
+wrote it until somebody asks for its text. All are called without blocking.
+"""
+
+import ctypes
+import os
+import socket
+import struct
+from typing import Final
+
+from appliance.model.snapshot import KeepAlive
+from appliance.wire.sockaddr import SIZE
+
+STREAM: Final = socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
+"""Type of a socket that is made non-blocking."""
+
+_LIBC: Final = ctypes.PyDLL(None, use_errno=True)
+_ACCEPT_FLAGS: Final = socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
+_RESET: Final = struct.pack("ii", 1, 0)
+_PEER: Final = ctypes.create_string_buffer(SIZE)
+_PEER_SIZE: Final = ctypes.c_uint32(SIZE)
+_PEER_SIZE_AT: Final = ctypes.byref(_PEER_SIZE)
+
+_accept4: Final = _LIBC.accept4
+_shutdown: Final = _LIBC.shutdown
+_setsockopt: Final = _LIBC.setsockopt
+_SHUT_WR: Final = socket.SHUT_WR
+
+
+def accept(listener: int) -> int:
+    """Return the descriptor of the next connection, or minus the errno; `peer` tells its address."""
+    _PEER_SIZE.value = SIZE
+    descriptor: int = _accept4(listener, _PEER, _PEER_SIZE_AT, _ACCEPT_FLAGS)
+    return descriptor if descriptor >= 0 else -ctypes.get_errno()
+
+
+def peer() -> bytes:
+    """Return the address of the connection that `accept` returned last, as the kernel writes it."""
+    return _PEER.raw
+
+
+def shutdown_write(descriptor: int) -> None:
+    """Send a FIN; a connection that is gone already says so at its next read."""
+    _shutdown(descriptor, _SHUT_WR)
+
+
+def reset(descriptor: int) -> None:
+    """Close with a RST: the peer sees an error and no clean end, and no TIME_WAIT holds the port."""
+    _setsockopt(descriptor, socket.SOL_SOCKET, socket.SO_LINGER, _RESET, len(_RESET))
+    os.close(descriptor)
+
+
+def local_address(descriptor: int) -> tuple[str, int]:
+    """Return the address that a client has connected to."""
+    borrowed = socket.socket(fileno=descriptor)
+    try:
+        host, port = borrowed.getsockname()[:2]
+    finally:
+        borrowed.detach()
+    return str(host), int(port)
+
+
+def options(keepalive: KeepAlive | None, user_timeout: float | None) -> tuple[tuple[int, int, int], ...]:
+    """Return the options of a connection as arguments of setsockopt; `user_timeout` is seconds."""
+    wanted = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)]
+    if keepalive is not None:
+        wanted += [
+            (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+            (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, max(1, round(keepalive.idle))),
+            (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, max(1, round(keepalive.interval))),
+            (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, keepalive.count),
+        ]
+    if user_timeout is not None:
+        wanted.append((socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(user_timeout * 1000)))
+    return tuple(wanted)
+
+
+def set_options(descriptor: int, wanted: tuple[tuple[int, int, int], ...]) -> None:
+    """Set options on a listener; what it accepts on Linux inherits them."""
+    borrowed = socket.socket(fileno=descriptor)
+    try:
+        for level, option, value in wanted:
+            borrowed.setsockopt(level, option, value)
+    finally:
+        borrowed.detach()

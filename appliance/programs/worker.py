@@ -1,0 +1,322 @@
+"""A worker of a proxy program: accepts on inherited listeners and relays until it is told to go.
+
+Started by its master as `python -m appliance.programs.worker '<orders>'` (`wire.worker_orders`). It has its own
+control socket and board, outlives its master, and obeys the health board in every generation.
+"""
+
+import contextlib
+import gc
+import os
+import signal
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from random import Random
+
+import gevent
+from gevent.event import Event
+from structlog.typing import FilteringBoundLogger
+
+from appliance.core.dispatch import PoolState
+from appliance.core.frontends import FrontendState
+from appliance.model import snapshot as snapshots
+from appliance.model.paths import Paths
+from appliance.model.snapshot import Frontend, Group, OnDown, Snapshot
+from appliance.net import log, tcp
+from appliance.net.accept import Acceptor
+from appliance.net.backend import Backend
+from appliance.net.boards import BoardError, BoardReader, BoardWriter
+from appliance.net.control import ControlServer
+from appliance.net.relay import Session
+from appliance.net.respond import Responder
+from appliance.net.traffic import TICK, Traffic, descriptor_limit
+from appliance.programs.connection_log import ConnectionLog
+from appliance.programs.worker_commands import commands
+from appliance.wire import health_board, worker_board, worker_orders
+from appliance.wire.health_board import BoardFormatError
+from appliance.wire.worker_board import FrontendCounters, Phase, Reason, ServerCounters, WorkerBoard
+from appliance.wire.worker_orders import Orders
+
+_PUBLISH_TICKS = 4
+_EPISODE = 1.0
+"""Seconds without a shortage of descriptors after which the next one is logged again."""
+
+
+class Worker:
+    """The state of one worker; the master's view of it is in `worker_commands`."""
+
+    def __init__(
+        self, orders: Orders, snapshot: Snapshot, *, paths: Paths, logger: FilteringBoundLogger
+    ) -> None:
+        self.orders, self.paths, self.log = orders, paths, logger
+        self.snapshot = snapshot
+        self.phase = Phase.READY
+        self.started_at = time.time()
+        self.drain_deadline = 0.0
+        self.leave_deadline = 0.0
+        self.done = Event()
+        self.traffic = Traffic(descriptors=descriptor_limit(), fault=self._fault, scarce=self._scarce)
+        self.traffic.room = self._room
+        self.frontends: dict[str, FrontendState] = {}
+        self.backends: dict[str, Backend] = {}
+        self.acceptors: list[Acceptor] = []
+        self._random = Random()  # noqa: S311  # spreads load, protects nothing
+        self._health: BoardReader | None = None
+        self._health_changes = -1
+        self._ticks = 0
+        self._scarce_at = 0.0
+        path = paths.worker_board(orders.program, orders.generation, orders.index)
+        self._board = BoardWriter(path)
+        self.apply(snapshot)
+        self._look_at_health()
+        self._make_acceptors()
+        self.publish()
+        self._timer = gevent.get_hub().loop.timer(TICK, TICK)
+        self._timer.start(self._tick)
+
+    @property
+    def group(self) -> Group | None:
+        """What the snapshot says of this worker's group."""
+        return self.snapshot.group(self.orders.group)
+
+    def apply(self, snapshot: Snapshot) -> None:
+        """Obey a snapshot: limits, times, pools and servers. What it no longer has stays as it was."""
+        self.snapshot = snapshot
+        group = self.group
+        for frontend in group.frontends if group is not None else ():
+            self._apply_frontend(frontend)
+        for name in {name for each in self.frontends.values() for name in _pools(each.config)}:
+            self._apply_pool(name)
+        self.traffic.report = ConnectionLog(self.log) if snapshot.log.connections else None
+        self._room()
+
+    def accept(self) -> None:
+        """Start to accept."""
+        if self.phase is not Phase.READY:
+            return
+        self.phase = Phase.ACCEPTING
+        for acceptor in self.acceptors:
+            acceptor.start()
+        self.publish()
+
+    def drain(self, deadline: float) -> None:
+        """Accept no more, and end with the last session or at the deadline (Unix seconds)."""
+        self.drain_deadline = deadline
+        self.phase = Phase.DRAINING
+        for acceptor in self.acceptors:
+            acceptor.close()
+        self.acceptors.clear()
+        self.publish()
+        self._drained()
+
+    def leave(self, patience: float) -> None:
+        """Drain as well, unless another master adopts this worker within `patience` seconds."""
+        self.leave_deadline = time.time() + patience
+
+    def stop(self) -> None:
+        """End at once."""
+        self.drain(0.0)
+
+    def close(self) -> None:
+        """End what is left, and remove the board."""
+        self._timer.close()
+        self.traffic.end_all(Reason.KILLED)
+        for acceptor in self.acceptors:
+            acceptor.close()
+        self._board.close(unlink=True)
+
+    def publish(self) -> None:
+        """Write the board."""
+        self.traffic.changed = False
+        orders = self.orders
+        board = WorkerBoard(
+            program=orders.program,
+            generation=orders.generation,
+            index=orders.index,
+            pid=os.getpid(),
+            phase=self.phase,
+            snapshot=self.snapshot.number,
+            started_at=self.started_at,
+            written_at=time.time(),
+            drain_deadline=self.drain_deadline,
+            sessions=len(self.traffic.live),
+            frontends=tuple(map(_frontend_counters, self.frontends.values())),
+            servers=tuple(_server_counters(self.backends.values())),
+            reasons=self.traffic.reasons,
+        )
+        self._board.publish(worker_board.encode(board))
+
+    def _apply_frontend(self, config: Frontend) -> None:
+        known = self.frontends.get(config.name)
+        workers, index = self.orders.workers, self.orders.index
+        if known is None:
+            self.frontends[config.name] = FrontendState(config, workers=workers, index=index)
+            return
+        known.apply(config, workers=workers, index=index)
+
+    def _apply_pool(self, name: str) -> None:
+        config = self.snapshot.pool(name)
+        if config is None:
+            return
+        known = self.backends.get(name)
+        if known is not None:
+            known.apply(config)
+            self._release(known)
+            return
+        state: PoolState[Session] = PoolState(
+            config, workers=self.orders.workers, index=self.orders.index, random=self._random
+        )
+        self.backends[name] = Backend(state)
+
+    def _make_acceptors(self) -> None:
+        for listener in self.orders.listeners:
+            os.set_inheritable(listener.fd, False)  # noqa: FBT003  # the standard library's signature
+            os.set_blocking(listener.fd, False)  # the same
+            frontend = self.frontends[listener.frontend]
+            config = frontend.config
+            tcp.set_options(listener.fd, tcp.options(config.keepalive, config.tcp_user_timeout))
+            opening = self._respond if config.respond is not None else self._relay
+            self.acceptors.append(Acceptor(self.traffic, frontend, listener.fd, open_session=opening))
+
+    def _relay(self, frontend: FrontendState, fd: int, address: bytes) -> None:
+        backend = self.backends[frontend.config.pool or ""]
+        Session(self.traffic, frontend, backend, fd, address).begin()
+
+    def _respond(self, frontend: FrontendState, fd: int, address: bytes) -> None:
+        needs = frontend.config.needs
+        Responder(self.traffic, frontend, self.backends[needs].pool if needs else None, fd, address)
+
+    def _tick(self) -> None:
+        try:
+            self._ticks += 1
+            self.traffic.tick()
+            self._look_at_health()
+            self._room()
+            if self._ticks % _PUBLISH_TICKS == 0 and self.traffic.changed:
+                self.publish()
+            self._leave()
+            if self.phase is Phase.DRAINING:
+                self._drained()
+        except Exception as error:  # noqa: BLE001  # the boundary: the next tick comes all the same
+            self._fault(error)
+
+    def _leave(self) -> None:
+        if 0.0 < self.leave_deadline <= time.time() and self.phase is not Phase.DRAINING:
+            self.leave_deadline = 0.0
+            self.drain(time.time() + self.snapshot.drain)
+
+    def _drained(self) -> None:
+        if self.traffic.live and time.time() >= self.drain_deadline:
+            self.log.warning("drain-cut", sessions=len(self.traffic.live))
+            self.traffic.end_all(Reason.DRAIN_CUT)
+        if not self.traffic.live:
+            self.done.set()
+
+    def _room(self) -> None:
+        """Accept again where a limit or a shortage of descriptors has stopped it."""
+        for acceptor in self.acceptors:
+            acceptor.resume()
+
+    def _look_at_health(self) -> None:
+        try:
+            if self._health is None:
+                self._health = BoardReader(self.paths.health_board)
+            changes = self._health.changes
+            if changes == self._health_changes:
+                return
+            board = health_board.decode(self._health.read())
+        except (BoardError, BoardFormatError):
+            return  # not there yet: servers stay as they are, `health` publishes as soon as it can
+        self._health_changes = changes
+        known = {(server.pool, server.server): server for server in board.servers}
+        for backend in self.backends.values():
+            self._observe(backend, known)
+
+    def _observe(self, backend: Backend, known: dict[tuple[str, str], health_board.ServerHealth]) -> None:
+        gone = backend.pool.observe(known)
+        if gone and backend.pool.config.on_down is OnDown.CLOSE_SESSIONS:
+            for session in tuple(self.traffic.live):
+                if isinstance(session, Session) and session.member in gone:
+                    session.end(Reason.SERVER_DOWN)
+        self._release(backend)
+
+    def _release(self, backend: Backend) -> None:
+        for session in backend.pool.released():
+            session.hand_over()
+
+    def _fault(self, error: Exception) -> None:
+        self.log.error("internal-error", exc_info=error)
+
+    def _scarce(self, code: int) -> None:
+        now = self.traffic.now
+        if now - self._scarce_at > _EPISODE:
+            self.log.error("accept-paused", error=os.strerror(code), sessions=len(self.traffic.live))
+        self._scarce_at = now
+
+
+def _pools(frontend: Frontend) -> list[str]:
+    return [name for name in (frontend.pool, frontend.needs) if name is not None]
+
+
+def _frontend_counters(frontend: FrontendState) -> FrontendCounters:
+    return FrontendCounters(
+        name=frontend.name,
+        current=frontend.current,
+        total=frontend.total,
+        denied=frontend.denied,
+        failed=frontend.failed,
+        bytes_in=frontend.bytes_in,
+        bytes_out=frontend.bytes_out,
+    )
+
+
+def _server_counters(backends: Iterable[Backend]) -> Iterator[ServerCounters]:
+    for member in (member for backend in backends for member in backend.pool.members):
+        yield ServerCounters(
+            pool=member.pool,
+            server=member.name,
+            current=member.current,
+            total=member.total,
+            failed=member.failed,
+            queued=member.queued,
+            bytes_in=member.bytes_in,
+            bytes_out=member.bytes_out,
+        )
+
+
+def main(arguments: list[str]) -> int:
+    """Run a worker until it has drained; return the exit status."""
+    paths = Paths.from_environment(os.environ)
+    orders = worker_orders.decode(arguments[0])
+    snapshot = snapshots.decode(paths.snapshot(orders.snapshot).read_bytes())
+    logger = log.configure(orders.program, level=snapshot.log.level, form=snapshot.log.format).bind(
+        generation=orders.generation, worker=orders.index
+    )
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is for the master, which tells us
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    worker = Worker(orders, snapshot, paths=paths, logger=logger)
+    gevent.signal_handler(signal.SIGTERM, worker.stop)
+    control = ControlServer(
+        paths.worker_control(orders.program, orders.generation, orders.index),
+        commands(worker),
+        on_error=lambda command, error: logger.error("control-error", command=command, exc_info=error),
+    )
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+    _say_ready(orders.ready_fd)
+    worker.done.wait()
+    control.close()
+    worker.close()
+    return 0
+
+
+def _say_ready(descriptor: int) -> None:
+    """Write the ready byte; a master that has gone in the meantime finds the worker by its socket."""
+    with contextlib.suppress(OSError):
+        os.write(descriptor, b"R")
+    os.close(descriptor)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,154 @@
+"""What a worker can be told over its control socket, by its master, a later master, or the console."""
+
+import os
+import stat
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Final
+
+from appliance.core.networks import Networks
+from appliance.model import snapshot as snapshots
+from appliance.model.snapshot import SnapshotError
+from appliance.net.control import Call, Handler, WithDescriptors
+from appliance.net.relay import PHASES, Session
+from appliance.net.respond import Responder
+from appliance.net.traffic import Swept
+from appliance.wire import sockaddr
+from appliance.wire.control import Answer, Question, bad, good
+from appliance.wire.worker_board import Phase, Reason
+
+if TYPE_CHECKING:
+    from appliance.programs.worker import Worker
+
+_OUTPUTS: Final = (1, 2)
+
+
+def commands(worker: "Worker") -> Mapping[str, Handler]:
+    """Return the handlers of a worker's control socket."""
+    return {
+        "status": lambda _: good(**_status(worker)),
+        "adopt": lambda call: _adopt(worker, call),
+        "accept": lambda _: _done(worker.accept),
+        "drain": lambda call: _done(lambda: worker.drain(call.question.number("deadline"))),
+        "leave": lambda call: _done(lambda: worker.leave(call.question.number("patience"))),
+        "apply": lambda call: _apply(worker, call.question.integer("snapshot")),
+        "listeners": lambda _: _listeners(worker),
+        "sessions": lambda _: good(sessions=[_describe(worker, each) for each in worker.traffic.live]),
+        "kill": lambda call: _kill(worker, call.question),
+        "stop": lambda _: _done(worker.stop),
+    }
+
+
+def _done(action: Callable[[], None]) -> Answer:
+    action()
+    return good()
+
+
+def _status(worker: "Worker") -> dict[str, object]:
+    orders = worker.orders
+    return {
+        "program": orders.program,
+        "generation": orders.generation,
+        "index": orders.index,
+        "pid": os.getpid(),
+        "workers": orders.workers,
+        "phase": worker.phase.name.lower(),
+        "snapshot": worker.snapshot.number,
+        "sessions": len(worker.traffic.live),
+        "started_at": worker.started_at,
+        "drain_deadline": worker.drain_deadline,
+        "listeners": _places(worker),
+    }
+
+
+def _places(worker: "Worker") -> list[dict[str, object]]:
+    if worker.phase is Phase.DRAINING:
+        return []
+    return [
+        {"frontend": each.frontend, "host": each.host, "port": each.port} for each in worker.orders.listeners
+    ]
+
+
+def _adopt(worker: "Worker", call: Call) -> Answer:
+    """Write to the new master's output from now on: the old one's pipe may have lost its reader."""
+    for descriptor in call.descriptors:
+        if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
+            os.set_blocking(descriptor, False)  # the standard library's signature
+        for output in _OUTPUTS:
+            os.dup2(descriptor, output)
+        os.close(descriptor)
+    worker.leave_deadline = 0.0
+    return good(**_status(worker))
+
+
+def _apply(worker: "Worker", number: int) -> Answer:
+    try:
+        snapshot = snapshots.decode(worker.paths.snapshot(number).read_bytes())
+    except (OSError, SnapshotError) as error:
+        return bad(f"snapshot {number}: {error}")
+    worker.apply(snapshot)
+    worker.publish()
+    return good()
+
+
+def _listeners(worker: "Worker") -> WithDescriptors:
+    descriptors = [acceptor.descriptor for acceptor in worker.acceptors]
+    return WithDescriptors(answer=good(listeners=_places(worker)), descriptors=descriptors)
+
+
+def _describe(worker: "Worker", each: Swept) -> dict[str, object]:
+    if isinstance(each, Session):
+        return _describe_session(worker, each)
+    if isinstance(each, Responder):
+        return {
+            "id": _id(worker, each.number),
+            "frontend": each.frontend.name,
+            "client": sockaddr.text(each.address),
+            "server": None,
+            "age": round(worker.traffic.now - each.started, 3),
+            "idle": 0.0,
+            "bytes_in": 0,
+            "bytes_out": 0,
+            "phase": "responding",
+        }
+    raise TypeError(each)
+
+
+def _describe_session(worker: "Worker", session: Session) -> dict[str, object]:
+    now, client, server = worker.traffic.now, session.client, session.server
+    return {
+        "id": _id(worker, session.number),
+        "frontend": session.frontend.name,
+        "client": sockaddr.text(session.address),
+        "server": session.member.label if session.member is not None else None,
+        "age": round(now - session.started, 3),
+        "idle": round(now - max(client.active, server.active if server is not None else 0.0), 3),
+        "bytes_in": client.count,
+        "bytes_out": server.count if server is not None else 0,
+        "phase": PHASES[session.phase],
+    }
+
+
+def _id(worker: "Worker", number: int) -> str:
+    orders = worker.orders
+    return f"{orders.program}-{orders.generation}-{orders.index}-{number}"
+
+
+def _kill(worker: "Worker", question: Question) -> Answer:
+    matches = _matcher(worker, question)
+    if matches is None:
+        return bad("kill: needs one of id, server, source")
+    chosen = [each for each in worker.traffic.live if isinstance(each, Session) and matches(each)]
+    for session in chosen:
+        session.end(Reason.KILLED)
+    return good(killed=len(chosen))
+
+
+def _matcher(worker: "Worker", question: Question) -> Callable[[Session], bool] | None:
+    if (wanted := question.optional_text("id")) is not None:
+        return lambda session: _id(worker, session.number) == wanted
+    if (server := question.optional_text("server")) is not None:
+        return lambda session: session.member is not None and session.member.label == server
+    if (source := question.optional_text("source")) is not None:
+        networks = Networks([source])
+        return lambda session: sockaddr.packed(session.address) in networks
+    return None

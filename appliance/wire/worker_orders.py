@@ -1,0 +1,46 @@
+"""What a worker is told when it starts: the one argument of `python -m appliance.programs.worker`."""
+
+from dataclasses import dataclass
+
+import msgspec
+
+
+class OrdersError(Exception):
+    """The argument is not what a master gives."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listener:
+    """A listening socket that the worker inherits as descriptor `fd`."""
+
+    frontend: str
+    host: str
+    port: int
+    fd: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Orders:
+    """Who the worker is, what it listens on, and where it says that it is ready."""
+
+    program: str
+    group: str
+    generation: int
+    index: int
+    workers: int
+    snapshot: int
+    listeners: tuple[Listener, ...]
+    ready_fd: int
+
+
+def encode(orders: Orders) -> str:
+    """Return the argument."""
+    return msgspec.json.encode(orders).decode()
+
+
+def decode(argument: str) -> Orders:
+    """Return the orders; raises OrdersError."""
+    try:
+        return msgspec.json.decode(argument, type=Orders)
+    except msgspec.DecodeError as error:
+        raise OrdersError(str(error)) from error
