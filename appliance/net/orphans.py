@@ -28,7 +28,7 @@ def end_children(*, patience: float, last_patience: float) -> bool:
 
 
 def listener(path: Path) -> int | None:
-    """Return the process that listens on a unix socket, None where none does."""
+    """Return the process that listens on a unix socket, 0 for one of another namespace, None for none."""
     with socket.socket(socket.AF_UNIX) as probe:
         probe.settimeout(1)
         try:
@@ -37,7 +37,7 @@ def listener(path: Path) -> int | None:
         except OSError:
             return None
     pid: int = struct.unpack("3i", credentials)[0]
-    return pid or None
+    return pid
 
 
 def _end(number: signal.Signals, patience: float) -> bool:

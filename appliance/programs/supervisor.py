@@ -28,13 +28,11 @@ from supervisor.poller import PollPoller
 from supervisor.process import ProcessGroup, Subprocess
 from supervisor.states import ProcessStates, SupervisorStates
 
+from appliance.core.acceptance import STOP_MARGIN
 from appliance.model.paths import Paths
 from appliance.model.snapshot import SnapshotError
 from appliance.net import orphans, snapshots
 from appliance.net.log import configure
-
-STOP_MARGIN: Final = 5
-"""Seconds that a proxy has beyond its drain time before it is killed."""
 
 _EXIT_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 _UNSETTLED: Final = (ProcessStates.STARTING, ProcessStates.BACKOFF, ProcessStates.STOPPING)
@@ -250,7 +248,7 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         """End the programs of a supervisord that was killed; masters hand their workers over to ours."""
         for path in sorted(self._paths.runtime.glob("*.control")):
             pid = None if path.name.startswith("worker-") else orphans.listener(path)
-            if pid is not None:
+            if pid:
                 self._log.warning("leftover-program", control=path.name, pid=pid)
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pid, signal.SIGTERM)

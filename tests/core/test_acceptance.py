@@ -1,0 +1,52 @@
+"""Which programs a configuration needs, and what a change asks of them."""
+
+import pytest
+from hypothesis import given
+from support.snapshots import group, pool, snapshot, snapshots
+
+from appliance.core.acceptance import Plan, needed, plan
+from appliance.model.snapshot import Snapshot
+
+pytestmark = pytest.mark.pure
+
+
+def test_health_comes_first():
+    """A configuration with pools needs health, and it is told first."""
+    assert needed(snapshot(groups=[group("ingress"), group("api")])) == (
+        "health",
+        "proxy-api",
+        "proxy-ingress",
+    )
+
+
+def test_nothing_to_do():
+    """Without pools and groups no program is needed."""
+    assert needed(snapshot(groups=[], pools=[])) == ()
+
+
+def test_a_group_that_appears_is_started():
+    """The program of a new group is started, and prepared like the others."""
+    changes = plan(snapshot(groups=[group("api")]), snapshot(groups=[group("api"), group("ingress")]))
+    assert changes == Plan(
+        prepare=("health", "proxy-api", "proxy-ingress"), start=("proxy-ingress",), stop=()
+    )
+
+
+def test_a_group_that_disappears_is_drained_and_stopped():
+    """The program of a group that is gone is told last, and then stopped."""
+    changes = plan(snapshot(groups=[group("ingress"), group("api")]), snapshot(groups=[group("ingress")]))
+    assert changes.prepare == ("health", "proxy-ingress", "proxy-api")
+    assert changes.stop == ("proxy-api",)
+
+
+@given(snapshots(), snapshots())
+def test_a_plan_leads_to_what_is_needed(old: Snapshot, new: Snapshot):
+    """What was needed, without what stops, with what starts, is what the new configuration needs."""
+    changes = plan(old, new)
+    assert (set(needed(old)) - set(changes.stop)) | set(changes.start) == set(needed(new))
+    assert set(changes.prepare) == set(needed(old)) | set(needed(new))
+
+
+def test_pool_alone_needs_health():
+    """A pool that is checked is enough for health to run."""
+    assert needed(snapshot(groups=[], pools=[pool()])) == ("health",)

@@ -1,0 +1,311 @@
+"""supervisord as the appliance runs it, with small programs of our own behind it."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.processes import alive, end, kill, with_environment
+from support.waiting import wait_until
+
+from appliance.net.packaged import packaged
+from appliance.net.supervisor_rpc import ProcessInfo, Supervisor, SupervisorUnavailable
+
+pytestmark = pytest.mark.programs
+
+_HEAD = """\
+[supervisord]
+nodaemon = true
+logfile = /dev/null
+logfile_maxbytes = 0
+nocleanup = true
+minfds = 256
+minprocs = 20
+pidfile = %(ENV_APPLIANCE_RUNTIME_DIR)s/supervisord.pid
+[unix_http_server]
+file = %(ENV_APPLIANCE_RUNTIME_DIR)s/supervisor.sock
+chmod = 0600
+[rpcinterface:supervisor]
+supervisor.rpcinterface_factory = supervisor.rpcinterface:make_main_rpcinterface
+"""
+_PROGRAM = """\
+[program:{name}]
+command = "{python}" "{script}" {name}
+autorestart = true
+startsecs = 1
+startretries = 1000000000
+stopwaitsecs = 60
+killasgroup = true
+stdout_logfile = /dev/stdout
+stdout_logfile_maxbytes = 0
+stderr_logfile = NONE
+stderr_events_enabled = true
+priority = {priority}
+"""
+# What a program does when it is told to end is its file's name: ends, waits for the file `go`, or does not.
+_ENDS = """\
+import pathlib, signal, sys, time
+def stop(*_):
+    with open(pathlib.Path(__file__).with_name("order"), "a") as file:
+        file.write(sys.argv[1] + "\\n")
+    {then}
+    sys.exit(0)
+signal.signal(signal.SIGTERM, stop)
+print(sys.argv[1], "up", flush=True)
+while True:
+    time.sleep(60)
+"""
+_WAITS = _ENDS.format(
+    then='go = pathlib.Path(__file__).with_name("go")\n    while not go.exists(): time.sleep(0.01)'
+)
+_STUBBORN = """\
+import signal, subprocess, sys, time
+signal.signal(signal.SIGTERM, signal.SIG_IGN)
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"])
+time.sleep(600)
+"""
+_LEAVES_AN_ORPHAN = """\
+import pathlib, subprocess, sys, time
+code = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
+orphan = subprocess.Popen([sys.executable, "-c", code], start_new_session=True)
+pathlib.Path(__file__).with_name("orphan").write_text(str(orphan.pid))
+time.sleep(600)
+"""
+_BREAKS = """\
+raise SystemExit("no such thing as a listener")
+"""
+
+
+class Room:
+    """A directory with programs in it, and a supervisord that runs them."""
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self.log_file = root / "log"
+        self.supervisor = Supervisor(root / "supervisor.sock")
+        self._text = _HEAD
+        self.process: subprocess.Popen[bytes] | None = None
+
+    def program(self, name: str, code: str, *, priority: int = 10) -> None:
+        """Add a program."""
+        script = self.root / f"{name}.py"
+        script.write_text(code)
+        self._text += _PROGRAM.format(name=name, python=sys.executable, script=script, priority=priority)
+
+    def start(self, *, stdout: int | None = None) -> None:
+        """Start supervisord and wait until every program runs, or at least has been tried."""
+        configuration = self.root / "supervisord.conf"
+        configuration.write_text(self._text)
+        with self.log_file.open("ab") as log:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "appliance.programs.supervisor", "-n", "-c", str(configuration)],
+                stdout=log if stdout is None else stdout,
+                stderr=log,
+                env={**os.environ, "APPLIANCE_RUNTIME_DIR": str(self.root)},
+                start_new_session=True,
+            )
+        wait_until(self._all_tried, what="every program was started")
+
+    def info(self, name: str) -> ProcessInfo | None:
+        """Return what supervisord says of a program, None while it says nothing."""
+        try:
+            return next((each for each in self.supervisor.processes() if each.name == name), None)
+        except SupervisorUnavailable:
+            return None
+
+    def pid(self, name: str) -> int:
+        """Return the process of a program, 0 while there is none."""
+        info = self.info(name)
+        return (info and info.pid) or 0
+
+    def state(self, name: str) -> str:
+        """Return the state of a program, "" while nothing answers."""
+        info = self.info(name)
+        return info.state if info else ""
+
+    def signal(self, number: signal.Signals) -> None:
+        """Send supervisord a signal."""
+        assert self.process is not None
+        self.process.send_signal(number)
+
+    def wait(self) -> int:
+        """Wait for supervisord's end, return its status."""
+        assert self.process is not None
+        return self.process.wait(30)
+
+    def order(self) -> list[str]:
+        """Return the programs in the order in which they were told to end."""
+        path = self.root / "order"
+        return path.read_text().split() if path.exists() else []
+
+    def events(self, name: str) -> list[dict[str, object]]:
+        """Return the events of that name in the log."""
+        lines = self.log_file.read_text().splitlines()
+        found = [json.loads(line) for line in lines if line.startswith("{")]
+        return [each for each in found if each["event"] == name]
+
+    def close(self) -> None:
+        """End everything."""
+        if self.process is not None:
+            end(self.process, patience=0.1)
+        for pid in with_environment(f"APPLIANCE_RUNTIME_DIR={self.root}"):
+            kill(pid)
+
+    def _all_tried(self) -> bool:
+        try:
+            return all(each.started_at for each in self.supervisor.processes())
+        except SupervisorUnavailable:
+            return False
+
+
+@pytest.fixture
+def room() -> Iterator[Room]:
+    """Give a room in a short path, as sockets need, and clear it."""
+    with tempfile.TemporaryDirectory(prefix="lb-") as directory:
+        made = Room(Path(directory))
+        yield made
+        made.close()
+
+
+def test_a_crashed_program_comes_back(room: Room):
+    """A program that is killed is started again, and the log says how it ended."""
+    room.program("steady", _ENDS.format(then=""))
+    room.start()
+    wait_until(lambda: room.state("steady") == "RUNNING", what="it runs")
+    killed = room.pid("steady")
+    os.kill(killed, signal.SIGKILL)
+    wait_until(lambda: room.pid("steady") not in (0, killed), what="it is back")
+    assert "SIGKILL" in str(room.events("program-exited")[0]["reason"])
+
+
+def test_a_program_that_cannot_start_says_why(room: Room):
+    """The last line that it wrote is supervisord's reason, and the other programs run."""
+    room.program("broken", _BREAKS)
+    room.program("steady", _ENDS.format(then=""))
+    room.start()
+    wait_until(lambda: room.state("steady") == "RUNNING", what="the other one runs")
+    reason = wait_until(
+        lambda: (info := room.info("broken")) and info.state == "BACKOFF" and info.spawn_error,
+        what="a reason",
+    )
+    assert reason == "exit status 1: no such thing as a listener"
+
+
+def test_stop_in_order(room: Room):
+    """Higher priorities stop first, equal ones together, and the next only when those have ended."""
+    room.program("first", _ENDS.format(then=""), priority=10)
+    room.program("left", _WAITS, priority=30)
+    room.program("right", _WAITS, priority=30)
+    room.start()
+    wait_until(lambda: "left up" in (log := room.log_file.read_text()) and "right up" in log, what="they run")
+    room.signal(signal.SIGTERM)
+    wait_until(lambda: len(room.order()) == 2, what="both of priority 30 were told")
+    assert sorted(room.order()) == ["left", "right"]
+    (room.root / "go").touch()
+    assert room.wait() == 0
+    assert room.order()[2:] == ["first"]
+
+
+@pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT])
+def test_a_second_signal_kills_at_once(room: Room, second: signal.Signals):
+    """A stubborn program and its children are gone at the second TERM, INT or QUIT; the status says so."""
+    room.program("stubborn", _STUBBORN)
+    room.start()
+    wait_until(
+        lambda: len(with_environment(f"APPLIANCE_RUNTIME_DIR={room.root}")) == 3, what="its child runs"
+    )
+    room.signal(signal.SIGTERM)
+    wait_until(lambda: room.events("program-stopping"), what="it was told")
+
+    def told_again() -> bool:
+        room.signal(second)
+        return room.process is not None and room.process.poll() is not None
+
+    wait_until(told_again, what="supervisord has ended", pause=0.1)
+    assert room.wait() == 1
+    assert with_environment(f"APPLIANCE_RUNTIME_DIR={room.root}") == []
+
+
+def test_orphans_end_with_it(room: Room):
+    """The child of a killed program lives on, and ends with supervisord, even one that ignores TERM."""
+    room.program("parent", _LEAVES_AN_ORPHAN)
+    room.start()
+    wait_until((room.root / "orphan").exists, what="there is a child")
+    orphan = int(wait_until((room.root / "orphan").read_text, what="its number is written"))
+    killed = room.pid("parent")
+    os.kill(killed, signal.SIGKILL)
+    wait_until(lambda: room.pid("parent") not in (0, killed), what="its parent is back")
+    assert alive(orphan)
+    room.signal(signal.SIGTERM)
+    assert room.wait() == 0
+    assert not alive(orphan)
+
+
+def test_hang_up_is_for_reload(room: Room):
+    """HUP reaches the program `reload`, and nothing is restarted."""
+    code = 'import signal, time\nsignal.signal(signal.SIGHUP, lambda *_: print("hung up", flush=True))\n'
+    room.program("reload", code + 'print("ready", flush=True)\nwhile True: time.sleep(60)\n')
+    room.start()
+    wait_until(lambda: "ready" in room.log_file.read_text(), what="the program runs")
+    pid = room.pid("reload")
+    room.signal(signal.SIGHUP)
+    wait_until(lambda: "hung up" in room.log_file.read_text(), what="the program was told")
+    assert room.pid("reload") == pid
+
+
+def test_standard_output_may_be_a_socket(room: Room):
+    """What programs print arrives where supervisord's output is a socket, as under journald."""
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        room.program("steady", _ENDS.format(then=""))
+        room.start(stdout=theirs.fileno())
+        ours.settimeout(15)
+        received = b""
+        while b"steady up" not in received:
+            received += ours.recv(4096)
+
+
+def test_left_overs_of_a_killed_supervisord_are_ended(room: Room):
+    """The programs of one that was killed get TERM from the next, which runs its own."""
+    code = "import socket\nlistener = socket.socket(socket.AF_UNIX)\n"
+    code += "import pathlib\npath = pathlib.Path(__file__).with_name('steady.control')\n"
+    code += "path.unlink(missing_ok=True)\nlistener.bind(str(path))\nlistener.listen()\n"
+    room.program("steady", code + _ENDS.format(then=""))
+    room.start()
+    wait_until(lambda: "steady up" in room.log_file.read_text(), what="it runs")
+    left_over = room.pid("steady")
+    assert room.process is not None
+    room.process.kill()
+    room.process.wait()
+    (room.root / "supervisor.sock").unlink()
+    room.start()
+    wait_until(lambda: not alive(left_over), what="the left-over has ended")
+    wait_until(lambda: room.state("steady") == "RUNNING", what="its successor runs")
+
+
+def test_supervisorctl_works_with_our_configuration(room: Room):
+    """`supervisorctl -c config/supervisord.conf status` talks to it, given the environment."""
+    room.program("steady", _ENDS.format(then=""))
+    room.start()
+    said = subprocess.run(
+        [
+            sys.executable,
+            "-m",
+            "supervisor.supervisorctl",
+            "-c",
+            str(packaged("supervisord.conf")),
+            "pid",
+        ],
+        env={**os.environ, "APPLIANCE_RUNTIME_DIR": str(room.root)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert room.process is not None
+    assert said.stdout.strip() == str(room.process.pid)
