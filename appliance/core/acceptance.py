@@ -13,8 +13,8 @@ STOP_MARGIN: Final = 5
 class Plan:
     """Programs in the order of commits: `health` first, so that a new generation finds its servers' verdicts.
 
-    `prepare` holds all that have a say, `start` those of them that the old configuration did not need, and
-    `stop` those that the new one does not: they are prepared and committed too, which drains them.
+    `prepare` holds all that the old configuration needed, `stop` those of them that the new one does not:
+    they are prepared and committed too, which drains them. `start` holds those that only the new one needs.
     """
 
     prepare: tuple[str, ...]
@@ -32,7 +32,7 @@ def plan(old: Snapshot, new: Snapshot) -> Plan:
     """Return what going from `old` to `new` asks of the programs."""
     before, after = needed(old), needed(new)
     return Plan(
-        prepare=after + tuple(each for each in before if each not in after),
+        prepare=tuple(sorted(before, key=lambda each: each not in after)),
         start=tuple(each for each in after if each not in before),
         stop=tuple(each for each in before if each not in after),
     )

@@ -58,13 +58,13 @@ def propose(paths: Paths, snapshot: Snapshot) -> None:
 
 
 def accept(paths: Paths, snapshot: Snapshot) -> None:
-    """Make a snapshot the one that every program obeys: the point of no return; raises OSError.
+    """Make a snapshot the one that every program obeys: the point of no return; raises OSError."""
+    write_atomically(paths.accepted, encode(snapshot))
 
-    The last-good copy goes first, because the state directory is the one that can be full.
-    """
-    data = encode(snapshot)
-    write_atomically(paths.last_good, data)
-    write_atomically(paths.accepted, data)
+
+def keep_as_last_good(paths: Paths, snapshot: Snapshot) -> None:
+    """Copy an accepted snapshot to where a start with a broken configuration finds it; raises OSError."""
+    write_atomically(paths.last_good, encode(snapshot))
 
 
 def unused_number(paths: Paths, known: Iterable[Snapshot | None]) -> int:
@@ -73,9 +73,10 @@ def unused_number(paths: Paths, known: Iterable[Snapshot | None]) -> int:
 
 
 def prune(paths: Paths, accepted: int) -> None:
-    """Remove the files of snapshots long past, and those that were proposed and refused."""
-    for number in _numbers(paths):
-        if not accepted - _KEPT <= number <= accepted:
+    """Remove the files of snapshots long past, and of refused ones but the last: its number stays used."""
+    numbers = _numbers(paths)
+    for number in numbers:
+        if not accepted - _KEPT <= number <= accepted and number != max(numbers):
             paths.snapshot(number).unlink(missing_ok=True)
 
 

@@ -1,0 +1,91 @@
+"""`appliance run`: check the configuration, write the snapshot, become supervisord in the foreground."""
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NoReturn
+
+import click
+from structlog.typing import FilteringBoundLogger
+
+from appliance.console.places import located
+from appliance.core.acceptance import STOP_MARGIN, needed
+from appliance.model.paths import Paths
+from appliance.model.snapshot import Snapshot
+from appliance.net import boot
+from appliance.net.changeover import plain
+from appliance.net.log import configure
+from appliance.net.packaged import packaged
+
+_INCLUDE = "APPLIANCE_SUPERVISOR_INCLUDE"
+
+
+@click.command(
+    epilog="Example: appliance --config ./appliance.yaml --runtime-dir /tmp/lb --state-dir /tmp/lb run"
+)
+@click.pass_obj
+def run(paths: Paths) -> NoReturn:
+    """Run the whole appliance in the foreground.
+
+    TERM or Ctrl-C stops it in order, within the drain time; a second one at once. With errors in the
+    configuration it starts from the copy that was accepted last, and says so; without such a copy it prints
+    every error and ends with exit code 1.
+    """
+    try:
+        boot.make_directories(paths)
+        boot.lock(paths)
+        start = boot.choose(paths)
+        boot.write(paths, start)
+        boot.remove_stale_sockets(paths)
+    except boot.BootError as error:
+        for problem in error.problems:
+            click.echo(located(problem, paths.config), err=True)
+        raise SystemExit(1) from error
+    _announce(start, paths)
+    become_supervisor(paths, start.snapshot)
+
+
+def become_supervisor(paths: Paths, snapshot: Snapshot) -> NoReturn:
+    """Replace this process by supervisord."""
+    arguments = ["-m", "appliance.programs.supervisor", "-n", "-c", str(packaged("supervisord.conf"))]
+    os.execve(  # noqa: S606  # no shell is the point
+        sys.executable, [sys.executable, *arguments], {**os.environ, **environment(paths, snapshot)}
+    )
+
+
+def environment(paths: Paths, snapshot: Snapshot) -> Mapping[str, str]:
+    """Return what config/supervisord.conf expands."""
+    programs = needed(snapshot)
+    starts = {
+        f"APPLIANCE_START_{program.upper().replace('-', '_')}": "true" if program in programs else "false"
+        for program in ("health", "proxy-api", "proxy-ingress")
+    }
+    absolute = Paths(
+        config=_absolute(paths.config), runtime=_absolute(paths.runtime), state=_absolute(paths.state)
+    )
+    return {
+        **absolute.environment(),
+        **starts,
+        "APPLIANCE_PYTHON": sys.executable,
+        "APPLIANCE_STOP_SECONDS": str(int(snapshot.drain) + STOP_MARGIN),
+        _INCLUDE: os.environ.get(_INCLUDE) or str(absolute.runtime / "supervisor.d" / "*.conf"),
+    }
+
+
+def _announce(start: boot.Start, paths: Paths) -> None:
+    log: FilteringBoundLogger = configure(
+        "run", level=start.snapshot.log.level, form=start.snapshot.log.format
+    )
+    if start.errors:
+        log.error("started-from-last-good", config=str(paths.config), errors=plain(start.errors))
+    for warning in plain(start.warnings):
+        log.warning("config-warning", **{"config": str(paths.config), **warning})
+    control = f"supervisorctl -s unix://{_absolute(paths.supervisor_socket)}"
+    log.info(
+        "starting", snapshot=start.snapshot.number, programs=needed(start.snapshot), supervisorctl=control
+    )
+
+
+def _absolute(path: Path) -> Path:
+    return path.absolute()

@@ -1,0 +1,37 @@
+"""The operator's configuration file, read and judged; and its problems in the form that answers carry."""
+
+import os
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+
+from appliance.model import problems, resolve
+from appliance.model.snapshot import Snapshot
+from appliance.wire.control import Problem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Judged:
+    """What a file amounts to: a snapshot and its warnings, or None and every error."""
+
+    snapshot: Snapshot | None
+    errors: tuple[Problem, ...]
+    warnings: tuple[Problem, ...]
+
+
+def judge(path: Path, *, number: int) -> Judged:
+    """Read and check a file; what makes it unreadable is an error like others."""
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        reason = Problem(message=f"{path}: {error.strerror or error}")
+        return Judged(snapshot=None, errors=(reason,), warnings=())
+    drain = os.environ.get(resolve.DRAIN_VARIABLE)
+    loaded = resolve.load(text, source=str(path), number=number, drain=drain)
+    return Judged(snapshot=loaded.snapshot, errors=_told(loaded.errors), warnings=_told(loaded.warnings))
+
+
+def _told(found: Iterable[problems.Problem]) -> tuple[Problem, ...]:
+    return tuple(
+        Problem(message=each.message, path=each.path, line=each.line, column=each.column) for each in found
+    )

@@ -1,0 +1,181 @@
+"""The program `reload`: takes the line `reload`, and makes every program obey the operator's file, or none.
+
+Requests come from the reload sockets, from SIGHUP and from this program's control socket. They are done one
+at a time in the order of their coming, and each is answered when its own turn is done.
+"""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import gevent
+from gevent.event import AsyncResult, Event
+from gevent.queue import Empty, Queue
+from structlog.typing import FilteringBoundLogger
+
+from appliance.model.paths import Paths
+from appliance.model.snapshot import Snapshot, SnapshotError
+from appliance.net import snapshots
+from appliance.net.changeover import Changeover, plain
+from appliance.net.control import Call, ControlServer
+from appliance.net.fleet import Fleet, Patience
+from appliance.net.log import configure
+from appliance.net.reload_socket import ReloadSockets
+from appliance.wire.control import Answer, bad, good
+from appliance.wire.reload_line import ReloadLine, UnknownLine
+
+_CONVERGE: Final = 5.0  # seconds between two looks at what every program obeys
+_LAST_TURN: Final = 5.0  # seconds that a running reload has when this program is told to end
+
+
+class Desk:
+    """Takes requests from everywhere, has them done one at a time, and remembers what came of them."""
+
+    def __init__(
+        self, changeover: Changeover, log: FilteringBoundLogger, *, after: Callable[[], None]
+    ) -> None:
+        self.busy = False
+        self.counts = {"done": 0, "unchanged": 0, "refused": 0}
+        self.last: dict[str, object] | None = None
+        self._changeover = changeover
+        self._log = log
+        self._after = after
+        self._queue: Queue[tuple[str, AsyncResult[Answer]]] = Queue()
+        self._greenlet = gevent.spawn(self._work)
+
+    def ask(self, source: str) -> Answer:
+        """Return the answer to one request for a reload, when its own turn is done."""
+        answer: Answer = self.note(source).get()
+        return answer
+
+    def hang_up(self) -> None:
+        """Leave a request that nobody waits for, unless one is waiting: it will read the same file."""
+        if self._queue.empty():
+            self.note("SIGHUP")
+
+    def note(self, source: str) -> "AsyncResult[Answer]":
+        """Leave a request."""
+        result: AsyncResult[Answer] = AsyncResult()
+        self._queue.put((source, result))
+        return result
+
+    def close(self) -> None:
+        """Let a running reload come to its end, for a while."""
+        deadline = time.monotonic() + _LAST_TURN
+        while self.busy and time.monotonic() < deadline:
+            gevent.sleep(0.05)
+        self._greenlet.kill()
+
+    def _work(self) -> None:
+        self._guarded(lambda: self._changeover.converge(everybody=True))
+        while True:
+            source, result = self._next()
+            self._log.info("reload-started", source=source, waiting=self._queue.qsize())
+            answer = self._guarded(self._changeover.reload) or bad("internal error, see the log")
+            self._remember(source, answer)
+            result.set(answer)
+
+    def _remember(self, source: str, answer: Answer) -> None:
+        outcome = "refused" if not answer.ok else "unchanged" if "unchanged" in answer.values else "done"
+        self.counts[outcome] += 1
+        errors = {"errors": plain(answer.errors)} if answer.errors else {}
+        self.last = {"at": time.time(), "source": source, "ok": answer.ok, **errors, **answer.values}
+
+    def _next(self) -> tuple[str, "AsyncResult[Answer]"]:
+        """Return the next request; while there is none, keep every program on the accepted snapshot."""
+        while True:
+            try:
+                request: tuple[str, AsyncResult[Answer]] = self._queue.get(timeout=_CONVERGE)
+            except Empty:
+                self._guarded(lambda: self._changeover.converge(everybody=False))
+            else:
+                return request
+
+    def _guarded(self, work: Callable[[], Answer | None]) -> Answer | None:
+        """Do one piece of work; a bug in it costs its answer, not this program."""
+        self.busy = True
+        try:
+            return work()
+        except Exception:  # noqa: BLE001  # the next request may well succeed; the traceback is in the log
+            self._log.exception("reload-failed")
+            return None
+        finally:
+            self.busy = False
+            self._after()
+
+
+class Program:
+    """The sockets, the desk behind them, and what follows the accepted configuration."""
+
+    def __init__(self, paths: Paths, accepted: Snapshot, log: FilteringBoundLogger) -> None:
+        self._paths = paths
+        self._log = log
+        self._started_at = time.time()
+        self._changeover = Changeover(paths, accepted, Fleet(paths, patience=Patience()), log)
+        self._sockets = ReloadSockets(self._respond, log)
+        self._desk = Desk(self._changeover, log, after=self._follow)
+        self._control = ControlServer(
+            paths.control("reload"),
+            {"status": self._status, "reload": lambda _: self._desk.ask("control")},
+            on_error=lambda command, error: log.error("control-failed", command=command, error=str(error)),
+        )
+
+    def run(self) -> None:
+        """Serve until TERM or INT."""
+        end = Event()
+        gevent.signal_handler(signal.SIGHUP, self._desk.hang_up)
+        for number in (signal.SIGTERM, signal.SIGINT):
+            gevent.signal_handler(number, end.set)
+        self._follow()
+        self._log.info("started", snapshot=self._changeover.accepted.number)
+        end.wait()
+        self._sockets.close()
+        self._desk.close()
+        self._control.close()
+        self._log.info("stopped")
+
+    def _follow(self) -> None:
+        accepted = self._changeover.accepted
+        configure("reload", level=accepted.log.level, form=accepted.log.format)
+        self._sockets.follow([self._paths.reload_socket, *map(Path, accepted.reload.sockets)])
+
+    def _respond(self, line: ReloadLine | UnknownLine) -> Answer:
+        if isinstance(line, ReloadLine):
+            return self._desk.ask("socket")
+        self._log.warning("reload-line-unknown", reason=line.reason)
+        return bad(line.reason)
+
+    def _status(self, _: Call) -> Answer:
+        degraded = snapshots.read_degraded(self._paths)
+        return good(
+            program="reload",
+            pid=os.getpid(),
+            started_at=self._started_at,
+            snapshot=self._changeover.accepted.number,
+            busy=self._desk.busy,
+            reloads=self._desk.counts,
+            last=self._desk.last,
+            degraded=plain(degraded.problems) if degraded else None,
+            socket_failures=self._sockets.failures,
+        )
+
+
+def main() -> None:
+    """Run the program; without an accepted snapshot it ends with its reason on standard error."""
+    paths = Paths.from_environment(os.environ)
+    try:
+        accepted = snapshots.read(paths.accepted)
+    except SnapshotError as error:
+        sys.exit(str(error))
+    if accepted is None:
+        sys.exit(f"{paths.accepted}: no accepted configuration; `appliance run` writes it")
+    log = configure("reload", level=accepted.log.level, form=accepted.log.format)
+    Program(paths, accepted, log).run()
+
+
+if __name__ == "__main__":
+    main()
