@@ -198,7 +198,7 @@ class PoolState(Generic[Waiter]):
         return up or [member for member in reachable if member.config.backup and _takes(member)]
 
     def _restore(self, member: Member) -> Member:
-        """A server that is down may have a weight of 0 on the board, and takes its full part in a panic."""
+        """Give a server that the board weighs 0 because it is down its full part in a panic."""
         if member.weight <= 0.0:
             self._balancer.reweigh(member, float(member.config.weight))
         return member

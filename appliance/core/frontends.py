@@ -17,6 +17,7 @@ class FrontendState:
         "denied",
         "failed",
         "limit",
+        "max_age",
         "timeout_client",
         "timeout_client_fin",
         "total",
@@ -42,12 +43,10 @@ class FrontendState:
         self.limit = share(config.max_connections, workers=workers, index=index)
         self.timeout_client = config.timeout_client
         self.timeout_client_fin = config.timeout_client_fin
+        self.max_age = config.max_age or 0.0
         listed = config.allow or config.deny
         self.admission = Admission(allow=config.allow, deny=config.deny) if listed else None
 
     def expiry(self, now: float, *, chance: float) -> float:
-        """Return when a connection that begins now is too old, 0.0 for never; `chance` is from 0 to 1."""
-        age = self.config.max_age
-        if age is None:
-            return 0.0
-        return now + age * (1.0 + self.config.max_age_jitter * (2.0 * chance - 1.0))
+        """Return when a connection that begins now is too old; `chance` is from 0 to 1."""
+        return now + self.max_age * (1.0 + self.config.max_age_jitter * (2.0 * chance - 1.0))

@@ -4,7 +4,7 @@ import ipaddress
 from collections.abc import Iterable
 from typing import Final
 
-_MAPPED: Final = ipaddress.ip_network("::ffff:0:0/96")
+_MAPPED: Final = ipaddress.IPv6Network("::ffff:0:0/96")
 
 
 class Networks:
@@ -43,7 +43,7 @@ def _plain(
     network: ipaddress.IPv4Network | ipaddress.IPv6Network,
 ) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
     """Return ::ffff:10.0.0.0/104 as 10.0.0.0/8: clients are looked up by their IPv4 address."""
-    if isinstance(network, ipaddress.IPv6Network) and network.subnet_of(_MAPPED):
+    if network.version == 6 and network.subnet_of(_MAPPED):
         start = int(network.network_address) & 0xFFFFFFFF
         return ipaddress.ip_network((start, network.prefixlen - 96))
     return network

@@ -1,4 +1,7 @@
-"""HAProxy's two letters for the end of a connection: who caused it, and in which phase (configuration.txt 8.5)."""
+"""HAProxy's two letters for the end of a connection: who caused it, and in which phase.
+
+Source: configuration.txt section 8.5, "Session state at disconnection".
+"""
 
 from enum import StrEnum
 from typing import Final
@@ -38,7 +41,7 @@ _STAGES: Final = {Reason.QUEUE_FULL: Stage.QUEUE, Reason.QUEUE_TIMEOUT: Stage.QU
 
 
 def termination(reason: Reason, stage: Stage) -> str:
-    """Return the letters: `--` for a connection that ended by itself, `CD` for a client's reset, and so on."""
+    """Return the letters: `--` for a connection that ended by itself, `CD` for a client's reset."""
     if reason is Reason.COMPLETED:
         return "--"
     return _CAUSES.get(reason, "I") + _STAGES.get(reason, stage)

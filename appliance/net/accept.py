@@ -108,6 +108,7 @@ class Acceptor:
         """Watch nothing until `resume`: a listener that stays ready would spin."""
         self._traffic.reasons[Reason.ACCEPT_PAUSED] += 1
         self._traffic.changed = True
+        self._traffic.paused = True
         self._watching = False
         if self._watcher is not None:
             self._watcher.stop()

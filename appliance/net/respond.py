@@ -28,8 +28,17 @@ class Responder:
     """A client's connection to an endpoint."""
 
     __slots__ = (
-        "address", "counted", "deadline", "fd", "frontend", "number", "pool", "received", "started", "traffic", "watcher"
-    )  # fmt: skip
+        "address",
+        "deadline",
+        "fd",
+        "frontend",
+        "number",
+        "pool",
+        "received",
+        "started",
+        "traffic",
+        "watcher",
+    )
 
     def __init__(
         self,
@@ -84,8 +93,8 @@ class Responder:
         traffic.changed = True
         traffic.live.discard(self)
         traffic.hurried.discard(self)
-        if traffic.room is not None:
-            traffic.room()
+        if traffic.paused:
+            traffic.make_room()
 
     def _read(self) -> None:
         try:

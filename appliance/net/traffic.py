@@ -20,6 +20,7 @@ TICK: Final = 0.05
 
 _ROUND: Final = 1.0
 _SLICE: Final = 500
+_PIPES: Final = 256
 _RESERVED: Final = 64
 """Descriptors that sessions leave for control sockets, boards and snapshots."""
 
@@ -75,7 +76,11 @@ class Waiting(Protocol):
 
 
 class Traffic:
-    """The sessions of a worker. `limit` of them fit the process's descriptors."""
+    """The sessions of a worker. `limit` of them fit the process's descriptors.
+
+    `fault` takes a bug, `scarce` the errno of an accept, `report` every session that ends with its reason;
+    `make_room` is called when one ends while accepting is `paused`.
+    """
 
     __slots__ = (
         "_due",
@@ -86,29 +91,37 @@ class Traffic:
         "limit",
         "live",
         "loop",
+        "make_room",
         "now",
+        "paused",
         "pipes",
         "reasons",
         "report",
-        "room",
         "scarce",
         "serial",
     )
 
     def __init__(
-        self, *, descriptors: int, fault: Callable[[Exception], None], scarce: Callable[[int], None]
+        self,
+        *,
+        descriptors: int,
+        fault: Callable[[Exception], None],
+        scarce: Callable[[int], None],
+        make_room: Callable[[], None],
     ) -> None:
         self.loop: Loop = get_hub().loop
         self.now = time.monotonic()
         self.live: set[Swept] = set()
         self.hurried: set[Swept] = set()
-        self.limit = max(1, (descriptors - _RESERVED) // 2)
-        self.pipes = Pipes(max(2, min(256, descriptors // 16)))
+        pipes = max(2, min(_PIPES, descriptors // 16))
+        self.limit = max(1, (descriptors - _RESERVED) // 2 - pipes)
+        self.pipes = Pipes(pipes)
         self.reasons = dict.fromkeys(Reason, 0)
         self.fault = fault
         self.scarce = scarce
         self.report: Callable[..., None] | None = None
-        self.room: Callable[[], None] | None = None
+        self.make_room = make_room
+        self.paused = False
         self.changed = True
         self.serial = 0
         self._round: list[Swept] = []
@@ -118,6 +131,10 @@ class Traffic:
     def crowded(self) -> bool:
         """Whether there are as many sessions as descriptors allow."""
         return len(self.live) >= self.limit
+
+    def close(self) -> None:
+        """Close the pipes; no session is left."""
+        self.pipes.close()
 
     def tick(self) -> None:
         """Move the clock on and end what has waited too long."""

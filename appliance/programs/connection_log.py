@@ -13,7 +13,7 @@ _STAGES: Final = {QUEUED: Stage.QUEUE, OPEN: Stage.DATA}
 
 
 class ConnectionLog:
-    """Writes the event `connection`; times are seconds, -1.0 for a phase that was not reached (HAProxy's -1)."""
+    """Writes the event `connection`; times are seconds, -1.0 for a phase that was not reached."""
 
     def __init__(self, logger: FilteringBoundLogger) -> None:
         self._log = logger

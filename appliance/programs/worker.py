@@ -1,7 +1,7 @@
 """A worker of a proxy program: accepts on inherited listeners and relays until it is told to go.
 
-Started by its master as `python -m appliance.programs.worker '<orders>'` (`wire.worker_orders`). It has its own
-control socket and board, outlives its master, and obeys the health board in every generation.
+Started by its master as `python -m appliance.programs.worker '<orders>'` (`wire.worker_orders`). It has a
+control socket and a board of its own, outlives its master, and obeys the health board in every generation.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ from appliance.net.accept import Acceptor
 from appliance.net.backend import Backend
 from appliance.net.boards import BoardError, BoardReader, BoardWriter
 from appliance.net.control import ControlServer
-from appliance.net.relay import Session
+from appliance.net.relay import OPEN, Session
 from appliance.net.respond import Responder
 from appliance.net.traffic import TICK, Traffic, descriptor_limit
 from appliance.programs.connection_log import ConnectionLog
@@ -55,8 +55,9 @@ class Worker:
         self.drain_deadline = 0.0
         self.leave_deadline = 0.0
         self.done = Event()
-        self.traffic = Traffic(descriptors=descriptor_limit(), fault=self._fault, scarce=self._scarce)
-        self.traffic.room = self._room
+        self.traffic = Traffic(
+            descriptors=descriptor_limit(), fault=self._fault, scarce=self._scarce, make_room=self._room
+        )
         self.frontends: dict[str, FrontendState] = {}
         self.backends: dict[str, Backend] = {}
         self.acceptors: list[Acceptor] = []
@@ -123,6 +124,7 @@ class Worker:
         self.traffic.end_all(Reason.KILLED)
         for acceptor in self.acceptors:
             acceptor.close()
+        self.traffic.close()
         self._board.close(unlink=True)
 
     def publish(self) -> None:
@@ -191,7 +193,8 @@ class Worker:
             self._ticks += 1
             self.traffic.tick()
             self._look_at_health()
-            self._room()
+            if self.traffic.paused:
+                self._room()
             if self._ticks % _PUBLISH_TICKS == 0 and self.traffic.changed:
                 self.publish()
             self._leave()
@@ -214,6 +217,7 @@ class Worker:
 
     def _room(self) -> None:
         """Accept again where a limit or a shortage of descriptors has stopped it."""
+        self.traffic.paused = False
         for acceptor in self.acceptors:
             acceptor.resume()
 
@@ -234,10 +238,14 @@ class Worker:
 
     def _observe(self, backend: Backend, known: dict[tuple[str, str], health_board.ServerHealth]) -> None:
         gone = backend.pool.observe(known)
-        if gone and backend.pool.config.on_down is OnDown.CLOSE_SESSIONS:
-            for session in tuple(self.traffic.live):
-                if isinstance(session, Session) and session.member in gone:
-                    session.end(Reason.SERVER_DOWN)
+        keep = backend.pool.config.on_down is OnDown.KEEP
+        for session in tuple(self.traffic.live) if gone else ():
+            if (
+                isinstance(session, Session)
+                and session.member in gone
+                and not (keep and session.phase == OPEN)
+            ):
+                session.server_down()
         self._release(backend)
 
     def _release(self, backend: Backend) -> None:
