@@ -76,7 +76,10 @@ class KeepAlive:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Frontend:
-    """Where clients come in. Exactly one of `pool` and `respond` is set; times are seconds."""
+    """Where clients come in. Exactly one of `pool` and `respond` is set; times are seconds.
+
+    `max_age_jitter` is a fraction: 0.1 lets the life of a connection differ from `max_age` by a tenth.
+    """
 
     name: str
     binds: tuple[Bind, ...]

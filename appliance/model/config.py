@@ -1,0 +1,323 @@
+"""The operator's configuration, key by key.
+
+The descriptions here are the documentation: the JSON Schema carries them, and a test holds the comments of
+`config/appliance.example.yaml` to them. Field names are the keys. None is a key that is not given: what
+holds then is filled in by `model.filling`. Durations are seconds here, and text with a unit in the file.
+"""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from appliance.model.addresses import endpoint
+from appliance.model.fields import (
+    MOST_CONNECTIONS,
+    MOST_WEIGHT,
+    Address,
+    Addresses,
+    Algorithm,
+    DnsName,
+    Duration,
+    DurationOrOff,
+    ExpectedStatuses,
+    FilePath,
+    FilePaths,
+    HashParts,
+    Host,
+    HostHeader,
+    HttpMethod,
+    HttpPath,
+    Init,
+    Name,
+    Networks,
+    Percentage,
+    ProxyHeader,
+    Verify,
+    WhenDown,
+    Workers,
+    or_false,
+    or_off,
+    written,
+)
+from appliance.model.http_words import statuses
+from appliance.model.snapshot import Balance, CheckInit, OnDown, SendProxy
+from appliance.model.units import duration, duration_or_off, percentage
+
+
+class Section(BaseModel):
+    """A mapping of the file: unknown keys are refused, and nothing is converted silently."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
+
+
+class Cluster(Section):
+    """The cluster that is served."""
+
+    name: DnsName | None = Field(default=None, examples=["ocp4"])
+    """Name of the cluster; the router ids of its virtual IPs derive from it, as in OpenShift."""
+    domain: DnsName | None = Field(default=None, examples=["example.com"])
+    """Base domain of the cluster: api.NAME.DOMAIN is its API."""
+
+
+class KeepAlive(Section):
+    """TCP keepalive of idle connections; `off` is short for `count: 0`."""
+
+    idle: Duration = written("60s", duration)
+    """Idle time before the first probe (HAProxy's tcpka-idle)."""
+    interval: Duration = written("10s", duration)
+    """Time between probes (HAProxy's tcpka-intvl)."""
+    count: int = Field(default=3, ge=0, le=127)
+    """Unanswered probes that end a connection (HAProxy's tcpka-cnt); 0 sends none."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _off(cls, value: object) -> object:
+        return {"count": 0} if value == "off" else value
+
+
+class FrontendTimeouts(Section):
+    """Timeouts towards clients."""
+
+    client: Duration | None = Field(default=None, examples=["24h"])
+    """Longest silence of a client (HAProxy's timeout client)."""
+    client_fin: Duration | None = Field(default=None, examples=["1s"])
+    """Longest silence of a client after one side has closed (HAProxy's timeout client-fin)."""
+
+
+class Frontend(Section):
+    """Where clients come in. Either `pool` or `respond` says what they get."""
+
+    # Required, but by a rule of `crossrefs`: a frontend with a bad bind is still judged for the rest.
+    model_config = ConfigDict(json_schema_extra={"required": ["bind"]})
+
+    bind: Addresses = Field(default=(), examples=[["[::]:9445", "192.0.2.10:6443"]])
+    """Addresses to listen on; `[::]` takes IPv4 too. A port below 1024 needs the privilege for it."""
+    pool: str | None = Field(default=None, examples=["masters"])
+    """Pool that serves the clients."""
+    respond: HttpPath | None = Field(default=None, examples=["/haproxy_ready"])
+    """Path that the workers answer themselves with 200 (HAProxy's monitor-uri); instead of a pool."""
+    needs: str | None = Field(default=None, examples=["masters"])
+    """Pool without which `respond` answers 503: one server up is enough (HAProxy's monitor fail)."""
+    allow: Networks = Field(default=(), examples=[["10.0.0.0/24", "2001:db8::/64"]])
+    """Networks that may connect; none given is everybody. Others are closed before anything is read."""
+    deny: Networks = Field(default=(), examples=[["10.0.0.66"]])
+    """Networks that may not connect, even where `allow` has them."""
+    max_connections: int | None = Field(default=None, ge=1, le=MOST_CONNECTIONS, examples=[20000])
+    """Connections at a time, over all workers (HAProxy's maxconn); more wait in the kernel's queue."""
+    timeouts: FrontendTimeouts = Field(default_factory=FrontendTimeouts)
+    """Timeouts towards clients, where they differ from `defaults`."""
+    max_age: DurationOrOff = written("off", duration_or_off, example="12h")
+    """Longest life of a connection, so that clients spread again over the servers; `off` by default."""
+    max_age_jitter: Percentage = written("10%", percentage)
+    """How far a connection's life may differ from `max_age`, so that they do not all end at once."""
+    keepalive: KeepAlive | None = Field(default=None, json_schema_extra=or_off)
+    """TCP keepalive towards clients (HAProxy's clitcpka); `off`, or how."""
+    tcp_user_timeout: DurationOrOff | None = Field(default=None, examples=["30s"])
+    """Longest time that sent bytes may stay unacknowledged by a client (HAProxy's tcp-ut on bind)."""
+
+
+class ProxyGroup(Section):
+    """The frontends of one proxy program, which has its own processes."""
+
+    workers: Workers = Field(default=None, json_schema_extra={"default": "auto"})
+    """Worker processes: a number, or `auto` for one on each processor that the program may use."""
+    frontends: dict[Name, Frontend] = Field(default_factory=dict)
+    """The frontends by name. A group without any is not started."""
+
+
+class Check(Section):
+    """A health check. In a server it is laid over the pool's: only what differs is said there."""
+
+    type: Literal["none", "tcp", "tls", "http", "https"] = Field(default="tcp", examples=["https"])
+    """What is checked: tcp connects, tls shakes hands, http and https ask; none checks nothing: always up."""
+    method: HttpMethod = Field(default="GET")
+    """Method of the request (http and https)."""
+    path: HttpPath = Field(default="/", examples=["/readyz"])
+    """Path of the request (http and https)."""
+    host: HostHeader | None = Field(default=None, examples=["api.ocp4.example.com"])
+    """Host header of the request (http and https); the checked address by default."""
+    expect: ExpectedStatuses = written("200-399", statuses)
+    """Statuses of a healthy server (http and https): one, a range or a list; HAProxy's are 200-399."""
+    sni: DnsName | None = Field(default=None, examples=["api.ocp4.example.com"])
+    """Server name in the TLS handshake (tls and https; HAProxy's check-sni); none is sent by default."""
+    verify: Verify = Field(default=None, json_schema_extra={"default": "none"})
+    """File of CA certificates (tls and https), or none: any certificate will do, as in OpenShift."""
+    address: Host | None = Field(default=None, examples=["10.0.0.34"])
+    """Where the check goes, if not to the server's own address (HAProxy's addr)."""
+    port: int | None = Field(default=None, ge=1, le=65535, examples=[1936])
+    """Port the check goes to, if not the server's own (HAProxy's port)."""
+    interval: Duration = written("5s", duration)
+    """Time between checks (HAProxy's inter). 5s as in OpenShift; HAProxy's own default is 2s."""
+    fast_interval: Duration | None = Field(default=None, examples=["2s"])
+    """Time between checks while a server is neither up nor down for good (fastinter); else `interval`."""
+    down_interval: Duration | None = Field(default=None, examples=["5s"])
+    """Time between checks of a server that is down (HAProxy's downinter); else `interval`."""
+    timeout: Duration = written("10s", duration)
+    """Time a check may take, connecting included (HAProxy's timeout check). 10s as in OpenShift."""
+    rise: int = Field(default=2, ge=1, le=1000, examples=[3])
+    """Good checks in a row that bring a server up. 2 as in HAProxy."""
+    fall: int = Field(default=3, ge=1, le=1000, examples=[2])
+    """Bad checks in a row that take a server down. 3 as in HAProxy."""
+    init: Init = Field(default=CheckInit.CHECK)
+    """State until the first check ends, which then decides: check (waits for it), up or down (init-state)."""
+    send_proxy: ProxyHeader | None = Field(default=None, examples=["none"])
+    """PROXY header: none, v1, v2. Else the pool's, but none with an own address or port, as in HAProxy."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _false(cls, value: object) -> object:
+        return {"type": "none"} if value is False else value
+
+
+class Server(Section):
+    """One member of a pool."""
+
+    address: Address = Field(examples=["10.0.0.34:6443"])
+    """Address or DNS name, and port."""
+    weight: int = Field(default=1, ge=0, le=MOST_WEIGHT)
+    """Share of new connections, relative to the others, 0 to 256; 0 takes no new ones."""
+    backup: bool = Field(default=False)
+    """Used only while no other server of the pool is up."""
+    max_connections: int = Field(default=0, ge=0, le=MOST_CONNECTIONS)
+    """Connections at a time, over all workers (HAProxy's maxconn); more wait in the queue. 0 is no limit."""
+    check: Check | None = Field(default=None, json_schema_extra=or_false)
+    """What differs from the pool's check; false for a server that is always up."""
+
+
+class PoolTimeouts(Section):
+    """Timeouts towards servers."""
+
+    connect: Duration | None = Field(default=None, examples=["10s"])
+    """Time to connect to a server, for each try (HAProxy's timeout connect)."""
+    queue: Duration | None = Field(default=None, examples=["1m"])
+    """Time a connection waits for a server (HAProxy's timeout queue)."""
+    server: Duration | None = Field(default=None, examples=["24h"])
+    """Longest silence of a server (HAProxy's timeout server)."""
+    server_fin: Duration | None = Field(default=None, examples=["1s"])
+    """Longest silence of a server after one side has closed (HAProxy's timeout server-fin)."""
+
+
+class Pool(Section):
+    """Servers that serve the same thing."""
+
+    balance: Algorithm = Field(default=Balance.ROUNDROBIN)
+    """How a server is chosen: roundrobin, leastconn, source, hash, or random (the less busy of two)."""
+    hash_on: HashParts = Field(default=("source",), min_length=1, examples=[["source", "destination-port"]])
+    """What `balance: hash` hashes: source, source-port, destination, destination-port."""
+    check: Check | None = Field(default=None, json_schema_extra=or_false)
+    """How servers are checked: by a TCP connection if nothing is said; false for never."""
+    slow_start: DurationOrOff = written("off", duration_or_off, example="60s")
+    """Time over which a server that came up gets its share back (HAProxy's slowstart); `off` by default."""
+    on_down: WhenDown = Field(default=OnDown.KEEP, examples=["close-sessions"])
+    """Sessions of a server that goes down: keep, or close-sessions (HAProxy's on-marked-down)."""
+    panic: Percentage = written("0%", percentage)
+    """With fewer servers up than this, all are used: the checks may be at fault. 0% is never."""
+    send_proxy: ProxyHeader = Field(default=SendProxy.NONE)
+    """PROXY protocol header to the servers, which must expect it: none, v1 or v2."""
+    retries: int | None = Field(default=None, ge=0, le=100, examples=[3])
+    """Further tries to connect, each to another server if there is one (HAProxy's retries, redispatch)."""
+    max_queue: int = Field(default=0, ge=0, le=MOST_CONNECTIONS)
+    """Connections that may wait for a server (HAProxy's maxqueue); more are refused. 0 is no bound."""
+    timeouts: PoolTimeouts = Field(default_factory=PoolTimeouts)
+    """Timeouts towards servers, where they differ from `defaults`."""
+    keepalive: KeepAlive | None = Field(default=None, json_schema_extra=or_off)
+    """TCP keepalive towards servers (HAProxy's srvtcpka); `off`, or how."""
+    tcp_user_timeout: DurationOrOff | None = Field(default=None, examples=["30s"])
+    """Longest time that sent bytes may stay unacknowledged by a server (HAProxy's tcp-ut)."""
+    servers: dict[Name, Server] = Field(default_factory=dict)
+    """The servers by name."""
+
+
+class DefaultTimeouts(Section):
+    """Timeouts of every frontend and pool that does not say its own."""
+
+    connect: Duration = written("10s", duration)
+    """Time to connect to a server, for each try (HAProxy's timeout connect)."""
+    queue: Duration = written("1m", duration)
+    """Time a connection waits for a server (HAProxy's timeout queue)."""
+    client: Duration = written("24h", duration)
+    """Longest silence of a client (HAProxy's timeout client)."""
+    server: Duration = written("24h", duration)
+    """Longest silence of a server (HAProxy's timeout server)."""
+    client_fin: Duration = written("1s", duration)
+    """Longest silence of a client after one side has closed (HAProxy's timeout client-fin)."""
+    server_fin: Duration = written("1s", duration)
+    """Longest silence of a server after one side has closed (HAProxy's timeout server-fin)."""
+
+
+class Defaults(Section):
+    """What holds for every frontend and pool that does not say its own."""
+
+    max_connections: int = Field(default=40000, ge=1, le=MOST_CONNECTIONS)
+    """Connections at a time of each frontend, over all its workers. 40000 as in OpenShift."""
+    timeouts: DefaultTimeouts = Field(default_factory=DefaultTimeouts)
+    """Timeouts, as OpenShift sets them."""
+    retries: int = Field(default=3, ge=0, le=100)
+    """Further tries to connect to a server."""
+    tcp_user_timeout: DurationOrOff = written("30s", duration_or_off)
+    """Longest time that sent bytes may stay unacknowledged on either side; `off` is the kernel's own."""
+    keepalive: KeepAlive | None = Field(default=None, json_schema_extra=or_off)
+    """TCP keepalive on both sides: `off`, the default, or how."""
+    drain: Duration = written("120s", duration)
+    """Time an old generation has to finish. OLD_HAPROXY_PS_FORCE_DEL_TIMEOUT (seconds) set outside wins."""
+
+
+class ReloadSettings(Section):
+    """The reload handler."""
+
+    sockets: FilePaths = Field(default=(), examples=[["/var/run/haproxy/haproxy-master.sock"]])
+    """Further sockets that take the line `reload`, beside reload.sock in the runtime directory."""
+    max_draining: int = Field(default=10, ge=1, le=1000)
+    """Old generations of a proxy that may drain at a time; of more, the oldest is ended."""
+
+
+class StatsAuth(Section):
+    """Who may read the status page."""
+
+    user: str = Field(min_length=1, examples=["admin"])
+    """Name of the one user."""
+    password_file: FilePath = Field(examples=["/etc/appliance/stats.pass"])
+    """File that holds the password."""
+
+
+class StatsSettings(Section):
+    """The status page (of a later version)."""
+
+    bind: Address = written("localhost:29445", endpoint)
+    """Address to listen on."""
+    auth: StatsAuth | None = None
+    """Who may read it; everybody if nothing is said."""
+
+
+class LogSettings(Section):
+    """What the programs log, on standard output."""
+
+    level: Literal["debug", "info", "warning", "error"] = Field(default="info")
+    """Least severity that is logged: debug, info, warning or error."""
+    format: Literal["json", "console"] = Field(default="json")
+    """json for machines, one object a line; console for people."""
+    connections: bool = Field(default=False)
+    """One line for each connection, when it ends."""
+
+
+class Config(Section):
+    """Configuration of the load-balancer appliance."""
+
+    cluster: Cluster = Field(default_factory=Cluster)
+    """The cluster that is served."""
+    api: ProxyGroup | None = None
+    """Frontends of the program proxy-api."""
+    ingress: ProxyGroup | None = None
+    """Frontends of the program proxy-ingress: its own processes, so that neither can starve the other."""
+    pools: dict[Name, Pool] = Field(default_factory=dict)
+    """Servers that serve the same thing, by the name that frontends use."""
+    defaults: Defaults = Field(default_factory=Defaults)
+    """What holds for every frontend and pool that does not say its own."""
+    virtual_ips: dict[Name, dict[str, object]] = Field(default_factory=dict)
+    """Virtual IPs by name. This version does not serve them yet, and says so."""
+    reload: ReloadSettings = Field(default_factory=ReloadSettings)
+    """The reload handler."""
+    stats: StatsSettings | None = None
+    """The status page. This version does not serve it yet, and says so."""
+    log: LogSettings = Field(default_factory=LogSettings)
+    """What the programs log, on standard output."""

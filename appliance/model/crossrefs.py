@@ -1,0 +1,197 @@
+"""What no single key can tell: references, clashing binds, checks that contradict themselves.
+
+Each rule yields findings. Errors are what could not work or would be dangerous; warnings what is probably
+not meant.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Final
+
+from appliance.model.addresses import Endpoint
+from appliance.model.config import Check, Config, Frontend, Pool, ProxyGroup
+from appliance.model.problems import Finding, Path, Severity, Spot, dotted, nearest
+from appliance.model.snapshot import Balance
+
+MACHINE_CONFIG_PORT: Final = 22623
+"""OpenShift's machine-config-server: hands Ignition files, which hold secrets, to whoever asks."""
+
+_LOOPBACK: Final = frozenset({"127.0.0.1", "::1"})
+_ASKING: Final = frozenset({"http", "https"})
+_SHAKING: Final = frozenset({"tls", "https"})
+_ONLY_FOR: Final = {
+    **dict.fromkeys(("method", "path", "host", "expect"), _ASKING),
+    **dict.fromkeys(("sni", "verify"), _SHAKING),
+}
+
+
+def findings(config: Config) -> Iterator[Finding]:
+    """Yield all that does not fit together."""
+    frontends = list(_frontends(config))
+    return chain(
+        chain.from_iterable(_target(path, frontend, config) for path, frontend in frontends),
+        _same_names(config),
+        _clashes(config),
+        chain.from_iterable(_open_machine_config(path, frontend, config) for path, frontend in frontends),
+        chain.from_iterable(_pool(name, pool) for name, pool in config.pools.items()),
+        _unused(config),
+        _not_served(config),
+    )
+
+
+def groups(config: Config) -> Iterator[tuple[str, ProxyGroup]]:
+    """Yield the groups that are there, by name."""
+    named = (("api", config.api), ("ingress", config.ingress))
+    return ((name, group) for name, group in named if group is not None)
+
+
+def _frontends(config: Config) -> Iterator[tuple[Path, Frontend]]:
+    return (
+        ((group_name, "frontends", name), frontend)
+        for group_name, group in groups(config)
+        for name, frontend in group.frontends.items()
+    )
+
+
+def _target(path: Path, frontend: Frontend, config: Config) -> Iterator[Finding]:
+    if not frontend.bind:
+        message = 'must name an address to listen on: for example `bind: ["[::]:9445"]`'
+        yield Finding(path=(*path, "bind"), message=message)
+    if frontend.pool is None and frontend.respond is None:
+        yield Finding(path=path, message="must say `pool` (who serves) or `respond` (what is answered)")
+    if frontend.pool is not None and frontend.respond is not None:
+        yield Finding(path=path, message="has both `pool` and `respond`: a frontend forwards or answers")
+    if frontend.needs is not None and frontend.respond is None:
+        message = "`needs` belongs to `respond`: without it there is no answer to withhold"
+        yield Finding(path=(*path, "needs"), message=message, spot=Spot.KEY, touches=((*path, "respond"),))
+    for key, name in (("pool", frontend.pool), ("needs", frontend.needs)):
+        if name is not None and name not in config.pools:
+            yield _unknown_pool((*path, key), name, config)
+
+
+def _unknown_pool(path: Path, name: str, config: Config) -> Finding:
+    meant = nearest(name, config.pools)
+    right = f"did you mean `{meant}`?" if meant else f"known are {', '.join(config.pools) or 'none at all'}"
+    return Finding(path=path, message=f"unknown pool `{name}`: {right}", touches=(("pools", name),))
+
+
+def _same_names(config: Config) -> Iterator[Finding]:
+    if config.api is None or config.ingress is None:
+        return
+    for name in config.ingress.frontends:
+        if name in config.api.frontends:
+            message = f"`{name}` is a frontend of `api` already: commands and logs need names that differ"
+            yield Finding(path=("ingress", "frontends", name), message=message)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Bind:
+    path: Path
+    endpoint: Endpoint
+
+
+def _binds(config: Config) -> Iterator[_Bind]:
+    for path, frontend in _frontends(config):
+        for index, endpoint in enumerate(frontend.bind):
+            yield _Bind(path=(*path, "bind", index), endpoint=endpoint)
+    if config.stats is not None:
+        yield _Bind(path=("stats", "bind"), endpoint=config.stats.bind)
+
+
+def _clashes(config: Config) -> Iterator[Finding]:
+    taken: dict[int, list[_Bind]] = {}
+    for bind in _binds(config):
+        others = taken.setdefault(bind.endpoint.port, [])
+        first = next((each for each in others if _overlap(each.endpoint, bind.endpoint)), None)
+        if first is not None:
+            yield Finding(path=bind.path, message=_clash(bind.endpoint, first), touches=(first.path,))
+        others.append(bind)
+
+
+def _clash(endpoint: Endpoint, first: _Bind) -> str:
+    where = dotted(first.path)
+    if endpoint == first.endpoint:
+        return f"`{endpoint}` is taken already by {where}"
+    return f"`{endpoint}` clashes with `{first.endpoint}` of {where}: one covers the other"
+
+
+def _overlap(one: Endpoint, other: Endpoint) -> bool:
+    """Tell whether two binds of one port take the same connections; `::` is dual-stack."""
+    hosts = {one.host, other.host}
+    if len(hosts) == 1 or "::" in hosts:
+        return True
+    if "0.0.0.0" in hosts:  # noqa: S104  # recognised, not bound
+        return not any(":" in host for host in hosts)
+    return "localhost" in hosts and not hosts.isdisjoint(_LOOPBACK)
+
+
+def _open_machine_config(path: Path, frontend: Frontend, config: Config) -> Iterator[Finding]:
+    pool = config.pools.get(frontend.pool or "")
+    ports = {endpoint.port for endpoint in frontend.bind}
+    ports |= {server.address.port for server in pool.servers.values()} if pool else set()
+    if MACHINE_CONFIG_PORT in ports and not frontend.allow:
+        message = (
+            f"port {MACHINE_CONFIG_PORT} serves machine configuration, which holds secrets: "
+            "say who may connect, for example `allow: [10.0.0.0/24]`"
+        )
+        yield Finding(path=path, message=message)
+
+
+def _pool(name: str, pool: Pool) -> Iterator[Finding]:
+    path: Path = ("pools", name)
+    pool_type = pool.check.type if pool.check else "tcp"
+    if not pool.servers:
+        yield _warning(path, "has no servers: every connection is refused")
+    if "hash_on" in pool.model_fields_set and pool.balance is not Balance.HASH:
+        yield _warning((*path, "hash_on"), f"means nothing to `balance: {pool.balance}`, only to `hash`")
+    if pool.check:
+        yield from _check((*path, "check"), pool.check, kind=pool_type)
+    for server_name, server in pool.servers.items():
+        if server.check:
+            kind = server.check.type if "type" in server.check.model_fields_set else pool_type
+            yield from _check((*path, "servers", server_name, "check"), server.check, kind=kind)
+    yield from _same_addresses(path, pool)
+
+
+def _check(path: Path, check: Check, *, kind: str) -> Iterator[Finding]:
+    """Judge the keys that stand at one place, for the type that holds there."""
+    given = check.model_fields_set - {"type"}
+    if kind == "none" and given:
+        yield Finding(path=path, message="nothing is checked here: say `type`, or `check: false` alone")
+        return
+    for key in sorted(given):
+        kinds = _ONLY_FOR.get(key)
+        if kinds and kind not in kinds:
+            right = " or ".join(f"`type: {each}`" for each in sorted(kinds))
+            message = f"means nothing to a {kind} check: say {right}, or leave it out"
+            yield Finding(path=(*path, key), message=message, spot=Spot.KEY, touches=((*path, "type"), path))
+
+
+def _same_addresses(path: Path, pool: Pool) -> Iterator[Finding]:
+    seen: dict[Endpoint, str] = {}
+    for name, server in pool.servers.items():
+        first = seen.setdefault(server.address, name)
+        if first != name:
+            yield _warning(
+                (*path, "servers", name, "address"),
+                f"`{server.address}` is the address of `{first}` too: it gets a double share",
+            )
+
+
+def _unused(config: Config) -> Iterator[Finding]:
+    used = {name for _, frontend in _frontends(config) for name in (frontend.pool, frontend.needs)}
+    return (
+        _warning(("pools", name), "no frontend uses this pool") for name in config.pools if name not in used
+    )
+
+
+def _not_served(config: Config) -> Iterator[Finding]:
+    if config.virtual_ips:
+        yield _warning(("virtual_ips",), "this version does not serve virtual IPs yet")
+    if config.stats is not None:
+        yield _warning(("stats",), "this version does not serve the status page yet")
+
+
+def _warning(path: Path, message: str) -> Finding:
+    return Finding(path=path, message=message, severity=Severity.WARNING)

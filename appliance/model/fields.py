@@ -1,0 +1,111 @@
+"""Types of the configuration's keys: how each is read from the file, and what the JSON Schema says of it."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Final, Literal, TypeVar
+
+from pydantic import AfterValidator, Field, PlainValidator, Strict, WithJsonSchema
+from pydantic.config import JsonDict
+
+from appliance.model import addresses, http_words, units
+from appliance.model.addresses import Endpoint
+from appliance.model.http_words import Statuses
+from appliance.model.snapshot import Balance, CheckInit, OnDown, SendProxy
+
+MOST_WORKERS: Final = 128
+MOST_CONNECTIONS: Final = 10_000_000
+MOST_WEIGHT: Final = 256
+
+_Value = TypeVar("_Value")
+
+
+def _pattern(pattern: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "pattern": pattern})
+
+
+def _workers(value: object) -> int | None:
+    if value == "auto":
+        return None
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_WORKERS:
+        return value
+    raise ValueError(f"must be `auto` or 1 to {MOST_WORKERS}, not {units.shown(value)}")
+
+
+def _verify(value: object) -> str | None:
+    return None if value == "none" else addresses.file_path(value)
+
+
+def or_false(schema: JsonDict) -> None:
+    """Let the JSON Schema of a key take `false` in place of the mapping."""
+    schema["anyOf"] = [{"$ref": schema.pop("$ref")}, {"const": False}]
+
+
+def or_off(schema: JsonDict) -> None:
+    """Let the JSON Schema of a key take `off` in place of the mapping."""
+    schema["anyOf"] = [{"$ref": schema.pop("$ref")}, {"const": "off"}]
+
+
+def written(text: str, read: Callable[[object], _Value], *, example: str | None = None) -> _Value:
+    """Return a field whose default is what `read` makes of a text, and the text in the JSON Schema."""
+    return Field(
+        default_factory=partial(read, text), examples=[example or text], json_schema_extra={"default": text}
+    )
+
+
+_Listed: Final = Strict(strict=False)  # a list of the file becomes a tuple
+_Worded: Final = Strict(strict=False)  # a word of the file becomes a member of its enum
+
+Duration = Annotated[float, PlainValidator(units.duration), _pattern(units.DURATION_PATTERN)]
+DurationOrOff = Annotated[
+    float, PlainValidator(units.duration_or_off), _pattern(units.DURATION_OR_OFF_PATTERN)
+]
+Percentage = Annotated[float, PlainValidator(units.percentage), _pattern(units.PERCENTAGE_PATTERN)]
+Name = Annotated[str, AfterValidator(addresses.name), _pattern(addresses.NAME_PATTERN)]
+Address = Annotated[Endpoint, PlainValidator(addresses.endpoint), _pattern(addresses.ENDPOINT_PATTERN)]
+Host = Annotated[str, PlainValidator(addresses.host), WithJsonSchema({"type": "string"})]
+DnsName = Annotated[str, PlainValidator(addresses.dns_name), WithJsonSchema({"type": "string"})]
+FilePath = Annotated[str, PlainValidator(addresses.file_path), _pattern("^/")]
+Networks = Annotated[
+    tuple[Annotated[str, PlainValidator(addresses.network), WithJsonSchema({"type": "string"})], ...],
+    _Listed,
+]
+HttpPath = Annotated[str, PlainValidator(http_words.path), _pattern("^/[!-~]*$")]
+HashPart = Literal["source", "source-port", "destination", "destination-port"]
+HashParts = Annotated[tuple[HashPart, ...], _Listed]
+HttpMethod = Annotated[str, PlainValidator(http_words.method), _pattern("^[A-Z]+$")]
+HostHeader = Annotated[str, PlainValidator(http_words.host_header), WithJsonSchema({"type": "string"})]
+Addresses = Annotated[tuple[Address, ...], _Listed]
+FilePaths = Annotated[tuple[FilePath, ...], _Listed]
+Init = Annotated[CheckInit, _Worded]
+ProxyHeader = Annotated[SendProxy, _Worded]
+Algorithm = Annotated[Balance, _Worded]
+WhenDown = Annotated[OnDown, _Worded]
+Workers = Annotated[
+    int | None,
+    PlainValidator(_workers),
+    WithJsonSchema(
+        {"anyOf": [{"const": "auto"}, {"type": "integer", "minimum": 1, "maximum": MOST_WORKERS}]}
+    ),
+]
+ExpectedStatuses = Annotated[
+    Statuses,
+    PlainValidator(http_words.statuses),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "pattern": http_words.STATUSES_PATTERN},
+                {"type": "integer", "minimum": 100, "maximum": 599},
+                {
+                    "type": "array",
+                    "minItems": 1,
+                    "items": {"type": ["string", "integer"], "pattern": http_words.STATUSES_PATTERN},
+                },
+            ]
+        }
+    ),
+]
+Verify = Annotated[
+    str | None,
+    PlainValidator(_verify),
+    WithJsonSchema({"anyOf": [{"const": "none"}, {"type": "string", "pattern": "^/"}]}),
+]

@@ -1,0 +1,164 @@
+"""From the operator's configuration to the accepted one: everything that was left out is filled in."""
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+from appliance.model.addresses import Endpoint
+from appliance.model.config import Check as CheckSettings
+from appliance.model.config import Config, Defaults, StatsSettings
+from appliance.model.config import Frontend as FrontendSettings
+from appliance.model.config import KeepAlive as KeepAliveSettings
+from appliance.model.config import Pool as PoolSettings
+from appliance.model.config import Server as ServerSettings
+from appliance.model.crossrefs import groups
+from appliance.model.snapshot import (
+    Bind,
+    Check,
+    CheckType,
+    Frontend,
+    Group,
+    KeepAlive,
+    Log,
+    Pool,
+    Reload,
+    SendProxy,
+    Server,
+    Snapshot,
+    Stats,
+)
+
+_Value = TypeVar("_Value")
+
+
+def fill(config: Config, *, number: int, source: str, drain: float | None) -> Snapshot:
+    """Return the snapshot of a configuration that holds together; `drain` (seconds) wins over the file's."""
+    return Snapshot(
+        number=number,
+        source=source,
+        cluster=config.cluster.name,
+        domain=config.cluster.domain,
+        groups=tuple(_groups(config)),
+        pools=tuple(_pool(name, pool, config.defaults) for name, pool in config.pools.items()),
+        drain=config.defaults.drain if drain is None else drain,
+        reload=Reload(sockets=config.reload.sockets, max_draining=config.reload.max_draining),
+        stats=None if config.stats is None else _stats(config.stats),
+        log=Log(level=config.log.level, format=config.log.format, connections=config.log.connections),
+    )
+
+
+def _groups(config: Config) -> Iterator[Group]:
+    """Yield the groups that have something to do: a program without frontends is not started."""
+    for name, group in groups(config):
+        frontends = (_frontend(each, given, config.defaults) for each, given in group.frontends.items())
+        if group.frontends:
+            yield Group(name=name, workers=group.workers, frontends=tuple(frontends))
+
+
+def _frontend(name: str, given: FrontendSettings, defaults: Defaults) -> Frontend:
+    timeouts = defaults.timeouts
+    return Frontend(
+        name=name,
+        binds=tuple(_bind(endpoint) for endpoint in given.bind),
+        pool=given.pool,
+        respond=given.respond,
+        needs=given.needs,
+        allow=given.allow,
+        deny=given.deny,
+        max_connections=_first(given.max_connections, defaults.max_connections),
+        timeout_client=_first(given.timeouts.client, timeouts.client),
+        timeout_client_fin=_first(given.timeouts.client_fin, timeouts.client_fin),
+        max_age=given.max_age or None,
+        max_age_jitter=given.max_age_jitter,
+        keepalive=_keepalive(given.keepalive or defaults.keepalive),
+        tcp_user_timeout=_first(given.tcp_user_timeout, defaults.tcp_user_timeout) or None,
+    )
+
+
+def _pool(name: str, given: PoolSettings, defaults: Defaults) -> Pool:
+    timeouts = defaults.timeouts
+    return Pool(
+        name=name,
+        balance=given.balance,
+        hash_on=given.hash_on,
+        slow_start=given.slow_start,
+        on_down=given.on_down,
+        panic=given.panic,
+        send_proxy=given.send_proxy,
+        retries=_first(given.retries, defaults.retries),
+        max_queue=given.max_queue,
+        timeout_connect=_first(given.timeouts.connect, timeouts.connect),
+        timeout_queue=_first(given.timeouts.queue, timeouts.queue),
+        timeout_server=_first(given.timeouts.server, timeouts.server),
+        timeout_server_fin=_first(given.timeouts.server_fin, timeouts.server_fin),
+        keepalive=_keepalive(given.keepalive or defaults.keepalive),
+        tcp_user_timeout=_first(given.tcp_user_timeout, defaults.tcp_user_timeout) or None,
+        servers=tuple(_server(each, server, given) for each, server in given.servers.items()),
+    )
+
+
+def _server(name: str, given: ServerSettings, pool: PoolSettings) -> Server:
+    return Server(
+        name=name,
+        host=given.address.host,
+        port=given.address.port,
+        weight=given.weight,
+        backup=given.backup,
+        max_connections=given.max_connections,
+        check=_check(_laid_over(pool.check, given.check), send_proxy=pool.send_proxy),
+    )
+
+
+def _laid_over(below: CheckSettings | None, above: CheckSettings | None) -> CheckSettings:
+    """Return the pool's check with what the server says in its place; a TCP connection if nobody says."""
+    bottom = below or CheckSettings()
+    if above is None:
+        return bottom
+    return bottom.model_copy(update={key: getattr(above, key) for key in above.model_fields_set})
+
+
+def _check(given: CheckSettings, *, send_proxy: SendProxy) -> Check | None:
+    if given.type == "none":
+        return None
+    elsewhere = given.address is not None or given.port is not None
+    return Check(
+        type=CheckType(given.type),
+        method=given.method,
+        path=given.path,
+        host=given.host,
+        expect=given.expect,
+        sni=given.sni,
+        verify=given.verify,
+        address=given.address,
+        port=given.port,
+        interval=given.interval,
+        fast_interval=_first(given.fast_interval, given.interval),
+        down_interval=_first(given.down_interval, given.interval),
+        timeout=given.timeout,
+        rise=given.rise,
+        fall=given.fall,
+        init=given.init,
+        send_proxy=_first(given.send_proxy, SendProxy.NONE if elsewhere else send_proxy),
+    )
+
+
+def _keepalive(given: KeepAliveSettings | None) -> KeepAlive | None:
+    if given is None or given.count == 0:
+        return None
+    return KeepAlive(idle=given.idle, interval=given.interval, count=given.count)
+
+
+def _stats(given: StatsSettings) -> Stats:
+    auth = given.auth
+    return Stats(
+        bind=_bind(given.bind),
+        user=auth.user if auth else None,
+        password_file=auth.password_file if auth else None,
+    )
+
+
+def _bind(endpoint: Endpoint) -> Bind:
+    return Bind(host=endpoint.host, port=endpoint.port)
+
+
+def _first(given: _Value | None, default: _Value) -> _Value:
+    return default if given is None else given

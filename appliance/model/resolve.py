@@ -1,0 +1,108 @@
+"""From the text of a configuration to the snapshot that programs obey, or to all that is wrong with it."""
+
+import re
+from dataclasses import dataclass
+from typing import Final
+
+from pydantic import ValidationError
+
+from appliance.model import crossrefs, wording
+from appliance.model.config import Config
+from appliance.model.filling import fill
+from appliance.model.problems import Finding, Path, Problem, Severity, ordered
+from appliance.model.snapshot import Snapshot
+from appliance.model.source import Document, read
+from appliance.model.tree import Plain, SourceError
+from appliance.model.units import shown
+
+DRAIN_VARIABLE: Final = "OLD_HAPROXY_PS_FORCE_DEL_TIMEOUT"
+"""Seconds that an old generation may drain; the variable of OpenShift's HAProxy pod (MCO haproxy.yaml)."""
+
+_SECONDS: Final = re.compile(r"[0-9]{1,8}", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Loaded:
+    """What came of a configuration: a snapshot exactly where there is no error; warnings in both cases."""
+
+    snapshot: Snapshot | None
+    problems: tuple[Problem, ...]
+
+    @property
+    def errors(self) -> tuple[Problem, ...]:
+        """The problems that refuse the configuration."""
+        return tuple(each for each in self.problems if each.severity is Severity.ERROR)
+
+    @property
+    def warnings(self) -> tuple[Problem, ...]:
+        """The problems that are only told."""
+        return tuple(each for each in self.problems if each.severity is Severity.WARNING)
+
+
+def load(text: str | bytes, *, source: str, number: int, drain: str | None = None) -> Loaded:
+    """Read, judge and fill in a configuration.
+
+    `source` names the file in problems, `number` becomes the snapshot's, `drain` is the value of
+    DRAIN_VARIABLE in the caller's environment, which wins over the file; never raises.
+    """
+    seconds, outside = _drain(drain)
+    try:
+        document = read(text)
+    except SourceError as error:
+        return Loaded(snapshot=None, problems=(*outside, _unreadable(error, source=source)))
+    config, found = _judged(document)
+    problems = ordered((*outside, *(document.problem(each, source=source) for each in found)))
+    if config is None or any(each.severity is Severity.ERROR for each in problems):
+        return Loaded(snapshot=None, problems=problems)
+    snapshot = fill(config, number=number, source=source, drain=seconds)
+    return Loaded(snapshot=snapshot, problems=problems)
+
+
+def _unreadable(error: SourceError, *, source: str) -> Problem:
+    place = error.place
+    return Problem(message=error.message, source=source, line=place.line, column=place.column)
+
+
+def _drain(value: str | None) -> tuple[float | None, tuple[Problem, ...]]:
+    if not value:
+        return None, ()
+    if _SECONDS.fullmatch(value):
+        return float(value), ()
+    message = f"must be whole seconds such as `120`, not {shown(value)}"
+    return None, (Problem(message=message, path=DRAIN_VARIABLE),)
+
+
+def _judged(document: Document) -> tuple[Config | None, list[Finding]]:
+    """Return the configuration if each key is right by itself, and everything that is wrong."""
+    value = document.value
+    try:
+        config = Config.model_validate(value)
+    except ValidationError as error:
+        left, removed = _without_faults(value, error)
+        related = (each for each in crossrefs.findings(left) if not any(map(each.hangs_on, removed)))
+        return None, [*wording.findings(error), *related]
+    return config, list(crossrefs.findings(config))
+
+
+def _without_faults(value: Plain, error: ValidationError) -> tuple[Config, frozenset[Path]]:
+    """Return what is right of a configuration, and the paths that had to be left out for it.
+
+    Leaving something out may leave its parent incomplete, which then goes too: each round takes more away,
+    and the empty configuration is right.
+    """
+    removed: frozenset[Path] = frozenset()
+    while True:
+        faulty = wording.faulty(error)
+        removed |= faulty
+        value = _without(value, faulty, ())
+        try:
+            return Config.model_validate(value), removed
+        except ValidationError as further:
+            error = further
+
+
+def _without(value: Plain, paths: frozenset[Path], at: Path) -> Plain:
+    if not isinstance(value, dict):
+        return value
+    kept = ((key, each) for key, each in value.items() if (*at, key) not in paths)
+    return {key: _without(each, paths, (*at, key)) for key, each in kept}

@@ -1,0 +1,196 @@
+"""What pydantic found, in operators' words: what stands there, and what would be right."""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import NoneType
+from typing import Final, get_args
+
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
+from pydantic_core import ErrorDetails
+
+from appliance.model.config import Config, Section
+from appliance.model.fields import or_false, or_off
+from appliance.model.problems import Finding, Path, Spot, nearest
+from appliance.model.units import shown
+
+_KEY: Final = "[key]"  # pydantic's last step for a key of a mapping that is itself wrong
+_QUOTED: Final = re.compile(r"'([^']*)'")
+
+_SHORTHANDS: Final = (("false", or_false), ("off", or_off))
+
+_HAPROXY: Final = {
+    "addr": "address",
+    "backend": "pool",
+    "backends": "pools",
+    "check-sni": "sni",
+    "default_backend": "pool",
+    "downinter": "down_interval",
+    "fastinter": "fast_interval",
+    "inter": "interval",
+    "listen": "bind",
+    "maxconn": "max_connections",
+    "maxqueue": "max_queue",
+    "monitor-uri": "respond",
+    "on-marked-down": "on_down",
+    "send-proxy": "send_proxy",
+    "slowstart": "slow_start",
+    "tcp-ut": "tcp_user_timeout",
+    "timeout": "timeouts",
+}
+
+
+def findings(error: ValidationError) -> Iterator[Finding]:
+    """Yield what pydantic found."""
+    return (_finding(details) for details in error.errors(include_url=False) if not _hollow(details))
+
+
+def faulty(error: ValidationError) -> frozenset[Path]:
+    """Return the paths to leave out so that the rest can be judged: lists whole, what lacks a key whole."""
+    return frozenset(_faulty(details) for details in error.errors(include_url=False))
+
+
+def _finding(details: ErrorDetails) -> Finding:
+    path = _path(details)
+    word = _WORDS.get(details["type"], _as_said)
+    at_key = _is_key(details) or details["type"] == "extra_forbidden"
+    return Finding(path=path, message=word(details, path), spot=Spot.KEY if at_key else Spot.VALUE)
+
+
+def _faulty(details: ErrorDetails) -> Path:
+    path = _path(details)
+    if details["type"] == "missing":
+        return path[:-1]
+    index = next((at for at, step in enumerate(path) if isinstance(step, int)), len(path))
+    return path[:index]
+
+
+def _hollow(details: ErrorDetails) -> bool:
+    """Tell whether a list is too short only because its faulty items, each told already, do not count."""
+    return details["type"] == "too_short" and bool(details["input"])
+
+
+def _path(details: ErrorDetails) -> Path:
+    path = details["loc"]
+    return path[:-1] if _is_key(details) else path
+
+
+def _is_key(details: ErrorDetails) -> bool:
+    return details["loc"][-1:] == (_KEY,) and details["type"] != "extra_forbidden"
+
+
+def _missing(_: ErrorDetails, path: Path) -> str:
+    return f"is missing: for example `{path[-1]}: {_example(path)}`"
+
+
+def _unknown(_: ErrorDetails, path: Path) -> str:
+    key, known = str(path[-1]), sorted(_fields([str(step) for step in path[:-1]]))
+    meant = _HAPROXY.get(key)
+    right = meant if meant in known else nearest(key, known)
+    if right is not None:
+        return f"unknown key `{key}`: did you mean `{right}`?"
+    return f"unknown key `{key}`: known here are {', '.join(known)}"
+
+
+def _mapping(details: ErrorDetails, path: Path) -> str:
+    field = _field(path)
+    extra = field.json_schema_extra if field else None
+    other = next((f" or `{word}`" for word, shorthand in _SHORTHANDS if shorthand is extra), "")
+    return f"must be a mapping{other}, not {shown(details['input'])}"
+
+
+def _kind(kind: str) -> Callable[[ErrorDetails, Path], str]:
+    def word(details: ErrorDetails, path: Path) -> str:
+        return f"must be {kind} such as `{_example(path)}`, not {shown(details['input'])}"
+
+    return word
+
+
+def _boolean(details: ErrorDetails, _: Path) -> str:
+    return f"must be `true` or `false`, not {shown(details['input'])}"
+
+
+def _bound(key: str, than: str) -> Callable[[ErrorDetails, Path], str]:
+    def word(details: ErrorDetails, _: Path) -> str:
+        return f"must be {_context(details)[key]} or {than}, not {shown(details['input'])}"
+
+    return word
+
+
+def _empty(_: ErrorDetails, path: Path) -> str:
+    return f"must not be empty: for example `{_example(path)}`"
+
+
+def _choice(details: ErrorDetails, _: Path) -> str:
+    choices = _QUOTED.findall(str(_context(details)["expected"]))
+    meant = nearest(str(details["input"]), choices)
+    hint = f": did you mean `{meant}`?" if meant else ""
+    return f"must be one of {', '.join(choices)}, not {shown(details['input'])}{hint}"
+
+
+def _own(details: ErrorDetails, _: Path) -> str:
+    return str(_context(details)["error"])
+
+
+def _as_said(details: ErrorDetails, _: Path) -> str:
+    return details["msg"]
+
+
+_WORDS: Final[Mapping[str, Callable[[ErrorDetails, Path], str]]] = {
+    "missing": _missing,
+    "extra_forbidden": _unknown,
+    "model_type": _mapping,
+    "dict_type": _mapping,
+    "tuple_type": _kind("a list"),
+    "int_type": _kind("a whole number"),
+    "string_type": _kind("text, in quotes if need be,"),
+    "bool_type": _boolean,
+    "greater_than_equal": _bound("ge", "more"),
+    "less_than_equal": _bound("le", "less"),
+    "too_short": _empty,
+    "string_too_short": _empty,
+    "enum": _choice,
+    "literal_error": _choice,
+    "value_error": _own,
+}
+
+
+def _context(details: ErrorDetails) -> Mapping[str, object]:
+    return details.get("ctx", {})
+
+
+def _example(path: Path) -> str:
+    field = _field(path)
+    if field is None:
+        return "..."
+    example = next(iter(field.examples or ()), field.default)
+    return example if isinstance(example, str) else json.dumps(example)
+
+
+def _field(path: Path) -> FieldInfo | None:
+    """Return the field that a path leads to (an item of a list: into); None where the key is a name."""
+    *before, last = (step for step in path if isinstance(step, str))
+    return _fields(tuple(before)).get(last)
+
+
+def _fields(path: Sequence[str]) -> Mapping[str, FieldInfo]:
+    """Return the keys known inside of a path, none where the keys are names."""
+    found: object = Config
+    for step in path:
+        fields = _of(found)
+        found = _solid(fields[step].annotation if fields else get_args(found)[1])
+    return _of(found)
+
+
+def _of(annotation: object) -> Mapping[str, FieldInfo]:
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        return annotation.model_fields
+    return {}
+
+
+def _solid(annotation: object) -> object:
+    """Return `X` of `X | None`."""
+    if NoneType not in get_args(annotation):
+        return annotation
+    return next(each for each in get_args(annotation) if each is not NoneType)
