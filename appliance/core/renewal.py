@@ -1,4 +1,4 @@
-"""Does a new snapshot need a new generation of a group's workers, or do they take it as they run?"""
+"""Which changes of a snapshot need a new generation of workers; all others are taken by those that run."""
 
 from appliance.model.snapshot import Frontend, Group, Snapshot
 

@@ -17,6 +17,11 @@ def raise_open_files() -> int:
     return hard
 
 
+def open_files() -> int:
+    """Return how many open files this process, and its children, may have."""
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
 def processors() -> int:
     """Return how many processors we may keep busy: our affinity, less what the container's quota takes."""
     return max(1, min(len(os.sched_getaffinity(0)), _quota()))

@@ -9,10 +9,10 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from support.ports import free_port
 
 from appliance.model.snapshot import Bind
 from appliance.net.listeners import Address, Listeners, Reserved
-from support.ports import free_port
 
 pytestmark = pytest.mark.programs
 
@@ -88,7 +88,7 @@ def test_options(listeners: Listeners) -> None:
         socket.create_connection((bind.host, bind.port)),
         listener.accept()[0] as accepted,
     ):
-        assert not listener.getblocking()
+        assert not os.get_blocking(listener.fileno())
         assert accepted.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY)
         assert listener.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR)
 

@@ -1,0 +1,203 @@
+"""The program `proxy-<group>`: the master of one group's workers, from its start to its end.
+
+At its start it takes over what an earlier master left, so being killed costs nothing. At TERM it finds out
+what is meant: when supervisord shuts down, or there is none, the workers drain and it ends with them; when
+it alone is restarted, it leaves them serving for the next master.
+"""
+
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import gevent
+import msgspec
+from gevent.event import Event
+from structlog.typing import FilteringBoundLogger
+
+from appliance.core.generations import Phase, Timing, WorkerId
+from appliance.model.paths import Paths
+from appliance.model.snapshot import Snapshot, SnapshotError
+from appliance.net import limits, log, snapshots
+from appliance.net.control import ControlServer
+from appliance.net.generation_numbers import AlreadyRunning, Numbers
+from appliance.net.supervisor_rpc import Supervisor, SupervisorUnavailable
+from appliance.programs.proxy_master import WORKER, Failure, Master
+from appliance.programs.proxy_status import status
+from appliance.wire.control import Problem, Question, good
+
+_RETRY_FIRST = 1.0
+_RETRY_LONGEST = 30.0
+_LEAVE_PATIENCE = 10.0  # seconds that orphans wait for a next master before they drain
+_LAST_WORDS = 2.0  # seconds for workers to answer a master that ends
+
+
+def failure_file(paths: Paths, program: str) -> Path:
+    """Return the file that says why a program could not start; it is there only while that holds."""
+    return paths.runtime / f"{program}.failure.json"
+
+
+class Proxy:
+    """The running program."""
+
+    def __init__(self, paths: Paths, master: Master) -> None:
+        self._paths = paths
+        self._master = master
+        self._signals = 0
+        self._signalled = Event()
+        self._started_at = time.time()
+
+    def run(self) -> int:
+        """Serve until told to end, and return the exit status."""
+        for number in (signal.SIGTERM, signal.SIGINT):
+            gevent.signal_handler(number, self._note_signal)
+        server = ControlServer(
+            self._paths.control(self._master.program),
+            {
+                "status": lambda _: good(**status(self._master, started_at=self._started_at)),
+                "prepare": self._master.prepare,
+                "commit": self._master.commit,
+                "abort": self._master.abort,
+            },
+            on_error=self._log_error,
+        )
+        try:
+            return self._serve()
+        finally:
+            server.close()
+
+    def _serve(self) -> int:
+        self._master.take_over()
+        starting = gevent.spawn(self._start)
+        gevent.wait([starting, self._signalled], count=1)
+        if not self._signals and not starting.get():
+            return 1
+        self._wait(lambda: bool(self._signals) or self._nothing_to_do())
+        starting.kill()
+        if not self._signals:
+            self._master.log.info("nothing-to-do", reason="the configuration has no such group")
+        return self._end()
+
+    def _start(self) -> bool:
+        """Run the accepted snapshot; with orphans that serve meanwhile, try again until it runs."""
+        pause = _RETRY_FIRST
+        while problems := self._try_start():
+            self._note_failure(problems)
+            if self._master.rollout.accepting is None:
+                return False
+            gevent.sleep(pause)
+            pause = min(2 * pause, _RETRY_LONGEST)
+        failure_file(self._paths, self._master.program).unlink(missing_ok=True)
+        return True
+
+    def _try_start(self) -> tuple[Problem, ...]:
+        try:
+            accepted = snapshots.read(self._paths.accepted)
+        except SnapshotError as error:
+            return (Problem(message=str(error)),)
+        if accepted is None:
+            return (Problem(message=f"{self._paths.accepted}: no configuration was accepted yet"),)
+        return self._master.start(accepted)
+
+    def _note_failure(self, problems: tuple[Problem, ...]) -> None:
+        failure = Failure(since=time.time(), problems=problems)
+        self._master.failure = failure
+        self._master.log.error("start-failed", reason=failure.reason)
+        path = failure_file(self._paths, self._master.program)
+        snapshots.write_atomically(path, msgspec.json.encode(failure))
+
+    def _nothing_to_do(self) -> bool:
+        return self._master.retired and not len(self._master.crew)
+
+    # The end
+
+    def _end(self) -> int:
+        master = self._master
+        master.stopping = True
+        if self._everything_ends():
+            master.log.info("stopping", workers="drain", seconds=master.rollout.terms.drain)
+            master.retire(within=master.rollout.terms.drain)
+            self._wait(lambda: self._signals > 1 or not len(master.crew))
+            master.crew.end(patience=_LAST_WORDS)
+        else:
+            self._leave()
+        master.log.info("stopped")
+        return 0
+
+    def _everything_ends(self) -> bool:
+        """Say whether the appliance ends, and not only this program."""
+        try:
+            return Supervisor(self._paths.supervisor_socket).shutting_down()
+        except SupervisorUnavailable:
+            return True
+
+    def _leave(self) -> None:
+        """Go away without the workers: those that serve wait for the next master, drains go on."""
+        master = self._master
+        master.give_up_pending()
+        serving = [each for each in self._serving() if master.crew.pid(each)]
+        master.log.info("stopping", workers="left", serving=len(serving))
+        question = Question(command="leave", values={"patience": _LEAVE_PATIENCE})
+        master.crew.dismiss(question, serving, patience=_LAST_WORDS)
+
+    def _serving(self) -> list[WorkerId]:
+        generations = self._master.rollout.generations.values()
+        return [
+            worker.id
+            for generation in generations
+            if generation.phase is not Phase.DRAINING
+            for worker in generation.workers.values()
+        ]
+
+    def _wait(self, condition: Callable[[], bool]) -> None:
+        while not condition():
+            self._master.moved.wait()
+            self._master.moved.clear()
+
+    def _note_signal(self) -> None:
+        self._signals += 1
+        self._signalled.set()
+        self._master.moved.set()
+
+    def _log_error(self, command: str, error: Exception) -> None:
+        self._master.log.error("control-failed", command=command, reason=str(error), exc_info=error)
+
+
+def run(group: str, paths: Paths, *, module: Sequence[str] = WORKER, timing: Timing | None = None) -> int:
+    """Be the master of a group until told to end, and return the exit status."""
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # workers inherit it, and outlive a terminal
+    program = f"proxy-{group}"
+    logger = _logger(paths, program)
+    try:
+        numbers = Numbers(paths.runtime / f"{program}.lock")
+    except (AlreadyRunning, OSError) as error:
+        logger.error("start-failed", reason=str(error))  # noqa: TRY400  # the reason is the operator's, not ours
+        return 1
+    logger.info("starting", open_files=limits.raise_open_files(), processors=limits.processors())
+    master = Master(paths, group, numbers=numbers, logger=logger, module=module, timing=timing)
+    return Proxy(paths, master).run()
+
+
+def _logger(paths: Paths, program: str) -> FilteringBoundLogger:
+    accepted: Snapshot | None = None
+    try:
+        accepted = snapshots.read(paths.accepted)
+    except SnapshotError:
+        accepted = None  # said when it is read to be obeyed
+    if accepted is None:
+        return log.configure(program, level="info", form="json")
+    return log.configure(program, level=accepted.log.level, form=accepted.log.format)
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Run the program for the group that the one argument names."""
+    if len(arguments) != 1:
+        sys.stderr.write("usage: python -m appliance.programs.proxy GROUP\n")
+        return 2
+    return run(arguments[0], Paths.from_environment(os.environ))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

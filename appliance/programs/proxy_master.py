@@ -1,0 +1,402 @@
+"""The master of one group's workers: performs what the rollout decides, and answers prepare, commit, abort.
+
+It touches no data. What it holds are listening sockets, processes and their control connections; when it is
+killed, all of these live on in the workers, and the next master takes them over.
+"""
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import assert_never
+
+import gevent
+from gevent.event import AsyncResult, Event
+from gevent.lock import RLock
+from structlog.typing import FilteringBoundLogger
+
+from appliance.core import generations as g
+from appliance.core.renewal import needs_generation
+from appliance.core.rollout import Rollout
+from appliance.model.paths import Paths
+from appliance.model.snapshot import Group, Snapshot, SnapshotError
+from appliance.net import log, snapshots
+from appliance.net.control import Call, ControlUnavailable
+from appliance.net.crew import Crew, Job
+from appliance.net.generation_numbers import Numbers
+from appliance.net.limits import open_files, processors
+from appliance.net.listeners import Address, BindProblem, Listeners, Reserved
+from appliance.net.orphaned_workers import Living, adopt_all, listeners_of
+from appliance.wire.control import Answer, Problem, Question, bad, good
+
+WORKER = ("-m", "appliance.programs.worker")
+
+_COMMIT_PATIENCE = 20.0  # seconds for a ready generation to say that it accepts
+_OWN_FILES = 200  # descriptors of a worker that are no connection's: listeners, boards, pipes for splice
+_LET_GO = 2.0  # seconds for workers to close what a next reload may want to bind
+
+Service = tuple[tuple[str, Address], ...]
+"""The frontends of a generation with the addresses at which they listen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failure:
+    """Why the accepted configuration does not run as it should; `since` is unix seconds."""
+
+    since: float
+    problems: tuple[Problem, ...]
+
+    @property
+    def reason(self) -> str:
+        """All problems in one line."""
+        return "; ".join(problem.message for problem in self.problems)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pending:
+    """A snapshot that was prepared: with a generation of its own, or live, or with nothing left to serve."""
+
+    snapshot: Snapshot
+    generation: int | None = None
+    fresh: frozenset[Address] = frozenset()
+    changed: bool = True
+
+
+@dataclass(slots=True, eq=False)
+class _Outcome:
+    """What becomes of a generation: the reason why it failed or None, and whether it accepts."""
+
+    ready: "AsyncResult[str | None]" = field(default_factory=AsyncResult)
+    accepting: Event = field(default_factory=Event)
+
+
+class Master:
+    """Generations of workers for one group."""
+
+    def __init__(
+        self,
+        paths: Paths,
+        group: str,
+        *,
+        numbers: Numbers,
+        logger: FilteringBoundLogger,
+        module: Sequence[str] = WORKER,
+        timing: g.Timing | None = None,
+    ) -> None:
+        self.paths = paths
+        self.group = group
+        self.program = f"proxy-{group}"
+        self.log = logger
+        self.timing = timing or g.Timing()
+        self.rollout = Rollout(terms=g.Terms(drain=120.0, max_draining=10), timing=self.timing)
+        self.crew = Crew(paths, self.program, module=module, report=self.feed, log=logger)
+        self.listeners = Listeners()
+        self.services: dict[int, Service] = {}
+        self.current: Snapshot | None = None
+        self.pending: Pending | None = None
+        self.failure: Failure | None = None
+        self.stopping = False
+        self.retired = False
+        self.moved = Event()
+        self._numbers = numbers
+        self._outcomes: dict[int, _Outcome] = {}
+        self._turn = RLock()
+        self._clock = Event()
+        self._ticker = gevent.spawn(self._tick)
+
+    # Events in, effects out
+
+    def feed(self, event: g.Event) -> None:
+        """Give the rollout an event and do what it says; never gives way to another greenlet."""
+        self._perform(self.rollout.handle(event, now=time.monotonic()))
+
+    def _perform(self, effects: Iterable[g.Effect]) -> None:
+        for effect in effects:
+            self._perform_one(effect)
+        self._clock.set()
+        self.moved.set()
+
+    def _tick(self) -> None:
+        while True:
+            deadline = self.rollout.deadline
+            self._clock.wait(None if deadline is None else max(0.0, deadline - time.monotonic()))
+            self._clock.clear()
+            if (deadline := self.rollout.deadline) is not None and deadline <= time.monotonic():
+                self._perform(self.rollout.tick(now=time.monotonic()))
+
+    def _perform_one(self, effect: g.Effect) -> None:  # noqa: C901, PLR0912  # one case for each effect
+        match effect:
+            case g.Spawn(worker=worker, snapshot=snapshot, workers=workers):
+                self.crew.spawn(worker, self._job(worker.generation, snapshot, workers))
+            case g.Accept(worker):
+                self.crew.accept(worker)
+            case g.Apply(worker, snapshot):
+                self.crew.order(worker, Question(command="apply", values={"snapshot": snapshot}))
+            case g.Drain(worker, within):
+                deadline = time.time() + within
+                self.crew.order(worker, Question(command="drain", values={"deadline": deadline}))
+            case g.Kill(worker):
+                self.crew.kill(worker)
+            case g.GenerationReady(generation):
+                self._outcomes[generation].ready.set(None)
+                self.log.info("generation-ready", generation=generation)
+            case g.GenerationFailed(generation, reason):
+                self._outcomes.pop(generation).ready.set(reason)
+                self.services.pop(generation)
+                self.log.error("generation-failed", generation=generation, reason=reason)
+            case g.GenerationAccepting(generation):
+                self.log.info("generation-accepting", generation=generation)
+                self._outcomes.pop(generation).accepting.set()
+            case g.GenerationDraining(generation, within):
+                self.log.info("generation-draining", generation=generation, seconds=round(within, 3))
+            case g.GenerationCut(generation):
+                limit = self.rollout.terms.max_draining
+                self.log.warning("generation-cut", generation=generation, max_draining=limit)
+            case g.GenerationGone(generation):
+                self.services.pop(generation, None)
+                self.log.info("generation-gone", generation=generation)
+            case g.WorkerDied(worker, detail, delay):
+                self._log_death(worker, detail, delay)
+            case g.WorkerStuck(worker, phase):
+                place = {"generation": worker.generation, "worker": worker.index}
+                self.log.error("worker-stuck", **place, phase=phase)
+            case _:
+                assert_never(effect)
+
+    def _log_death(self, worker: g.WorkerId, detail: str, delay: float) -> None:
+        self.log.error(
+            "worker-died",
+            generation=worker.generation,
+            worker=worker.index,
+            reason=detail,
+            again_in=round(delay, 3),
+        )
+
+    def _job(self, generation: int, snapshot: int, workers: int) -> Job:
+        held = set(self.listeners)
+        return Job(
+            group=self.group,
+            workers=workers,
+            snapshot=snapshot,
+            listeners=[
+                (frontend, address.host, address.port, self.listeners.fileno(address))
+                for frontend, address in self.services[generation]
+                if address in held
+            ],
+        )
+
+    # Take-over
+
+    def take_over(self) -> bool:
+        """Adopt the workers that a dead master left, with their listeners; say whether one accepts."""
+        living = adopt_all(self.paths, self.program)
+        for each in living:
+            self._adopt_listeners(each)
+        for generation in sorted({each.worker.generation for each in living}):
+            self._adopt(generation, [each for each in living if each.worker.generation == generation])
+        return self.rollout.accepting is not None
+
+    def _adopt_listeners(self, living: Living) -> None:
+        """Own what a worker listens on. All of a generation share theirs: after the first it is cheap."""
+        if living.status.phase == "draining":
+            return
+        try:
+            self.listeners.take_over(listeners_of(living))
+        except ControlUnavailable as error:
+            self.log.warning("listeners-not-received", reason=str(error))
+
+    def _adopt(self, generation: int, living: list[Living]) -> None:
+        for each in living:
+            self.crew.adopt(each)
+        useless = [each for each in living if each.status.phase == "ready"]
+        for each in useless:  # nobody will ever tell it to accept
+            self.crew.kill(each.worker)
+        useful = [each for each in living if each not in useless]
+        if not useful:
+            return
+        self._numbers.seen(generation)
+        self.services[generation] = self._service_of(useful)
+        orphans = tuple(
+            g.Orphan(index=each.worker.index, drain_within=each.status.drain_within) for each in useful
+        )
+        self.log.warning("generation-adopted", generation=generation, workers=len(useful))
+        status = useful[0].status
+        self.feed(
+            g.Adopt(generation=generation, snapshot=status.snapshot, workers=status.workers, orphans=orphans)
+        )
+
+    def _service_of(self, living: list[Living]) -> Service:
+        said = {
+            (each.frontend, Address(each.host, each.port))
+            for worker in living
+            for each in worker.status.listeners
+        }
+        return tuple(sorted(said, key=str))
+
+    def start(self, snapshot: Snapshot) -> tuple[Problem, ...]:
+        """Run a snapshot that was accepted before; the problems are empty when it does."""
+        with self._turn:
+            if self.current is not None:
+                return ()
+            answer = self._begin(snapshot)
+            return answer.errors or self._commit().errors
+
+    # Commands
+
+    def prepare(self, call: Call) -> Answer:
+        """Do everything that can fail for a snapshot: bind what is new, get a generation ready."""
+        number = call.question.integer("snapshot")
+        with self._turn:
+            if self.stopping:
+                return bad(f"{self.program} is stopping")
+            if self.pending and self.pending.snapshot.number == number:
+                return self._prepared(self.pending)
+            self._drop()
+            try:
+                snapshot = snapshots.read(self.paths.snapshot(number))
+            except SnapshotError as error:
+                return bad(str(error))
+            if snapshot is None:
+                return bad(f"there is no snapshot {number}")
+            return self._begin(snapshot)
+
+    def commit(self, call: Call) -> Answer:
+        """Make the prepared snapshot real; returns when its generation accepts."""
+        number = call.question.integer("snapshot")
+        with self._turn:
+            if self.pending and self.pending.snapshot.number == number:
+                return self._commit()
+            if self.current and self.current.number == number:
+                return good(changed=False)
+            return bad(f"snapshot {number} is not prepared")
+
+    def abort(self, call: Call) -> Answer:
+        """Forget what was prepared."""
+        call.question.integer("snapshot")
+        with self._turn:
+            self._drop()
+        return good()
+
+    def give_up_pending(self) -> None:
+        """Forget what was prepared, now, whoever has the turn: the program ends."""
+        self._drop()
+
+    def _begin(self, snapshot: Snapshot) -> Answer:
+        group = snapshot.group(self.group)
+        if group is None:
+            return self._hold(Pending(snapshot=snapshot, changed=not self.retired))
+        if self.current and not needs_generation(before=self.current, after=snapshot, group=self.group):
+            return self._hold(Pending(snapshot=snapshot, changed=not snapshots.same(self.current, snapshot)))
+        reserved = self.listeners.reserve(
+            dict.fromkeys(bind for frontend in group.frontends for bind in frontend.binds)
+        )
+        if not isinstance(reserved, Reserved):
+            return bad(*_bind_problems(group, reserved))
+        for note in reserved.notes:
+            self.log.warning("bind-degraded", bind=str(note.bind), reason=note.reason)
+        return self._begin_generation(snapshot, group, reserved)
+
+    def _begin_generation(self, snapshot: Snapshot, group: Group, reserved: Reserved) -> Answer:
+        generation = self._numbers.next()
+        self.services[generation] = tuple(_service(group, reserved))
+        outcome = self._outcomes[generation] = _Outcome()
+        workers = group.workers or processors()
+        self._check_open_files(group, workers)
+        self.log.info("generation-started", generation=generation, snapshot=snapshot.number, workers=workers)
+        pending = Pending(snapshot=snapshot, generation=generation, fresh=reserved.fresh)
+        self.pending = pending
+        self.feed(g.Prepare(generation=generation, snapshot=snapshot.number, workers=workers))
+        reason = outcome.ready.get()  # the rollout bounds it: ready or failed within its startup time
+        if reason is None:
+            return self._prepared(pending)
+        if self.pending is pending:
+            self._drop()
+        return bad(Problem(message=f"{self.program}: generation {generation}: {reason}", path=group.name))
+
+    def _check_open_files(self, group: Group, workers: int) -> None:
+        """Say it when the limits of open files and of connections do not fit: accepting will pause."""
+        connections = -(-sum(each.max_connections for each in group.frontends) // workers)
+        needed, allowed = 2 * connections + _OWN_FILES, open_files()
+        if needed > allowed:
+            self.log.warning("open-files-low", allowed=allowed, needed=needed, each_worker=connections)
+
+    def _hold(self, pending: Pending) -> Answer:
+        self.pending = pending
+        return self._prepared(pending)
+
+    def _prepared(self, pending: Pending) -> Answer:
+        return good(changed=pending.changed, generation=pending.generation)
+
+    def _commit(self) -> Answer:
+        pending, self.pending = self.pending, None
+        if pending is None:
+            return bad("nothing is prepared")
+        if self.current is None or self.current.log != pending.snapshot.log:
+            self._obey_log(pending.snapshot)
+        self.current, self.failure = pending.snapshot, None
+        terms = g.Terms(drain=pending.snapshot.drain, max_draining=pending.snapshot.reload.max_draining)
+        if pending.snapshot.group(self.group) is None:
+            self.retire(within=terms.drain)
+            return good(changed=pending.changed)
+        if pending.generation is None:
+            self.feed(g.Live(snapshot=pending.snapshot.number, terms=terms))
+            return good(changed=pending.changed)
+        return self._open(pending.generation, terms)
+
+    def _open(self, generation: int, terms: g.Terms) -> Answer:
+        self.retired = False
+        accepting = self._outcomes[generation].accepting
+        self.feed(g.Commit(terms))
+        if not accepting.wait(_COMMIT_PATIENCE):
+            return bad(f"{self.program}: generation {generation} does not accept with all its workers yet")
+        self._close_unused()
+        return good(changed=True, generation=generation)
+
+    def _obey_log(self, snapshot: Snapshot) -> None:
+        self.log = log.configure(self.program, level=snapshot.log.level, form=snapshot.log.format)
+        self.crew.log = self.log
+
+    def retire(self, *, within: float) -> None:
+        """Stop serving: every generation drains, nothing listens any more."""
+        self.retired = True
+        self._drop()
+        self.feed(g.Retire(within=within))
+        self.listeners.keep_only(())
+
+    def _close_unused(self) -> None:
+        wanted = {
+            address
+            for number, service in self.services.items()
+            if number in self.rollout.generations
+            and self.rollout.generations[number].phase is not g.Phase.DRAINING
+            for _, address in service
+        }
+        closed = self.listeners.keep_only(wanted)
+        for address in closed:
+            self.log.info("listener-closed", bind=str(address))
+        if closed:
+            self.crew.settle(patience=_LET_GO)
+
+    def _drop(self) -> None:
+        pending, self.pending = self.pending, None
+        if pending is None:
+            return
+        self.feed(g.Abort())
+        if pending.generation is not None:
+            self.crew.wait_gone(pending.generation, patience=_LET_GO)  # they hold what is closed here too
+            self.services.pop(pending.generation, None)
+            if outcome := self._outcomes.pop(pending.generation, None):
+                outcome.ready.set("given up")
+        self.listeners.release(pending.fresh & set(self.listeners))
+
+
+def _service(group: Group, reserved: Reserved) -> Iterator[tuple[str, Address]]:
+    for frontend in group.frontends:
+        addresses = (address for bind in frontend.binds for address in reserved.addresses[bind])
+        for address in dict.fromkeys(addresses):
+            yield frontend.name, address
+
+
+def _bind_problems(group: Group, problems: Iterable[BindProblem]) -> Iterator[Problem]:
+    for problem in problems:
+        name = next(each.name for each in group.frontends if problem.bind in each.binds)
+        yield Problem(message=str(problem), path=f"{group.name}.frontends.{name}.bind")

@@ -1,0 +1,76 @@
+"""What a proxy master says of itself."""
+
+import os
+import time
+from contextlib import suppress
+from dataclasses import asdict
+
+from appliance.core.generations import Phase
+from appliance.core.rollout import Generation, Worker
+from appliance.model.paths import Paths
+from appliance.net.boards import BoardError, BoardReader
+from appliance.net.limits import open_files
+from appliance.programs.proxy_master import Master
+from appliance.wire import worker_board
+from appliance.wire.health_board import BoardFormatError
+
+Values = dict[str, object]
+
+
+def status(master: Master, *, started_at: float) -> Values:
+    """Return the answer to `status`; all times are unix seconds."""
+    rollout, accepting = master.rollout, master.rollout.accepting
+    return {
+        "program": master.program,
+        "group": master.group,
+        "pid": os.getpid(),
+        "started_at": started_at,
+        "snapshot": master.current.number if master.current else None,
+        "generation": accepting.number if accepting else None,
+        "generations": [
+            _generation(master, each) for _, each in sorted(rollout.generations.items(), reverse=True)
+        ],
+        "listeners": [
+            {"frontend": frontend, "host": address.host, "port": address.port}
+            for frontend, address in master.services.get(accepting.number if accepting else -1, ())
+        ],
+        "prepared": master.pending.snapshot.number if master.pending else None,
+        "stopping": master.stopping,
+        "open_files": open_files(),
+        "failure": asdict(master.failure) if master.failure else None,
+    }
+
+
+def _generation(master: Master, generation: Generation) -> Values:
+    workers = [_worker(master, each) for _, each in sorted(generation.workers.items())]
+    sessions = [each["sessions"] for each in workers]
+    return {
+        "generation": generation.number,
+        "snapshot": generation.snapshot,
+        "phase": generation.phase,
+        "drain_deadline": _unix(generation.drain_deadline) if generation.phase is Phase.DRAINING else None,
+        "sessions": sum(each for each in sessions if isinstance(each, int)),
+        "workers": workers,
+    }
+
+
+def _worker(master: Master, worker: Worker) -> Values:
+    return {
+        "index": worker.id.index,
+        "pid": master.crew.pid(worker.id),
+        "phase": worker.phase,
+        "sessions": _sessions(master.paths, master.program, worker),
+        "failures": worker.failures,
+    }
+
+
+def _sessions(paths: Paths, program: str, worker: Worker) -> int | None:
+    """Return how many sessions a worker's board shows, None while it has none."""
+    path = paths.worker_board(program, worker.id.generation, worker.id.index)
+    with suppress(BoardError, BoardFormatError), BoardReader(path) as reader:
+        return worker_board.decode(reader.read()).sessions
+    return None
+
+
+def _unix(monotonic: float | None) -> float | None:
+    return None if monotonic is None else time.time() + monotonic - time.monotonic()

@@ -1,0 +1,55 @@
+"""The real worker, but for the fault that the file `fault` in the runtime directory asks for.
+
+It holds `<generation> <fault>`: `crash` ends before it is ready, `silent` is never ready, `fragile` ends as
+soon as it accepts, `brittle` ends when it is ready and before it accepts. Other generations are well.
+"""
+
+import os
+import runpy
+import sys
+from contextlib import suppress
+from pathlib import Path
+
+import gevent
+
+from appliance.model.paths import Paths
+from appliance.net.boards import BoardError, BoardReader
+from appliance.wire import worker_board, worker_orders
+from appliance.wire.worker_board import Phase
+from appliance.wire.worker_orders import Orders
+
+PHASES = {"brittle": Phase.READY, "fragile": Phase.ACCEPTING}
+
+
+def _fault(orders: Orders, paths: Paths) -> str:
+    with suppress(OSError):
+        generation, fault = (paths.runtime / "fault").read_text().split()
+        if int(generation) == orders.generation:
+            return fault
+    return ""
+
+
+def _end_in(phase: Phase, board: Path) -> None:
+    while True:
+        gevent.sleep(0.01)
+        with suppress(BoardError), BoardReader(board) as reader:
+            if worker_board.decode(reader.read()).phase is phase:
+                gevent.sleep(0.2)
+                os._exit(9)
+
+
+def _main() -> None:
+    paths, orders = Paths.from_environment(os.environ), worker_orders.decode(sys.argv[1])
+    fault = _fault(orders, paths)
+    if fault == "crash":
+        sys.exit(3)
+    if fault == "silent":
+        gevent.sleep(3600)
+    if fault in PHASES:
+        board = paths.worker_board(orders.program, orders.generation, orders.index)
+        gevent.spawn(_end_in, PHASES[fault], board)
+    runpy.run_module("appliance.programs.worker", run_name="__main__")
+
+
+if __name__ == "__main__":
+    _main()

@@ -1,0 +1,19 @@
+"""The real proxy master with short patience, and workers that fail when told (`support.faulty_worker`)."""
+
+import os
+import sys
+from pathlib import Path
+
+from appliance.core.generations import Timing
+from appliance.model.paths import Paths
+from appliance.programs import proxy
+
+if __name__ == "__main__":
+    sys.exit(
+        proxy.run(
+            sys.argv[1],
+            Paths.from_environment(os.environ),
+            module=(str(Path(__file__).with_name("faulty_worker.py")),),
+            timing=Timing(startup=3.0, accept=2.0, kill_grace=1.0),
+        )
+    )
