@@ -207,8 +207,9 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
 
     def ordered_stop_groups_phase_2(self) -> None:
         """Forget those of them that have stopped."""
-        ended = [group for group in self._stopping_now() if not group.get_unstopped_processes()]
-        self.stop_groups = [group for group in self.stop_groups or () if group not in ended]
+        # By identity: supervisord's groups are equal when their priorities are.
+        ended = {id(group) for group in self._stopping_now() if not group.get_unstopped_processes()}
+        self.stop_groups = [group for group in self.stop_groups or () if id(group) not in ended]
 
     def _stopping_now(self) -> list[ProcessGroup]:
         if not self.stop_groups:

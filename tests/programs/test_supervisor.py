@@ -198,15 +198,18 @@ def test_a_program_that_cannot_start_says_why(room: Room):
 
 
 def test_stop_in_order(room: Room):
-    """Higher priorities stop first, equal ones together, and the next only when those have ended."""
+    """Higher priorities stop first, equal ones together, and the next only when all of those have ended."""
     room.program("first", _ENDS.format(then=""), priority=10)
-    room.program("left", _WAITS, priority=30)
+    room.program("left", _ENDS.format(then=""), priority=30)
     room.program("right", _WAITS, priority=30)
     room.start()
     wait_until(lambda: "left up" in (log := room.log_file.read_text()) and "right up" in log, what="they run")
     room.signal(signal.SIGTERM)
     wait_until(lambda: len(room.order()) == 2, what="both of priority 30 were told")
     assert sorted(room.order()) == ["left", "right"]
+    wait_until(lambda: room.events("program-stopped"), what="one of them has ended")
+    wait_until(room.supervisor.shutting_down, what="supervisord has gone round its loop")
+    assert len(room.order()) == 2
     (room.root / "go").touch()
     assert room.wait() == 0
     assert room.order()[2:] == ["first"]
