@@ -35,6 +35,7 @@ from appliance.model.fields import (
     Verify,
     WhenDown,
     Workers,
+    not_empty,
     or_false,
     or_off,
     written,
@@ -90,7 +91,9 @@ class Frontend(Section):
     # Required, but by a rule of `crossrefs`: a frontend with a bad bind is still judged for the rest.
     model_config = ConfigDict(json_schema_extra={"required": ["bind"]})
 
-    bind: Addresses = Field(default=(), examples=[["[::]:9445", "192.0.2.10:6443"]])
+    bind: Addresses = Field(
+        default=(), examples=[["[::]:9445", "192.0.2.10:6443"]], json_schema_extra=not_empty
+    )
     """Addresses to listen on; `[::]` takes IPv4 too. A port below 1024 needs the privilege for it."""
     pool: str | None = Field(default=None, examples=["masters"])
     """Pool that serves the clients."""

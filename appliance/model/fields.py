@@ -35,6 +35,12 @@ def _verify(value: object) -> str | None:
     return None if value == "none" else addresses.file_path(value)
 
 
+def not_empty(schema: JsonDict) -> None:
+    """Let the JSON Schema of a list ask for an item."""
+    schema.pop("default", None)
+    schema["minItems"] = 1
+
+
 def or_false(schema: JsonDict) -> None:
     """Let the JSON Schema of a key take `false` in place of the mapping."""
     schema["anyOf"] = [{"$ref": schema.pop("$ref")}, {"const": False}]

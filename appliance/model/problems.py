@@ -38,9 +38,13 @@ class Problem:
     line: int | None = None
     column: int | None = None
 
+    @property
+    def where(self) -> str:
+        """The place as editors and compilers write it: `file:line:column`."""
+        return ":".join(str(each) for each in (self.source, self.line, self.column) if each is not None)
+
     def __str__(self) -> str:
-        where = ":".join(str(each) for each in (self.source, self.line, self.column) if each is not None)
-        return ": ".join(each for each in (where, self.path, self.message) if each)
+        return ": ".join(each for each in (self.where, self.path, self.message) if each)
 
 
 class Spot(StrEnum):

@@ -51,6 +51,15 @@ def faulty(error: ValidationError) -> frozenset[Path]:
     return frozenset(_faulty(details) for details in error.errors(include_url=False))
 
 
+def fields(path: Sequence[str]) -> Mapping[str, FieldInfo]:
+    """Return the keys known inside of a path, none where the keys are names."""
+    found: object = Config
+    for step in path:
+        known = _of(found)
+        found = _solid(known[step].annotation if known else get_args(found)[1])
+    return _of(found)
+
+
 def _finding(details: ErrorDetails) -> Finding:
     path = _path(details)
     word = _WORDS.get(details["type"], _as_said)
@@ -85,7 +94,7 @@ def _missing(_: ErrorDetails, path: Path) -> str:
 
 
 def _unknown(_: ErrorDetails, path: Path) -> str:
-    key, known = str(path[-1]), sorted(_fields([str(step) for step in path[:-1]]))
+    key, known = str(path[-1]), sorted(fields([str(step) for step in path[:-1]]))
     meant = _HAPROXY.get(key)
     right = meant if meant in known else nearest(key, known)
     if right is not None:
@@ -171,16 +180,7 @@ def _example(path: Path) -> str:
 def _field(path: Path) -> FieldInfo | None:
     """Return the field that a path leads to (an item of a list: into); None where the key is a name."""
     *before, last = (step for step in path if isinstance(step, str))
-    return _fields(tuple(before)).get(last)
-
-
-def _fields(path: Sequence[str]) -> Mapping[str, FieldInfo]:
-    """Return the keys known inside of a path, none where the keys are names."""
-    found: object = Config
-    for step in path:
-        fields = _of(found)
-        found = _solid(fields[step].annotation if fields else get_args(found)[1])
-    return _of(found)
+    return fields(before).get(last)
 
 
 def _of(annotation: object) -> Mapping[str, FieldInfo]:

@@ -1,0 +1,76 @@
+"""`appliance check`: everything that is wrong with a configuration, in one go."""
+
+import os
+from pathlib import Path
+
+import click
+from rich.console import Console
+from rich.text import Text
+
+from appliance.console.printing import print_json
+from appliance.model.paths import Paths
+from appliance.model.problems import Problem, Severity
+from appliance.model.resolve import DRAIN_VARIABLE, Loaded, load
+
+_COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
+
+
+@click.command(epilog="Example: appliance check appliance.yaml && appliance reload")
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--json", "as_json", is_flag=True, help="Print the problems as JSON; the keys are stable.")
+@click.pass_obj
+def check(paths: Paths, *, file: Path | None, as_json: bool) -> None:
+    """Validate FILE, by default the configuration of --config, and print every problem with its place.
+
+    Exits 0 when there is no error; warnings do not count. Changes nothing, asks no program.
+
+    JSON: ok, file, errors, warnings; each problem has message, severity, source, path, line and column.
+    """
+    path = paths.config if file is None else file
+    loaded = _loaded(path)
+    if as_json:
+        print_json(
+            {
+                "ok": not loaded.errors,
+                "file": str(path),
+                "errors": loaded.errors,
+                "warnings": loaded.warnings,
+            }
+        )
+    else:
+        _print(path, loaded)
+    if loaded.errors:
+        raise SystemExit(1)
+
+
+def _loaded(path: Path) -> Loaded:
+    try:
+        text = path.read_bytes()
+    except OSError as error:
+        problem = Problem(message=f"cannot be read: {error.strerror or error}", source=str(path))
+        return Loaded(snapshot=None, problems=(problem,))
+    return load(text, source=str(path), number=0, drain=os.environ.get(DRAIN_VARIABLE))
+
+
+def _print(path: Path, loaded: Loaded) -> None:
+    console = Console(highlight=False, soft_wrap=True)
+    for problem in loaded.problems:
+        console.print(_line(problem))
+    console.print(Text(f"{path}: {_verdict(loaded)}", style="bold" if loaded.errors else "green"))
+
+
+def _line(problem: Problem) -> Text:
+    severity = "" if problem.severity is Severity.ERROR else f"{problem.severity}: "
+    path = f"{problem.path}: " if problem.path else ""
+    return Text.assemble(
+        (f"{problem.where}: " if problem.where else "", "bold"),
+        (severity, _COLOURS[problem.severity]),
+        (path, "cyan"),
+        (problem.message, _COLOURS[problem.severity]),
+    )
+
+
+def _verdict(loaded: Loaded) -> str:
+    counts = ((len(loaded.errors), "error"), (len(loaded.warnings), "warning"))
+    told = [f"{count} {word}{'s' if count > 1 else ''}" for count, word in counts if count]
+    return ", ".join(told if loaded.errors else ["ok", *told])

@@ -1,0 +1,16 @@
+"""`appliance schema`: the JSON Schema of the configuration."""
+
+import click
+
+from appliance.console.printing import print_json
+from appliance.model.schema import json_schema
+
+
+@click.command(epilog="Example: appliance schema > appliance.schema.json")
+def schema() -> None:
+    """Print the JSON Schema of the configuration, for editors and other tools.
+
+    An editor with a YAML language server reads it where the file's first line names it:
+    `# yaml-language-server: $schema=appliance.schema.json`.
+    """
+    print_json(json_schema())
