@@ -6,7 +6,7 @@ Every question has a short timeout and all are asked at once, so that a program 
 import contextlib
 import os
 import socket
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
@@ -14,15 +14,16 @@ import gevent
 import msgspec
 
 from appliance.core.evidence import Evidence, Said, Supervised
-from appliance.core.status import ProgramState
+from appliance.core.status import DegradedStart, ProgramState
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot, SnapshotError
 from appliance.model.snapshot import decode as decode_snapshot
 from appliance.net.boards import BoardError, BoardReader
 from appliance.net.control import ControlUnavailable, ask
+from appliance.net.snapshots import read_degraded
 from appliance.net.supervisor_rpc import ProcessInfo, Supervisor, SupervisorUnavailable
 from appliance.wire import health_board, worker_board
-from appliance.wire.control import Question
+from appliance.wire.control import Problem, Question
 from appliance.wire.health_board import BoardFormatError, HealthBoard
 from appliance.wire.worker_board import WorkerBoard
 
@@ -43,7 +44,7 @@ def observe(paths: Paths, *, timeout: float = TIMEOUT) -> Evidence:
         health=_health(paths.health_board),
         workers=tuple(living_workers(paths.runtime)),
         failures=dict(_failures(paths.runtime)),
-        degraded=_object(paths.runtime / "degraded.json"),
+        degraded=_degraded(paths),
     )
 
 
@@ -124,19 +125,20 @@ def _health(path: Path) -> HealthBoard | None:
     return None
 
 
+class _Failure(msgspec.Struct):
+    """What a program leaves behind to say why it could not start (programs/proxy.py)."""
+
+    problems: tuple[Problem, ...]
+
+
 def _failures(runtime: Path) -> Iterable[tuple[str, str]]:
     for path in sorted(runtime.glob("*.failure.json")):
-        said = _object(path)
-        if said is not None:
-            yield path.name.removesuffix(".failure.json"), _text(said)
+        with contextlib.suppress(OSError, msgspec.DecodeError):
+            failure = msgspec.json.decode(path.read_bytes(), type=_Failure)
+            reason = "; ".join(problem.message for problem in failure.problems)
+            yield path.name.removesuffix(".failure.json"), reason
 
 
-def _text(failure: Mapping[str, object]) -> str:
-    """Return what a failure file says: its reason, or its list of errors, or all of it."""
-    return str(failure.get("reason") or failure.get("message") or failure.get("errors") or dict(failure))
-
-
-def _object(path: Path) -> dict[str, object] | None:
-    with contextlib.suppress(OSError, msgspec.DecodeError):
-        return msgspec.json.decode(path.read_bytes(), type=dict[str, object])
-    return None
+def _degraded(paths: Paths) -> DegradedStart | None:
+    note = read_degraded(paths)
+    return DegradedStart(since=note.since, errors=note.problems) if note else None

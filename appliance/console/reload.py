@@ -6,9 +6,10 @@ from pathlib import Path
 import click
 from rich.console import Console
 
+from appliance.console.places import located
 from appliance.console.printing import print_json
 from appliance.model.paths import Paths
-from appliance.wire.control import Answer, ControlError, Problem, bad, decode_answer
+from appliance.wire.control import Answer, ControlError, bad, decode_answer
 
 
 class ReloadUnavailable(Exception):  # noqa: N818  # a state of the other side, not a mistake of ours
@@ -95,10 +96,3 @@ def _refuse(answer: Answer, paths: Paths) -> None:
     for problem in answer.errors:
         console.print(located(problem, paths.config), markup=False)
     console.print("Refused: nothing has changed, the appliance goes on as before.", style="bold red")
-
-
-def located(problem: Problem, file: Path) -> str:
-    """Return `file:line:column: path: message`, as much of it as there is."""
-    place = [str(each) for each in (problem.line, problem.column) if each is not None]
-    prefix = [":".join([str(file), *place])] if place else []
-    return ": ".join([*prefix, *filter(None, [problem.path]), problem.message])

@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
+from appliance.console.places import located
 from appliance.console.quantities import duration, size
 from appliance.core.status import (
     CheckStatus,
@@ -45,8 +46,11 @@ def tables(status: Status) -> RenderableType:
 
 def _alarms(status: Status) -> Iterator[RenderableType]:
     if status.degraded is not None:
-        said = status.degraded.get("message") or status.degraded.get("reason") or ""
-        yield Text(f"DEGRADED: runs the last good configuration, not the file. {said}", style="bold red")
+        yield Text(
+            "DEGRADED: the last good configuration runs, because the file has errors", style="bold red"
+        )
+        for error in status.degraded.errors:
+            yield Text(f"  {located(error, None)}", style="red")
     for problem in status.problems:
         yield Text(f"! {problem}", style="red")
 

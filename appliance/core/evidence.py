@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
 
+from appliance.core.acceptance import needed
 from appliance.core.status import (
     CheckStatus,
+    DegradedStart,
     FrontendStatus,
     GenerationPhase,
     GenerationStatus,
@@ -61,7 +63,7 @@ class Evidence:
     health: HealthBoard | None
     workers: tuple[WorkerBoard, ...]
     failures: Mapping[str, str]
-    degraded: Mapping[str, object] | None
+    degraded: DegradedStart | None
 
 
 def assess(evidence: Evidence, now: float) -> Status:
@@ -106,15 +108,8 @@ def _without_server(pools: Iterable[PoolStatus]) -> Iterator[str]:
     return (f"pool {pool.name} has no server up" for pool in pools if not pool.ok)
 
 
-def _expected(snapshot: Snapshot | None) -> tuple[str, ...]:
-    if snapshot is None:
-        return ("reload",)
-    health = ("health",) if snapshot.pools else ()
-    return ("reload", *health, *(group.program for group in snapshot.groups))
-
-
 def _programs(evidence: Evidence, snapshot: Snapshot | None, now: float) -> Iterator[ProgramStatus]:
-    expected = _expected(snapshot)
+    expected = ("reload", *(needed(snapshot) if snapshot else ()))
     supervised = () if isinstance(evidence.supervised, str) else evidence.supervised
     known = {each.name: each for each in supervised}
     # Ours first, in the order of the picture in README; what else runs under this supervisord after them.
@@ -151,10 +146,12 @@ def _reason(
         return supervised.reason
     if not expected:
         return None
-    if state is ProgramState.RUNNING:
-        return None if name in evidence.said else "does not answer on its control socket"
     accepting = sum(each.program == name and each.phase is Phase.ACCEPTING for each in evidence.workers)
-    return f"{accepting} of its workers serve on without it" if accepting else None
+    if state is not ProgramState.RUNNING:
+        return f"{accepting} of its workers serve on without it" if accepting else None
+    if name not in evidence.said:
+        return "does not answer on its control socket"
+    return "no worker of it accepts connections" if name.startswith("proxy-") and not accepting else None
 
 
 def _accepting(program: str, workers: Iterable[WorkerBoard]) -> int | None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from appliance.wire.control import Problem
 from appliance.wire.health_board import CheckResult, ServerState
 
 
@@ -143,8 +144,16 @@ class GenerationStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DegradedStart:
+    """The appliance runs its last good configuration, because of these errors in the operator's file."""
+
+    since: float
+    errors: tuple[Problem, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Status:
-    """Everything. `ok` is true when `problems` is empty; `degraded` is what a degraded start left to read.
+    """Everything. `ok` is true when `problems` is empty; `degraded` is None after a start as it should be.
 
     `supervisor` is None when supervisord answers, else why it does not. `ended` counts by reason how
     connections ended.
@@ -156,7 +165,7 @@ class Status:
     snapshot: int | None
     source: str | None
     cluster: str | None
-    degraded: Mapping[str, object] | None
+    degraded: DegradedStart | None
     supervisor: str | None
     programs: tuple[ProgramStatus, ...]
     frontends: tuple[FrontendStatus, ...]
