@@ -1,4 +1,4 @@
-"""Writes the health board: at once when something has changed, and no more often than every 50 ms."""
+"""Writes the health board: a change at once, fresh results of checks a little later, together."""
 
 import os
 import time
@@ -13,7 +13,10 @@ from appliance.net.boards import BoardWriter
 from appliance.wire.health_board import ServerHealth, assemble, encode_server
 
 PAUSE: Final = 0.05
-"""Seconds from one publish to the next: thousands of checks a second make twenty boards."""
+"""Seconds from one publish to the next, however much changes."""
+
+FRESH: Final = 0.25
+"""Seconds that results which change nothing may wait: a thousand checks a second make four boards."""
 
 Describe = Callable[[Key, float, float], ServerHealth]
 
@@ -31,7 +34,7 @@ class HealthPublisher:
         self._records: dict[Key, bytes] = {}
         self._touched: set[Key] = set()
         self._changed = False
-        self._wanted = Event()
+        self._urgent = Event()
         self._loop = gevent.spawn(self._publish_always)
 
     def replace(self, keys: Iterable[Key], *, snapshot: int) -> None:
@@ -40,32 +43,33 @@ class HealthPublisher:
         self._touched = set(self._records)
         self._snapshot = snapshot
         self._changed = True
-        self._wanted.set()
+        self._urgent.set()
 
     def touch(self, key: Key, *, changed: bool) -> None:
         """Publish a server anew, soon; `changed` says that the readers' decisions may differ."""
         self._touched.add(key)
-        self._changed = self._changed or changed
-        self._wanted.set()
+        if changed:
+            self._changed = True
+            self._urgent.set()
 
     def close(self) -> None:
         """Publish what is outstanding and let go of the board."""
         self._loop.kill()
-        if self._wanted.is_set():
-            self._publish()
+        self._publish()
         self._board.close()
 
     def _publish_always(self) -> None:
         while True:
-            self._wanted.wait()
-            self._publish()
-            gevent.sleep(PAUSE)
+            self._urgent.wait(FRESH)
+            if self._changed or self._touched:
+                self._publish()
+                gevent.sleep(PAUSE)
 
     def _publish(self) -> None:
         now, wall = time.monotonic(), time.time()
         changed, self._changed = self._changed, False
         touched, self._touched = self._touched, set()
-        self._wanted.clear()
+        self._urgent.clear()
         for key in touched & self._records.keys():
             self._records[key] = encode_server(self._describe(key, now, wall))
         payload = assemble(

@@ -43,6 +43,7 @@ from appliance.wire.health_board import (
 
 PROGRAM: Final = "health"
 _CRASH_PAUSE: Final = 5.0
+_COLLECT: Final = (20_000, 20, 20)  # checks leave no cycles behind, so looking for them often is for nothing
 
 
 class HealthProgram:
@@ -315,6 +316,7 @@ def main() -> int:
         program = HealthProgram(paths, log, records=last_records(paths, log))
         gc.collect()
         gc.freeze()
+        gc.set_threshold(*_COLLECT)
         stop.wait()
         program.close()
     return 0
