@@ -3,8 +3,8 @@
     python -m bench.health_cost [--servers 1000] [--interval 1.0] [--seconds 10]
 
 The servers are addresses of 127.0.0.0/8 that one nginx answers for, plain and with TLS, so that there is a
-connection for every check as in real life. Figures are user and system time of the health process (/proc/PID/stat), in
-per cent of one processor, over seconds in which all servers are known and up.
+connection for every check as in real life. Figures are user and system time of the health
+process, in per cent of one processor, over seconds in which all servers are known and up.
 """
 
 import argparse
