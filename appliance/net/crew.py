@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from typing import Final
 
 import gevent
-import msgspec
 from gevent.queue import Queue
 from structlog.typing import FilteringBoundLogger
 
@@ -20,12 +19,11 @@ from appliance.net import children
 from appliance.net.control import ControlClient, ControlUnavailable
 from appliance.net.orphaned_workers import Living, WorkerUnusable, adopt, remove_files
 from appliance.wire.control import Answer, Question
+from appliance.wire.worker_orders import Listener, Orders, encode
 
 _PATIENCE: Final = 30.0  # seconds; a worker that does not answer its control socket for so long serves nobody
 
 Report = Callable[[Event], None]
-Listening = tuple[str, str, int, int]
-"""Frontend, host, port and descriptor of one listener."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +33,7 @@ class Job:
     group: str
     workers: int
     snapshot: int
-    listeners: Sequence[Listening]
+    listeners: tuple[Listener, ...]
 
 
 @dataclass(slots=True, eq=False)
@@ -64,6 +62,11 @@ class Crew:
     def __len__(self) -> int:
         return len(self._hands)
 
+    @property
+    def workers(self) -> frozenset[WorkerId]:
+        """The places that have a process."""
+        return frozenset(self._hands)
+
     def pid(self, worker: WorkerId) -> int | None:
         """Return the process id of a worker, None while it has none."""
         hand = self._hands.get(worker)
@@ -74,8 +77,8 @@ class Crew:
         try:
             process, ready = children.spawn(
                 self._module,
-                lambda ready_fd: _argument(self._program, worker, job, ready_fd),
-                listeners=[descriptor for *_, descriptor in job.listeners],
+                lambda ready_fd: encode(self._orders(worker, job, ready_fd)),
+                listeners=[listener.fd for listener in job.listeners],
                 environment={**os.environ, **self._paths.environment()},
             )
         except OSError as error:
@@ -133,6 +136,18 @@ class Crew:
         for worker in workers:
             self.kill(worker)
         gevent.joinall(watches, timeout=patience)
+
+    def _orders(self, worker: WorkerId, job: Job, ready_fd: int) -> Orders:
+        return Orders(
+            program=self._program,
+            group=job.group,
+            generation=worker.generation,
+            index=worker.index,
+            workers=job.workers,
+            snapshot=job.snapshot,
+            listeners=job.listeners,
+            ready_fd=ready_fd,
+        )
 
     def _watch(self, worker: WorkerId, hand: _Hand) -> _Hand:
         self._hands[worker] = hand
@@ -206,21 +221,3 @@ class Crew:
             command=question.command,
             reason="; ".join(problem.message for problem in answer.errors),
         )
-
-
-def _argument(program: str, worker: WorkerId, job: Job, ready_fd: int) -> str:
-    listeners = [
-        {"frontend": frontend, "host": host, "port": port, "fd": descriptor}
-        for frontend, host, port, descriptor in job.listeners
-    ]
-    argument = {
-        "program": program,
-        "group": job.group,
-        "generation": worker.generation,
-        "index": worker.index,
-        "workers": job.workers,
-        "snapshot": job.snapshot,
-        "listeners": listeners,
-        "ready_fd": ready_fd,
-    }
-    return msgspec.json.encode(argument).decode()

@@ -2,7 +2,7 @@
 
 import contextlib
 import time
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,17 +65,18 @@ def adopt(client: ControlClient) -> WorkerStatus:
     return _converted(answer)
 
 
-def adopt_all(paths: Paths, program: str) -> list[Living]:
-    """Adopt every living worker of a program, and remove what dead ones left behind.
+def adopt_all(paths: Paths, program: str, *, known: Collection[WorkerId] = ()) -> list[Living]:
+    """Adopt every living worker of a program that is not `known`, and remove what dead ones left behind.
 
     One that listens and does not answer is left alone: it can be told nothing, but it may hold sessions.
     """
-    sockets = dict(_places(paths, program, "control"))
+    sockets = {worker: path for worker, path in _places(paths, program, "control") if worker not in known}
     tries = [gevent.spawn(_try, worker, path) for worker, path in sockets.items()]
     gevent.joinall(tries)
     living = [each.value for each in tries if each.value is not None]
     for worker, path in _places(paths, program, "board"):
-        if not paths.worker_control(program, worker.generation, worker.index).exists():
+        control = paths.worker_control(program, worker.generation, worker.index)
+        if worker not in known and not control.exists():
             path.unlink(missing_ok=True)
     return sorted(living, key=lambda each: (each.worker.generation, each.worker.index))
 

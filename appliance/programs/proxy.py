@@ -30,6 +30,7 @@ from appliance.wire.control import Problem, Question, good
 
 _RETRY_FIRST = 1.0
 _RETRY_LONGEST = 30.0
+_SWEEP_FIRST = 2.0
 _LEAVE_PATIENCE = 10.0  # seconds that orphans wait for a next master before they drain
 _LAST_WORDS = 2.0  # seconds for workers to answer a master that ends
 
@@ -70,6 +71,7 @@ class Proxy:
 
     def _serve(self) -> int:
         self._master.take_over()
+        gevent.spawn(self._sweep)
         starting = gevent.spawn(self._start)
         gevent.wait([starting, self._signalled], count=1)
         if not self._signals and not starting.get():
@@ -91,6 +93,12 @@ class Proxy:
             pause = min(2 * pause, _RETRY_LONGEST)
         failure_file(self._paths, self._master.program).unlink(missing_ok=True)
         return True
+
+    def _sweep(self) -> None:
+        """Look twice for workers that were starting when the last master died, until they must be ready."""
+        for pause in (_SWEEP_FIRST, self._master.timing.startup):
+            gevent.sleep(pause)
+            self._master.sweep()
 
     def _try_start(self) -> tuple[Problem, ...]:
         try:

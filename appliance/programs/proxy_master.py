@@ -27,6 +27,7 @@ from appliance.net.limits import open_files, processors
 from appliance.net.listeners import Address, BindProblem, Listeners, Reserved
 from appliance.net.orphaned_workers import Living, adopt_all, listeners_of
 from appliance.wire.control import Answer, Problem, Question, bad, good
+from appliance.wire.worker_orders import Listener
 
 WORKER = ("-m", "appliance.programs.worker")
 
@@ -177,11 +178,16 @@ class Master:
             group=self.group,
             workers=workers,
             snapshot=snapshot,
-            listeners=[
-                (frontend, address.host, address.port, self.listeners.fileno(address))
+            listeners=tuple(
+                Listener(
+                    frontend=frontend,
+                    host=address.host,
+                    port=address.port,
+                    fd=self.listeners.fileno(address),
+                )
                 for frontend, address in self.services[generation]
                 if address in held
-            ],
+            ),
         )
 
     # Take-over
@@ -231,6 +237,18 @@ class Master:
             for each in worker.status.listeners
         }
         return tuple(sorted(said, key=str))
+
+    def sweep(self) -> None:
+        """End workers that nobody leads: they were starting, or did not answer, at the take-over."""
+        for living in adopt_all(self.paths, self.program, known=self.crew.workers):
+            place = {"generation": living.worker.generation, "worker": living.worker.index}
+            self.log.warning("stray-worker", **place, phase=living.status.phase)
+            self.crew.adopt(living)
+            if living.status.phase == "ready":
+                self.crew.kill(living.worker)
+            elif living.status.phase == "accepting":
+                deadline = time.time() + self.rollout.terms.drain
+                self.crew.order(living.worker, Question(command="drain", values={"deadline": deadline}))
 
     def start(self, snapshot: Snapshot) -> tuple[Problem, ...]:
         """Run a snapshot that was accepted before; the problems are empty when it does."""
@@ -336,6 +354,7 @@ class Master:
         terms = g.Terms(drain=pending.snapshot.drain, max_draining=pending.snapshot.reload.max_draining)
         if pending.snapshot.group(self.group) is None:
             self.retire(within=terms.drain)
+            self.crew.settle(patience=_LET_GO)
             return good(changed=pending.changed)
         if pending.generation is None:
             self.feed(g.Live(snapshot=pending.snapshot.number, terms=terms))

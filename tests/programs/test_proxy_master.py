@@ -1,14 +1,27 @@
 """The proxy master with real workers, real clients and real faults."""
 
+import json
+import os
+import signal
+import xmlrpc.client
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler
+from socketserver import UnixStreamServer
+from threading import Thread
 
 import pytest
 from support.backend import Backend
+from support.load import Load
 from support.lone_proxy import LoneProxy
 from support.ports import accepts, free_port
+from support.processes import alive, kill, with_environment
 from support.snapshots import bind, frontend, group, pool, server, snapshot
+from support.waiting import wait_until
 
-from appliance.model.snapshot import Snapshot
+from appliance.model.snapshot import Reload, Snapshot
 
 pytestmark = pytest.mark.programs
 
@@ -60,3 +73,478 @@ def test_start_and_status(site: Site) -> None:
         assert [each["phase"] for each in generation["workers"]] == ["accepting"] * 2
         assert {each["pid"] for each in generation["workers"]} == {each["pid"] for each in proxy.workers()}
         assert accepts(site.port)
+
+
+def loaded(site: Site, *, sessions: int = 20, rate: float = 200.0) -> Load:
+    """Return running load on the proxy."""
+    return Load(port=site.port, sessions=sessions, rate=rate, pause=0.2)
+
+
+def settle(load: Load, *, more: int = 100) -> None:
+    """Wait until some more new connections were made."""
+    before = load.report().completed
+    wait_until(lambda: load.report().completed >= before + more, what="load goes on")
+
+
+def test_new_generations_under_load(site: Site) -> None:
+    """Five new generations under load: no connection fails, and every old session goes on."""
+    with LoneProxy(site.snapshot(workers=2, drain=60.0)) as proxy:
+        proxy.run()
+        with loaded(site) as load:
+            load.wait_for_sessions()
+            for number in range(2, 7):
+                settle(load)
+                answer = proxy.reload(site.snapshot(number, workers=2, drain=60.0))
+                assert answer["changed"]
+                assert proxy.generation() == answer["generation"] == number
+            settle(load)
+            report = load.report()
+        assert report.failures == {}
+        assert len(report.living) == 20
+        assert proxy.status()["snapshot"] == 6
+        assert proxy.phase(1) == "draining"
+
+
+def test_sessions_end_at_the_drain_deadline(site: Site) -> None:
+    """A session of an old generation lives until the drain deadline, and not much longer."""
+    with LoneProxy(site.snapshot(drain=2.0)) as proxy:
+        proxy.run()
+        with Load(port=site.port, sessions=5, pause=0.1) as load:
+            load.wait_for_sessions()
+            proxy.reload(site.snapshot(2, drain=2.0))
+            deadline = proxy.generations()[1]["drain_deadline"]
+            assert proxy.generations()[1]["sessions"] == 5
+            wait_until(lambda: len(load.report().ended) == 5, what="sessions are cut")
+            assert min(each.ended for each in load.report().ended) >= deadline - 0.1
+        wait_until(lambda: 1 not in proxy.generations(), what="the old generation is gone")
+
+
+def test_prepared_is_not_accepting(site: Site) -> None:
+    """A prepared generation waits; abort ends it and what was bound for it, and can be repeated."""
+    other = free_port()
+    with LoneProxy(site.snapshot()) as proxy:
+        proxy.run()
+        proxy.propose(site.snapshot(2, frontend={"binds": [bind(site.port, host="::"), bind(other)]}))
+        answer = proxy.ask("prepare", snapshot=2)
+        assert answer == {"ok": True, "changed": True, "generation": 2}
+        assert proxy.ask("prepare", snapshot=2) == answer
+        assert proxy.phase(2) == "ready"
+        assert proxy.phase(1) == "accepting"
+        for _ in range(2):
+            assert proxy.ask("abort", snapshot=2) == {"ok": True}
+            assert list(proxy.generations()) == [1]
+            assert not accepts(other)
+        assert not proxy.ask("commit", snapshot=2)["ok"]
+        assert accepts(site.port)
+
+
+def test_another_prepare_gives_up_the_first(site: Site) -> None:
+    """Preparing another snapshot ends the generation of the one before."""
+    with LoneProxy(site.snapshot()) as proxy:
+        proxy.run()
+        proxy.propose(site.snapshot(2))
+        proxy.ask("prepare", snapshot=2)
+        proxy.reload(site.snapshot(3))
+        assert proxy.status()["snapshot"] == 3
+        assert 2 not in proxy.generations()
+
+
+def test_live_change(site: Site) -> None:
+    """Pools, limits and timeouts are taken without a new generation, by a replaced worker too."""
+    with LoneProxy(site.snapshot()) as proxy:
+        proxy.run()
+        changed = site.snapshot(1, frontend={"max_connections": 7, "timeout_client": 9.0}, drain=9.0)
+        answer = proxy.reload(replace(changed, number=2))
+        assert answer == {"ok": True, "changed": True}
+        (worker,) = wait_until(
+            lambda: [each for each in proxy.workers() if each["snapshot"] == 2], what="the worker obeys"
+        )
+        assert list(proxy.generations()) == [1]
+        kill(worker["pid"])
+        (replacement,) = wait_until(
+            lambda: [each for each in proxy.workers() if each["phase"] == "accepting"], what="a replacement"
+        )
+        assert (replacement["generation"], replacement["snapshot"]) == (1, 2)
+        assert proxy.reload(replace(changed, number=3))["changed"] is False
+
+
+def test_repeating_is_harmless(site: Site) -> None:
+    """Prepare and commit of what runs already change nothing."""
+    with LoneProxy(site.snapshot()) as proxy:
+        proxy.run()
+        (before,) = proxy.workers()
+        assert proxy.reload(site.snapshot())["changed"] is False
+        assert proxy.ask("commit", snapshot=1) == {"ok": True, "changed": False}
+        assert [each["pid"] for each in proxy.workers()] == [before["pid"]]
+
+
+def test_worker_count(site: Site) -> None:
+    """Another number of workers is a new generation with that many."""
+    with LoneProxy(site.snapshot(workers=1)) as proxy:
+        proxy.run()
+        proxy.reload(site.snapshot(2, workers=3))
+        assert len([each for each in proxy.workers() if each["phase"] == "accepting"]) == 3
+
+
+def test_bind_conflict(site: Site) -> None:
+    """A bind that cannot be had refuses the snapshot, names the bind and its owner, and changes nothing."""
+    taken = site.backend.port
+    with LoneProxy(site.snapshot()) as proxy:
+        proxy.run()
+        binds = [bind(site.port, host="::"), bind(free_port()), bind(taken)]
+        proxy.propose(site.snapshot(2, frontend={"binds": binds}))
+        answer = proxy.ask("prepare", snapshot=2)
+        assert not answer["ok"]
+        (error,) = answer["errors"]
+        assert error["path"] == "api.frontends.frontend.bind"
+        assert error["message"].startswith(f"127.0.0.1:{taken}: address in use by ")
+        assert f"(pid {site.backend.pid})" in error["message"]
+        assert list(proxy.generations()) == [1]
+        assert not accepts(binds[1].port)
+        assert accepts(site.port)
+
+
+def test_bind_moves_between_frontends(site: Site) -> None:
+    """A bind that another frontend has now keeps its socket; one that nobody has any more is closed."""
+    other = free_port()
+    first = [
+        frontend("one", binds=[bind(site.port)]),
+        frontend("two", binds=[bind(other)]),
+    ]
+    swapped = [frontend("two", binds=[bind(site.port)])]
+    with LoneProxy(replace(site.snapshot(), groups=(group(frontends=first),))) as proxy:
+        proxy.run()
+        with Load(port=site.port, rate=100.0) as load:
+            settle(load, more=20)
+            proxy.reload(replace(site.snapshot(2), groups=(group(frontends=swapped),)))
+            settle(load, more=50)
+            assert load.report().failures == {}
+        assert proxy.status()["listeners"] == [{"frontend": "two", "host": "127.0.0.1", "port": site.port}]
+        assert not accepts(other)
+        proxy.reload(replace(site.snapshot(3), groups=(group(frontends=first),)))
+        assert accepts(other)
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"), [("crash", "worker 0 exited 3"), ("silent", "was not ready within 3 s")]
+)
+def test_broken_generation(site: Site, fault: str, reason: str) -> None:
+    """A generation that crashes or is never ready is answered with why; the old one never noticed."""
+    with LoneProxy(site.snapshot()) as proxy:
+        proxy.run(impatient=True)
+        before = proxy.workers()
+        proxy.fault(2, fault)
+        with loaded(site) as load:
+            load.wait_for_sessions()
+            proxy.propose(site.snapshot(2))
+            answer = proxy.ask("prepare", snapshot=2)
+            assert not answer["ok"]
+            assert reason in answer["errors"][0]["message"]
+            settle(load)
+            assert load.report().failures == {}
+            assert len(load.report().living) == 20
+        assert [each["pid"] for each in proxy.workers()] == [each["pid"] for each in before]
+        assert proxy.status()["prepared"] is None
+
+
+@pytest.mark.parametrize("fault", ["brittle", "fragile"])
+def test_worker_dies_around_the_commit(site: Site, fault: str) -> None:
+    """Workers that die before or after they are told to accept are replaced; no connection is refused."""
+    with LoneProxy(site.snapshot()) as proxy:
+        proxy.run(impatient=True)
+        proxy.fault(2, fault)
+        with Load(port=site.port, rate=100.0) as load:
+            settle(load, more=20)
+            proxy.propose(site.snapshot(2))
+            assert proxy.ask("prepare", snapshot=2)["ok"]
+            wait_until(lambda: fault == "fragile" or "worker-died" in proxy.log(), what="a ready one died")
+            proxy.fault(0, "none")
+            assert proxy.ask("commit", snapshot=2)["ok"]
+            wait_until(lambda: "worker-died" in proxy.log(), what="a worker died")
+            wait_until(lambda: proxy.phase(2) == "accepting", what="the new generation accepts")
+            settle(load, more=20)
+            assert "refused" not in load.report().failures
+
+
+def test_killed_worker(site: Site) -> None:
+    """A worker that is killed is replaced in its place, and no connection is refused."""
+    with LoneProxy(site.snapshot(workers=2)) as proxy:
+        proxy.run()
+        with loaded(site, sessions=0) as load:
+            settle(load)
+            victim = proxy.workers()[0]
+            kill(int(str(victim["pid"])))
+            settle(load)
+            wait_until(lambda: len(proxy.workers()) == 2, what="a replacement")
+            settle(load)
+            failures = load.report().failures
+        assert "refused" not in failures
+        assert "timeout" not in failures
+        place = {(each["generation"], each["index"]) for each in proxy.workers()}
+        assert place == {(1, 0), (1, 1)}
+        assert victim["pid"] not in {each["pid"] for each in proxy.workers()}
+
+
+def test_killed_master(site: Site) -> None:
+    """Workers outlive a killed master; the next one takes over, starts its own and drains the orphans."""
+    with LoneProxy(site.snapshot(workers=2, drain=60.0)) as proxy:
+        proxy.run()
+        with loaded(site) as load:
+            load.wait_for_sessions()
+            proxy.kill()
+            settle(load)
+            assert len(proxy.workers()) == 2
+            proxy.run()
+            wait_until(lambda: proxy.phase(1) == "draining", what="orphans drain")
+            settle(load)
+            report = load.report()
+            assert report.failures == {}
+            assert len(report.living) == 20
+        assert proxy.status()["generation"] == 2
+        wait_until(lambda: 1 not in proxy.generations(), what="orphans are gone")
+        assert [path.name for path in proxy.paths.runtime.glob("worker-*.control")] == [
+            f"worker-proxy-api-2-{index}.control" for index in range(2)
+        ]
+
+
+def test_killed_during_a_reload(site: Site) -> None:
+    """A master killed with a generation prepared leaves nothing of that behind."""
+    with LoneProxy(site.snapshot()) as proxy:
+        proxy.run()
+        with loaded(site) as load:
+            load.wait_for_sessions()
+            proxy.propose(site.snapshot(2))
+            proxy.ask("prepare", snapshot=2)
+            ready = next(each for each in proxy.workers() if each["phase"] == "ready")
+            proxy.kill()
+            proxy.run()
+            wait_until(lambda: not alive(int(str(ready["pid"]))), what="the useless worker is gone")
+            settle(load)
+            assert load.report().failures == {}
+        assert proxy.status()["generation"] == 3
+
+
+def test_killed_while_a_generation_starts(site: Site) -> None:
+    """Workers that were starting when their master was killed end, though no master ever heard of them."""
+    with LoneProxy(site.snapshot()) as proxy:
+        proxy.run()
+        proxy.propose(site.snapshot(2, workers=3))
+        with ThreadPoolExecutor() as pool:
+            asked = pool.submit(proxy.ask, "prepare", snapshot=2)
+            wait_until(lambda: 2 in proxy.generations(), what="a generation starts")
+            proxy.kill()
+            assert asked.exception()
+        proxy.run()
+        wait_until(lambda: {each["generation"] for each in proxy.workers()} == {3}, what="only ours are left")
+        pids = {str(each["pid"]) for each in proxy.workers()} | {str(proxy.process.pid)}
+        setting = f"APPLIANCE_RUNTIME_DIR={proxy.paths.runtime}"
+        wait_until(lambda: {str(pid) for pid in with_environment(setting)} == pids, what="no stray worker")
+
+
+def test_take_over_of_a_draining_generation(site: Site) -> None:
+    """A generation that drains keeps its deadline under the next master."""
+    with LoneProxy(site.snapshot(drain=4.0)) as proxy:
+        proxy.run()
+        with Load(port=site.port, sessions=3, pause=0.1) as load:
+            load.wait_for_sessions()
+            proxy.reload(site.snapshot(2, drain=60.0))
+            deadline = proxy.generations()[1]["drain_deadline"]
+            proxy.kill()
+            proxy.run()
+            assert abs(proxy.generations()[1]["drain_deadline"] - deadline) < 0.5
+            assert [proxy.phase(number) for number in (1, 3)] == ["draining", "accepting"]
+
+
+def test_take_over_when_nothing_can_start(site: Site) -> None:
+    """When the next master's generation cannot start, the orphans serve on and the reason is told."""
+    with LoneProxy(site.snapshot()) as proxy:
+        proxy.run()
+        proxy.kill()
+        proxy.fault(2, "crash")
+        with loaded(site) as load:
+            load.wait_for_sessions()
+            proxy.start(impatient=True)
+            failure = wait_until(lambda: proxy.status().get("failure"), what="the failure is told")
+            assert "exited 3" in failure["problems"][0]["message"]
+            assert (proxy.paths.runtime / "proxy-api.failure.json").exists()
+            wait_until(lambda: proxy.phase(3) == "accepting", what="the next try succeeds")
+            settle(load)
+            assert load.report().failures == {}
+        wait_until(
+            lambda: not (proxy.paths.runtime / "proxy-api.failure.json").exists(), what="the failure is over"
+        )
+
+
+def test_cannot_start(site: Site) -> None:
+    """With nothing that serves, a start that fails leaves the reason in a file and exits 1."""
+    with LoneProxy(site.snapshot(frontend={"binds": [bind(site.backend.port)]})) as proxy:
+        proxy.start()
+        assert proxy.wait() == 1
+        failure = json.loads((proxy.paths.runtime / "proxy-api.failure.json").read_text())
+        assert "address in use by" in failure["problems"][0]["message"]
+        assert not proxy.paths.control("proxy-api").exists()
+
+
+def test_no_such_group(site: Site) -> None:
+    """A master whose group the configuration does not have has nothing to do, and exits 0."""
+    with LoneProxy(replace(site.snapshot(), groups=())) as proxy:
+        proxy.start()
+        assert proxy.wait() == 0
+        assert "nothing-to-do" in proxy.log()
+
+
+def test_group_disappears(site: Site) -> None:
+    """A reload without the group drains its workers, closes its listeners, and ends the program."""
+    with LoneProxy(site.snapshot()) as proxy:
+        proxy.run()
+        with Load(port=site.port, sessions=2, pause=0.1) as load:
+            load.wait_for_sessions()
+            proxy.reload(replace(site.snapshot(2), groups=()))
+            assert not accepts(site.port)
+            assert len(load.report().living) == 2
+        assert proxy.wait() == 0
+
+
+def test_second_master(site: Site) -> None:
+    """A second master of the same group refuses to start, and does not disturb the first."""
+    with LoneProxy(site.snapshot()) as proxy:
+        proxy.run()
+        proxy.start()
+        assert proxy.wait() == 1
+        assert proxy.status()["ok"]
+        assert accepts(site.port)
+
+
+def test_draining_generations_are_limited(site: Site) -> None:
+    """Of too many draining generations the oldest is cut, and the log says so."""
+    limit = {"drain": 60.0, "reload": Reload(sockets=(), max_draining=2)}
+    with LoneProxy(site.snapshot(**limit)) as proxy:
+        proxy.run()
+        with Load(port=site.port, sessions=1, pause=0.1) as load:
+            for number in range(2, 5):
+                load.wait_for_sessions(number - 1)
+                proxy.reload(site.snapshot(number, **limit))
+                load.open_sessions(1)
+            wait_until(lambda: sorted(proxy.generations()) == [2, 3, 4], what="the oldest is gone")
+            assert [proxy.phase(number) for number in (2, 3, 4)] == ["draining", "draining", "accepting"]
+        assert '"generation-cut"' in proxy.log()
+
+
+def test_terminate_by_hand(site: Site) -> None:
+    """Without supervisord TERM drains: sessions go on, nothing new comes, and the last one is the end."""
+    with LoneProxy(site.snapshot(drain=60.0)) as proxy:
+        proxy.run()
+        with Load(port=site.port, sessions=2, pause=0.1) as load:
+            load.wait_for_sessions()
+            proxy.terminate()
+            wait_until(lambda: not accepts(site.port), what="nothing listens")
+            assert proxy.status()["stopping"]
+            assert not proxy.ask("prepare", snapshot=1)["ok"]
+            assert len(load.report().living) == 2
+        assert proxy.wait() == 0
+        assert proxy.workers() == []
+
+
+def test_second_terminate(site: Site) -> None:
+    """A second TERM ends everything at once."""
+    with LoneProxy(site.snapshot(drain=600.0)) as proxy:
+        proxy.run()
+        with Load(port=site.port, sessions=2, pause=0.1) as load:
+            load.wait_for_sessions()
+            proxy.terminate()
+            wait_until(lambda: proxy.status().get("stopping"), what="it stops")
+            proxy.terminate(number=signal.SIGINT)
+            assert proxy.wait() == 0
+            assert proxy.workers() == []
+            wait_until(lambda: not load.report().living, what="sessions are over")
+
+
+def test_restart_under_supervisord(site: Site) -> None:
+    """While supervisord runs, TERM leaves the workers to the next master: no failed connection."""
+    with LoneProxy(site.snapshot(drain=60.0)) as proxy, supervisord(proxy, state=None):
+        proxy.run()
+        with loaded(site) as load:
+            load.wait_for_sessions()
+            proxy.terminate()
+            assert proxy.wait() == 0
+            settle(load)
+            proxy.run()
+            settle(load)
+            assert load.report().failures == {}
+            assert len(load.report().living) == 20
+
+
+def test_left_for_good(site: Site) -> None:
+    """Workers that were left, and that no master comes for, drain."""
+    with LoneProxy(site.snapshot(drain=60.0)) as proxy, supervisord(proxy, state=None):
+        proxy.run()
+        proxy.terminate()
+        assert proxy.wait() == 0
+        assert accepts(site.port)
+        wait_until(lambda: proxy.workers() == [], what="workers drain", timeout=30.0)
+
+
+def test_supervisord_shuts_down(site: Site) -> None:
+    """When supervisord is shutting down TERM drains, and the program ends with its workers."""
+    with LoneProxy(site.snapshot(drain=60.0)) as proxy, supervisord(proxy, state=6):
+        proxy.run()
+        with Load(port=site.port, sessions=2, pause=0.1) as load:
+            load.wait_for_sessions()
+            proxy.terminate()
+            wait_until(lambda: not accepts(site.port), what="nothing listens")
+            assert len(load.report().living) == 2
+        assert proxy.wait() == 0
+        assert proxy.workers() == []
+
+
+def test_hang_up(site: Site) -> None:
+    """A lost terminal is nothing to a master or its workers."""
+    with LoneProxy(site.snapshot()) as proxy:
+        proxy.run()
+        proxy.terminate(number=signal.SIGHUP)
+        for worker in proxy.workers():
+            os.kill(int(str(worker["pid"])), signal.SIGHUP)
+        assert proxy.status()["ok"]
+        assert len(proxy.workers()) == 1
+
+
+class _Supervisord(BaseHTTPRequestHandler):
+    """Answers getState as supervisord does: with its state, or the fault that it shuts down."""
+
+    fault: int | None = None
+
+    def do_POST(self) -> None:  # the standard library's name
+        """Answer any call."""
+        self.rfile.read(int(self.headers["Content-Length"]))
+        fault = self.fault
+        body = (
+            xmlrpc.client.dumps(({"statecode": 1, "statename": "RUNNING"},), methodresponse=True)
+            if fault is None
+            else xmlrpc.client.dumps(xmlrpc.client.Fault(fault, "SHUTDOWN_STATE"))
+        ).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/xml")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+    def address_string(self) -> str:
+        """Return a name for the log: a unix socket has none."""
+        return "unix"
+
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def supervisord(proxy: LoneProxy, *, state: int | None) -> Iterator[None]:
+    """Answer at supervisord's socket; `state` is the fault of every call, None for none."""
+    answering = type("Answering", (_Supervisord,), {"fault": state})
+    with UnixStreamServer(str(proxy.paths.supervisor_socket), answering) as server:
+        thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+        thread.start()
+        try:
+            yield
+        finally:
+            server.shutdown()
+            thread.join()

@@ -2,7 +2,6 @@
 
 import os
 import sys
-from pathlib import Path
 
 from appliance.core.generations import Timing
 from appliance.model.paths import Paths
@@ -13,7 +12,7 @@ if __name__ == "__main__":
         proxy.run(
             sys.argv[1],
             Paths.from_environment(os.environ),
-            module=(str(Path(__file__).with_name("faulty_worker.py")),),
+            module=("-m", "support.faulty_worker"),
             timing=Timing(startup=3.0, accept=2.0, kill_grace=1.0),
         )
     )
