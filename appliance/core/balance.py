@@ -45,6 +45,8 @@ class Turns:
     """
 
     sticky = False
+    _missed = 1.0
+    """How many connections a member may lag behind its turn; more it does not get back."""
 
     def __init__(self) -> None:
         self._now = 0.0
@@ -58,13 +60,9 @@ class Turns:
     def take(self, chosen: Member) -> None:
         """Put the member's turn off by one connection."""
         step = 1.0 / chosen.weight
-        turn = chosen.turn
-        if turn > self._now:
-            self._now = turn
-        elif turn < self._now - step:
-            # It was away: it gets its share from now on, and not what it has missed.
-            turn = self._now - step
-        chosen.turn = turn + step
+        self._now = max(self._now, chosen.turn)
+        # One that was away gets its share from now on, and not what it has missed.
+        chosen.turn = max(chosen.turn, self._now - step * self._missed) + step
 
     def reweigh(self, member: Member, weight: float) -> None:
         """Give the member another weight; the wait for its turn shrinks or grows with it."""
@@ -91,6 +89,8 @@ class RandomOfTwo(Turns):
 
     Short connections leave no load behind, and the turns keep the shares even then.
     """
+
+    _missed = 64.0
 
     def __init__(self, random: Random) -> None:
         super().__init__()

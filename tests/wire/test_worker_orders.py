@@ -1,0 +1,30 @@
+"""A worker's orders travel as one argument."""
+
+import pytest
+
+from appliance.wire.worker_orders import Listener, Orders, OrdersError, decode, encode
+
+pytestmark = pytest.mark.pure
+
+ORDERS = Orders(
+    program="proxy-api",
+    group="api",
+    generation=3,
+    index=0,
+    workers=2,
+    snapshot=7,
+    listeners=(Listener(frontend="kube-api", host="::", port=9445, fd=12),),
+    ready_fd=20,
+)
+
+
+def test_orders_come_back():
+    """What a master encodes is what its worker decodes."""
+    assert decode(encode(ORDERS)) == ORDERS
+
+
+@pytest.mark.parametrize("argument", ["", "{}", "[1]", '{"program": 1}'])
+def test_other_arguments_are_refused(argument: str):
+    """Anything else is one error."""
+    with pytest.raises(OrdersError):
+        decode(argument)
