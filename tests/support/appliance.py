@@ -19,6 +19,7 @@ from support.waiting import wait_until
 from appliance.model.paths import Paths
 
 _START = 30.0
+_STOP = 30.0
 _COMMAND = Path(sys.executable).parent / "appliance"
 
 Values = dict[str, "object"]
@@ -56,7 +57,7 @@ class Appliance:
 
     def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         try:
-            self.stop(at_once=True)
+            self.stop(patience=_STOP)
             left = self._kill_left_overs()
             sockets = sorted(path.name for path in self.paths.runtime.glob("*.control"))
         finally:
@@ -98,15 +99,16 @@ class Appliance:
         )
         assert self.is_running(), f"the appliance ended:\n{self.log()}"
 
-    def stop(self, *, at_once: bool = False) -> int:
-        """Send TERM (a second one at once, if told so), wait for the end, return the status."""
+    def stop(self, *, patience: float) -> int:
+        """Send TERM, KILL after `patience` seconds, return the exit status."""
         assert self._process is not None
-        if at_once and self.is_running():
-            self._process.terminate()
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self._process.wait(0.3)
-        end(self._process, patience=30.0)
+        end(self._process, patience=patience)
         return self._process.wait()
+
+    def terminate(self) -> None:
+        """Send TERM and do not wait."""
+        assert self._process is not None
+        self._process.terminate()
 
     def is_running(self) -> bool:
         """Return whether supervisord lives."""
