@@ -23,9 +23,12 @@ from appliance.console.observation import observe
 from appliance.console.tables import tables
 from appliance.core.evidence import assess
 from appliance.core.status import Status
+from appliance.net import orphans
 
 _REFRESH: Final = 1.0
 _END_PATIENCE: Final = 40.0  # above the drain time of config/demo.yaml and what comes after it
+_LAST_PATIENCE: Final = 10.0
+_ORPHAN_PATIENCE: Final = 3.0
 _POLL: Final = 0.05
 _LAST_LINES: Final = 15
 _PR_SET_PDEATHSIG: Final = 1  # prctl(2)
@@ -97,7 +100,8 @@ Logs: {made.log}    Ctrl-C here ends it all and leaves nothing behind.
 
 @contextlib.contextmanager
 def _appliance(made: Site, stop: Stop) -> Iterator["subprocess.Popen[bytes]"]:
-    """Run the appliance; at the end TERM it and wait, KILL what is left when told to hurry."""
+    """Run the appliance, and end it when the caller is done."""
+    orphans.become_subreaper()  # so that nothing is left even where supervisord was killed
     with made.log.open("ab") as log:
         child = subprocess.Popen(
             [sys.executable, "-m", "appliance.console", "run"],
@@ -132,18 +136,18 @@ def _die_with(parent: int) -> Callable[[], None]:
 
 
 def _end(child: "subprocess.Popen[bytes]", stop: Stop) -> None:
+    """End supervisord in order, or at once when the operator asks again; then what may be left of it."""
     if child.poll() is None:
         child.terminate()
     deadline = time.monotonic() + _END_PATIENCE
     while child.poll() is None and not stop.at_once.is_set() and time.monotonic() < deadline:
         stop.at_once.wait(timeout=_POLL)
-    if child.poll() is None:
-        child.terminate()  # a second TERM ends everything at once
+    deadline = time.monotonic() + _LAST_PATIENCE
+    while child.poll() is None and time.monotonic() < deadline:
+        child.terminate()  # from the second one on supervisord kills everything at once
         with contextlib.suppress(subprocess.TimeoutExpired):
-            child.wait(timeout=10)
-    if child.poll() is None:
-        child.kill()
-        child.wait()
+            child.wait(timeout=0.5)
+    orphans.end_children(patience=_ORPHAN_PATIENCE, last_patience=_LAST_PATIENCE)
 
 
 def _watch(made: Site, child: "subprocess.Popen[bytes]", stop: Stop, console: Console) -> bool:

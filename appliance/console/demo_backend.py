@@ -1,8 +1,10 @@
 """A small server for the demo: a "master" or a "router" that says its name in every answer.
 
-On TERM it does what kube-apiserver does with --shutdown-delay-duration: readiness turns 500 at once, while
+On TERM it does what kube-apiserver does with --shutdown-delay-duration: checks are answered 500 at once while
 everything else is served as before for `--delay` seconds, so that load balancers can turn away; kept-alive
 connections are ended with the answer to their next request. Then it stops listening, finishes and exits.
+Unlike kube-apiserver it tells checks from clients by their path, so that a client who asks /readyz as well
+sees the load balancer's work and not the master's own 500.
 """
 
 import signal
@@ -17,7 +19,8 @@ from gevent import socket, ssl
 from gevent.event import Event
 from gevent.server import StreamServer
 
-READINESS: Final = frozenset({"/readyz", "/healthz", "/healthz/ready"})
+CHECKED: Final = frozenset({"/readyz?check", "/healthz/ready"})
+READINESS: Final = CHECKED | {"/readyz", "/healthz"}
 WATCH: Final = "/watch"
 _BACKLOG: Final = 512
 _LAST_REQUESTS: Final = 2.0  # seconds for requests that run when the listeners close
@@ -59,7 +62,7 @@ class Backend:
             self._watch(connection)
             return False
         keep = not self.stopping.is_set()
-        ready = keep or path not in READINESS
+        ready = keep or path not in CHECKED
         word = "ok" if ready and path in READINESS else "hello from" if ready else "shutting down:"
         body = f"{word} {self.name}\n".encode()
         connection.sendall(self._head(ready=ready, length=len(body), keep=keep) + body)
@@ -94,7 +97,7 @@ def _request(lines: BufferedReader) -> str | None:
         if name == b"content-length" and value.isdigit():
             length = int(value)
     lines.read(min(length, 1 << 20))
-    return words[1].partition(b"?")[0].decode(errors="replace")
+    return words[1].decode(errors="replace")
 
 
 def _headers(lines: BufferedReader) -> Iterator[tuple[bytes, bytes]]:

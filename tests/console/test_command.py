@@ -1,0 +1,70 @@
+"""The `appliance` command itself: overview, misuse, start-up."""
+
+import subprocess
+import sys
+
+import pytest
+from click.testing import CliRunner
+
+import appliance
+from appliance.console.command import COMMANDS, main
+
+pytestmark = pytest.mark.programs
+
+
+def test_version():
+    """The version is the package's."""
+    assert CliRunner().invoke(main, ["--version"]).output == f"appliance {appliance.__version__}\n"
+
+
+def test_overview_names_every_command():
+    """The overview has a line for each command."""
+    shown = CliRunner().invoke(main, ["--help"]).output
+    assert all(f"  {name} " in shown for name in COMMANDS)
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_has_help_with_an_example(name: str):
+    """Help ends with an example of the command."""
+    result = CliRunner().invoke(main, [name, "--help"])
+    assert result.exit_code == 0
+    assert "Example" in result.output
+    assert f"appliance {name}" in result.output or name == "run"
+
+
+def test_unknown_command_suggests_the_nearest():
+    """A slip of the finger is answered with the name that was meant, as misuse."""
+    result = CliRunner().invoke(main, ["statsu"])
+    assert result.exit_code == 2
+    assert "Did you mean 'status'?" in result.output
+
+
+def test_unlike_command_is_refused():
+    """A name that resembles none is misuse as well."""
+    assert CliRunner().invoke(main, ["xyzzy"]).exit_code == 2
+
+
+def test_roots_can_be_moved_by_options_and_variables():
+    """Variables win over the fixed places, and options over variables."""
+    environment = {"APPLIANCE_RUNTIME_DIR": "/nowhere/variable"}
+    by_variable = CliRunner().invoke(main, ["status"], env=environment)
+    assert "/nowhere/variable/accepted.json" in by_variable.output
+    by_option = CliRunner().invoke(main, ["--runtime-dir", "/nowhere/option", "status"], env=environment)
+    assert "/nowhere/option/accepted.json" in by_option.output
+
+
+@pytest.mark.parametrize("module", ["pydantic", "gevent", "rich", "yaml", "msgspec"])
+def test_vr_ids_loads_little(module: str):
+    """A command in a shell loop does not load what it does not need."""
+    code = (
+        "import sys; from appliance.console.command import main\n"
+        f"main(['vr-ids', 'x'], standalone_mode=False); sys.exit({module!r} in sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
+
+
+def test_a_closed_pipe_is_no_traceback():
+    """Output into a pipe whose reader has gone ends quietly."""
+    line = f"{sys.executable} -m appliance.console schema | head -c 1"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stderr == ""
