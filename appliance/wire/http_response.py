@@ -34,11 +34,15 @@ def decode(buffer: bytes) -> StatusLine | Need:
     line = _LINE.match(buffer)
     if line is not None and line.end() <= LINE_LIMIT:
         version, status, reason = line.groups(b"")
-        return StatusLine(
-            version=version.decode(), status=int(status), reason=reason.decode(errors="replace").strip()
-        )
+        return StatusLine(version=version.decode(), status=int(status), reason=_shown(reason))
     if not buffer.startswith(_PROTOCOL[: len(buffer)]) or b"\n" in buffer:
         raise ResponseError(f"not a status line: {buffer[:32]!r}")
     if len(buffer) >= LINE_LIMIT:
         raise ResponseError(f"status line of more than {LINE_LIMIT} bytes")
     return Need.MORE
+
+
+def _shown(reason: bytes) -> str:
+    """Return a reason that can be shown on a terminal, whatever the server wrote."""
+    text = reason.decode(errors="replace").strip()
+    return text if text.isprintable() else "".join(each if each.isprintable() else "\ufffd" for each in text)

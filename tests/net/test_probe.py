@@ -32,7 +32,7 @@ from appliance.net.probe import Probe, ProbeImpossible, request
 from appliance.net.tls_contexts import TlsContexts
 from appliance.wire.health_board import CheckResult
 
-pytestmark = [pytest.mark.programs, pytest.mark.skipif(not tools.path("nginx"), reason="needs nginx")]
+pytestmark = [pytest.mark.programs, pytest.mark.needs("nginx")]
 
 Behaviour = Callable[[socket.socket], None]
 RST: Final = struct.pack("ii", 1, 0)

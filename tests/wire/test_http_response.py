@@ -20,6 +20,7 @@ LINES = [
     (b"HTTP/1.1 204\r\n", StatusLine(version="1.1", status=204, reason="")),
     (b"HTTP/1.1 204 \r\n", StatusLine(version="1.1", status=204, reason="")),
     (b"HTTP/1.0 200 fine\n", StatusLine(version="1.0", status=200, reason="fine")),
+    (b"HTTP/1.1 200 \x1b[31m\r\n", StatusLine(version="1.1", status=200, reason="\ufffd[31m")),
     (b"HTTP/1.1 200 \xff\r\n", StatusLine(version="1.1", status=200, reason="\ufffd")),
 ]
 TAILS = [b"", b"Content-Length: 2\r\n\r\nok", b"\r\n" + b"x" * 100_000]

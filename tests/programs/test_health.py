@@ -1,0 +1,538 @@
+"""The program `health` as operators and workers meet it: its board, its socket, its log, and kill -9."""
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Self
+
+import pytest
+from support import certificates, snapshots
+from support.backend import Backend
+from support.nginx import nginx
+from support.ports import free_port
+from support.processes import end, kill
+from support.waiting import wait_until
+
+from appliance.model.paths import Paths
+from appliance.model.snapshot import Check, CheckInit, Pool, Server, Snapshot, encode
+from appliance.net.boards import BoardError, BoardReader
+from appliance.net.control import ControlUnavailable, ask
+from appliance.wire.control import Answer, Question
+from appliance.wire.health_board import Admin, CheckResult, HealthBoard, ServerHealth, Verdict, decode
+
+pytestmark = pytest.mark.programs
+
+QUICK = snapshots.check(
+    "http", path="/readyz", interval=0.1, fast_interval=0.05, down_interval=0.1, timeout=2.0, rise=2, fall=2
+)
+SLOW = replace(QUICK, interval=60.0, fast_interval=60.0, down_interval=60.0)
+
+
+class Health:
+    """A runtime directory with a health program in it, which can be killed and started again."""
+
+    def __init__(self) -> None:
+        self._directory = tempfile.TemporaryDirectory(prefix="lb-health-")
+        root = Path(self._directory.name)
+        self.paths = Paths(config=root / "appliance.yaml", runtime=root / "run", state=root / "state")
+        (self.paths.runtime / "snapshots").mkdir(parents=True)
+        self._log = root / "log"
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._process is not None:
+            end(self._process)
+        self._directory.cleanup()
+
+    @property
+    def process(self) -> subprocess.Popen[bytes]:
+        """The program started last."""
+        assert self._process is not None
+        return self._process
+
+    def accept(self, snapshot: Snapshot) -> None:
+        """Make a snapshot the one that a starting program obeys."""
+        self.paths.accepted.write_bytes(encode(snapshot))
+
+    def start(self) -> None:
+        """Start the program and wait until it answers."""
+        self._process = self.spawn()
+        wait_until(self._answers, what="health answers")
+
+    def spawn(self) -> subprocess.Popen[bytes]:
+        """Start the program."""
+        with self._log.open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, "-m", "appliance.programs.health"],
+                stdout=log,
+                stderr=log,
+                env={**os.environ, **self.paths.environment()},
+            )
+
+    def kill(self) -> None:
+        """Kill the program with -9."""
+        kill(self.process.pid)
+        self.process.wait()
+
+    def ask(self, command: str, **values: object) -> Answer:
+        """Ask the program over its control socket."""
+        return ask(self.paths.control("health"), Question(command=command, values=values))
+
+    def propose(self, snapshot: Snapshot) -> Answer:
+        """Write a snapshot and have it prepared."""
+        self.paths.snapshot(snapshot.number).write_bytes(encode(snapshot))
+        return self.ask("prepare", snapshot=snapshot.number)
+
+    def apply(self, snapshot: Snapshot) -> None:
+        """Prepare and commit a snapshot."""
+        assert self.propose(snapshot).ok
+        assert self.ask("commit", snapshot=snapshot.number).ok
+
+    def board(self) -> HealthBoard | None:
+        """Return the board, None before the first one."""
+        with contextlib.suppress(BoardError), BoardReader(self.paths.health_board) as board:
+            payload = board.read()
+            return decode(payload) if payload else None
+        return None
+
+    def server(self, name: str) -> ServerHealth | None:
+        """Return what the board says of a server, None when it says nothing."""
+        board = self.board()
+        return next((each for each in board.servers if each.server == name), None) if board else None
+
+    def wait_for(self, name: str, verdict: Verdict, *, by: int = 0) -> ServerHealth:
+        """Return the record of a server as soon as it has this verdict, and was seen after `by` failures."""
+
+        def wanted() -> ServerHealth | None:
+            record = self.server(name)
+            return record if record and record.verdict is verdict and record.failed >= by else None
+
+        return wait_until(wanted, what=f"{name} is {verdict.name}")
+
+    def events(self, *names: str) -> list[dict[str, object]]:
+        """Return the log lines of these events."""
+        lines = [json.loads(line) for line in self._log.read_text().splitlines() if line.startswith("{")]
+        return [line for line in lines if line["event"] in names]
+
+    def log(self) -> str:
+        """Return everything that the program said."""
+        return self._log.read_text()
+
+    def _answers(self) -> bool:
+        assert self.process.poll() is None, self.log()
+        with contextlib.suppress(ControlUnavailable):
+            return self.ask("status").ok
+        return False
+
+
+def of(
+    servers: Sequence[Server],
+    *,
+    number: int = 1,
+    name: str = "masters",
+    level: str = "info",
+    **changes: object,
+) -> Snapshot:
+    """Return a snapshot of one pool."""
+    pool: Pool = snapshots.pool(name, servers=servers, **changes)
+    log = replace(snapshots.snapshot().log, level=level)
+    return snapshots.snapshot(number=number, pools=[pool], log=log)
+
+
+def server(name: str, backend: Backend | int, check: Check | None = QUICK, **changes: object) -> Server:
+    """Return a server with a check."""
+    port = backend if isinstance(backend, int) else backend.port
+    return snapshots.server(name, port=port, check=check, **changes)
+
+
+@pytest.fixture
+def health() -> Iterator[Health]:
+    """Give a runtime directory; at the end the program is ended."""
+    with Health() as made:
+        yield made
+
+
+@pytest.fixture
+def backend() -> Iterator[Backend]:
+    """Give a server whose /readyz can be steered."""
+    with Backend("master-0") as made:
+        yield made
+
+
+def test_servers_are_known_soon_after_the_start(health: Health, backend: Backend):
+    """One check decides on each: up with the status and address, down with the reason."""
+    dead = free_port()
+    health.accept(
+        of([server("good", backend), server("dead", dead), server("free", dead, check=None)], number=7)
+    )
+    health.start()
+    good, gone = health.wait_for("good", Verdict.UP), health.wait_for("dead", Verdict.DOWN)
+    assert (good.result, good.status, good.host, good.port) == (
+        CheckResult.L7OK,
+        200,
+        "127.0.0.1",
+        backend.port,
+    )
+    assert (gone.result, gone.detail) == (CheckResult.L4CON, "connection refused")
+    assert health.wait_for("free", Verdict.UP).result is CheckResult.UNCHECKED
+    board = health.board()
+    assert board is not None
+    assert (board.snapshot, board.pid) == (7, health.process.pid)
+    status = health.ask("status").values
+    assert (status["program"], status["pid"], status["snapshot"]) == ("health", health.process.pid, 7)
+    assert status["servers"] == {"up": 2, "down": 1, "drain": 0, "maint": 0, "checking": 0}
+
+
+def test_a_change_of_state_is_logged_once_with_its_result(health: Health, backend: Backend):
+    """A /readyz that turns 500 and back gives two lines, each with the result that caused it."""
+    health.accept(of([server("master-0", backend), server("other", backend, check=None)]))
+    health.start()
+    health.wait_for("master-0", Verdict.UP)
+    backend.ready(500)
+    down = health.wait_for("master-0", Verdict.DOWN)
+    assert (down.result, down.status, down.streak >= 2) == (CheckResult.L7STS, 500, True)
+    backend.ready(200)
+    health.wait_for("master-0", Verdict.UP)
+    events = health.events("server-up", "server-down")
+    assert [event["event"] for event in events] == ["server-up", "server-down", "server-up"]
+    facts = events[1]
+    assert (facts["pool"], facts["server"], facts["result"], facts["status"]) == (
+        "masters",
+        "master-0",
+        "L7STS",
+        500,
+    )
+    assert (facts["level"], facts["streak"], facts["up"], facts["servers"]) == ("warning", 2, 1, 2)
+    assert facts["program"] == "health"
+    assert "duration" in facts
+    assert "detail" in facts
+    assert health.events("check") == []
+
+
+def test_debug_shows_every_check(health: Health, backend: Backend):
+    """At level debug a check that changes nothing has its line too."""
+    health.accept(of([server("master-0", backend)], level="debug"))
+    health.start()
+    wait_until(lambda: len(health.events("check")) > 2, what="checks are logged")
+    assert health.events("check")[0]["result"] == "L7OK"
+
+
+def test_only_changes_count_as_changes(health: Health, backend: Backend):
+    """Fresh results move the board's sequence, and `changes` only with a verdict."""
+    health.accept(of([server("master-0", backend)]))
+    health.start()
+    health.wait_for("master-0", Verdict.UP)
+    with BoardReader(health.paths.health_board) as board:
+        changes, sequence = board.changes, board.sequence
+        wait_until(lambda: board.sequence > sequence + 2, what="fresh results are published")
+        assert board.changes == changes
+        backend.ready(500)
+        wait_until(lambda: board.changes == changes + 1, what="the verdict is published")
+
+
+def test_slow_start_ramps_the_weight_on_the_board(health: Health, backend: Backend):
+    """A server that comes back shows a small weight that grows to its own."""
+    backend.ready(500)
+    health.accept(of([server("master-0", backend, weight=100)], slow_start=1.0))
+    health.start()
+    health.wait_for("master-0", Verdict.DOWN)
+    backend.ready(200)
+    first = health.wait_for("master-0", Verdict.UP).weight
+    assert 0 < first < 100
+    weights = [first]
+
+    def whole() -> bool:
+        record = health.server("master-0")
+        weights.append(record.weight if record else 0.0)
+        return weights[-1] == 100.0
+
+    wait_until(whole, what="the weight is whole")
+    assert weights == sorted(weights)
+    assert len(set(weights)) > 3
+
+
+def test_a_killed_program_goes_on_where_it_was(health: Health, backend: Backend):
+    """After kill -9 no verdict, no since and no counter is lost, and nothing is logged as a change."""
+    dead = free_port()
+    health.accept(of([server("good", backend, SLOW), server("dead", dead, SLOW)]))
+    health.start()
+    before = [health.wait_for("good", Verdict.UP), health.wait_for("dead", Verdict.DOWN)]
+    logged = len(health.events("server-up", "server-down"))
+    health.kill()
+    assert [health.server("good"), health.server("dead")] == before
+    health.start()
+    checked = health.wait_for("dead", Verdict.DOWN, by=2)
+    assert (checked.streak, checked.since) == (2, pytest.approx(before[1].since, abs=0.5))
+    again = health.wait_for("good", Verdict.UP)
+    assert again.since == pytest.approx(before[0].since, abs=0.5)
+    assert len(health.events("server-up", "server-down")) == logged
+
+
+def test_a_restart_in_the_middle_of_a_fall_counts_on(health: Health, backend: Backend):
+    """The streak is on the board: one failure before and one after a restart are two in a row."""
+    health.accept(of([server("master-0", backend, replace(SLOW, interval=0.1))]))
+    health.start()
+    health.wait_for("master-0", Verdict.UP)
+    backend.ready(500)
+    health.wait_for("master-0", Verdict.UP, by=1)
+    health.kill()
+    health.start()
+    assert health.wait_for("master-0", Verdict.DOWN).streak == 2
+
+
+def test_operator_states_act_at_once_and_are_kept(health: Health, backend: Backend):
+    """Drain, maint and ready are on the board, in the log, and there again after kill -9."""
+    health.accept(of([server("a", backend), server("b", backend)]))
+    health.start()
+    health.wait_for("a", Verdict.UP)
+    drained = health.ask("set-state", pool="masters", server="a", state="drain")
+    assert drained.values == {"pool": "masters", "server": "a", "state": "drain", "changed": True}
+    assert health.ask("set-state", pool="masters", server="a", state="drain").values["changed"] is False
+    assert health.ask("set-state", pool="masters", server="b", state="maint").ok
+    wait_until(lambda: _admins(health) == {"a": Admin.DRAIN, "b": Admin.MAINT}, what="the board says so")
+    health.kill()
+    health.start()
+    assert _admins(health) == {"a": Admin.DRAIN, "b": Admin.MAINT}
+    assert health.ask("set-state", pool="masters", server="b", state="ready").ok
+    health.wait_for("b", Verdict.UP)
+    assert [event["event"] for event in health.events("server-drain", "server-maint", "server-ready")] == [
+        "server-drain",
+        "server-maint",
+        "server-ready",
+    ]
+
+
+def test_a_server_in_maint_is_not_checked(health: Health):
+    """Checks end with maint; a server that died meanwhile is found down before it gets traffic."""
+    with Backend("mortal") as mortal:
+        health.accept(of([server("master-0", mortal)]))
+        health.start()
+        health.wait_for("master-0", Verdict.UP)
+        assert health.ask("set-state", pool="masters", server="master-0", state="maint").ok
+        mortal.stop()
+        board = health.board()
+        assert board is not None
+        assert health.ask("set-state", pool="masters", server="master-0", state="ready").ok
+        record = health.wait_for("master-0", Verdict.DOWN)
+        assert (record.failed, record.result) == (1, CheckResult.L4CON)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ({"pool": "master", "server": "a", "state": "drain"}, "unknown pool 'master'; known: masters"),
+        (
+            {"pool": "masters", "server": "c", "state": "drain"},
+            "unknown server masters/c; known in masters: a, b",
+        ),
+        (
+            {"pool": "masters", "server": "a", "state": "off"},
+            "unknown state 'off'; known: ready, drain, maint",
+        ),
+        ({"pool": "masters", "server": "a"}, "set-state: state: Expected `str`, got `null`"),
+    ],
+)
+def test_a_mistyped_command_says_what_there_is(health: Health, values: dict[str, object], message: str):
+    """Unknown pools, servers and states are answered with the known ones."""
+    health.accept(of([server("a", 1, None), server("b", 1, None)]))
+    health.start()
+    answer = health.ask("set-state", **values)
+    assert [problem.message for problem in answer.errors] == [message]
+
+
+def test_a_new_configuration_keeps_what_stays(health: Health, backend: Backend):
+    """Servers that stay keep their state; others appear, disappear, or begin anew at another address."""
+    with Backend("another") as another:
+        first = of([server("stays", backend, SLOW), server("goes", backend), server("moves", backend, SLOW)])
+        health.accept(first)
+        health.start()
+        before = health.wait_for("stays", Verdict.UP)
+        moved = health.wait_for("moves", Verdict.UP)
+        second = of(
+            [server("stays", backend, SLOW), server("moves", another, SLOW), server("comes", another)],
+            number=2,
+        )
+        assert health.propose(second).values == {"changed": True, "generation": None}
+        assert health.server("comes") is None
+        assert health.ask("commit", snapshot=2).ok
+        health.wait_for("comes", Verdict.UP)
+        assert health.server("goes") is None
+        again = health.wait_for("moves", Verdict.UP)
+        assert (again.port, again.since > moved.since) == (another.port, True)
+        stays = health.server("stays")
+        assert stays is not None
+        assert (stays.checked_at, stays.streak) == (pytest.approx(before.checked_at, abs=0.5), 1)
+        assert health.propose(replace(second, number=3)).values["changed"] is False
+        assert health.ask("commit", snapshot=3).ok
+        wait_until(lambda: (board := health.board()) and board.snapshot == 3, what="the board says 3")
+
+
+def test_commands_can_be_repeated(health: Health):
+    """A second prepare, commit or abort of the same snapshot is harmless, and an aborted one is forgotten."""
+    health.start()
+    snapshot = of([server("a", 1, None)], number=5)
+    assert health.propose(snapshot).ok
+    assert health.propose(snapshot).ok
+    assert health.ask("status").values["pending"] == 5
+    assert health.ask("abort", snapshot=4).ok
+    assert health.ask("status").values["pending"] == 5
+    assert [health.ask("abort", snapshot=5).ok for _ in range(2)] == [True, True]
+    assert health.ask("status").values["pending"] is None
+    assert [health.ask("commit", snapshot=5).ok for _ in range(2)] == [True, True]
+    assert health.ask("status").values["snapshot"] == 5
+    assert health.wait_for("a", Verdict.UP)
+
+
+def test_what_cannot_be_used_is_refused_in_prepare(health: Health, tmp_path: Path):
+    """A snapshot that is not there or a CA file without a certificate is an error before anything changes."""
+    health.accept(of([server("a", 1, None)]))
+    health.start()
+    assert health.ask("prepare", snapshot=9).errors[0].message == "no snapshot 9"
+    health.paths.snapshot(9).write_bytes(b"{}")
+    assert "9.json" in health.ask("prepare", snapshot=9).errors[0].message
+    check = snapshots.check("https", verify=str(tmp_path / "ca.pem"))
+    refused = health.propose(of([server("a", 1, check)], number=2))
+    assert [problem.message for problem in refused.errors] == [
+        f"masters/a: CA file {tmp_path / 'ca.pem'}: No such file or directory"
+    ]
+    assert health.ask("status").values["snapshot"] == 1
+
+
+def test_a_broken_start_is_a_start(health: Health):
+    """With an unreadable snapshot, board and operator file it says so and waits for a configuration."""
+    health.accept(of([]))
+    health.paths.accepted.write_bytes(b"{")
+    health.paths.health_board.write_bytes(b"nonsense")
+    health.paths.state.mkdir()
+    health.paths.operator_states.write_bytes(b"{")
+    health.start()
+    names = ["board-unreadable", "operator-states-unreadable", "snapshot-unreadable"]
+    assert [event["event"] for event in health.events(*names)] == names
+    health.apply(of([server("a", 1, None)]))
+    assert health.wait_for("a", Verdict.UP)
+
+
+def test_operator_states_come_from_the_board_when_their_file_is_broken(health: Health):
+    """A server in maint is not given traffic because a file was damaged."""
+    health.accept(of([server("a", 1, None)]))
+    health.start()
+    health.ask("set-state", pool="masters", server="a", state="maint")
+    wait_until(lambda: _admins(health) == {"a": Admin.MAINT}, what="the board says so")
+    health.kill()
+    health.paths.operator_states.write_bytes(b"{")
+    health.start()
+    assert _admins(health) == {"a": Admin.MAINT}
+
+
+def test_a_name_is_resolved_for_the_workers(health: Health, backend: Backend):
+    """A server with a name is checked at the address it stands for, and the board tells that address."""
+    dead = snapshots.server("nowhere", host="nowhere.invalid", port=1, check=QUICK)
+    health.accept(of([server("master-0", backend, host="localhost"), dead]))
+    health.start()
+    assert health.wait_for("master-0", Verdict.UP).host in {"127.0.0.1", "::1"}
+    nowhere = health.wait_for("nowhere", Verdict.DOWN)
+    assert nowhere.host == ""
+    assert nowhere.detail.startswith("name not resolved")
+    unresolved = health.ask("status").values["unresolved"]
+    assert isinstance(unresolved, dict)
+    assert list(unresolved) == ["nowhere.invalid"]
+
+
+def test_checks_may_go_elsewhere_than_sessions(health: Health, backend: Backend):
+    """With `port` and `address` of the check, the server's own port is not touched."""
+    check = replace(QUICK, port=backend.port, address="127.0.0.2")
+    health.accept(of([server("router", free_port(), check)]))
+    health.start()
+    assert health.wait_for("router", Verdict.UP).host == "127.0.0.1"
+
+
+@pytest.mark.needs("nginx")
+def test_masters_with_tls_are_checked_as_openshift_does(health: Health, tmp_path: Path):
+    """An https check of nginx passes unverified and with its CA, and fails with another one."""
+    ours = certificates.issue(tmp_path, "localhost")
+    (tmp_path / "other").mkdir()
+    others = certificates.issue(tmp_path / "other", "localhost")
+    with nginx(certificates=ours) as master:
+        https = replace(QUICK, type=snapshots.check("https").type)
+        health.accept(
+            of(
+                [
+                    server("unverified", master.port, https),
+                    server("ours", master.port, replace(https, verify=str(ours.authority), sni="localhost")),
+                    server("others", master.port, replace(https, verify=str(others.authority))),
+                ]
+            )
+        )
+        health.start()
+        assert health.wait_for("unverified", Verdict.UP).result is CheckResult.L7OK
+        assert health.wait_for("ours", Verdict.UP).result is CheckResult.L7OK
+        assert health.wait_for("others", Verdict.DOWN).result is CheckResult.L6RSP
+
+
+def test_first_checks_of_many_servers_are_spread(health: Health, backend: Backend):
+    """Three hundred servers are not asked in one instant, but over a second or more."""
+    health.accept(of([server(f"server-{index}", backend, SLOW) for index in range(300)]))
+    health.start()
+    wait_until(lambda: _all_checked(health, 300), what="all are checked")
+    board = health.board()
+    assert board is not None
+    moments = [each.checked_at for each in board.servers]
+    assert max(moments) - min(moments) > 0.5
+
+
+def test_presumed_states_are_presumed(health: Health, backend: Backend):
+    """With `init` up or down there is a verdict before the first check."""
+    health.accept(
+        of(
+            [
+                server("up", free_port(), replace(SLOW, init=CheckInit.UP)),
+                server("down", backend, replace(SLOW, init=CheckInit.DOWN)),
+            ]
+        )
+    )
+    health.start()
+    health.wait_for("up", Verdict.UP, by=1)
+    health.wait_for("down", Verdict.DOWN)
+    assert health.events("server-up", "server-down") == []
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_the_end_is_clean(health: Health, backend: Backend, number: signal.Signals):
+    """TERM and INT end it with 0 and without its socket; the board stays for the workers."""
+    health.accept(of([server("master-0", backend), server("nowhere", 1, host="nowhere.invalid")]))
+    health.start()
+    before = health.wait_for("master-0", Verdict.UP)
+    health.process.send_signal(number)
+    assert health.process.wait(10) == 0
+    assert not health.paths.control("health").exists()
+    assert health.wait_for("master-0", Verdict.UP).since == pytest.approx(before.since, abs=0.5)
+    assert "Traceback" not in health.log()
+
+
+def test_a_second_program_leaves_the_first_alone(health: Health, backend: Backend):
+    """A board has one writer: another health in the same directory says so and ends."""
+    health.accept(of([server("master-0", backend)]))
+    health.start()
+    assert health.spawn().wait(15) == 1
+    assert [event["event"] for event in health.events("already-running")] == ["already-running"]
+    assert health.ask("status").values["pid"] == health.process.pid
+
+
+def _admins(health: Health) -> dict[str, Admin]:
+    board = health.board()
+    return {each.server: each.admin for each in board.servers} if board else {}
+
+
+def _all_checked(health: Health, count: int) -> bool:
+    board = health.board()
+    return board is not None and sum(each.checked_at > 0 for each in board.servers) == count
