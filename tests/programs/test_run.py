@@ -1,0 +1,158 @@
+"""`appliance run` with the real programs: its start, its refusals, and what a reload starts and stops."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import urllib.request
+from pathlib import Path
+
+import pytest
+from support.appliance import Appliance
+from support.ports import accepts, free_port
+from support.waiting import wait_until
+
+pytestmark = pytest.mark.programs
+
+_COMMAND = Path(sys.executable).parent / "appliance"
+_NOBODY = 65534
+_AS_NOBODY = ("setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups", "--no-new-privs")
+
+
+def _nobody_runs_python() -> bool:
+    """Try it: an interpreter below /root is nobody's."""
+    if os.getuid() != 0:
+        return False
+    # The shell is the first to be nobody without capabilities: setpriv's own exec still has them.
+    command = [*_AS_NOBODY, "sh", "-c", f"exec '{sys.executable}' -c 'import appliance'"]
+    return subprocess.run(command, capture_output=True, check=False).returncode == 0
+
+
+def config(**ports: int) -> dict[str, object]:
+    """Return a file with one group for each name, whose one frontend answers /haproxy_ready."""
+    return {
+        **{
+            group: {
+                "workers": 1,
+                "frontends": {f"ready-{group}": {"bind": [f"127.0.0.1:{port}"], "respond": "/haproxy_ready"}},
+            }
+            for group, port in ports.items()
+        },
+        "defaults": {"drain": "2s"},
+    }
+
+
+def ready(port: int) -> bool:
+    """Say whether the frontend answers 200."""
+    with urllib.request.urlopen(f"http://127.0.0.1:{port}/haproxy_ready", timeout=5) as answer:
+        return bool(answer.status == 200)
+
+
+def test_a_broken_file_without_a_copy_ends_with_every_error():
+    """Exit code 1, and each error with its file and line."""
+    with tempfile.TemporaryDirectory(prefix="lb-") as directory:
+        (Path(directory) / "c.yaml").write_text("api: 1\nnonsense: 2\n")
+        done = subprocess.run(
+            [_COMMAND, "--config", "c.yaml", "--runtime-dir", "run", "--state-dir", "state", "run"],
+            cwd=directory,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert "c.yaml:1:6: api" in done.stderr
+    assert "c.yaml:2:1: nonsense" in done.stderr
+
+
+def test_a_broken_file_starts_the_last_good_copy_and_says_so():
+    """It serves what was accepted last; log and status say so until a reload finds the file good."""
+    port = free_port()
+    appliance = Appliance(config(api=port))
+    with appliance:
+        appliance.stop(patience=30)
+        appliance.paths.config.write_text("api: 1\n")
+        appliance.start()
+        assert ready(port)
+        (event,) = appliance.events("started-from-last-good")
+        assert event["level"] == "error"
+        assert appliance.ask("reload", "status")["degraded"]
+        assert appliance.reload()["ok"] is False
+        assert appliance.reload(config(api=port))["unchanged"] is True
+        assert appliance.ask("reload", "status")["degraded"] is None
+
+
+def test_a_second_one_is_refused():
+    """In the same runtime directory a second start ends with exit code 1; the first does not notice."""
+    port = free_port()
+    with Appliance(config(api=port)) as appliance:
+        done = appliance.command("run", check=False)
+        assert done.returncode == 1
+        assert "runs here already" in done.stderr
+        assert ready(port)
+        assert appliance.is_running()
+
+
+def test_groups_come_and_go():
+    """A reload starts the program of a new group, which serves, and stops that of one that is gone."""
+    api, ingress = free_port(), free_port()
+    with Appliance(config(api=api)) as appliance:
+        answer = appliance.reload(config(api=api, ingress=ingress))
+        assert answer["changed"] == ["ingress"]
+        assert "warnings" not in answer
+        assert ready(ingress)
+        assert appliance.reload(config(ingress=ingress))["changed"] == ["api"]
+        wait_until(lambda: not accepts(api), what="nobody listens for the group that is gone")
+        assert ready(ingress)
+        stopped = appliance.wait_for_event("program-stopped")
+        assert stopped["name"] == "proxy-api"
+
+
+def test_an_occupied_port_of_a_new_group_is_refused():
+    """The port that another program has is an error with its path, and everything goes on."""
+    api = free_port()
+    with Appliance(config(api=api)) as appliance:
+        answer = appliance.reload(config(api=api, ingress=api))
+        assert answer["ok"] is False
+        assert appliance.accepted() == 1
+        assert ready(api)
+
+
+def test_a_program_that_crashes_is_back():
+    """Each of the programs, killed, is there again."""
+    with Appliance(config(api=free_port())) as appliance:
+        for program in ("reload", "proxy-api"):
+            killed = appliance.kill(program)
+            appliance.wait_for_restart(program, killed)
+        assert appliance.reload()["unchanged"] is True
+
+
+def test_term_ends_everything():
+    """After TERM nothing of it is left, and the exit code is 0."""
+    appliance = Appliance(config(api=free_port(), ingress=free_port()))
+    with appliance:
+        assert appliance.stop(patience=30) == 0
+        assert appliance.processes() == []
+
+
+@pytest.mark.skipif(not _nobody_runs_python(), reason="nobody cannot run this Python, or we cannot be nobody")
+def test_an_ordinary_user_runs_it():
+    """On high ports, with all paths moved, no privilege is needed."""
+    with tempfile.TemporaryDirectory(prefix="lb-") as directory:
+        root, port = Path(directory), free_port()
+        (root / "c.yaml").write_text(json.dumps(config(api=port)))
+        shutil.chown(root, _NOBODY, _NOBODY)
+        shutil.chown(root / "c.yaml", _NOBODY, _NOBODY)
+        moved = ["--config", root / "c.yaml", "--runtime-dir", root / "run", "--state-dir", root / "state"]
+        with (root / "log").open("ab") as log:
+            process = subprocess.Popen(
+                [*_AS_NOBODY, _COMMAND, *moved, "run"], stdout=log, stderr=log, start_new_session=True
+            )
+        try:
+            wait_until(lambda: process.poll() is not None or accepts(port), what="it accepts", timeout=30)
+            assert ready(port), (root / "log").read_text()
+            assert (root / "run").stat().st_uid == _NOBODY
+        finally:
+            process.terminate()
+            assert process.wait(30) == 0
