@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from support.appliance import Appliance
 from support.ports import accepts, free_port
+from support.processes import alive, kill
 from support.waiting import wait_until
 
 pytestmark = pytest.mark.programs
@@ -156,3 +157,23 @@ def test_an_ordinary_user_runs_it():
         finally:
             process.terminate()
             assert process.wait(30) == 0
+
+
+def test_a_killed_supervisord_is_no_outage():
+    """Without it everything serves on, and the next start takes over what it left."""
+    port = free_port()
+    with Appliance(config(api=port)) as appliance:
+        left = {
+            program: wait_until(
+                lambda program=program: appliance.program_pid(program), what=f"{program} answers"
+            )
+            for program in ("reload", "proxy-api")
+        }
+        kill(appliance.pid)
+        assert ready(port)
+        appliance.start()
+        for program, pid in left.items():
+            appliance.wait_for_restart(program, pid)
+            wait_until(lambda pid=pid: not alive(pid), what=f"the old {program} has ended")
+        assert ready(port)
+        wait_until(lambda: appliance.reload()["ok"], what="it reloads")
