@@ -1,0 +1,218 @@
+"""The operator's commands on a running appliance."""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+from collections.abc import Iterator
+
+import pytest
+from support.cluster import Cluster, cluster
+from support.processes import kill
+from support.waiting import wait_until
+
+pytestmark = pytest.mark.programs
+
+
+@pytest.fixture(scope="module")
+def made() -> Iterator[Cluster]:
+    """Give an appliance in front of three masters that the tests of this module share."""
+    with cluster() as running:
+        yield running
+
+
+@pytest.fixture
+def client(made: Cluster) -> Iterator[socket.socket]:
+    """Give a connection that has reached a master."""
+    with held(made) as connection:
+        yield connection
+
+
+@contextlib.contextmanager
+def held(made: Cluster) -> Iterator[socket.socket]:
+    """Hold a connection open that `sessions` lists with its server."""
+    before = {each["id"] for each in sessions(made)}
+    with socket.create_connection(("127.0.0.1", made.port), timeout=10) as connection:
+        wait_until(
+            lambda: [each for each in sessions(made) if each["server"] and each["id"] not in before],
+            what="the session is listed",
+        )
+        yield connection
+
+
+def sessions(made: Cluster, *arguments: str) -> list[dict[str, object]]:
+    """Return what `appliance sessions --json` lists."""
+    return json.loads(made.appliance.command("sessions", "--json", *arguments).stdout)
+
+
+def server_state(made: Cluster, name: str) -> str:
+    """Return a server's state."""
+    [pool] = json.loads(made.appliance.command("status", "--json", check=False).stdout)["pools"]
+    return next(each["state"] for each in pool["servers"] if each["name"] == name)
+
+
+def ended(connection: socket.socket) -> bool:
+    """Return whether the other side has ended the connection."""
+    with contextlib.suppress(ConnectionResetError):
+        return connection.recv(1) == b""
+    return True
+
+
+def test_status_is_well(made: Cluster):
+    """A running appliance is ok, and its table names everything."""
+    wait_until(
+        lambda: made.appliance.command("status", check=False).returncode == 0, what="everything is well"
+    )
+    shown = made.appliance.command("status").stdout
+    for name in ("reload", "health", "proxy-api", "kube-api", "masters/master-0", "L7OK/200"):
+        assert name in shown
+
+
+@pytest.mark.parametrize("program", ["reload", "health", "proxy-api"])
+def test_status_works_while_a_program_is_down(made: Cluster, program: str):
+    """With one program stopped the answer is no, says which, and still shows everything else."""
+    supervised = made.appliance.paths.supervisor_socket
+    pid = wait_until(lambda: made.appliance.program_pid(program), what=f"{program} runs")
+    os.kill(pid, signal.SIGSTOP)  # it is there, and answers nobody
+    try:
+        result = made.appliance.command("status", "--json", check=False)
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    found = json.loads(result.stdout)
+    assert result.returncode == 1
+    assert found["problems"] == [f"{program} is running: does not answer on its control socket"]
+    assert found["pools"][0]["up"] == 3
+    assert supervised.exists()
+
+
+def test_server_states(made: Cluster):
+    """Drain, maint and ready reach the server, several at once, and say so."""
+    said = made.appliance.command("maint", "masters/master-1", "masters/master-2").stdout
+    assert "masters/master-1: maint" in said
+    wait_until(lambda: server_state(made, "master-2") == "maint", what="maint is seen")
+    said = made.appliance.command("drain", "--json", "masters/master-1").stdout
+    assert json.loads(said) == [{"pool": "masters", "server": "master-1", "state": "drain"}]
+    wait_until(lambda: server_state(made, "master-1") == "drain", what="drain is seen")
+    made.appliance.command("ready", "masters/master-1", "masters/master-2")
+    wait_until(lambda: server_state(made, "master-1") == "up", what="ready is seen")
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("masters/master-9", "masters/master-"),
+        ("master-1", "Did you mean masters/master-1?"),
+        ("nonsense", "See: appliance status"),
+    ],
+)
+def test_unknown_servers_are_misuse(made: Cluster, name: str, hint: str):
+    """An unknown server changes nothing, not even for the known one beside it, and the nearest is named."""
+    result = made.appliance.command("maint", "masters/master-0", name, check=False)
+    assert result.returncode == 2
+    assert hint in result.stderr
+    assert server_state(made, "master-0") == "up"
+
+
+def test_sessions_are_listed_and_filtered(made: Cluster, client: socket.socket):
+    """A connection is listed with its server, and by it, its frontend and its source."""
+    port = client.getsockname()[1]
+    [mine] = [each for each in sessions(made) if each["client"] == f"127.0.0.1:{port}"]
+    assert list(mine) == [
+        "id", "frontend", "client", "server", "age", "idle", "bytes_in", "bytes_out", "phase",
+    ]  # fmt: skip
+    for arguments in (["--server", mine["server"]], ["--frontend", "kube-api"], ["--source", "127.0.0.0/8"]):
+        assert mine["id"] in [each["id"] for each in sessions(made, *arguments)]
+    for arguments in (["--server", "masters/x"], ["--frontend", "x"], ["--source", "2001:db8::/32"]):
+        assert sessions(made, *arguments) == []
+    assert mine["id"] in made.appliance.command("sessions").stdout
+
+
+@pytest.mark.parametrize("how", ["id", "server", "source"])
+def test_sessions_are_killed(made: Cluster, client: socket.socket, how: str):
+    """A connection ends when it is killed by its id, its server or its source."""
+    [mine] = sessions(made)
+    chosen = {
+        "id": [str(mine["id"])],
+        "server": ["--server", str(mine["server"])],
+        "source": ["--source", "127.0.0.1"],
+    }
+    done = made.appliance.command("sessions", "kill", *chosen[how], "--json")
+    assert json.loads(done.stdout) == {"killed": 1}
+    assert ended(client)
+
+
+def test_killing_nothing_is_a_no(made: Cluster):
+    """Where nothing matches the answer is no."""
+    assert made.appliance.command("sessions", "kill", "proxy-api-1-0-99999", check=False).returncode == 1
+
+
+@pytest.mark.parametrize("arguments", [[], ["x", "--server", "masters/master-0"], ["--source", "nowhere"]])
+def test_killing_needs_one_choice(made: Cluster, arguments: list[str]):
+    """None, several, or something that is no address is misuse."""
+    assert made.appliance.command("sessions", "kill", *arguments, check=False).returncode == 2
+
+
+def test_reload_is_unchanged(made: Cluster):
+    """A configuration that is obeyed already is said to be."""
+    made.appliance.write(made.config())
+    assert "Unchanged" in made.appliance.command("reload").stdout
+
+
+def test_reload_names_what_has_changed(made: Cluster):
+    """Changed paths, generation and duration are printed."""
+    made.appliance.write(made.config(revision=1))
+    said = made.appliance.command("reload").stdout
+    assert "generation" in said
+    assert "api.frontends.kube-api" in said
+    made.appliance.write(made.config(revision=2))
+    answer = json.loads(made.appliance.command("reload", "--json").stdout)
+    assert answer["ok"] is True
+    assert {"generation", "changed", "duration_s"} <= answer.keys()
+
+
+def test_reload_refuses_with_places(made: Cluster):
+    """Every error is printed with file, line and column, and nothing changes."""
+    config = made.config()
+    config["apii"] = {}
+    config["pools"] = {**made.config()["pools"], "broken": {"balance": "fair"}}
+    made.appliance.write(config)
+    refused = made.appliance.command("reload", check=False)
+    assert refused.returncode == 1
+    assert refused.stderr.count(f"{made.appliance.paths.config}:") >= 2
+    assert "nothing has changed" in refused.stderr
+    as_json = made.appliance.command("reload", "--json", check=False)
+    assert as_json.returncode == 1
+    errors = json.loads(as_json.stdout)["errors"]
+    assert all({"message", "path", "line", "column"} == each.keys() for each in errors)
+    made.appliance.write(made.config())
+    made.appliance.command("reload")
+
+
+def test_commands_say_when_nobody_answers(tmp_path_factory: pytest.TempPathFactory, made: Cluster):
+    """Without an appliance every command says so in words, with exit code 1."""
+    empty = str(tmp_path_factory.mktemp("e"))
+    for arguments in (["reload"], ["reload", "--json"], ["sessions"], ["maint", "masters/master-0"]):
+        result = made.appliance.command("--runtime-dir", empty, *arguments, check=False)
+        assert result.returncode == 1
+        assert "Is the appliance running" in result.stdout + result.stderr
+        assert "Traceback" not in result.stderr
+
+
+def test_status_and_sessions_work_without_supervisord_and_masters(made: Cluster):
+    """Runs last: with supervisord and a proxy master killed, workers are still seen and asked."""
+    generation = made.appliance.generation()
+    kill(made.appliance.pid)
+    kill(wait_until(lambda: made.appliance.program_pid("proxy-api"), what="the master"))
+    with held(made):
+        found = json.loads(made.appliance.command("status", "--json", check=False).stdout)
+        assert len(sessions(made)) == 1
+    assert found["supervisor"] is not None
+    [reason] = [each["reason"] for each in found["programs"] if each["name"] == "proxy-api"]
+    assert reason == "2 of its workers serve on without it"
+    assert (found["pools"][0]["up"], found["pools"][0]["current"]) == (3, 1)
+    assert generation in [each["generation"] for each in found["generations"]]
+    for pid in made.appliance.processes():  # supervisord, who would have, is dead
+        kill(pid)
+    for socket_file in made.appliance.paths.runtime.glob("*.control"):
+        socket_file.unlink()
