@@ -70,8 +70,8 @@ class Demo:
         if kind is not None:
             sys.stderr.write(self.text())
         if self.process.poll() is None:
-            self.process.kill()
-        self.process.wait()
+            self.process.terminate()
+        self.process.wait(60)
 
     @property
     def root(self) -> Path:

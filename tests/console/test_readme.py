@@ -1,0 +1,73 @@
+"""README does not lie: its configuration is good, its commands exist, its examples are what is printed."""
+
+import re
+from pathlib import Path
+from typing import Final
+
+import pytest
+from click.testing import CliRunner
+
+from appliance.console.command import COMMANDS, main
+from appliance.console.demo_site import DEMO_PORTS, configuration
+from appliance.model.snapshot import Snapshot
+from appliance.net.operators_file import judge
+from appliance.net.packaged import packaged
+
+pytestmark = pytest.mark.pure
+
+ROOT: Final = Path(__file__).parents[2]
+README: Final = (ROOT / "README.md").read_text()
+
+
+def judged(path: Path, text: str) -> Snapshot:
+    """Return the snapshot of a configuration that must have neither errors nor warnings."""
+    path.write_text(text)
+    found = judge(path, number=1)
+    assert found.errors == ()
+    assert found.warnings == ()
+    assert found.snapshot is not None
+    return found.snapshot
+
+
+def test_first_configuration_is_good(tmp_path: Path):
+    """The configuration to start from is accepted as it stands."""
+    [text] = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+    snapshot = judged(tmp_path / "appliance.yaml", text)
+    assert {group.name for group in snapshot.groups} == {"api", "ingress"}
+    assert {pool.name for pool in snapshot.pools} == {
+        "masters", "machine-config", "routers-http", "routers-https",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("ipv6", [True, False])
+@pytest.mark.parametrize("offset", [0, 1000])
+def test_demo_configuration_is_good(tmp_path: Path, offset: int, ipv6: bool):  # noqa: FBT001  # a parameter of the test
+    """The demo's configuration is accepted with every port moved, and without IPv6."""
+    snapshot = judged(tmp_path / "appliance.yaml", configuration(offset=offset, ipv6=ipv6))
+    binds = [bind for group in snapshot.groups for frontend in group.frontends for bind in frontend.binds]
+    assert {bind.port - offset for bind in binds} == {9444, 9445, 9454, 8080, 8443}
+    assert {bind.host for bind in binds} == ({"127.0.0.1", "::1"} if ipv6 else {"127.0.0.1"})
+
+
+def test_every_port_of_the_demo_moves():
+    """No number that looks like a port in the demo's file escapes the offset."""
+    text = packaged("demo.yaml").read_text()
+    assert set(re.findall(r"\b\d{4,5}\b", text)) == set(DEMO_PORTS.findall(text))
+
+
+def test_commands_exist():
+    """Every `appliance COMMAND` that is named is one."""
+    named = set(re.findall(r"(?:\$ |`|&& )appliance ([a-z-]+)", README))
+    assert named <= COMMANDS.keys()
+    assert named >= {"check", "run", "reload", "status", "sessions", "maint", "vr-ids"}
+
+
+def test_router_ids_are_those_shown():
+    """The example of vr-ids is what is printed."""
+    assert CliRunner().invoke(main, ["vr-ids", "ocp4"]).output in README
+
+
+def test_files_exist():
+    """Every file of the repository that is named is there."""
+    named = set(re.findall(r"\b(?:config/[\w.]+|CONTRIBUTING\.md|CHANGELOG\.md|bench/README\.md)", README))
+    assert {name for name in named if not (ROOT / name).exists()} == set()
