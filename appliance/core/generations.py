@@ -39,7 +39,7 @@ class Timing:
     """Patience with workers, seconds. A worker that accepted for `stable` is replaced without delay."""
 
     startup: float = 30.0
-    accept: float = 5.0
+    accept: float = 15.0
     kill_grace: float = 5.0
     backoff_first: float = 0.1
     backoff_longest: float = 5.0

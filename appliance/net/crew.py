@@ -50,9 +50,17 @@ class Crew:
     """All workers of one program that have a process."""
 
     def __init__(
-        self, paths: Paths, program: str, *, module: Sequence[str], report: Report, log: FilteringBoundLogger
+        self,
+        paths: Paths,
+        program: str,
+        *,
+        module: Sequence[str],
+        report: Report,
+        fault: Callable[[gevent.Greenlet], None],
+        log: FilteringBoundLogger,
     ) -> None:
         self.log = log
+        self._fault = fault
         self._paths = paths
         self._program = program
         self._module = tuple(module)
@@ -82,9 +90,9 @@ class Crew:
                 environment={**os.environ, **self._paths.environment()},
             )
         except OSError as error:
-            gevent.spawn(self._report, Exited(worker, f"could not be started: {error}"))
+            self._go(self._report, Exited(worker, f"could not be started: {error}"))
             return
-        self._watch(worker, _Hand(process=process)).greenlets.append(gevent.spawn(self._greet, worker, ready))
+        self._watch(worker, _Hand(process=process)).greenlets.append(self._go(self._greet, worker, ready))
 
     def adopt(self, living: Living) -> None:
         """Take a worker that has answered already; its death is reported as that of one of ours."""
@@ -92,10 +100,10 @@ class Crew:
             process = children.Process(living.status.pid)
         except ProcessLookupError:
             living.client.close()
-            gevent.spawn(self._report, Exited(living.worker, "gone"))
+            self._go(self._report, Exited(living.worker, "gone"))
             return
         hand = self._watch(living.worker, _Hand(process=process, client=living.client))
-        hand.greenlets.append(gevent.spawn(self._work, living.worker, hand))
+        hand.greenlets.append(self._go(self._work, living.worker, hand))
 
     def accept(self, worker: WorkerId) -> None:
         """Tell a worker to accept; the event Accepted follows."""
@@ -149,9 +157,15 @@ class Crew:
             ready_fd=ready_fd,
         )
 
+    def _go(self, run: Callable[..., None], *arguments: object) -> gevent.Greenlet:
+        """Start a greenlet whose failure is a bug, and reported as one."""
+        greenlet = gevent.spawn(run, *arguments)
+        greenlet.link_exception(self._fault)
+        return greenlet
+
     def _watch(self, worker: WorkerId, hand: _Hand) -> _Hand:
         self._hands[worker] = hand
-        hand.greenlets.append(gevent.spawn(self._bury, worker, hand))
+        hand.greenlets.append(self._go(self._bury, worker, hand))
         return hand
 
     def _bury(self, worker: WorkerId, hand: _Hand) -> None:

@@ -61,7 +61,7 @@ def adopt(client: ControlClient) -> WorkerStatus:
 
     Raises ControlUnavailable and WorkerUnusable.
     """
-    answer = client.ask(Question(command="adopt"), timeout=5.0, descriptors=(_STDOUT,))
+    answer = client.ask(Question(command="adopt"), timeout=10.0, descriptors=(_STDOUT,))
     return _converted(answer)
 
 

@@ -14,7 +14,6 @@ from pathlib import Path
 
 import gevent
 import msgspec
-from gevent.event import Event
 from structlog.typing import FilteringBoundLogger
 
 from appliance.core.generations import Phase, Timing, WorkerId
@@ -30,6 +29,7 @@ from appliance.wire.control import Problem, Question, good
 
 _RETRY_FIRST = 1.0
 _RETRY_LONGEST = 30.0
+_BROKEN = 70  # sysexits.h, EX_SOFTWARE
 _SWEEP_FIRST = 2.0
 _LEAVE_PATIENCE = 10.0  # seconds that orphans wait for a next master before they drain
 _LAST_WORDS = 2.0  # seconds for workers to answer a master that ends
@@ -47,7 +47,6 @@ class Proxy:
         self._paths = paths
         self._master = master
         self._signals = 0
-        self._signalled = Event()
         self._started_at = time.time()
 
     def run(self) -> int:
@@ -73,11 +72,14 @@ class Proxy:
         self._master.take_over()
         gevent.spawn(self._sweep)
         starting = gevent.spawn(self._start)
-        gevent.wait([starting, self._signalled], count=1)
-        if not self._signals and not starting.get():
+        starting.link(lambda _: self._master.moved.set())
+        self._wait(lambda: starting.ready() or self._told_to_end())
+        if starting.ready() and not starting.get():
             return 1
-        self._wait(lambda: bool(self._signals) or self._nothing_to_do())
+        self._wait(lambda: self._told_to_end() or self._nothing_to_do())
         starting.kill()
+        if self._master.broken:
+            return _BROKEN
         if not self._signals:
             self._master.log.info("nothing-to-do", reason="the configuration has no such group")
         return self._end()
@@ -115,6 +117,9 @@ class Proxy:
         self._master.log.error("start-failed", reason=failure.reason)
         path = failure_file(self._paths, self._master.program)
         snapshots.write_atomically(path, msgspec.json.encode(failure))
+
+    def _told_to_end(self) -> bool:
+        return bool(self._signals) or self._master.broken
 
     def _nothing_to_do(self) -> bool:
         return self._master.retired and not len(self._master.crew)
@@ -166,7 +171,6 @@ class Proxy:
 
     def _note_signal(self) -> None:
         self._signals += 1
-        self._signalled.set()
         self._master.moved.set()
 
     def _log_error(self, command: str, error: Exception) -> None:

@@ -89,7 +89,7 @@ class Master:
         self.log = logger
         self.timing = timing or g.Timing()
         self.rollout = Rollout(terms=g.Terms(drain=120.0, max_draining=10), timing=self.timing)
-        self.crew = Crew(paths, self.program, module=module, report=self.feed, log=logger)
+        self.crew = Crew(paths, self.program, module=module, report=self.feed, fault=self._fault, log=logger)
         self.listeners = Listeners()
         self.services: dict[int, Service] = {}
         self.current: Snapshot | None = None
@@ -102,7 +102,8 @@ class Master:
         self._outcomes: dict[int, _Outcome] = {}
         self._turn = RLock()
         self._clock = Event()
-        self._ticker = gevent.spawn(self._tick)
+        self.broken = False
+        gevent.spawn(self._tick).link_exception(self._fault)
 
     # Events in, effects out
 
@@ -123,6 +124,12 @@ class Master:
             self._clock.clear()
             if (deadline := self.rollout.deadline) is not None and deadline <= time.monotonic():
                 self._perform(self.rollout.tick(now=time.monotonic()))
+
+    def _fault(self, greenlet: gevent.Greenlet) -> None:
+        """End the program, after a bug ended a part of it: its successor takes over what serves."""
+        self.log.error("internal-error", exc_info=greenlet.exception)
+        self.broken = True
+        self.moved.set()
 
     def _perform_one(self, effect: g.Effect) -> None:  # noqa: C901, PLR0912  # one case for each effect
         match effect:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from appliance.core.generations import (
     Abort,
@@ -212,9 +212,9 @@ def test_stuck_accept(rollout: Rollout) -> None:
     prepared(rollout, 2, count=1)
     worker = WorkerId(2, 0)
     feed(rollout, Commit(TERMS), now=0.0)
-    assert rollout.tick(now=5.0) == [WorkerStuck(worker, WorkerPhase.OPENING), Kill(worker)]
+    assert rollout.tick(now=15.0) == [WorkerStuck(worker, WorkerPhase.OPENING), Kill(worker)]
     assert feed(rollout, Accepted(worker)) == []
-    assert Spawn(worker=worker, snapshot=2, workers=1) in feed(rollout, Exited(worker, "killed"), now=5.0)
+    assert Spawn(worker=worker, snapshot=2, workers=1) in feed(rollout, Exited(worker, "killed"), now=15.0)
     assert rollout.generations[1].phase is Phase.ACCEPTING
 
 
@@ -483,6 +483,22 @@ class AnyOrder(RuleBasedStateMachine):
         found = [w for w, p in self.world.processes.items() if condition(p)]
         return data.draw(st.sampled_from(found)) if found else None
 
+    @initialize(accepting=st.integers(0, 2), draining=st.integers(0, 2))
+    def adopt(self, accepting: int, draining: int) -> None:
+        """A dead master may have left a generation: wholly accepting, half drained, or none."""
+        if not accepting + draining:
+            return
+        self.number += 1
+        within = [None] * accepting + [20.0] * draining
+        for index, each in enumerate(within):
+            end = None if each is None else self.now + each
+            process = Process(told=True, accepting=end is None, drain_end=end)
+            self.world.processes[WorkerId(self.number, index)] = process
+        self.world.sizes[self.number] = len(within)
+        orphans = tuple(Orphan(index=index, drain_within=each) for index, each in enumerate(within))
+        self.step(Adopt(generation=self.number, snapshot=0, workers=len(within), orphans=orphans))
+        self.served = accepting > 0
+
     @rule(workers=st.integers(1, 3))
     def prepare(self, workers: int) -> None:
         """A reload begins."""
@@ -562,12 +578,10 @@ class AnyOrder(RuleBasedStateMachine):
             assert any(map(self.serves, self.rollout.generations.values()))
 
     def serves(self, generation: Generation) -> bool:
-        """Say whether a generation does its duty."""
-        return (
-            generation.phase is Phase.ACCEPTING
-            and len(generation.workers) == generation.size
-            and all(self.accepts_or_is_replaced(worker) for worker in generation.workers.values())
-        )
+        """Say whether a generation does its duty; of an adopted one, a part may drain already."""
+        serving = [each for each in generation.workers.values() if each.phase is not WorkerPhase.DRAINING]
+        accepts = generation.phase is Phase.ACCEPTING and bool(serving)
+        return accepts and all(map(self.accepts_or_is_replaced, serving))
 
     def accepts_or_is_replaced(self, worker: Worker) -> bool:
         """Say whether a worker does its duty, or another comes for it."""

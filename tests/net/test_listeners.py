@@ -2,6 +2,7 @@
 
 import array
 import os
+import platform
 import re
 import socket
 import subprocess
@@ -164,6 +165,7 @@ def test_take_over(listeners: Listeners) -> None:
 
 PRIVILEGED = """
 import os
+import platform
 import gevent.resolver.thread
 from appliance.model.snapshot import Bind
 from appliance.net.listeners import Listeners
@@ -199,3 +201,35 @@ def test_ipv6_is_off() -> None:
         ["unshare", "--net", sys.executable, "-c", NO_IPV6], capture_output=True, text=True, check=False
     )
     assert "[::1]:8001: no interface has this address" in done.stdout, done
+
+
+# seccomp(2): socket(AF_INET6, ...) fails with EAFNOSUPPORT, as on a kernel without IPv6.
+NO_KERNEL_IPV6 = """
+import ctypes, struct
+from appliance.model.snapshot import Bind
+from appliance.net.listeners import Listeners
+Listeners().reserve([Bind(host="127.0.0.1", port=1)])
+steps = [(0x20, 0, 0, 0), (0x15, 0, 3, 41), (0x20, 0, 0, 16), (0x15, 0, 1, 10), (6, 0, 0, 0x50000 | 97),
+         (6, 0, 0, 0x7FFF0000)]
+program = ctypes.create_string_buffer(b"".join(struct.pack("HBBI", *step) for step in steps))
+filters = struct.pack("HxxxxxxP", len(steps), ctypes.addressof(program))
+libc = ctypes.CDLL(None, use_errno=True)
+assert libc.prctl(38, 1, 0, 0, 0) == 0
+assert libc.prctl(22, 2, ctypes.c_char_p(filters)) == 0
+listeners = Listeners()
+reserved = listeners.reserve([Bind(host="::", port=PORT)])
+print(*[str(each) for each in listeners], *[str(note) for note in reserved.notes])
+print(listeners.reserve([Bind(host="::1", port=PORT)])[0])
+"""
+
+
+@pytest.mark.skipif(platform.machine() != "x86_64", reason="the filter names system calls by x86_64 numbers")
+def test_kernel_without_ipv6() -> None:
+    """Where the kernel has no IPv6, :: is IPv4 alone, with a note; an IPv6 address is refused."""
+    port = free_port()
+    code = NO_KERNEL_IPV6.replace("PORT", str(port))
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == [
+        f"0.0.0.0:{port} [::]:{port}: no IPv6 here, IPv4 only (Address family not supported by protocol)",
+        f"[::1]:{port}: Address family not supported by protocol",
+    ], done
