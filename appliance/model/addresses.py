@@ -22,6 +22,7 @@ NAME_PATTERN: Final = r"^[A-Za-z0-9._-]{1,63}$"
 ENDPOINT_PATTERN: Final = r"^(\[[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?\]|[A-Za-z0-9.-]+):[0-9]{1,5}$"
 
 _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,63}")
+_LITERAL: Final = re.compile(r"[0-9A-Fa-f:.]{2,45}(%[A-Za-z0-9._-]{1,15})?")
 _LABEL: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 _LONGEST_NAME: Final = 253
 _PORTS: Final = range(1, 65536)
@@ -37,11 +38,6 @@ class Endpoint:
 
     host: str
     port: int
-
-    @property
-    def literal(self) -> Address | None:
-        """The host as an address, None for a DNS name."""
-        return literal(self.host)
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
@@ -106,11 +102,13 @@ def file_path(value: object) -> str:
     """Return the absolute path of a file."""
     if isinstance(value, str) and value.startswith("/") and "\0" not in value:
         return value
-    raise ValueError(f"must be an absolute path such as `/etc/appliance/ca.pem`, not {shown(value)}")
+    raise ValueError(f"must be the absolute path of a file, from `/` on, not {shown(value)}")
 
 
 def literal(text: str) -> Address | None:
     """Return the address that a text spells, None where it spells none."""
+    if not _LITERAL.fullmatch(text):
+        return None
     try:
         address = ip_address(text)
     except ValueError:

@@ -20,6 +20,7 @@ MACHINE_CONFIG_PORT: Final = 22623
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1"})
 _ASKING: Final = frozenset({"http", "https"})
 _SHAKING: Final = frozenset({"tls", "https"})
+_GROUPS: Final[tuple[Path, ...]] = (("api",), ("ingress",))
 _ONLY_FOR: Final = {
     **dict.fromkeys(("method", "path", "host", "expect"), _ASKING),
     **dict.fromkeys(("sni", "verify"), _SHAKING),
@@ -59,7 +60,8 @@ def _target(path: Path, frontend: Frontend, config: Config) -> Iterator[Finding]
         message = 'must name an address to listen on: for example `bind: ["[::]:9445"]`'
         yield Finding(path=(*path, "bind"), message=message)
     if frontend.pool is None and frontend.respond is None:
-        yield Finding(path=path, message="must say `pool` (who serves) or `respond` (what is answered)")
+        message = "must say `pool` (who serves) or `respond` (what is answered)"
+        yield Finding(path=path, message=message, touches=((*path, "pool"), (*path, "respond")))
     if frontend.pool is not None and frontend.respond is not None:
         yield Finding(path=path, message="has both `pool` and `respond`: a frontend forwards or answers")
     if frontend.needs is not None and frontend.respond is None:
@@ -135,16 +137,17 @@ def _open_machine_config(path: Path, frontend: Frontend, config: Config) -> Iter
             f"port {MACHINE_CONFIG_PORT} serves machine configuration, which holds secrets: "
             "say who may connect, for example `allow: [10.0.0.0/24]`"
         )
-        yield Finding(path=path, message=message)
+        yield Finding(path=path, message=message, touches=((*path, "allow"),))
 
 
 def _pool(name: str, pool: Pool) -> Iterator[Finding]:
     path: Path = ("pools", name)
     pool_type = pool.check.type if pool.check else "tcp"
     if not pool.servers:
-        yield _warning(path, "has no servers: every connection is refused")
+        yield _warning(path, "has no servers: every connection is refused", (*path, "servers"))
     if "hash_on" in pool.model_fields_set and pool.balance is not Balance.HASH:
-        yield _warning((*path, "hash_on"), f"means nothing to `balance: {pool.balance}`, only to `hash`")
+        message = f"means nothing to `balance: {pool.balance}`, only to `hash`"
+        yield _warning((*path, "hash_on"), message, (*path, "balance"))
     if pool.check:
         yield from _check((*path, "check"), pool.check, kind=pool_type)
     for server_name, server in pool.servers.items():
@@ -157,15 +160,17 @@ def _pool(name: str, pool: Pool) -> Iterator[Finding]:
 def _check(path: Path, check: Check, *, kind: str) -> Iterator[Finding]:
     """Judge the keys that stand at one place, for the type that holds there."""
     given = check.model_fields_set - {"type"}
+    touches = ((*path, "type"), (*path[:2], "check", "type"))
     if kind == "none" and given:
-        yield Finding(path=path, message="nothing is checked here: say `type`, or `check: false` alone")
+        message = "nothing is checked here: say `type`, or `check: false` alone"
+        yield Finding(path=path, message=message, touches=touches)
         return
     for key in sorted(given):
         kinds = _ONLY_FOR.get(key)
         if kinds and kind not in kinds:
             right = " or ".join(f"`type: {each}`" for each in sorted(kinds))
-            message = f"means nothing to a {kind} check: say {right}, or leave it out"
-            yield Finding(path=(*path, key), message=message, spot=Spot.KEY, touches=((*path, "type"), path))
+            message = f"means nothing to `type: {kind}`: say {right}, or leave it out"
+            yield Finding(path=(*path, key), message=message, spot=Spot.KEY, touches=touches)
 
 
 def _same_addresses(path: Path, pool: Pool) -> Iterator[Finding]:
@@ -181,9 +186,8 @@ def _same_addresses(path: Path, pool: Pool) -> Iterator[Finding]:
 
 def _unused(config: Config) -> Iterator[Finding]:
     used = {name for _, frontend in _frontends(config) for name in (frontend.pool, frontend.needs)}
-    return (
-        _warning(("pools", name), "no frontend uses this pool") for name in config.pools if name not in used
-    )
+    unused = (name for name in config.pools if name not in used)
+    return (_warning(("pools", name), "no frontend uses this pool", *_GROUPS) for name in unused)
 
 
 def _not_served(config: Config) -> Iterator[Finding]:
@@ -193,5 +197,5 @@ def _not_served(config: Config) -> Iterator[Finding]:
         yield _warning(("stats",), "this version does not serve the status page yet")
 
 
-def _warning(path: Path, message: str) -> Finding:
-    return Finding(path=path, message=message, severity=Severity.WARNING)
+def _warning(path: Path, message: str, *touches: Path) -> Finding:
+    return Finding(path=path, message=message, severity=Severity.WARNING, touches=touches)

@@ -96,15 +96,16 @@ class _Reader:
         return Node(place=self._places.at(start), value=entries), at
 
     def _key(self, start: int, entries: dict[str, Entry]) -> tuple[str, int]:
+        if self._text[start : start + 1] != '"':
+            raise self.fault("a key in quotes expected, and no comma after the last entry", start)
         node, at = self._scalar(start)
-        if not isinstance(node.value, str):
-            raise self.fault("a key in quotes expected", start)
-        if node.value in entries:
-            raise duplicate(node.value, place=node.place, first=entries[node.value].place)
+        key = str(node.value)
+        if key in entries:
+            raise duplicate(key, place=node.place, first=entries[key].place)
         at = self.skip(at)
         if self._text[at : at + 1] != ":":
             raise self.fault("`:` expected", at)
-        return node.value, self.skip(at + 1)
+        return key, self.skip(at + 1)
 
     def _opened(self, at: int, closing: str) -> tuple[int, bool]:
         at = self.skip(at + 1)

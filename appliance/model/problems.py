@@ -56,7 +56,10 @@ class Spot(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A problem by its path, before it has its place. `touches` are other paths that it depends on."""
+    """A problem by its path, before it has its place.
+
+    `touches` are the paths that it was concluded from: with something else there, or below, it might be gone.
+    """
 
     path: Path
     message: str
@@ -65,8 +68,9 @@ class Finding:
     touches: tuple[Path, ...] = ()
 
     def hangs_on(self, path: Path) -> bool:
-        """Tell whether the finding might be gone if what stands at a path, or below it, were right."""
-        return any(_related(own, path) for own in (self.path, *self.touches))
+        """Tell whether the finding might be gone if what stands at a path were right."""
+        within = self.path[: len(path)] == path
+        return within or any(_related(each, path) for each in self.touches)
 
 
 def ordered(problems: Iterable[Problem]) -> tuple[Problem, ...]:

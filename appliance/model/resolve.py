@@ -79,8 +79,9 @@ def _judged(document: Document) -> tuple[Config | None, list[Finding]]:
         config = Config.model_validate(value)
     except ValidationError as error:
         left, removed = _without_faults(value, error)
-        related = (each for each in crossrefs.findings(left) if not any(map(each.hangs_on, removed)))
-        return None, [*wording.findings(error), *related]
+        doubtful = removed | wording.misspelt(error)
+        sure = (each for each in crossrefs.findings(left) if not any(map(each.hangs_on, doubtful)))
+        return None, [*wording.findings(error), *sure]
     return config, list(crossrefs.findings(config))
 
 

@@ -51,6 +51,12 @@ def faulty(error: ValidationError) -> frozenset[Path]:
     return frozenset(_faulty(details) for details in error.errors(include_url=False))
 
 
+def misspelt(error: ValidationError) -> frozenset[Path]:
+    """Return the paths of the keys that unknown keys were probably meant to be."""
+    unknown = (each["loc"] for each in error.errors(include_url=False) if each["type"] == "extra_forbidden")
+    return frozenset((*path[:-1], meant) for path in unknown if (meant := _meant(path)))
+
+
 def fields(path: Sequence[str]) -> Mapping[str, FieldInfo]:
     """Return the keys known inside of a path, none where the keys are names."""
     found: object = Config
@@ -94,12 +100,20 @@ def _missing(_: ErrorDetails, path: Path) -> str:
 
 
 def _unknown(_: ErrorDetails, path: Path) -> str:
-    key, known = str(path[-1]), sorted(fields([str(step) for step in path[:-1]]))
-    meant = _HAPROXY.get(key)
-    right = meant if meant in known else nearest(key, known)
-    if right is not None:
-        return f"unknown key `{key}`: did you mean `{right}`?"
-    return f"unknown key `{key}`: known here are {', '.join(known)}"
+    meant = _meant(path)
+    right = f"did you mean `{meant}`?" if meant else f"known here are {', '.join(sorted(_beside(path)))}"
+    return f"unknown key `{path[-1]}`: {right}"
+
+
+def _meant(path: Path) -> str | None:
+    """Return the key that an unknown one was probably meant to be."""
+    key, known = str(path[-1]), _beside(path)
+    translated = _HAPROXY.get(key)
+    return translated if translated in known else nearest(key, known)
+
+
+def _beside(path: Path) -> Mapping[str, FieldInfo]:
+    return fields([str(step) for step in path[:-1]])
 
 
 def _mapping(details: ErrorDetails, path: Path) -> str:
@@ -171,9 +185,7 @@ def _context(details: ErrorDetails) -> Mapping[str, object]:
 
 def _example(path: Path) -> str:
     field = _field(path)
-    if field is None:
-        return "..."
-    example = next(iter(field.examples or ()), field.default)
+    example = next(iter(field.examples or ()), field.default) if field else None
     return example if isinstance(example, str) else json.dumps(example)
 
 

@@ -46,11 +46,15 @@ _WORDS: Final[dict[str, bool | None]] = {
 }
 _INTEGER: Final = re.compile(r"[-+]?[0-9]+")
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
-_WORDING: Final = {
-    "found character '\\t' that cannot start any token": "a tab: YAML is indented with spaces",
-    "mapping values are not allowed here": "a `: ` out of place: quote the text, or check the indentation",
-    "could not find expected ':'": "a key without its `:`",
-}
+_NO_KEY: Final = "a key must be plain text: an address such as `[::]:80` needs quotes"
+_NO_COLON: Final = "could not find expected ':'"
+_WORDING: Final = (
+    ("found character '\\t' that", "a tab: YAML is indented with spaces"),
+    ("mapping values are not allowed", "a `: ` out of place: quote the text, or check the indentation"),
+    (_NO_COLON, "a key without its `:`"),
+    ("expected the node content", "a value expected: text that begins with `[`, `:` or `*` needs quotes"),
+    ("expected <block end>, but found", "this is neither in line with what is above nor part of it"),
+)
 
 
 def read_yaml(text: str) -> Node | None:
@@ -134,7 +138,7 @@ class _Reader:
             return Node(place=_place(event), value=self._entries(depth=depth))
         if isinstance(event, SequenceStartEvent):
             return Node(place=_place(event), value=self._items(depth=depth))
-        return Node(place=_place(event), value=_scalar(event))
+        return Node(place=_place(event), value=_scalar(event) if isinstance(event, ScalarEvent) else None)
 
     def _items(self, *, depth: int) -> list[Node]:
         items: list[Node] = []
@@ -154,18 +158,16 @@ class _Reader:
 
 def _key(event: Event) -> str:
     if not isinstance(event, ScalarEvent) or event.tag is not None:
-        raise SourceError("a key must be plain text", _place(event))
+        raise SourceError(_NO_KEY, _place(event))
     if event.value == "<<" and event.style is None:
         raise SourceError("merge keys (`<<`) are not supported: write the keys out", _place(event))
     return _whole(event)
 
 
-def _scalar(event: Event) -> Scalar:
-    if not isinstance(event, ScalarEvent):
-        raise SourceError("a value expected", _place(event))
+def _scalar(event: ScalarEvent) -> Scalar:
     if event.style is not None:
         return _whole(event)
-    text = event.value
+    text: str = event.value
     if text in _WORDS:
         return _WORDS[text]
     if _INTEGER.fullmatch(text):
@@ -202,7 +204,10 @@ def _mark(mark: object) -> Place:
 
 
 def _syntax_error(error: yaml.MarkedYAMLError) -> SourceError:
-    problem = _WORDING.get(error.problem or "", error.problem)
+    said = error.problem or ""
+    message = next((ours for theirs, ours in _WORDING if said.startswith(theirs)), said)
+    if said == _NO_COLON:  # found missing where the next key stands, but it is the one before that lacks it
+        return SourceError(f"not YAML: {message}", _mark(error.context_mark))
     began = error.context_mark
     context = f" ({error.context} that begins on line {began.line + 1})" if began else ""
-    return SourceError(f"not YAML: {problem}{context}", _mark(error.problem_mark))
+    return SourceError(f"not YAML: {message}{context}", _mark(error.problem_mark))

@@ -1,0 +1,157 @@
+"""`appliance check`: every problem of a file, for people and for machines."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from appliance.console.command import main
+
+pytestmark = pytest.mark.pure
+
+WRONG = "pools:\n  masters:\n    retries: many\n    balanse: source\nlog: { level: info }\n"
+WARNED = "virtual_ips: { api: {} }\n"
+
+Run = Callable[..., Result]
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    """Return a function that runs the command in an environment of its own."""
+
+    def invoke(*arguments: str, **environment: str) -> Result:
+        given = {"APPLIANCE_CONFIG": str(tmp_path / "appliance.yaml"), **environment}
+        return CliRunner(env={"OLD_HAPROXY_PS_FORCE_DEL_TIMEOUT": None}).invoke(main, arguments, env=given)
+
+    return invoke
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Return the place of the configuration; nothing is there yet."""
+    return tmp_path / "appliance.yaml"
+
+
+def test_every_error_is_a_line_with_its_place(run: Run, file: Path):
+    """An editor can jump to each error, and the last line counts them."""
+    file.write_text(WRONG)
+
+    result = run("check", str(file))
+
+    assert (result.exit_code, result.stdout.splitlines()) == (
+        1,
+        [
+            f"{file}:2:3: warning: pools.masters: has no servers: every connection is refused",
+            f"{file}:2:3: warning: pools.masters: no frontend uses this pool",
+            f"{file}:3:14: pools.masters.retries: must be a whole number such as `3`, not `many`",
+            f"{file}:4:5: pools.masters.balanse: unknown key `balanse`: did you mean `balance`?",
+            f"{file}: 2 errors, 2 warnings",
+        ],
+    )
+
+
+def test_a_right_file_is_ok(run: Run, file: Path):
+    """Without a problem one line says so."""
+    file.write_text("{}")
+
+    result = run("check", str(file))
+
+    assert (result.exit_code, result.stdout) == (0, f"{file}: ok\n")
+
+
+def test_warnings_do_not_fail(run: Run, file: Path):
+    """A file with warnings alone is right; the warnings are told."""
+    file.write_text(WARNED)
+
+    result = run("check", str(file))
+
+    assert (result.exit_code, result.stdout.splitlines()) == (
+        0,
+        [
+            f"{file}:1:1: warning: virtual_ips: this version does not serve virtual IPs yet",
+            f"{file}: ok, 1 warning",
+        ],
+    )
+
+
+def test_the_file_of_the_appliance_is_checked_by_default(run: Run, file: Path):
+    """Without FILE it is the configuration that APPLIANCE_CONFIG or --config names."""
+    file.write_text(WARNED)
+
+    assert run("check").stdout.endswith(f"{file}: ok, 1 warning\n")
+
+
+def test_json_holds_the_same(run: Run, file: Path):
+    """Machines get errors and warnings apart, each with stable keys."""
+    file.write_text(WRONG)
+
+    result = run("check", "--json", str(file))
+    told = json.loads(result.stdout)
+
+    assert (result.exit_code, told["ok"], told["file"], len(told["warnings"])) == (1, False, str(file), 2)
+    assert told["errors"][1] == {
+        "message": "unknown key `balanse`: did you mean `balance`?",
+        "severity": "error",
+        "source": str(file),
+        "path": "pools.masters.balanse",
+        "line": 4,
+        "column": 5,
+    }
+
+
+def test_json_of_a_right_file(run: Run, file: Path):
+    """A right file is ok, with empty lists."""
+    file.write_text("{}")
+
+    assert json.loads(run("check", "--json").stdout) == {
+        "ok": True,
+        "file": str(file),
+        "errors": [],
+        "warnings": [],
+    }
+
+
+def test_a_file_that_cannot_be_read_is_one_error(run: Run, file: Path):
+    """A missing file, or a directory in its place, is an answer and no traceback."""
+    file.mkdir()
+    absent = file / "absent.yaml"
+
+    missing, directory = run("check", str(absent)), run("check", str(file))
+
+    assert (missing.exit_code, missing.stdout.splitlines()[0]) == (
+        1,
+        f"{absent}: cannot be read: No such file or directory",
+    )
+    assert (directory.exit_code, directory.stdout.splitlines()[0]) == (
+        1,
+        f"{file}: cannot be read: Is a directory",
+    )
+
+
+def test_the_drain_time_of_the_environment_is_checked_too(run: Run, file: Path):
+    """What `run` and `reload` would refuse is told here."""
+    file.write_text("{}")
+
+    result = run("check", OLD_HAPROXY_PS_FORCE_DEL_TIMEOUT="2m")
+
+    assert (result.exit_code, result.stdout.splitlines()[0]) == (
+        1,
+        "OLD_HAPROXY_PS_FORCE_DEL_TIMEOUT: must be whole seconds such as `120`, not `2m`",
+    )
+
+
+def test_brackets_and_long_lines_come_out_as_they_are(run: Run, file: Path):
+    """Nothing in a file is taken for markup, and no line is folded into a pipe."""
+    file.write_text(f'log: {{ level: "[bold]{"x" * 300}" }}')
+
+    lines = run("check").stdout.splitlines()
+
+    assert (len(lines), "`[bold]xxx" in lines[0]) == (2, True)
+
+
+@pytest.mark.parametrize("arguments", [("check", "a", "b"), ("check", "--what")])
+def test_misuse_exits_2(run: Run, arguments: tuple[str, ...]):
+    """Wrong arguments are misuse, not an answer."""
+    assert run(*arguments).exit_code == 2

@@ -1,0 +1,98 @@
+"""`config/appliance.example.yaml` and the JSON Schema: the model's documentation, which cannot drift."""
+
+import json
+from pathlib import Path
+
+import pytest
+from support.annotated import EXAMPLE, annotated, keys, undocumented
+
+from appliance.model.config import Section
+from appliance.model.resolve import load
+from appliance.model.schema import json_schema
+from appliance.model.source import read
+
+pytestmark = pytest.mark.pure
+
+TEXT = EXAMPLE.read_text()
+DESIGN = Path(__file__).parent / "design.yaml"
+
+
+def test_the_example_is_right():
+    """The example is a configuration without errors; it warns only of what is not served yet."""
+    loaded = load(TEXT, source="example", number=1)
+
+    assert (loaded.errors, [each.path for each in loaded.warnings]) == ((), ["virtual_ips", "stats"])
+
+
+def test_the_example_shows_every_key():
+    """No key of the model is missing from the example."""
+    assert undocumented(read(TEXT)) == []
+
+
+def test_the_comments_are_the_descriptions():
+    """The comment above each key is what the model says of it."""
+    assert annotated(TEXT) == TEXT
+
+
+def test_a_key_that_shares_its_line_cannot_be_described():
+    """The first of a kind needs a line of its own, and whoever writes the example is told."""
+    with pytest.raises(ValueError, match="line 1: the first `level`"):
+        annotated("log: { level: info }\n")
+
+
+@pytest.mark.parametrize("section", Section.__subclasses__(), ids=lambda section: section.__name__)
+def test_every_key_is_described(section: type[Section]):
+    """A key without a description cannot be added."""
+    assert [key for key, field in section.model_fields.items() if not field.description] == []
+
+
+def test_the_configuration_of_the_design_is_right():
+    """Section 7 of the design, word for word, is a configuration without errors."""
+    loaded = load(DESIGN.read_bytes(), source="design.yaml", number=1)
+
+    assert (loaded.errors, [each.path for each in loaded.warnings]) == ((), ["virtual_ips", "stats"])
+
+
+def _properties(schema: object) -> list[dict]:
+    if isinstance(schema, list):
+        return [found for each in schema for found in _properties(each)]
+    if not isinstance(schema, dict):
+        return []
+    own = list(schema["properties"].values()) if isinstance(schema.get("properties"), dict) else []
+    return own + [found for each in schema.values() for found in _properties(each)]
+
+
+def test_the_schema_describes_every_key():
+    """An editor can show what each key means; a section's own description stands in its definition."""
+    bare = [each for each in _properties(json_schema()) if "description" not in each and "$ref" not in each]
+
+    assert bare == []
+
+
+def test_the_schema_is_json_that_names_its_dialect():
+    """The schema can be written, and says of itself what it is."""
+    schema = json.loads(json.dumps(json_schema()))
+
+    assert (schema["$schema"].endswith("2020-12/schema"), schema["title"]) == (True, "appliance.yaml")
+
+
+def test_the_schema_speaks_as_the_file_does():
+    """Durations and their defaults are text with a unit, a check may be false, keepalive off."""
+    definitions = json_schema()["$defs"]
+
+    assert [
+        definitions["Defaults"]["properties"]["drain"]["default"],
+        definitions["Pool"]["properties"]["check"]["anyOf"][1],
+        definitions["Pool"]["properties"]["keepalive"]["anyOf"][1],
+        definitions["Frontend"]["required"],
+        definitions["Server"]["required"],
+        definitions["ProxyGroup"]["properties"]["workers"]["default"],
+        "null" in json.dumps(definitions),
+    ] == ["120s", {"const": False}, {"const": "off"}, ["bind"], ["address"], "auto", False]
+
+
+def test_no_key_is_told_twice():
+    """Each field of the model is met once in the example's walk, however often its key stands there."""
+    fields = [id(field) for field, _ in keys(read(TEXT))]
+
+    assert len(fields) == len(set(fields))
