@@ -19,7 +19,7 @@ import time
 from enum import Enum
 from typing import Final, Protocol
 
-from gevent import getcurrent
+from gevent import Greenlet, getcurrent
 from gevent.hub import get_hub
 
 from appliance.core.health import Outcome
@@ -34,6 +34,9 @@ _WRITE: Final = 2
 _CHUNK: Final = 4096
 _RESET: Final = struct.pack("ii", 1, 0)
 _KIND: Final = socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
+_STALLED: Final = 0.1
+"""Seconds by which a timer is late only when the whole process was."""
+
 _TLS: Final = frozenset({CheckType.TLS, CheckType.HTTPS})
 
 
@@ -69,7 +72,9 @@ class Probe:
         self._preface = proxy_protocol.local(check.send_proxy)
         self._request = request(check)
         self._phase = _Phase.CONNECT
-        self._limit = get_hub().loop.timer(check.timeout)
+        # Only `again` gives a libev timer its whole time anew; `start` goes on with what was left of it.
+        self._due = 0.0
+        self._limit = get_hub().loop.timer(0, check.timeout)
         self._timeout = f"no answer within {check.timeout:g} s"
 
     def run(self) -> Outcome:
@@ -78,7 +83,8 @@ class Probe:
         self._phase = _Phase.CONNECT
         connection = self._socket()
         limit = self._limit
-        limit.start(getcurrent().throw, _OutOfTime)
+        self._due = started + self._check.timeout
+        limit.again(self._expire, getcurrent(), update=True)
         try:
             result, status, detail = self._converse(connection)
         except _OutOfTime:
@@ -89,6 +95,18 @@ class Probe:
             limit.stop()
             connection.close()
         return Outcome(result=result, status=status, duration=time.monotonic() - started, detail=detail)
+
+    def _expire(self, checking: Greenlet) -> None:
+        """End the check, unless it is this process that was not running when the time was up.
+
+        The answer may have come meanwhile: a machine that was busy must not take servers down, so wait anew.
+        """
+        now = time.monotonic()
+        if now - self._due > _STALLED:
+            self._due = now + self._check.timeout
+            self._limit.again(self._expire, checking, update=True)
+            return
+        checking.throw(_OutOfTime)
 
     def _socket(self) -> socket.socket:
         try:

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -490,6 +491,26 @@ def test_first_checks_of_many_servers_are_spread(health: Health, backend: Backen
     assert max(moments) - min(moments) > 0.5
 
 
+@pytest.mark.needs("nginx")
+def test_a_program_that_was_stopped_blames_no_server(health: Health, tmp_path: Path):
+    """Checks that ran out of time because this machine was busy have not failed."""
+    with nginx(certificates=certificates.issue(tmp_path, "localhost")) as master:
+        https = replace(QUICK, type=snapshots.check("https").type, timeout=0.5)
+        health.accept(
+            of([server(f"master-{index}", master.port, https) for index in range(40)], level="debug")
+        )
+        health.start()
+        wait_until(lambda: _all_checked(health, 40), what="all are checked")
+        for _ in range(3):
+            health.process.send_signal(signal.SIGSTOP)
+            time.sleep(1.0)
+            health.process.send_signal(signal.SIGCONT)
+            since = time.time()
+            wait_until(lambda since=since: _all_checked(health, 40, since=since), what="all are checked anew")
+        failed = [event for event in health.events("check", "server-down") if event["result"] != "L7OK"]
+        assert failed == []
+
+
 def test_presumed_states_are_presumed(health: Health, backend: Backend):
     """With `init` up or down there is a verdict before the first check."""
     health.accept(
@@ -533,6 +554,6 @@ def _admins(health: Health) -> dict[str, Admin]:
     return {each.server: each.admin for each in board.servers} if board else {}
 
 
-def _all_checked(health: Health, count: int) -> bool:
+def _all_checked(health: Health, count: int, *, since: float = 0.0) -> bool:
     board = health.board()
-    return board is not None and sum(each.checked_at > 0 for each in board.servers) == count
+    return board is not None and sum(each.checked_at > since for each in board.servers) == count
