@@ -4,7 +4,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from rich.console import Group, RenderableType
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
@@ -33,14 +32,14 @@ _STATE_STYLES: Final = {
 
 
 def tables(status: Status) -> RenderableType:
-    """Return everything that is known, programs first."""
-    parts: list[RenderableType] = [*_alarms(status), _programs(status)]
-    if status.frontends:
-        parts.append(_frontends(status))
+    """Return everything that is known; what matters least comes last, where a live view may cut it off."""
+    parts: list[RenderableType] = [*_alarms(status), _title(status), _programs(status)]
     if status.pools:
-        parts.append(_servers(status))
+        parts += ["", _servers(status)]
     if draining := [each for each in status.generations if each.phase is GenerationPhase.DRAINING]:
-        parts.append(_draining(draining, status.at))
+        parts += ["", _draining(draining, status.at)]
+    if status.frontends:
+        parts += ["", _frontends(status)]
     return Group(*parts)
 
 
@@ -55,23 +54,29 @@ def _alarms(status: Status) -> Iterator[RenderableType]:
         yield Text(f"! {problem}", style="red")
 
 
-def _table(title: str, *columns: str) -> Table:
-    table = Table(title=title, title_justify="left", title_style="bold", box=None, pad_edge=False)
+def _title(status: Status) -> Text:
+    about = f"configuration {status.snapshot} from {status.source}" if status.snapshot else "no configuration"
+    name = f"{status.cluster}: " if status.cluster else ""
+    return Text(f"{name}{about}", style="bold", no_wrap=True, overflow="ellipsis")
+
+
+def _table(*columns: str) -> Table:
+    """Return a table without rows; a column's name ends with > where it holds numbers, with ... for prose."""
+    table = Table(box=None, pad_edge=False)
     for column in columns:
-        # A name ends with >: its column holds numbers.
-        numeric = column.endswith(">")
+        prose = column.endswith("...")
         table.add_column(
-            column.rstrip(">"), justify="right" if numeric else "left", header_style="dim", no_wrap=numeric
+            column.rstrip(">."),
+            justify="right" if column.endswith(">") else "left",
+            header_style="dim",
+            no_wrap=not prose,
+            overflow="fold" if prose else "ellipsis",
         )
     return table
 
 
 def _programs(status: Status) -> Table:
-    about = f"configuration {status.snapshot} from {status.source}" if status.snapshot else "no configuration"
-    name = f"{status.cluster}: " if status.cluster else ""
-    table = _table(
-        escape(f"{name}{about}"), "program", "state", "pid>", "uptime>", "generation>", "config>", "reason"
-    )
+    table = _table("program", "state", "pid>", "uptime>", "generation>", "config>", "reason...")
     for program in status.programs:
         table.add_row(*_program_row(program))
     return table
@@ -92,7 +97,7 @@ def _program_row(program: ProgramStatus) -> tuple[RenderableType, ...]:
 
 
 def _frontends(status: Status) -> Table:
-    table = _table("", "frontend", "address", "to", "current>", "total>", "denied>", "failed>", "in>", "out>")
+    table = _table("frontend", "address", "to", "current>", "total>", "denied>", "failed>", "in>", "out>")
     for frontend in status.frontends:
         table.add_row(*_frontend_row(frontend))
     return table
@@ -114,7 +119,7 @@ def _frontend_row(frontend: FrontendStatus) -> tuple[RenderableType, ...]:
 
 def _servers(status: Status) -> Table:
     table = _table(
-        "", "server", "address", "state", "since>", "last check", "weight>", "current>", "total>", "failed>",
+        "server", "address", "state", "since>", "last check", "weight>", "current>", "total>", "failed>",
         "queue>",
     )  # fmt: skip
     for pool in status.pools:
@@ -153,7 +158,7 @@ def _weight(server: ServerStatus) -> str:
 
 
 def _draining(generations: list[GenerationStatus], now: float) -> Table:
-    table = _table("", "draining", "generation>", "sessions>", "cut in>", "still holds")
+    table = _table("draining", "generation>", "sessions>", "cut in>", "still holds...")
     for each in generations:
         left = duration(max(0.0, each.drain_deadline - now)) if each.drain_deadline else "-"
         holds = ", ".join(f"{held.pool}/{held.server} {held.connections}" for held in each.holds)
