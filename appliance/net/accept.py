@@ -45,14 +45,15 @@ class Acceptor:
         self._watcher = self._traffic.loop.io(self.descriptor, _READ)
         self.resume()
 
-    def resume(self) -> None:
-        """Accept again after a pause, where nothing speaks against it any more."""
+    def resume(self) -> bool:
+        """Accept again after a pause where nothing speaks against it any more; return whether it does not."""
         if self._watcher is None or self._watching:
-            return
+            return False
         if self.frontend.full or self._traffic.crowded or self._traffic.now < self.resume_at:
-            return
+            return True
         self._watching = True
         self._watcher.start(self._on_ready)
+        return False
 
     def close(self) -> None:
         """Accept no more and close the listener; others who hold it go on."""

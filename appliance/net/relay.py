@@ -335,11 +335,18 @@ class Session:
         client, frontend, backend = self.client, self.frontend, self.backend
         self.count_bytes()
         if now - client.active >= (frontend.timeout_client_fin if client.shut else frontend.timeout_client):
-            self.end(Reason.CLIENT_FIN_TIMEOUT if client.shut else Reason.CLIENT_TIMEOUT)
+            self.expire_side(client, Reason.CLIENT_FIN_TIMEOUT if client.shut else Reason.CLIENT_TIMEOUT)
         elif now - server.active >= (backend.timeout_server_fin if server.shut else backend.timeout_server):
-            self.end(Reason.SERVER_FIN_TIMEOUT if server.shut else Reason.SERVER_TIMEOUT)
+            self.expire_side(server, Reason.SERVER_FIN_TIMEOUT if server.shut else Reason.SERVER_TIMEOUT)
         elif 0.0 < self.expires <= now:
             self.end(Reason.MAX_AGE)
+
+    def expire_side(self, side: Side, reason: Reason) -> None:
+        """End, unless the peer is busy with what was sent before the FIN."""
+        if side.shut and side.takes():
+            side.active = self.traffic.now
+            return
+        self.end(reason)
 
     def count_bytes(self) -> None:
         """Add what was moved since the last time to the counters."""
@@ -387,9 +394,9 @@ class Session:
             traffic.make_room()
 
     def close(self, reason: Reason) -> None:
-        """Close both descriptors; a server that owes its end is reset, so that no TIME_WAIT holds a port."""
+        """Close both descriptors; a server that no FIN came from or went to is reset: no TIME_WAIT for it."""
         server = self.server
         clean = reason in _CLEAN
         (os.close if clean else reset)(self.client.release())
         if server is not None:
-            (os.close if clean and server.eof else reset)(server.release())
+            (os.close if clean and (server.eof or server.shut) else reset)(server.release())

@@ -9,7 +9,7 @@ from os import read, splice, write
 from typing import TYPE_CHECKING, Final
 
 from appliance.net.pipes import PIPE_SIZE, Pipe
-from appliance.net.tcp import shutdown_write
+from appliance.net.tcp import shutdown_write, unsent
 from appliance.net.traffic import Watcher
 from appliance.wire.worker_board import Reason
 
@@ -45,6 +45,7 @@ class Side:
         "session",
         "shut",
         "traffic",
+        "unsent",
         "watcher",
     )
 
@@ -63,6 +64,7 @@ class Side:
         self.full = 0
         self.eof = False
         self.shut = False
+        self.unsent = 0
 
     def on_readable(self) -> None:
         """Move what has arrived to the other side."""
@@ -205,6 +207,11 @@ class Side:
         self.traffic.pipes.give(pipe)
         self.pipe = None
         self.full = 0
+
+    def takes(self) -> bool:
+        """Return whether the peer still takes what the kernel has for it, though nothing passes here any more."""
+        before, self.unsent = self.unsent, unsent(self.fd)
+        return self.unsent > 1 and self.unsent != before
 
     def release(self) -> int:
         """Let go of the session and all else; return the descriptor, which is the caller's to close now."""

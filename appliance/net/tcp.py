@@ -6,9 +6,12 @@ wrote it until somebody asks for its text. All are called without blocking.
 """
 
 import ctypes
+import fcntl
 import os
 import socket
 import struct
+import sys
+import termios
 from typing import Final
 
 from appliance.model.snapshot import KeepAlive
@@ -51,6 +54,12 @@ def reset(descriptor: int) -> None:
     """Close with a RST: the peer sees an error and no clean end, and no TIME_WAIT holds the port."""
     _setsockopt(descriptor, socket.SOL_SOCKET, socket.SO_LINGER, _RESET, len(_RESET))
     os.close(descriptor)
+
+
+def unsent(descriptor: int) -> int:
+    """Return how many bytes the peer has not acknowledged yet, a FIN counting as one."""
+    queued = fcntl.ioctl(descriptor, termios.TIOCOUTQ, bytes(4))
+    return int.from_bytes(queued, sys.byteorder)
 
 
 def local_address(descriptor: int) -> tuple[str, int]:

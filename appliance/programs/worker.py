@@ -217,9 +217,7 @@ class Worker:
 
     def _room(self) -> None:
         """Accept again where a limit or a shortage of descriptors has stopped it."""
-        self.traffic.paused = False
-        for acceptor in self.acceptors:
-            acceptor.resume()
+        self.traffic.paused = any([acceptor.resume() for acceptor in self.acceptors])
 
     def _look_at_health(self) -> None:
         try:

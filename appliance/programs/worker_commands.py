@@ -13,7 +13,7 @@ from appliance.net.relay import PHASES, Session
 from appliance.net.respond import Responder
 from appliance.net.traffic import Swept
 from appliance.wire import sockaddr
-from appliance.wire.control import Answer, Question, bad, good
+from appliance.wire.control import Answer, ControlError, Question, bad, good
 from appliance.wire.worker_board import Phase, Reason
 
 if TYPE_CHECKING:
@@ -143,12 +143,19 @@ def _kill(worker: "Worker", question: Question) -> Answer:
     return good(killed=len(chosen))
 
 
+def _networks(source: str) -> Networks:
+    try:
+        return Networks([source])
+    except ValueError as error:
+        raise ControlError(f"kill: source: {error}") from error
+
+
 def _matcher(worker: "Worker", question: Question) -> Callable[[Session], bool] | None:
     if (wanted := question.optional_text("id")) is not None:
         return lambda session: _id(worker, session.number) == wanted
     if (server := question.optional_text("server")) is not None:
         return lambda session: session.member is not None and session.member.label == server
     if (source := question.optional_text("source")) is not None:
-        networks = Networks([source])
+        networks = _networks(source)
         return lambda session: sockaddr.packed(session.address) in networks
     return None

@@ -1,0 +1,340 @@
+"""What a worker can be told, by whom, and what it says of itself."""
+
+import json
+import os
+import socket
+import time
+
+import pytest
+from support.lone_worker import lone_worker, up
+from support.ports import free_port
+from support.snapshots import bind, frontend, group, pool, server, snapshot
+from support.trace import Origin, Relay, Setting, is_reset, read_all, relay
+
+from appliance.model import snapshot as model
+from appliance.model.snapshot import Log, OnDown
+from appliance.net.control import ControlClient
+from appliance.wire.control import Question
+from appliance.wire.health_board import ServerHealth, Verdict
+from appliance.wire.worker_board import Phase, Reason
+
+pytestmark = pytest.mark.programs
+
+
+def control(running: Relay) -> ControlClient:
+    """Return a held connection to the worker, as its master has one."""
+    return ControlClient(running.worker.paths.worker_control("proxy-api", 1, 0))
+
+
+def test_status_says_who_and_what():
+    """The status names program, generation, index, phase, snapshot, sessions and listeners."""
+    with relay(Setting(origins=[Origin()])) as running:
+        ends = running.pair()
+        status = running.worker.ask("status")
+        expected = {
+            "ok": True,
+            "program": "proxy-api",
+            "generation": 1,
+            "index": 0,
+            "pid": running.worker.pid,
+            "workers": 1,
+            "phase": "accepting",
+            "snapshot": 1,
+            "sessions": 1,
+            "drain_deadline": 0.0,
+            "listeners": [{"frontend": "front", "host": "127.0.0.1", "port": running.setting.port}],
+        }
+        assert expected.items() <= status.items()
+        assert running.worker.board().phase is Phase.ACCEPTING
+        assert len(ends) == 2
+
+
+def test_accept_again_is_harmless():
+    """A repeated command, and one that comes too late, changes nothing."""
+    with relay(Setting(origins=[Origin()])) as running:
+        running.worker.ask("accept")
+        ends = running.pair()
+        running.worker.ask("drain", deadline=4e9)
+        running.worker.ask("accept")
+        assert running.worker.ask("status")["phase"] == "draining"
+        assert len(ends) == 2
+
+
+def test_idle_worker_drains_at_once():
+    """Without sessions a draining worker exits with status 0, and its socket and board are gone."""
+    with relay(Setting(origins=[Origin()])) as running:
+        running.worker.ask("drain", deadline=4e9)
+        assert running.worker.process.wait(10) == 0
+        paths = running.worker.paths
+        assert not paths.worker_control("proxy-api", 1, 0).exists()
+        assert not paths.worker_board("proxy-api", 1, 0).exists()
+
+
+def test_drain_waits_for_sessions_and_refuses_nobody():
+    """Draining closes the listener and keeps what is open; the worker exits with the last session."""
+    with relay(Setting(origins=[Origin()])) as running:
+        client, server = running.pair()
+        running.worker.ask("drain", deadline=4e9)
+        with pytest.raises(ConnectionRefusedError):
+            running.connect()
+        assert running.worker.ask("listeners")["listeners"] == []
+        client.sendall(b"last words")
+        assert server.recv(100) == b"last words"
+        client.close()
+        server.close()
+        assert running.worker.process.wait(10) == 0
+
+
+def test_drain_deadline_cuts_what_is_left():
+    """At the deadline the rest is reset; a second drain may move the deadline."""
+    with relay(Setting(origins=[Origin()])) as running:
+        client, server = running.pair()
+        running.worker.ask("drain", deadline=4e9)
+        running.worker.ask("drain", deadline=time.time() + 0.1)
+        assert is_reset(client)
+        assert is_reset(server)
+        assert running.worker.process.wait(10) == 0
+        assert "drain-cut" in running.log()
+
+
+def test_term_and_stop_end_at_once():
+    """SIGTERM and the command `stop` close everything and exit."""
+    for end in (lambda worker: worker.process.terminate(), lambda worker: worker.ask("stop")):
+        with relay(Setting(origins=[Origin()])) as running:
+            client, _ = running.pair()
+            end(running.worker)
+            assert running.worker.process.wait(10) == 0
+            assert is_reset(client)
+
+
+def test_worker_outlives_its_master():
+    """When the connection of its master ends the worker just goes on serving."""
+    with relay(Setting(origins=[Origin()])) as running:
+        with control(running) as master:
+            assert master.ask(Question(command="adopt")).values["phase"] == "accepting"
+        ends = running.pair()
+        assert running.worker.ask("status")["sessions"] == 1
+        assert len(ends) == 2
+
+
+def test_adopted_worker_logs_to_its_new_master():
+    """The descriptor that comes with `adopt` becomes the worker's output."""
+    with relay(Setting(origins=[Origin()])) as running:
+        output, theirs = os.pipe()
+        with control(running) as master:
+            master.ask(Question(command="adopt"), descriptors=[theirs])
+            os.close(theirs)
+            ends = running.pair()
+            running.worker.ask("drain", deadline=0.0)
+            assert json.loads(os.read(output, 4096))["event"] == "drain-cut"
+            os.close(output)
+        assert len(ends) == 2
+
+
+def test_leave_drains_unless_somebody_adopts():
+    """A worker whose master has left drains after its patience, but not if another master comes."""
+    with relay(Setting(origins=[Origin()])) as running:
+        ends = running.pair()
+        running.worker.ask("leave", patience=60.0)
+        with control(running) as master:
+            master.ask(Question(command="adopt"))
+        running.worker.ask("leave", patience=0.1)
+        running.until(lambda: running.worker.ask("status")["phase"] == "draining", "draining")
+        assert (
+            running.worker.ask("status")["drain_deadline"] <= time.time() + running.setting.snapshot().drain
+        )
+        assert len(ends) == 2
+
+
+def test_adopted_worker_forgets_to_leave():
+    """An adoption within the patience takes the leave back."""
+    with relay(Setting(origins=[Origin()])) as running, control(running) as master:
+        running.worker.ask("leave", patience=0.3)
+        master.ask(Question(command="adopt"))
+        assert running.setting.origins[0].is_quiet(0.6)
+        assert running.worker.ask("status")["phase"] == "accepting"
+
+
+def test_listeners_are_handed_over():
+    """The listening descriptors travel to whoever asks, in the order in which they are named."""
+    with relay(Setting(origins=[Origin()])) as running, control(running) as master:
+        answer, descriptors = master.ask_for_descriptors(Question(command="listeners"))
+        assert answer.values["listeners"] == [
+            {"frontend": "front", "host": "127.0.0.1", "port": running.setting.port}
+        ]
+        with socket.socket(fileno=descriptors[0]) as listener:
+            assert listener.getsockname() == ("127.0.0.1", running.setting.port)
+            running.worker.ask("stop")
+            assert running.worker.process.wait(10) == 0
+            client = running.connect()
+            assert listener.accept()[1] == client.getsockname()
+
+
+def test_change_is_applied_live():
+    """Other servers, limits and times hold from the next connection on; what is open stays."""
+    old, new = Origin(), Origin()
+    with relay(Setting(origins=[old])) as running:
+        client, server = running.pair(old)
+        changed = Setting(origins=[new], port=running.setting.port, changes={"number": 2})
+        running.worker.paths.snapshot(2).write_bytes(model.encode(changed.snapshot()))
+        assert running.worker.ask("apply", snapshot=2)["ok"]
+        assert running.worker.ask("status")["snapshot"] == 2
+        other = running.connect()
+        other.sendall(b"to the new one")
+        assert new.accept().recv(100) == b"to the new one"
+        client.sendall(b"still")
+        assert server.recv(10) == b"still"
+
+
+def test_change_that_does_not_exist_changes_nothing():
+    """A snapshot that cannot be read is an error in the answer."""
+    with relay(Setting(origins=[Origin()])) as running:
+        answer = running.worker.ask("apply", snapshot=99)
+        assert answer["ok"] is False
+        assert running.worker.ask("status")["snapshot"] == 1
+
+
+def test_change_lets_waiters_in():
+    """Whoever waits for a full server is served when its limit is lifted."""
+    with relay(Setting(origins=[Origin()], each={"max_connections": 1})) as running:
+        ends = running.pair()
+        waiter = running.connect()
+        running.until(lambda: running.server().queued == 1, "one waits")
+        lifted = Setting(origins=running.setting.origins, port=running.setting.port, changes={"number": 2})
+        running.worker.paths.snapshot(2).write_bytes(model.encode(lifted.snapshot()))
+        running.worker.ask("apply", snapshot=2)
+        waiter.sendall(b"in")
+        assert running.setting.origins[0].accept().recv(10) == b"in"
+        assert len(ends) == 2
+
+
+@pytest.mark.parametrize("kind", ["id", "server", "source"])
+def test_sessions_are_killed(kind: str):
+    """A session is ended by id, by server or by source; others stay."""
+    with relay(Setting(origins=[Origin(), Origin()])) as running:
+        client = running.connect(source="127.0.0.9")
+        server = running.setting.origins[0].accept()
+        other = running.connect()
+        kept = running.setting.origins[1].accept()
+        running.until(lambda: len(running.sessions()) == 2, "two sessions")
+        mine = next(each for each in running.sessions() if str(each["client"]).startswith("127.0.0.9:"))
+        assert mine["server"] == "pool/s0"
+        value = {"id": mine["id"], "server": "pool/s0", "source": "127.0.0.9"}[kind]
+        assert running.worker.ask("kill", **{kind: value})["killed"] == 1
+        assert is_reset(client)
+        assert is_reset(server)
+        running.ended(Reason.KILLED)
+        other.sendall(b"still")
+        assert kept.recv(10) == b"still"
+
+
+@pytest.mark.parametrize("values", [{}, {"source": "nonsense"}])
+def test_kill_needs_something_to_go_by(values: dict[str, object]):
+    """Without a criterion, or with one that is none, nobody is killed."""
+    with relay(Setting(origins=[Origin()])) as running:
+        assert running.worker.ask("kill", **values)["ok"] is False
+
+
+def test_connection_lines_say_how_it_ended():
+    """With log.connections each connection is one line with HAProxy's letters, times and bytes."""
+    changes = {"log": Log(level="info", format="json", connections=True)}
+    with relay(Setting(origins=[Origin()], changes=changes)) as running:
+        client, server = running.pair()
+        client.sendall(b"12345")
+        assert server.recv(10) == b"12345"
+        server.sendall(b"123")
+        assert client.recv(10) == b"123"
+        name = f"127.0.0.1:{client.getsockname()[1]}"
+        client.close()
+        server.close()
+        running.until(lambda: '"connection"' in running.log(), "the line is there")
+        line = next(
+            each for each in map(json.loads, running.log().splitlines()) if each["event"] == "connection"
+        )
+        expected = {
+            "frontend": "front",
+            "client": name,
+            "pool": "pool",
+            "server": "s0",
+            "reason": "completed",
+            "termination": "--",
+            "bytes_in": 5,
+            "bytes_out": 3,
+            "retries": 0,
+        }
+        assert expected.items() <= line.items()
+        assert {"queue_s", "connect_s", "total_s"} <= line.keys()
+
+
+READY = "/haproxy_ready"
+
+
+def _endpoint(**changes: object) -> model.Snapshot:
+    front = frontend("ready", binds=[bind(free_port())], respond=READY, **changes)
+    return snapshot(
+        groups=[group("api", frontends=[front])],
+        pools=[pool("pool", servers=[server("s0", port=1)], on_down=OnDown.KEEP)],
+    )
+
+
+def _fetch(given: model.Snapshot, request: bytes, *pieces: bytes) -> bytes:
+    port = given.groups[0].frontends[0].binds[0].port
+    with socket.create_connection(("127.0.0.1", port), timeout=15) as client:
+        for piece in (request, *pieces):
+            client.sendall(piece)
+        return read_all(client)
+
+
+@pytest.mark.parametrize(
+    ("request_", "status"),
+    [
+        (b"GET /haproxy_ready HTTP/1.1\r\nHost: x\r\n\r\n", b"200"),
+        (b"HEAD /haproxy_ready HTTP/1.0\r\n\r\n", b"200"),
+        (b"GET /haproxy_ready?x HTTP/1.1\r\n\r\n", b"200"),
+        (b"GET / HTTP/1.1\r\n\r\n", b"404"),
+        (b"POST /haproxy_ready HTTP/1.1\r\n\r\n", b"405"),
+        (b"\x16\x03\x01 garbage\r\n\r\n", b"400"),
+        (b"x" * 9000, b"400"),
+    ],
+)
+def test_endpoint_answers(request_: bytes, status: bytes):
+    """GET and HEAD of the path are 200, everything else says what is wrong with it."""
+    given = _endpoint()
+    with lone_worker(given):
+        answer = _fetch(given, request_)
+        assert answer.startswith(b"HTTP/1.1 " + status)
+        assert answer.endswith(b"</html>\n") is (
+            status in {b"200", b"404"} and not request_.startswith(b"HEAD")
+        )
+
+
+def test_endpoint_needs_its_pool():
+    """A monitor is 503 as long as its pool has no server."""
+    given = _endpoint(needs="pool")
+    with lone_worker(given) as worker:
+        running = Relay(worker, Setting())
+        question = b"GET /haproxy_ready HTTP/1.1\r\n\r\n"
+        assert _fetch(given, question).startswith(b"HTTP/1.1 200")
+        worker.publish(_records(given, Verdict.DOWN))
+        running.until(lambda: _fetch(given, question).startswith(b"HTTP/1.1 503"), "503")
+        running.until(lambda: running.reasons().get(Reason.RESPONDED, 0) >= 2, "counted")
+
+
+def _records(given: model.Snapshot, verdict: Verdict) -> list[ServerHealth]:
+    return [up(given.pools[0], each, verdict=verdict) for each in given.pools[0].servers]
+
+
+def test_endpoint_takes_pieces_and_ends_slow_clients():
+    """A request may come in pieces; one that never ends is closed at the client's timeout."""
+    given = _endpoint(timeout_client=0.3)
+    with lone_worker(given) as worker:
+        running = Relay(worker, Setting())
+        assert _fetch(given, b"GET /hap", b"roxy_ready HTTP/1.1\r\n", b"\r\n").startswith(b"HTTP/1.1 200")
+        port = given.groups[0].frontends[0].binds[0].port
+        slow = socket.create_connection(("127.0.0.1", port), timeout=15)
+        slow.sendall(b"GET")
+        running.until(lambda: any(each["phase"] == "responding" for each in running.sessions()), "listed")
+        assert is_reset(slow)
+        socket.create_connection(("127.0.0.1", port)).close()
+        running.until(lambda: running.reasons().get(Reason.CLIENT_ABORT) == 1, "an abort")
+        assert running.reasons()[Reason.CLIENT_TIMEOUT] == 1
