@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Self
 
 import yaml
-from support.processes import alive, command_line, end, kill, with_environment
+from support.processes import alive, command_line, end, kill, parent, with_environment
 from support.waiting import wait_until
 
 from appliance.model.paths import Paths
@@ -84,7 +84,7 @@ class Appliance:
         self.paths.config.write_text(yaml.safe_dump(dict(config), sort_keys=False))
 
     def start(self) -> None:
-        """Start, and return when every proxy has an accepting generation."""
+        """Start, and return when every program answers and every proxy accepts."""
         with self.log_file.open("ab") as output:
             self._process = subprocess.Popen(
                 [_COMMAND, "run"],
@@ -109,6 +109,11 @@ class Appliance:
         """Send TERM and do not wait."""
         assert self._process is not None
         self._process.terminate()
+
+    def remove_sockets(self) -> None:
+        """Forget the control sockets of programs that were killed, which is no fault of theirs."""
+        for path in self.paths.runtime.glob("*.control"):
+            path.unlink()
 
     def is_running(self) -> bool:
         """Return whether supervisord lives."""
@@ -221,8 +226,10 @@ class Appliance:
         )
 
     def _accepts(self) -> bool:
-        wanted = [f"proxy-{group}" for group in ("api", "ingress") if group in self.config]
-        return all(self.accepting(program) for program in wanted)
+        proxies = [f"proxy-{group}" for group in ("api", "ingress") if group in self.config]
+        # What a supervisord that was killed has left may still answer: only our children count.
+        ours = (self.program_pid(program) for program in ("reload", "health", *proxies))
+        return all(pid and parent(pid) == self.pid for pid in ours) and all(map(self.accepting, proxies))
 
     def _kill_left_overs(self) -> list[str]:
         with contextlib.suppress(AssertionError):

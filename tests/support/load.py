@@ -27,6 +27,7 @@ class Report:
     """What happened so far. `failures` counts new connections by what went wrong, empty when nothing did."""
 
     completed: int
+    under_way: int
     failures: dict[str, int]
     failed_at: list[float]
     servers: dict[str, int]

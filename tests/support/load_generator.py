@@ -39,6 +39,7 @@ class _Generator:
     pause: float
     renew: bool
     completed: int = 0
+    under_way: int = 0
     lines: int = 0
     failures: Counter[str] = field(default_factory=Counter)
     failed_at: list[float] = field(default_factory=list)
@@ -63,6 +64,9 @@ class _Generator:
             # After a stall of this process the debt is not paid in one burst.
             due = max(due + 1 / self.rate, time.monotonic() - 0.2)
             await asyncio.sleep(max(0.0, due - time.monotonic()))
+            if self.rate <= 0:
+                continue
+            self.under_way += 1
             self._spawn(self._one())
 
     def _spawn(self, coroutine: "asyncio._CoroutineLike[None]") -> None:
@@ -79,6 +83,8 @@ class _Generator:
             self.failures[_name(error)] += 1
             self.failed_at.append(time.time())
             return
+        finally:
+            self.under_way -= 1
         self.completed += 1
         self.latencies.append(time.monotonic() - start)
 
@@ -134,6 +140,7 @@ class _Generator:
         ordered = sorted(self.latencies) or [0.0]
         return {
             "completed": self.completed,
+            "under_way": self.under_way,
             "failures": dict(self.failures),
             "failed_at": self.failed_at,
             "servers": dict(self.servers),

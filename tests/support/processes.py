@@ -58,6 +58,14 @@ def alive(pid: int) -> bool:
         return False
 
 
+def parent(pid: int) -> int:
+    """Return the process id of the parent, 0 when the process is gone."""
+    try:
+        return int(_stat(pid)[1])
+    except OSError:
+        return 0
+
+
 def cpu_seconds(pid: int) -> float:
     """Return user and system time that the process has used."""
     fields = _stat(pid)
