@@ -209,7 +209,7 @@ class Side:
         self.full = 0
 
     def takes(self) -> bool:
-        """Return whether the peer still takes what the kernel has for it, though nothing passes here any more."""
+        """Return whether the peer still takes what the kernel holds for it, while nothing passes here."""
         before, self.unsent = self.unsent, unsent(self.fd)
         return self.unsent > 1 and self.unsent != before
 

@@ -217,7 +217,8 @@ class Worker:
 
     def _room(self) -> None:
         """Accept again where a limit or a shortage of descriptors has stopped it."""
-        self.traffic.paused = any([acceptor.resume() for acceptor in self.acceptors])
+        paused = [acceptor for acceptor in self.acceptors if acceptor.resume()]
+        self.traffic.paused = bool(paused)
 
     def _look_at_health(self) -> None:
         try:

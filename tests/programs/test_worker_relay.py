@@ -220,7 +220,7 @@ def test_server_reset_resets_the_client(amount: int):
 
 
 def test_refused_connection_goes_to_another_server():
-    """A server that refuses costs its client nothing: the next one gets the connection and its first bytes."""
+    """A server that refuses costs its client nothing: the next one gets connection and first bytes."""
     origins = [Origin(), Origin()]
     origins[0].close()
     with relay(Setting(origins=origins)) as running:

@@ -1,0 +1,34 @@
+# Types for a compiled sides.py (Cython's pure Python mode): the source stays as it is.
+import cython
+
+cdef class Side:
+    cdef public object session
+    cdef public object traffic
+    cdef public int fd
+    cdef public Side other
+    cdef public object watcher
+    cdef public object drain
+    cdef public object pipe
+    cdef public object backlog
+    cdef public double active
+    cdef public long long count
+    cdef public int full
+    cdef public int unsent
+    cdef public bint eof
+    cdef public bint shut
+
+    @cython.locals(size=cython.Py_ssize_t, sent=cython.Py_ssize_t, other=Side)
+    cpdef copy(self)
+    @cython.locals(size=cython.Py_ssize_t)
+    cpdef fill(self, pipe)
+    @cython.locals(other=Side)
+    cpdef empty(self, pipe)
+    cpdef hold(self, memoryview rest)
+    cpdef block(self)
+    cpdef unblock(self)
+    cpdef flush(self, memoryview backlog)
+    @cython.locals(other=Side)
+    cpdef finish(self)
+    cpdef copy_again(self, pipe)
+    cpdef bint takes(self)
+    cpdef int release(self)
