@@ -14,6 +14,9 @@ from appliance.model.paths import Paths
 from appliance.net.control import ControlClient, ControlUnavailable
 from appliance.wire.control import Answer, Question
 
+PATIENCE = 10.0
+"""Seconds for a worker to answer its new master."""
+
 _STDOUT = 1
 
 
@@ -56,22 +59,24 @@ class WorkerUnusable(Exception):  # noqa: N818  # a state of the other side, not
     """A worker answers, but not with what was asked."""
 
 
-def adopt(client: ControlClient) -> WorkerStatus:
+def adopt(client: ControlClient, *, patience: float = PATIENCE) -> WorkerStatus:
     """Become the master of a worker, which logs to our standard output from now on.
 
     Raises ControlUnavailable and WorkerUnusable.
     """
-    answer = client.ask(Question(command="adopt"), timeout=10.0, descriptors=(_STDOUT,))
+    answer = client.ask(Question(command="adopt"), timeout=patience, descriptors=(_STDOUT,))
     return _converted(answer)
 
 
-def adopt_all(paths: Paths, program: str, *, known: Collection[WorkerId] = ()) -> list[Living]:
+def adopt_all(
+    paths: Paths, program: str, *, known: Collection[WorkerId] = (), patience: float = PATIENCE
+) -> list[Living]:
     """Adopt every living worker of a program that is not `known`, and remove what dead ones left behind.
 
-    One that listens and does not answer is left alone: it can be told nothing, but it may hold sessions.
+    One that listens and does not answer within `patience` seconds is left alone: it can be told nothing, but it may hold sessions.
     """
     sockets = {worker: path for worker, path in _places(paths, program, "control") if worker not in known}
-    tries = [gevent.spawn(_try, worker, path) for worker, path in sockets.items()]
+    tries = [gevent.spawn(_try, worker, path, patience) for worker, path in sockets.items()]
     gevent.joinall(tries)
     living = [each.value for each in tries if each.value is not None]
     for worker, path in _places(paths, program, "board"):
@@ -93,7 +98,7 @@ def remove_files(paths: Paths, program: str, worker: WorkerId) -> None:
         path(program, worker.generation, worker.index).unlink(missing_ok=True)
 
 
-def _try(worker: WorkerId, path: Path) -> Living | None:
+def _try(worker: WorkerId, path: Path, patience: float) -> Living | None:
     try:
         client = ControlClient(path)
     except ControlUnavailable as error:
@@ -101,7 +106,7 @@ def _try(worker: WorkerId, path: Path) -> Living | None:
             path.unlink(missing_ok=True)
         return None
     with contextlib.suppress(ControlUnavailable, WorkerUnusable):
-        return Living(worker=worker, client=client, status=adopt(client))
+        return Living(worker=worker, client=client, status=adopt(client, patience=patience))
     client.close()
     return None
 

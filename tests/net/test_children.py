@@ -82,7 +82,7 @@ def test_only_listeners_are_inherited(tmp_path: Path) -> None:
 
 def test_adopted() -> None:
     """The death of a process that is not our child is noticed too."""
-    code = "import subprocess; p = subprocess.Popen(['sleep', '60']); print(p.pid, flush=True)"
+    code = "import subprocess; p = subprocess.Popen(['sleep', '60'], stdout=subprocess.DEVNULL); print(p.pid, flush=True)"
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     process = Process(int(said))
     process.kill()

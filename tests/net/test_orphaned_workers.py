@@ -125,7 +125,7 @@ def test_silent_worker(paths: Paths) -> None:
         listener.bind(str(path))
         listener.listen()
         with gevent.Timeout(30):
-            assert [each.worker.index for each in adopt_all(paths, PROGRAM)] == [1]
+            assert [each.worker.index for each in adopt_all(paths, PROGRAM, patience=0.5)] == [1]
         assert path.exists()
 
 
