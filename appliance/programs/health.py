@@ -94,8 +94,15 @@ class HealthProgram:
         self._resolver.want(_hosts(self._roster.members.values()))
         for key in applied.started:
             self._start(key)
+            self._remind(self._roster.members[key])
         for key, event in applied.events:
             self._report(self._roster.members[key], event)
+
+    def _remind(self, member: Member) -> None:
+        """Say that an operator's earlier word holds: somebody may wonder why the server gets no traffic."""
+        if member.health.admin is not Admin.READY:
+            state = member.health.admin.name.lower()
+            self._log.warning("operator-state-kept", pool=member.pool, server=member.server.name, state=state)
 
     def _start(self, key: Key) -> None:
         member = self._roster.members[key]

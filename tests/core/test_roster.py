@@ -5,7 +5,8 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from support import snapshots
 
 from appliance.core.health import Event, Outcome
@@ -19,6 +20,10 @@ GOOD = Outcome(result=CheckResult.L4OK)
 BAD = Outcome(result=CheckResult.L4CON, detail="connection refused")
 CHECK = snapshots.check("tcp", interval=1.0)
 A, B, C = (snapshots.server(name, port=8080, check=CHECK) for name in "abc")
+
+CONFIGURATIONS = st.lists(snapshots.pools, max_size=2, unique_by=lambda pool: pool.name).map(
+    lambda pools: snapshots.snapshot(pools=pools)
+)
 
 
 def of(servers: Sequence[Server], **changes: object) -> Snapshot:
@@ -118,7 +123,8 @@ def test_only_what_concerns_health_differs():
     assert subject.differs(of([A, B]))
 
 
-@given(snapshots.snapshots(), snapshots.snapshots())
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])  # slow to draw
+@given(CONFIGURATIONS, CONFIGURATIONS)
 def test_any_snapshot_can_follow_any_other(first: Snapshot, second: Snapshot):
     """After a change the roster holds the new servers in their order; applying it again changes nothing."""
     subject = Roster(admins={})

@@ -1,0 +1,118 @@
+"""The health board is written at once for a change, soon for fresh results, and only as often as it must."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import gevent
+import pytest
+from support import snapshots
+
+from appliance.core.health import Outcome
+from appliance.core.roster import Key, Roster, record
+from appliance.net.boards import BoardReader, BoardWriter
+from appliance.net.health_publisher import FRESH, HealthPublisher
+from appliance.wire.health_board import CheckResult, HealthBoard, ServerHealth, Verdict, decode
+
+pytestmark = pytest.mark.programs
+
+PATIENCE = 10.0
+CHECK = snapshots.check()
+KEYS: list[Key] = [("pool", "a"), ("pool", "b")]
+
+
+class Subject:
+    """A publisher of two servers, and a reader of its board."""
+
+    def __init__(self, path: Path) -> None:
+        self.roster = Roster(admins={})
+        servers = [snapshots.server(name, check=CHECK) for _, name in KEYS]
+        self.roster.apply(snapshots.snapshot(pools=[snapshots.pool("pool", servers=servers)]), now=0.0)
+        self.described: list[Key] = []
+        self.publisher = HealthPublisher(BoardWriter(path), self._describe)
+        self.reader = BoardReader(path)
+
+    def conclude(self, key: Key) -> None:
+        """Let a check of a server pass."""
+        self.roster.members[key].health.conclude(Outcome(result=CheckResult.L4OK), started=1.0, now=1.0)
+
+    def board(self) -> HealthBoard:
+        """Return what is published."""
+        return decode(self.reader.read())
+
+    def wait_for(self, condition: Callable[[], bool]) -> None:
+        """Give the publisher its turns until the condition holds."""
+        with gevent.Timeout(PATIENCE):
+            while not condition():
+                gevent.sleep(0.005)
+
+    def _describe(self, key: Key, now: float, wall: float) -> ServerHealth:
+        self.described.append(key)
+        return record(self.roster.members[key], now=now, wall=wall)
+
+
+@pytest.fixture
+def subject(tmp_path: Path) -> Iterator[Subject]:
+    """Publisher whose first board is out."""
+    made = Subject(tmp_path / "health.board")
+    made.publisher.replace(KEYS, snapshot=3)
+    made.wait_for(lambda: made.reader.sequence > 1)
+    yield made
+    made.publisher.close()
+    made.reader.close()
+
+
+def test_all_servers_are_published_in_order(subject: Subject):
+    """A new set of servers is a change, with the number of its snapshot."""
+    board = subject.board()
+    assert (board.snapshot, [server.server for server in board.servers]) == (3, ["a", "b"])
+    assert subject.reader.changes == 1
+
+
+def test_no_servers_are_a_board_too(subject: Subject):
+    """A configuration without pools is published, empty."""
+    subject.publisher.replace([], snapshot=4)
+    subject.wait_for(lambda: subject.reader.changes == 2)
+    assert (subject.board().snapshot, subject.board().servers) == (4, ())
+
+
+def test_a_change_is_published_and_counted(subject: Subject):
+    """A verdict is out, as a change, before any fresh result would be."""
+    subject.conclude(KEYS[1])
+    subject.publisher.touch(KEYS[1], changed=True)
+    subject.wait_for(lambda: subject.reader.changes == 2)
+    assert subject.board().servers[1].verdict is Verdict.UP
+
+
+def test_fresh_results_are_no_change(subject: Subject):
+    """They are published together, only the servers touched are described anew, and `changes` stays."""
+    before = len(subject.described)
+    sequence = subject.reader.sequence
+    for _ in range(100):
+        subject.publisher.touch(KEYS[0], changed=False)
+    subject.wait_for(lambda: subject.reader.sequence > sequence)
+    assert subject.described[before:] == [KEYS[0]]
+    assert subject.reader.changes == 1
+
+
+def test_changes_in_one_turn_are_one_publish(subject: Subject):
+    """A hundred verdicts of one moment are one board, not a hundred."""
+    sequence = subject.reader.sequence
+    for _ in range(100):
+        subject.publisher.touch(KEYS[0], changed=True)
+    subject.wait_for(lambda: subject.reader.changes > 1)
+    assert subject.reader.sequence <= sequence + 4
+
+
+def test_what_is_outstanding_is_published_at_the_end(tmp_path: Path):
+    """A verdict of the last moment is not lost by an orderly end; servers that are gone are passed over."""
+    made = Subject(tmp_path / "health.board")
+    made.publisher.replace(KEYS[:1], snapshot=5)
+    made.publisher.touch(("pool", "gone"), changed=True)
+    made.publisher.close()
+    assert [server.server for server in made.board().servers] == ["a"]
+    made.reader.close()
+
+
+def test_fresh_results_wait_no_longer_than_they_may():
+    """An operator who watches sees results of this second."""
+    assert FRESH < 1.0
