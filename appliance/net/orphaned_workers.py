@@ -73,7 +73,8 @@ def adopt_all(
 ) -> list[Living]:
     """Adopt every living worker of a program that is not `known`, and remove what dead ones left behind.
 
-    One that listens and does not answer within `patience` seconds is left alone: it can be told nothing, but it may hold sessions.
+    One that listens and does not answer within `patience` seconds is left alone: it can be told nothing,
+    but it may hold sessions.
     """
     sockets = {worker: path for worker, path in _places(paths, program, "control") if worker not in known}
     tries = [gevent.spawn(_try, worker, path, patience) for worker, path in sockets.items()]
