@@ -10,7 +10,7 @@ import click
 from structlog.typing import FilteringBoundLogger
 
 from appliance.console.places import located
-from appliance.core.acceptance import STOP_MARGIN, needed
+from appliance.core.acceptance import PROGRAMS, STOP_MARGIN, needed
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot
 from appliance.net import boot
@@ -59,7 +59,7 @@ def environment(paths: Paths, snapshot: Snapshot) -> Mapping[str, str]:
     programs = needed(snapshot)
     starts = {
         f"APPLIANCE_START_{program.upper().replace('-', '_')}": "true" if program in programs else "false"
-        for program in ("health", "proxy-api", "proxy-ingress")
+        for program in PROGRAMS
     }
     absolute = Paths(
         config=_absolute(paths.config), runtime=_absolute(paths.runtime), state=_absolute(paths.state)

@@ -5,6 +5,9 @@ from typing import Final
 
 from appliance.model.snapshot import Snapshot
 
+PROGRAMS: Final = ("health", "proxy-api", "proxy-ingress")
+"""Every program that a configuration can need."""
+
 STOP_MARGIN: Final = 5
 """Seconds that a proxy has beyond its drain time before supervisord kills it."""
 

@@ -61,8 +61,16 @@ class Changeover:
         return good(**values, duration_s=seconds)
 
     def converge(self, *, everybody: bool) -> None:
-        """Lead programs to the accepted snapshot: all that are up, or those that say they obey another."""
-        for program in needed(self.accepted):
+        """Lead programs to the accepted snapshot: all that are up, or those that say they obey another.
+
+        Programs that are needed and never ran are started, others stopped.
+        """
+        programs = needed(self.accepted)
+        try:
+            self._fleet.put_right(programs)
+        except SupervisorUnavailable as error:
+            self._say_once("supervisord", str(error))
+        for program in programs:
             obeyed = self._fleet.snapshot_of(program)
             if obeyed is not None and (everybody or obeyed != self.accepted.number):
                 self._lead(program)

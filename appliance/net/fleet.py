@@ -5,12 +5,13 @@ One that runs and does not answer does: it would go on with a configuration that
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
 import gevent
 
+from appliance.core.acceptance import PROGRAMS
 from appliance.model.paths import Paths
 from appliance.net.control import ControlClient, ControlUnavailable
 from appliance.net.supervisor_rpc import ProcessInfo, Supervisor, SupervisorUnavailable
@@ -77,6 +78,17 @@ class Fleet:
         """Have programs stopped; raises SupervisorUnavailable."""
         for each in programs:
             self._supervisor.stop(each)
+
+    def put_right(self, programs: Collection[str]) -> None:
+        """Start those that never ran, stop others of ours that run; raises SupervisorUnavailable.
+
+        A program that has run and is stopped was stopped by the operator, and stays so.
+        """
+        processes = self.processes()
+        never = (each for each in programs if each in processes and processes[each].started_at is None)
+        self.start(each for each in never if processes[each].state == "STOPPED")
+        known = (each for each in PROGRAMS if each in processes and each not in programs)
+        self.stop(each for each in known if processes[each].state in _COMING_UP | _FAILING)
 
     def try_again(self, program: str) -> None:
         """Have a program that failed to start started now, not when its pause is over."""

@@ -1,5 +1,6 @@
 """`appliance run` with the real programs: its start, its refusals, and what a reload starts and stops."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -14,6 +15,8 @@ from support.appliance import Appliance
 from support.ports import accepts, free_port
 from support.processes import alive, kill
 from support.waiting import wait_until
+
+from appliance.net.supervisor_rpc import Supervisor, SupervisorUnavailable
 
 pytestmark = pytest.mark.programs
 
@@ -32,16 +35,18 @@ def _nobody_runs_python() -> bool:
 
 
 def config(**ports: int) -> dict[str, object]:
-    """Return a file with one group for each name, whose one frontend answers /haproxy_ready."""
+    """Return a file with one group for each name, which answers /haproxy_ready and has a pool besides."""
     return {
-        **{
-            group: {
-                "workers": 1,
-                "frontends": {f"ready-{group}": {"bind": [f"127.0.0.1:{port}"], "respond": "/haproxy_ready"}},
-            }
-            for group, port in ports.items()
-        },
+        **{group: {"workers": 1, "frontends": _frontends(group, port)} for group, port in ports.items()},
+        "pools": {"servers": {"servers": {"one": {"address": "127.0.0.1:9"}}}},
         "defaults": {"drain": "2s"},
+    }
+
+
+def _frontends(group: str, port: int) -> dict[str, object]:
+    return {
+        f"ready-{group}": {"bind": [f"127.0.0.1:{port}"], "respond": "/haproxy_ready"},
+        f"through-{group}": {"bind": [f"127.0.0.2:{port}"], "pool": "servers"},
     }
 
 
@@ -49,6 +54,14 @@ def ready(port: int) -> bool:
     """Say whether the frontend answers 200."""
     with urllib.request.urlopen(f"http://127.0.0.1:{port}/haproxy_ready", timeout=5) as answer:
         return bool(answer.status == 200)
+
+
+def state(appliance: Appliance, program: str) -> str:
+    """Return what supervisord says of a program, "" while it says nothing."""
+    with contextlib.suppress(SupervisorUnavailable):
+        processes = Supervisor(appliance.paths.supervisor_socket).processes()
+        return next(each.state for each in processes if each.name == program)
+    return ""
 
 
 def test_a_broken_file_without_a_copy_ends_with_every_error():
@@ -108,6 +121,19 @@ def test_groups_come_and_go():
         assert ready(ingress)
         stopped = appliance.wait_for_event("program-stopped")
         assert stopped["name"] == "proxy-api"
+
+
+def test_a_restarted_supervisord_runs_what_is_accepted_now():
+    """A group that came by a reload is there again after `supervisorctl reload`, one that went is not."""
+    api, ingress = free_port(), free_port()
+    with Appliance(config(api=api)) as appliance:
+        assert appliance.reload(config(ingress=ingress))["ok"]
+        before = appliance.program_pid("proxy-ingress")
+        assert before
+        appliance.supervisorctl("reload")
+        appliance.wait_for_restart("proxy-ingress", before)
+        wait_until(lambda: accepts(ingress), what="the new group accepts")
+        wait_until(lambda: state(appliance, "proxy-api") == "STOPPED", what="the old one is stopped")
 
 
 def test_an_occupied_port_of_a_new_group_is_refused():
