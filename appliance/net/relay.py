@@ -336,13 +336,15 @@ class Session:
         self.count_bytes()
         if now - client.active >= (frontend.timeout_client_fin if client.shut else frontend.timeout_client):
             self.expire_side(client, Reason.CLIENT_FIN_TIMEOUT if client.shut else Reason.CLIENT_TIMEOUT)
-        elif now - server.active >= (backend.timeout_server_fin if server.shut else backend.timeout_server):
+        if now - server.active >= (backend.timeout_server_fin if server.shut else backend.timeout_server):
             self.expire_side(server, Reason.SERVER_FIN_TIMEOUT if server.shut else Reason.SERVER_TIMEOUT)
-        elif 0.0 < self.expires <= now:
+        if 0.0 < self.expires <= now:
             self.end(Reason.MAX_AGE)
 
     def expire_side(self, side: Side, reason: Reason) -> None:
-        """End, unless the peer is busy with what was sent before the FIN."""
+        """End, unless it is the other side that keeps this one waiting, or the peer takes what was sent."""
+        if self.phase == CLOSED or (side.blocked() and not side.other.blocked()):
+            return
         if side.shut and side.takes():
             side.active = self.traffic.now
             return

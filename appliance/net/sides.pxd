@@ -30,5 +30,6 @@ cdef class Side:
     @cython.locals(other=Side)
     cpdef finish(self)
     cpdef copy_again(self, pipe)
+    cpdef bint blocked(self)
     cpdef bint takes(self)
     cpdef int release(self)

@@ -208,6 +208,10 @@ class Side:
         self.pipe = None
         self.full = 0
 
+    def blocked(self) -> bool:
+        """Return whether this side may not be read, because the other one has not taken what came before."""
+        return self.backlog is not None or (self.pipe is not None and self.pipe.held > 0)
+
     def takes(self) -> bool:
         """Return whether the peer still takes what the kernel holds for it, while nothing passes here."""
         before, self.unsent = self.unsent, unsent(self.fd)

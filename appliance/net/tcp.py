@@ -20,6 +20,12 @@ from appliance.wire.sockaddr import SIZE
 STREAM: Final = socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
 """Type of a socket that is made non-blocking."""
 
+NO_OPTIONS: Final = (
+    (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 0),
+    (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 0),
+)
+"""What takes back the options of an earlier configuration."""
+
 _LIBC: Final = ctypes.PyDLL(None, use_errno=True)
 _ACCEPT_FLAGS: Final = socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
 _RESET: Final = struct.pack("ii", 1, 0)

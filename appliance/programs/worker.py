@@ -53,7 +53,7 @@ class Worker:
         self.phase = Phase.READY
         self.started_at = time.time()
         self.drain_deadline = 0.0
-        self.leave_deadline = 0.0
+        self.leave_at = 0.0
         self.done = Event()
         self.traffic = Traffic(
             descriptors=descriptor_limit(), fault=self._fault, scarce=self._scarce, make_room=self._room
@@ -86,6 +86,7 @@ class Worker:
         group = self.group
         for frontend in group.frontends if group is not None else ():
             self._apply_frontend(frontend)
+        self._set_options()
         for name in {name for each in self.frontends.values() for name in _pools(each.config)}:
             self._apply_pool(name)
         self.traffic.report = ConnectionLog(self.log) if snapshot.log.connections else None
@@ -112,7 +113,7 @@ class Worker:
 
     def leave(self, patience: float) -> None:
         """Drain as well, unless another master adopts this worker within `patience` seconds."""
-        self.leave_deadline = time.time() + patience
+        self.leave_at = time.monotonic() + patience
 
     def stop(self) -> None:
         """End at once."""
@@ -175,10 +176,16 @@ class Worker:
             os.set_inheritable(listener.fd, False)  # noqa: FBT003  # the standard library's signature
             os.set_blocking(listener.fd, False)  # the same
             frontend = self.frontends[listener.frontend]
-            config = frontend.config
-            tcp.set_options(listener.fd, tcp.options(config.keepalive, config.tcp_user_timeout))
-            opening = self._respond if config.respond is not None else self._relay
+            opening = self._relay if frontend.config.respond is None else self._respond
             self.acceptors.append(Acceptor(self.traffic, frontend, listener.fd, open_session=opening))
+        self._set_options()
+
+    def _set_options(self) -> None:
+        """Set the listeners' options, which everything inherits that is accepted from now on."""
+        for acceptor in self.acceptors:
+            config = acceptor.frontend.config
+            wanted = tcp.options(config.keepalive, config.tcp_user_timeout)
+            tcp.set_options(acceptor.descriptor, tcp.NO_OPTIONS + wanted)
 
     def _relay(self, frontend: FrontendState, fd: int, address: bytes) -> None:
         backend = self.backends[frontend.config.pool or ""]
@@ -204,8 +211,8 @@ class Worker:
             self._fault(error)
 
     def _leave(self) -> None:
-        if 0.0 < self.leave_deadline <= time.time() and self.phase is not Phase.DRAINING:
-            self.leave_deadline = 0.0
+        if 0.0 < self.leave_at <= self.traffic.now and self.phase is not Phase.DRAINING:
+            self.leave_at = 0.0
             self.drain(time.time() + self.snapshot.drain)
 
     def _drained(self) -> None:

@@ -5,6 +5,8 @@ import stat
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
+import gevent
+
 from appliance.core.networks import Networks
 from appliance.model import snapshot as snapshots
 from appliance.model.snapshot import SnapshotError
@@ -20,6 +22,8 @@ if TYPE_CHECKING:
     from appliance.programs.worker import Worker
 
 _OUTPUTS: Final = (1, 2)
+_SLICE: Final = 200
+"""Sessions described between two turns of the traffic."""
 
 
 def commands(worker: "Worker") -> Mapping[str, Handler]:
@@ -32,7 +36,7 @@ def commands(worker: "Worker") -> Mapping[str, Handler]:
         "leave": lambda call: _done(lambda: worker.leave(call.question.number("patience"))),
         "apply": lambda call: _apply(worker, call.question.integer("snapshot")),
         "listeners": lambda _: _listeners(worker),
-        "sessions": lambda _: good(sessions=[_describe(worker, each) for each in worker.traffic.live]),
+        "sessions": lambda _: _sessions(worker),
         "kill": lambda call: _kill(worker, call.question),
         "stop": lambda _: _done(worker.stop),
     }
@@ -76,7 +80,7 @@ def _adopt(worker: "Worker", call: Call) -> Answer:
         for output in _OUTPUTS:
             os.dup2(descriptor, output)
         os.close(descriptor)
-    worker.leave_deadline = 0.0
+    worker.leave_at = 0.0
     return good(**_status(worker))
 
 
@@ -93,6 +97,15 @@ def _apply(worker: "Worker", number: int) -> Answer:
 def _listeners(worker: "Worker") -> WithDescriptors:
     descriptors = [acceptor.descriptor for acceptor in worker.acceptors]
     return WithDescriptors(answer=good(listeners=_places(worker)), descriptors=descriptors)
+
+
+def _sessions(worker: "Worker") -> Answer:
+    described = []
+    for position, each in enumerate(tuple(worker.traffic.live)):
+        described.append(_describe(worker, each))
+        if position % _SLICE == _SLICE - 1:
+            gevent.sleep(0)  # traffic goes first
+    return good(sessions=described)
 
 
 def _describe(worker: "Worker", each: Swept) -> dict[str, object]:

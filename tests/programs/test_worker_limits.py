@@ -238,6 +238,17 @@ def test_busy_session_is_not_idle():
         assert len(running.sessions()) == 1
 
 
+def test_slow_client_is_not_the_servers_fault():
+    """While a client does not read, its server waits for it longer than timeout_server."""
+    setting = Setting(origins=[Origin()], front={"timeout_client": 1.5}, back={"timeout_server": 0.3})
+    with relay(setting) as running:
+        client, server = running.pair()
+        with pytest.raises(ConnectionResetError):
+            server.sendall(bytes(256 << 20))
+        running.ended(Reason.CLIENT_TIMEOUT)
+        assert client.fileno() >= 0
+
+
 def test_silent_server_after_the_clients_end_is_cut():
     """After the client's FIN a server has timeout_server_fin to say something."""
     with relay(Setting(origins=[Origin()], back={"timeout_server_fin": 0.2})) as running:

@@ -87,13 +87,13 @@ class Relay:
         self.worker = worker
         self.setting = setting
 
-    def connect(self, *, source: str | None = None, timeout: float = PATIENCE) -> socket.socket:
+    def connect(
+        self, *, source: str | None = None, source_port: int = 0, timeout: float = PATIENCE
+    ) -> socket.socket:
         """Return a new client; it waits for `timeout` seconds at most."""
         host = {"::": "::1"}.get(self.setting.host, self.setting.host)
-        address = (host, self.setting.port)
-        return socket.create_connection(
-            address, timeout=timeout, source_address=(source, 0) if source else None
-        )
+        mine = (source, source_port) if source else None
+        return socket.create_connection((host, self.setting.port), timeout=timeout, source_address=mine)
 
     def pair(self, origin: Origin | None = None) -> tuple[socket.socket, socket.socket]:
         """Return a new client and its server's end."""
