@@ -25,6 +25,7 @@ _NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,63}")
 _LITERAL: Final = re.compile(r"[0-9A-Fa-f:.]{2,45}(%[A-Za-z0-9._-]{1,15})?")
 _LABEL: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 _LONGEST_NAME: Final = 253
+_LONGEST_SOCKET_PATH: Final = 107  # sockaddr_un of unix(7), with its final zero byte
 _PORTS: Final = range(1, 65536)
 _MAPPED_BITS: Final = 96
 _ENDPOINT: Final = "an address with its port, such as `10.0.0.34:6443` or `[2001:db8::34]:6443`"
@@ -103,6 +104,14 @@ def file_path(value: object) -> str:
     if isinstance(value, str) and value.startswith("/") and "\0" not in value:
         return value
     raise ValueError(f"must be the absolute path of a file, from `/` on, not {shown(value)}")
+
+
+def socket_path(value: object) -> str:
+    """Return the absolute path of a unix socket."""
+    path = file_path(value)
+    if len(path.encode()) > _LONGEST_SOCKET_PATH:
+        raise ValueError(f"{shown(path)} is longer than the {_LONGEST_SOCKET_PATH} bytes of a socket's path")
+    return path
 
 
 def literal(text: str) -> Address | None:

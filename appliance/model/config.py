@@ -21,7 +21,6 @@ from appliance.model.fields import (
     DurationOrOff,
     ExpectedStatuses,
     FilePath,
-    FilePaths,
     HashParts,
     Host,
     HostHeader,
@@ -32,6 +31,7 @@ from appliance.model.fields import (
     Networks,
     Percentage,
     ProxyHeader,
+    SocketPaths,
     Verify,
     WhenDown,
     Workers,
@@ -268,7 +268,7 @@ class Defaults(Section):
 class ReloadSettings(Section):
     """The reload handler."""
 
-    sockets: FilePaths = Field(default=(), examples=[["/var/run/haproxy/haproxy-master.sock"]])
+    sockets: SocketPaths = Field(default=(), examples=[["/var/run/haproxy/haproxy-master.sock"]])
     """Further sockets that take the line `reload`, beside reload.sock in the runtime directory."""
     max_draining: int = Field(default=10, ge=1, le=1000)
     """Old generations of a proxy that may drain at a time; of more, the oldest is ended."""

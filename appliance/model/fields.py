@@ -81,7 +81,9 @@ HashParts = Annotated[tuple[HashPart, ...], _Listed]
 HttpMethod = Annotated[str, PlainValidator(http_words.method), _pattern("^[A-Z]+$")]
 HostHeader = Annotated[str, PlainValidator(http_words.host_header), WithJsonSchema({"type": "string"})]
 Addresses = Annotated[tuple[Address, ...], _Listed]
-FilePaths = Annotated[tuple[FilePath, ...], _Listed]
+SocketPaths = Annotated[
+    tuple[Annotated[str, PlainValidator(addresses.socket_path), _pattern("^/")], ...], _Listed
+]
 Init = Annotated[CheckInit, _Worded]
 ProxyHeader = Annotated[SendProxy, _Worded]
 Algorithm = Annotated[Balance, _Worded]

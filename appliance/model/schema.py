@@ -12,7 +12,10 @@ DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 
 
 class _ForEditors(GenerateJsonSchema):
-    """Leaves out what only says the same again: titles, and the null of keys that are not given."""
+    """Leaves out what says the same again: titles, and the null of keys that are not given.
+
+    A mapping of named things has no other keys than names.
+    """
 
     def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002  # pydantic's signature
         return False
@@ -24,6 +27,10 @@ class _ForEditors(GenerateJsonSchema):
         if schema.get("default") is None:
             return self.generate_inner(schema["schema"])
         return super().default_schema(schema)
+
+    def dict_schema(self, schema: core_schema.DictSchema) -> JsonSchemaValue:
+        found = super().dict_schema(schema)
+        return {**found, "additionalProperties": False} if "patternProperties" in found else found
 
 
 def json_schema() -> Mapping[str, object]:

@@ -151,6 +151,15 @@ def test_brackets_and_long_lines_come_out_as_they_are(run: Run, file: Path):
     assert (len(lines), "`[bold]xxx" in lines[0]) == (2, True)
 
 
+def test_colours_are_for_terminals(run: Run, file: Path):
+    """A terminal gets colours, a pipe gets none."""
+    file.write_text(WRONG)
+
+    plain, coloured = run("check"), run("check", FORCE_COLOR="1", TERM="xterm-256color")
+
+    assert ("\x1b[" in plain.stdout, "\x1b[" in coloured.stdout) == (False, True)
+
+
 @pytest.mark.parametrize("arguments", [("check", "a", "b"), ("check", "--what")])
 def test_misuse_exits_2(run: Run, arguments: tuple[str, ...]):
     """Wrong arguments are misuse, not an answer."""

@@ -2,7 +2,5 @@
 
 from hypothesis import HealthCheck, settings
 
-settings.register_profile(
-    "model", deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
-)
-settings.load_profile("model")
+settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("patient")

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from support.snapshots import bind, check, frontend, group, pool, server, snapshot, snapshots
 
 from appliance.model.diff import Absent, Change, apply, changed, diff
@@ -26,12 +26,14 @@ def _api(*frontends: object) -> Snapshot:
     return replace(OLD, groups=(group("api", frontends=frontends),))
 
 
+@settings(max_examples=30)  # whole snapshots are slow to draw
 @given(snapshots(), snapshots())
 def test_the_diff_applied_to_old_gives_new(old: Snapshot, new: Snapshot):
     """Whatever two snapshots hold, the changes turn the content of one into that of the other."""
     assert apply(old, diff(old, new)) == replace(new, number=old.number, source=old.source)
 
 
+@settings(max_examples=30)  # whole snapshots are slow to draw
 @given(snapshots())
 def test_the_same_content_is_no_difference(drawn: Snapshot):
     """Another number and another file name are not a change."""
@@ -40,6 +42,7 @@ def test_the_same_content_is_no_difference(drawn: Snapshot):
     assert (diff(drawn, again), changed(drawn, again)) == ((), ())
 
 
+@settings(max_examples=30)  # whole snapshots are slow to draw
 @given(snapshots(), snapshots())
 def test_every_difference_is_told(old: Snapshot, new: Snapshot):
     """The operator hears of a change exactly where there is one."""

@@ -87,8 +87,9 @@ def test_the_schema_speaks_as_the_file_does():
         definitions["Frontend"]["required"],
         definitions["Server"]["required"],
         definitions["ProxyGroup"]["properties"]["workers"]["default"],
+        definitions["Pool"]["properties"]["servers"]["additionalProperties"],
         "null" in json.dumps(definitions),
-    ] == ["120s", {"const": False}, {"const": "off"}, ["bind"], ["address"], "auto", False]
+    ] == ["120s", {"const": False}, {"const": "off"}, ["bind"], ["address"], "auto", False, False]
 
 
 def test_no_key_is_told_twice():

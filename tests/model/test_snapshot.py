@@ -1,7 +1,7 @@
 """`model.snapshot`: what is written is what is read."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from support.snapshots import frontend, group, pool, server, snapshot, snapshots
 
 from appliance.model.snapshot import Bind, Snapshot, SnapshotError, decode, encode
@@ -9,6 +9,7 @@ from appliance.model.snapshot import Bind, Snapshot, SnapshotError, decode, enco
 pytestmark = pytest.mark.pure
 
 
+@settings(max_examples=30)  # whole snapshots are slow to draw
 @given(snapshots())
 def test_decode_reverses_encode(drawn: Snapshot):
     """Any snapshot comes back from JSON as it was."""

@@ -5,7 +5,7 @@ from contextlib import suppress
 
 import pytest
 import yaml
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from appliance.model.problems import Place, Spot
@@ -18,12 +18,12 @@ pytestmark = pytest.mark.pure
 NUMBERS = st.integers() | st.floats(allow_nan=False, allow_infinity=False)
 SCALARS = st.none() | st.booleans() | NUMBERS | st.text()
 VALUES = st.recursive(
-    SCALARS, lambda below: st.lists(below) | st.dictionaries(st.text(), below), max_leaves=20
+    SCALARS, lambda below: st.lists(below) | st.dictionaries(st.text(), below), max_leaves=8
 )
 NESTED_TEXT = st.recursive(
     st.text(),
     lambda below: st.lists(below, min_size=1) | st.dictionaries(st.text(), below, min_size=1),
-    max_leaves=20,
+    max_leaves=8,
 )
 DOCUMENTS = st.dictionaries(st.text(), VALUES)
 YAML_LIKE = st.text("ab:- \n\t{}[],\"'&*!|>%@`#?0\\x\ufeff\x85\u2028", max_size=60)
@@ -35,6 +35,7 @@ def _error(text: str | bytes) -> tuple[int, int, str]:
     return caught.value.place.line, caught.value.place.column, caught.value.message
 
 
+@settings(max_examples=30)  # PyYAML is slow
 @given(document=DOCUMENTS, indent=st.sampled_from([None, 2, "\t"]), ascii_only=st.booleans())
 @example(document={"\u2028": "\x85\x7f\U0001f600"}, indent=None, ascii_only=False)
 @example(document={"k" * 2000: ["\U0001f600"]}, indent="\t", ascii_only=True)
@@ -45,6 +46,7 @@ def test_json_gives_what_json_gives(document: dict, indent: int | str | None, *,
     assert read(text).value == json.loads(text)
 
 
+@settings(max_examples=30)  # PyYAML is slow
 @given(st.dictionaries(st.text(min_size=1), NESTED_TEXT, min_size=1))
 def test_yaml_gives_what_was_dumped(document: dict):
     """What PyYAML writes in block style, its texts in quotes, is read back."""
