@@ -1,7 +1,7 @@
 """Which programs a configuration needs, and what a change asks of them."""
 
 import pytest
-from hypothesis import given
+from hypothesis import HealthCheck, given, settings
 from support.snapshots import group, pool, snapshot, snapshots
 
 from appliance.core.acceptance import Plan, needed, plan
@@ -37,6 +37,7 @@ def test_a_group_that_disappears_is_drained_and_stopped():
     assert changes.stop == ("proxy-api",)
 
 
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(snapshots(), snapshots())
 def test_a_plan_leads_to_what_is_needed(old: Snapshot, new: Snapshot):
     """What was needed, without what stops, with what starts, is what the new configuration needs."""

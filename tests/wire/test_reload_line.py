@@ -1,7 +1,7 @@
 """Lines of the reload socket: whole, byte by byte, with a tail, and with garbage."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from appliance.wire.reload_line import LINE_LIMIT, ReloadLine, ReloadLines, UnknownLine
@@ -62,6 +62,7 @@ def test_a_stranger_is_not_repeated_at_length():
     assert len(said.reason) < 150
 
 
+@settings(deadline=None)
 @given(st.lists(st.binary(max_size=300), max_size=20))
 def test_chunking_does_not_matter(chunks: list[bytes]):
     """Any bytes give the same lines, however they are cut."""
