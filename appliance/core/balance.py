@@ -53,16 +53,21 @@ class Turns:
 
     def choose(self, members: Sequence[Member], key: bytes) -> Member:  # noqa: ARG002  # of no use here
         """Return the member whose turn it is."""
-        chosen = min(members, key=_TURN)
+        chosen = min(members, key=_TURN) if len(members) > 1 else members[0]
         self.take(chosen)
         return chosen
 
     def take(self, chosen: Member) -> None:
         """Put the member's turn off by one connection."""
         step = 1.0 / chosen.weight
-        self._now = max(self._now, chosen.turn)
-        # One that was away gets its share from now on, and not what it has missed.
-        chosen.turn = max(chosen.turn, self._now - step * self._missed) + step
+        turn = chosen.turn
+        earliest = self._now - step * self._missed
+        if turn > self._now:
+            self._now = turn
+        elif turn < earliest:
+            # It was away: it gets its share from now on, and not what it has missed.
+            turn = earliest
+        chosen.turn = turn + step
 
     def reweigh(self, member: Member, weight: float) -> None:
         """Give the member another weight; the wait for its turn shrinks or grows with it."""

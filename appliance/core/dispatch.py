@@ -98,16 +98,9 @@ class PoolState(Generic[Waiter]):
             eligible = tuple(member for member in eligible if member not in avoid) or eligible
         if not eligible:
             return WAIT if self._checking else Reason.NO_SERVER
-        if self._limited and not self._balancer.sticky:
-            eligible = tuple(member for member in eligible if not member.full)
-            if not eligible:
-                return WAIT
-        chosen = self._balancer.choose(eligible, key)
-        if chosen.full:
-            return WAIT
-        chosen.current += 1
-        chosen.total += 1
-        return chosen
+        if self._limited:
+            return self._place_limited(eligible, key)
+        return _taken(self._balancer.choose(eligible, key))
 
     def wait(self, waiter: Waiter, key: bytes) -> Reason | None:
         """Put a connection at the end of the queue; return the reason where it is full."""
@@ -142,6 +135,15 @@ class PoolState(Generic[Waiter]):
         for waiter in waiters:
             self.leave(waiter)
         return waiters
+
+    def _place_limited(self, eligible: tuple[Member, ...], key: bytes) -> Member | Queue:
+        """Pass over full members, except where the key belongs to one."""
+        if not self._balancer.sticky:
+            eligible = tuple(member for member in eligible if not member.full)
+            if not eligible:
+                return WAIT
+        chosen = self._balancer.choose(eligible, key)
+        return WAIT if chosen.full else _taken(chosen)
 
     def _wanted(self, key: bytes) -> Member:
         """Return whom a connection waits for; where any will do, they are shown to share the queue."""
@@ -202,6 +204,12 @@ class PoolState(Generic[Waiter]):
         if member.weight <= 0.0:
             self._balancer.reweigh(member, float(member.config.weight))
         return member
+
+
+def _taken(member: Member) -> Member:
+    member.current += 1
+    member.total += 1
+    return member
 
 
 def _takes(member: Member) -> bool:

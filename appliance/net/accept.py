@@ -73,15 +73,17 @@ class Acceptor:
 
     def _accept(self) -> None:
         frontend, traffic = self.frontend, self._traffic
-        for _ in range(_BATCH):
-            if frontend.full or traffic.crowded:
-                self._pause()
-                return
+        room = traffic.limit - len(traffic.live)
+        if frontend.limit:
+            room = min(room, frontend.limit - frontend.current)
+        for _ in range(min(room, _BATCH)):
             fd = tcp.accept(self.descriptor)
             if fd < 0:
                 self._refused(-fd)
                 return
             self._admit(fd)
+        if frontend.full or traffic.crowded:
+            self._pause()
 
     def _admit(self, fd: int) -> None:
         frontend, traffic = self.frontend, self._traffic

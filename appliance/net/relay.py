@@ -360,9 +360,11 @@ class Session:
             return
         self.counted_in += received
         self.counted_out += sent
-        for counters in (self.frontend, member):
-            counters.bytes_in += received
-            counters.bytes_out += sent
+        frontend = self.frontend
+        frontend.bytes_in += received
+        frontend.bytes_out += sent
+        member.bytes_in += received
+        member.bytes_out += sent
         self.traffic.changed = True
 
     def waits(self) -> tuple[float, float]:

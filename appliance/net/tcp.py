@@ -26,14 +26,15 @@ NO_OPTIONS: Final = (
 )
 """What takes back the options of an earlier configuration."""
 
-_LIBC: Final = ctypes.PyDLL(None, use_errno=True)
+_LIBC: Final = ctypes.PyDLL(None)
+_LIBC_ERRNO: Final = ctypes.PyDLL(None, use_errno=True)
 _ACCEPT_FLAGS: Final = socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
 _RESET: Final = struct.pack("ii", 1, 0)
 _PEER: Final = ctypes.create_string_buffer(SIZE)
 _PEER_SIZE: Final = ctypes.c_uint32(SIZE)
 _PEER_SIZE_AT: Final = ctypes.byref(_PEER_SIZE)
 
-_accept4: Final = _LIBC.accept4
+_accept4: Final = _LIBC_ERRNO.accept4
 _shutdown: Final = _LIBC.shutdown
 _setsockopt: Final = _LIBC.setsockopt
 _SHUT_WR: Final = socket.SHUT_WR
