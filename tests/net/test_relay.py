@@ -1,0 +1,186 @@
+"""Sessions in this process: what a whole worker's tests cannot bring about at will."""
+
+import os
+import socket
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from random import Random
+
+import gevent
+import pytest
+from support.lone_worker import up
+from support.snapshots import frontend, pool, server
+from support.trace import is_reset
+
+from appliance.core.dispatch import PoolState
+from appliance.core.frontends import FrontendState
+from appliance.net import tcp
+from appliance.net.backend import Backend
+from appliance.net.relay import Session
+from appliance.net.traffic import Traffic
+from appliance.wire.worker_board import Reason
+
+pytestmark = pytest.mark.programs
+
+
+class Desk:
+    """A frontend, a pool of one server that the test accepts for, and their sessions."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self.faults: list[Exception] = []
+        self.traffic = Traffic(descriptors=100, fault=self.faults.append, scarce=print, make_room=print)
+        self.frontend = FrontendState(frontend("front"), workers=1, index=0)
+        self._stack = stack
+        self._clients = self.listen()
+        self.origin = self.listen()
+        config = pool("pool", servers=[server("s0", port=self.origin.getsockname()[1])])
+        state: PoolState[Session] = PoolState(config, workers=1, index=0, random=Random(1))  # noqa: S311  # unused
+        state.observe({("pool", "s0"): up(config, config.servers[0])})
+        self.backend = Backend(state)
+
+    @property
+    def member(self):
+        """The only server."""
+        return self.backend.pool.members[0]
+
+    def listen(self) -> socket.socket:
+        """Return a listener."""
+        return self._stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+
+    def session(self) -> tuple[socket.socket, Session]:
+        """Return a client and its session, which has begun."""
+        client = self._stack.enter_context(socket.create_connection(self._clients.getsockname(), timeout=10))
+        fd = tcp.accept(self._clients.fileno())
+        self.frontend.current += 1
+        session = Session(self.traffic, self.frontend, self.backend, fd, tcp.peer())
+        session.begin()
+        return client, session
+
+    def server(self) -> socket.socket:
+        """Return the server's end of the next connection."""
+        connection, _ = self.origin.accept()
+        connection.settimeout(10)
+        return self._stack.enter_context(connection)
+
+    def until(self, condition: Callable[[], object]) -> None:
+        """Run the loop until the condition holds."""
+        with gevent.Timeout(10):
+            while not condition():
+                self.traffic.tick()
+                gevent.sleep(0.001)
+
+
+@pytest.fixture
+def desk() -> Iterator[Desk]:
+    """Give a desk; whatever is left is closed."""
+    with ExitStack() as stack:
+        made = Desk(stack)
+        yield made
+        made.traffic.end_all(Reason.KILLED)
+        made.traffic.close()
+
+
+def test_bug_costs_one_session(desk: Desk):
+    """An error of ours is reported, ends its session with a reset, and no other."""
+    good, session = desk.session()
+    desk.until(lambda: session.ready_at)
+    server = desk.server()
+    desk.member.address = ("127.0.0.1", 99999)
+    bad, _ = desk.session()
+    assert [type(fault) for fault in desk.faults] == [OverflowError]
+    assert desk.traffic.reasons[Reason.INTERNAL] == 1
+    assert is_reset(bad)
+    good.sendall(b"still here")
+    desk.until(lambda: session.client.count == 10)
+    assert server.recv(100) == b"still here"
+    assert (desk.member.current, desk.frontend.current) == (1, 1)
+
+
+def test_without_pipes_bulk_is_copied(desk: Desk):
+    """With all pipes lent a stuck reader is waited for with one chunk held, which then arrives in order."""
+    while desk.traffic.pipes.take() is not None:
+        pass
+    client, session = desk.session()
+    desk.until(lambda: session.ready_at)
+    server = desk.server()
+    client.setblocking(False)  # noqa: FBT003  # the standard library's signature
+    data = os.urandom(1 << 16)
+    sent = 0
+
+    def blocked() -> bool:
+        nonlocal sent
+        try:
+            sent += client.send(data)
+        except BlockingIOError:
+            return session.client.backlog is not None
+        return False
+
+    desk.until(blocked)
+    assert session.client.pipe is None
+    assert len(session.client.backlog or b"") <= 1 << 14
+    server.setblocking(False)  # noqa: FBT003  # the same
+    received = bytearray()
+
+    def taken() -> bool:
+        try:
+            received.extend(server.recv(1 << 20))
+        except BlockingIOError:
+            return len(received) == sent
+        return False
+
+    desk.until(taken)
+    whole = data * (sent // len(data) + 1)
+    assert bytes(received[: len(data)]) == whole[: len(data)]
+    assert session.client.backlog is None
+
+
+def test_pipe_returns_when_a_session_ends_with_bytes_in_it(desk: Desk):
+    """A spliced direction that is cut in the middle gives its pipe back."""
+    client, session = desk.session()
+    desk.until(lambda: session.ready_at)
+    desk.server()
+    client.setblocking(False)  # noqa: FBT003  # the standard library's signature
+
+    def stuck() -> bool:
+        try:
+            client.send(bytes(1 << 16))
+        except BlockingIOError:
+            return session.client.blocked()
+        return False
+
+    desk.until(stuck)
+    assert session.client.pipe is not None
+    assert desk.traffic.pipes.lent == 1
+    session.end(Reason.KILLED)
+    assert desk.traffic.pipes.lent == 0
+
+
+def test_reset_while_the_other_side_is_stuck_ends_the_session(desk: Desk):
+    """What is held for a server that has been reset is dropped, and its client is reset."""
+    client, session = desk.session()
+    desk.until(lambda: session.ready_at)
+    server = desk.server()
+    client.setblocking(False)  # noqa: FBT003  # the standard library's signature
+
+    def stuck() -> bool:
+        try:
+            client.send(bytes(1 << 16))
+        except BlockingIOError:
+            return session.client.blocked()
+        return False
+
+    desk.until(stuck)
+    tcp.reset(server.detach())
+    desk.until(lambda: desk.traffic.reasons[Reason.SERVER_ABORT] == 1)
+    assert not desk.traffic.live
+    assert not desk.faults
+
+
+def test_end_is_harmless_twice(desk: Desk):
+    """A session that has ended ends no second time, and counts once."""
+    _, session = desk.session()
+    session.end(Reason.KILLED)
+    session.end(Reason.DRAIN_CUT)
+    session.expire(1e12)
+    assert desk.traffic.reasons[Reason.DRAIN_CUT] == 0
+    assert (desk.member.current, desk.frontend.current) == (0, 0)
