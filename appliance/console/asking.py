@@ -1,11 +1,24 @@
 """Questions to the programs of a running appliance, and what an operator reads when nobody answers."""
 
+from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import TypeVar
 
 import click
+import gevent
 
 from appliance.net.control import ControlUnavailable, ask
 from appliance.wire.control import Answer, Question
+
+_Value = TypeVar("_Value")
+
+
+def at_once(questions: Iterable[Callable[[], _Value]]) -> list[_Value]:
+    """Return what each call returns, all made at the same time; Ctrl-C ends them without a traceback."""
+    hub = gevent.get_hub()
+    hub.NOT_ERROR = (*hub.NOT_ERROR, KeyboardInterrupt)
+    asked = [gevent.spawn(question) for question in questions]
+    return [greenlet.get() for greenlet in asked]
 
 
 def ask_program(path: Path, question: Question, *, timeout: float) -> Answer:

@@ -155,7 +155,7 @@ def _watch(made: Site, child: "subprocess.Popen[bytes]", stop: Stop, console: Co
     show = _live if console.is_terminal else _lines
     with show(console) as update:
         while child.poll() is None:
-            if made.paths.accepted.exists():  # before that there is nothing to see
+            if made.paths.supervisor_socket.exists():  # before that there is nothing to see
                 update(assess(observe(made.paths), time.time()))
             if stop.asked.wait(timeout=_REFRESH):
                 break

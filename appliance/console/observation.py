@@ -6,13 +6,14 @@ Every question has a short timeout and all are asked at once, so that a program 
 import contextlib
 import os
 import socket
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 from typing import Final
 
-import gevent
 import msgspec
 
+from appliance.console.asking import at_once
 from appliance.core.evidence import Evidence, Said, Supervised
 from appliance.core.status import DegradedStart, ProgramState
 from appliance.model.paths import Paths
@@ -33,14 +34,23 @@ _DOWN: Final = frozenset({"BACKOFF", "EXITED", "FATAL", "UNKNOWN"})
 
 def observe(paths: Paths, *, timeout: float = TIMEOUT) -> Evidence:
     """Return what can be found; `timeout` is seconds for each program asked."""
-    supervised = gevent.spawn(_supervised, paths.supervisor_socket, timeout)
-    asked = {path.stem: gevent.spawn(_said, path, timeout) for path in _program_sockets(paths)}
-    gevent.joinall([supervised, *asked.values()])
-    answers = {name: greenlet.value for name, greenlet in sorted(asked.items())}
+    programs: dict[str, Said] = {}
+    supervised: list[tuple[Supervised, ...] | str] = []
+
+    def ask_supervisord() -> None:
+        supervised.append(_supervised(paths.supervisor_socket, timeout))
+
+    def ask_program(path: Path) -> None:
+        if answer := _said(path, timeout):
+            programs[path.stem] = answer
+
+    questions: list[Callable[[], None]] = [ask_supervisord]
+    questions += [partial(ask_program, path) for path in _program_sockets(paths)]
+    at_once(questions)
     return Evidence(
         snapshot=_snapshot(paths.accepted),
-        supervised=supervised.value,
-        said={name: answer for name, answer in answers.items() if answer is not None},
+        supervised=supervised[0],
+        said=dict(sorted(programs.items())),
         health=_health(paths.health_board),
         workers=tuple(living_workers(paths.runtime)),
         failures=dict(_failures(paths.runtime)),

@@ -6,16 +6,17 @@ No master is in between, so this works while masters are down.
 import contextlib
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from ipaddress import IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 from pathlib import Path
 from typing import Final
 
 import click
-import gevent
 import msgspec
 from rich.table import Table
 from rich.text import Text
 
+from appliance.console.asking import at_once
 from appliance.console.printing import print_json, print_table
 from appliance.console.quantities import duration, size
 from appliance.model.paths import Paths
@@ -156,9 +157,8 @@ def _listed(paths: Paths) -> list[Session]:
 def _ask_workers(paths: Paths, question: Question) -> list[Answer]:
     """Ask all at once; a socket that a dead worker left behind is passed over, a refusal is raised."""
     sockets = sorted(paths.runtime.glob("worker-*.control"))
-    asked = [gevent.spawn(_asked, path, question) for path in sockets]
-    gevent.joinall(asked)
-    answers = [greenlet.value for greenlet in asked if greenlet.value is not None]
+    asked = at_once(partial(_asked, path, question) for path in sockets)
+    answers = [answer for answer in asked if answer is not None]
     if not answers:
         raise click.ClickException(
             f"no proxy worker answers below {paths.runtime}. Is the appliance running, and is this its"

@@ -1,5 +1,7 @@
 """The `appliance` command itself: overview, misuse, start-up."""
 
+import signal
+import socket
 import subprocess
 import sys
 
@@ -68,3 +70,31 @@ def test_a_closed_pipe_is_no_traceback():
     line = f"{sys.executable} -m appliance.console schema | head -c 1"
     done = subprocess.run(["bash", "-c", line], capture_output=True, text=True, timeout=60, check=True)
     assert done.stderr == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "command"),
+    [
+        ("reload.sock", ["reload"]),
+        ("worker-x-1-0.control", ["sessions"]),
+        ("health.control", ["maint", "a/b"]),
+    ],
+)
+def test_an_interrupt_is_quiet(tmp_path_factory: pytest.TempPathFactory, name: str, command: list[str]):
+    """Ctrl-C while a program does not answer ends the command with 130 and without a word."""
+    runtime = tmp_path_factory.mktemp("i")
+    with socket.socket(socket.AF_UNIX) as silent:
+        silent.bind(str(runtime / name))
+        silent.listen()
+        process = subprocess.Popen(
+            [sys.executable, "-m", "appliance.console", "--runtime-dir", str(runtime), *command],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        connection, _ = silent.accept()
+        with connection:
+            connection.settimeout(30)
+            assert connection.recv(1)
+            process.send_signal(signal.SIGINT)
+            output, _ = process.communicate(timeout=30)
+    assert (process.returncode, output) == (130, b"")
