@@ -14,10 +14,14 @@ from support.waiting import wait_until
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Session:
-    """One long-lived session. Times are Unix seconds; `ended` 0.0 is alive, `server` "" not answered yet."""
+    """One long-lived session. Times are Unix seconds, 0.0 for what has not happened.
+
+    It was accepted between `started`, before connecting, and `answered`, when its first answer had come.
+    """
 
     server: str
-    opened: float
+    started: float
+    answered: float
     ended: float
     how: str
 

@@ -107,12 +107,17 @@ class _Generator:
         return server
 
     async def _session(self) -> None:
-        record: dict[str, object] = {"server": "", "opened": time.time(), "ended": 0.0, "how": ""}
+        record: dict[str, object] = {
+            "server": "",
+            "started": time.time(),
+            "answered": 0.0,
+            "ended": 0.0,
+            "how": "",
+        }
         self.sessions.append(record)
         try:
             async with asyncio.timeout(_TIMEOUT):
                 reader, writer = await asyncio.open_connection(self.host, self.port)
-            record["opened"] = time.time()
             with closing(writer):
                 await self._talk(record, reader, writer)
         except (OSError, _WrongError, _EndError) as error:
@@ -129,7 +134,8 @@ class _Generator:
                 server = await self._line(reader, writer)
             if record["server"] not in ("", server):
                 raise _WrongError
-            record["server"] = server
+            if not record["server"]:
+                record["server"], record["answered"] = server, time.time()
             self.lines += 1
             # Between lines an end or a reset is noticed when it comes, and bytes that nobody asked for too.
             with suppress(TimeoutError):
