@@ -13,17 +13,25 @@ from collections.abc import Callable, Mapping, Sequence
 
 from gevent import get_hub
 
+_MOST_ERRORS = 65536
+
 READY = b"R"
 """What a worker writes when it could accept; end of file instead means that it never will."""
 
 
 class Process:
-    """One process, ours or adopted; raises ProcessLookupError where there is none."""
+    """One process, ours or adopted; raises ProcessLookupError where there is none.
 
-    def __init__(self, pid: int, *, child: "subprocess.Popen[bytes] | None" = None) -> None:
+    `errors` is a file that holds what it wrote to standard error, None for one that has our own.
+    """
+
+    def __init__(
+        self, pid: int, *, child: "subprocess.Popen[bytes] | None" = None, errors: int | None = None
+    ) -> None:
         self.pid = pid
         self._pidfd = os.pidfd_open(pid)
         self._child = child
+        self._errors = errors
 
     def kill(self, number: signal.Signals = signal.SIGKILL) -> None:
         """Send a signal; harmless when the process is gone."""
@@ -38,7 +46,20 @@ class Process:
         detail = _ending(self._child.wait()) if self._child else "gone"
         os.close(self._pidfd)
         self._pidfd = -1
-        return detail
+        last_words = self.pass_errors_on().strip().rpartition("\n")[2]
+        return f"{detail}: {last_words}" if last_words else detail
+
+    def pass_errors_on(self) -> str:
+        """Write to our standard error what it wrote to its own, and return that; empty the second time."""
+        if self._errors is None:
+            return ""
+        text = os.pread(self._errors, _MOST_ERRORS, 0).decode(errors="replace")
+        os.close(self._errors)
+        self._errors = None
+        with contextlib.suppress(OSError):  # nobody reads it any more
+            sys.stderr.write(text)
+            sys.stderr.flush()
+        return text
 
 
 def spawn(
@@ -51,22 +72,26 @@ def spawn(
     """Start a Python program with these descriptors, and return it with the reading end of its ready pipe.
 
     `module` is what follows the interpreter; `argument` makes the last argument of the descriptor on which
-    the program says that it is ready. Raises OSError.
+    the program says that it is ready. Its standard error is kept for `Process.pass_errors_on`, so that a
+    failed start can be explained. Raises OSError.
     """
+    errors = os.memfd_create("errors", os.MFD_CLOEXEC)
     ready, theirs = os.pipe2(os.O_CLOEXEC)
     try:
         child = subprocess.Popen(  # noqa: S603  # our own program
             [sys.executable, *module, argument(theirs)],
             pass_fds=(*listeners, theirs),
             stdin=subprocess.DEVNULL,
+            stderr=errors,
             env=dict(environment),
         )
     except OSError:
         os.close(ready)
+        os.close(errors)
         raise
     finally:
         os.close(theirs)
-    return Process(child.pid, child=child), ready
+    return Process(child.pid, child=child, errors=errors), ready
 
 
 def wait_ready(ready: int) -> bool:

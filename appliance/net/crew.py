@@ -190,6 +190,7 @@ class Crew:
         except (ControlUnavailable, WorkerUnusable) as error:
             self._give_up(worker, hand, str(error))
             return
+        hand.process.pass_errors_on()  # from now on it has our standard output for that
         self._report(Ready(worker))
         self._work(worker, hand)
 

@@ -154,6 +154,7 @@ class Master:
             case g.GenerationAccepting(generation):
                 self.log.info("generation-accepting", generation=generation)
                 self._outcomes.pop(generation).accepting.set()
+                self._close_unused()
             case g.GenerationDraining(generation, within):
                 self.log.info("generation-draining", generation=generation, seconds=round(within, 3))
             case g.GenerationCut(generation):
@@ -370,11 +371,12 @@ class Master:
 
     def _open(self, generation: int, terms: g.Terms) -> Answer:
         self.retired = False
-        accepting = self._outcomes[generation].accepting
+        accepting, held = self._outcomes[generation].accepting, set(self.listeners)
         self.feed(g.Commit(terms))
         if not accepting.wait(_COMMIT_PATIENCE):
             return bad(f"{self.program}: generation {generation} does not accept with all its workers yet")
-        self._close_unused()
+        if held - set(self.listeners):
+            self.crew.settle(patience=_LET_GO)
         return good(changed=True, generation=generation)
 
     def _obey_log(self, snapshot: Snapshot) -> None:
@@ -396,11 +398,8 @@ class Master:
             and self.rollout.generations[number].phase is not g.Phase.DRAINING
             for _, address in service
         }
-        closed = self.listeners.keep_only(wanted)
-        for address in closed:
+        for address in self.listeners.keep_only(wanted):
             self.log.info("listener-closed", bind=str(address))
-        if closed:
-            self.crew.settle(patience=_LET_GO)
 
     def _drop(self) -> None:
         pending, self.pending = self.pending, None

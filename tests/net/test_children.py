@@ -38,6 +38,23 @@ def test_never_ready(tmp_path: Path, code: str) -> None:
     process.wait()
 
 
+def test_last_words(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """What a program wrote to standard error is passed on, and its last line explains its end."""
+    process, ready = start(tmp_path, "raise ValueError('no such snapshot')")
+    assert not wait_ready(ready)
+    assert process.wait() == "exited 1: ValueError: no such snapshot"
+    assert "Traceback" in capfd.readouterr().err
+
+
+def test_errors_are_passed_on_once(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Complaints of a program that got ready are passed on, and are not its last words."""
+    process, ready = start(tmp_path, "print('hm', file=sys.stderr, flush=True)\nos.write(ready, b'R')")
+    assert wait_ready(ready)
+    assert process.pass_errors_on() == "hm\n"
+    assert process.wait() == "exited 0"
+    assert capfd.readouterr().err == "hm\n"
+
+
 def test_killed(tmp_path: Path) -> None:
     """A killed program is told as that; a signal to a dead one goes nowhere."""
     process, ready = start(tmp_path, "time.sleep(60)")

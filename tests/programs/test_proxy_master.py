@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import replace
+from functools import partial
 from http.server import BaseHTTPRequestHandler
 from socketserver import UnixStreamServer
 from threading import Thread
@@ -19,11 +20,14 @@ from support.lone_proxy import LoneProxy
 from support.ports import accepts, free_port
 from support.processes import alive, kill, with_environment
 from support.snapshots import bind, frontend, group, pool, server, snapshot
-from support.waiting import wait_until
+from support.waiting import wait_until as wait
 
 from appliance.model.snapshot import Reload, Snapshot
 
 pytestmark = pytest.mark.programs
+
+
+wait_until = partial(wait, timeout=60.0)
 
 
 class Site:
@@ -226,7 +230,7 @@ def test_bind_moves_between_frontends(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "reason"), [("crash", "worker 0 exited 3"), ("silent", "was not ready within 3 s")]
+    ("fault", "reason"), [("crash", "worker 0 exited 3"), ("silent", "was not ready within 10 s")]
 )
 def test_broken_generation(site: Site, fault: str, reason: str) -> None:
     """A generation that crashes or is never ready is answered with why; the old one never noticed."""
@@ -379,7 +383,7 @@ def test_cannot_start(site: Site) -> None:
     """With nothing that serves, a start that fails leaves the reason in a file and exits 1."""
     with LoneProxy(site.snapshot(frontend={"binds": [bind(site.backend.port)]})) as proxy:
         proxy.start()
-        assert proxy.wait() == 1
+        assert proxy.wait(timeout=60.0) == 1
         failure = json.loads((proxy.paths.runtime / "proxy-api.failure.json").read_text())
         assert "address in use by" in failure["problems"][0]["message"]
         assert not proxy.paths.control("proxy-api").exists()
@@ -389,7 +393,7 @@ def test_no_such_group(site: Site) -> None:
     """A master whose group the configuration does not have has nothing to do, and exits 0."""
     with LoneProxy(replace(site.snapshot(), groups=())) as proxy:
         proxy.start()
-        assert proxy.wait() == 0
+        assert proxy.wait(timeout=60.0) == 0
         assert "nothing-to-do" in proxy.log()
 
 
@@ -402,7 +406,7 @@ def test_group_disappears(site: Site) -> None:
             proxy.reload(replace(site.snapshot(2), groups=()))
             assert not accepts(site.port)
             assert len(load.report().living) == 2
-        assert proxy.wait() == 0
+        assert proxy.wait(timeout=60.0) == 0
 
 
 def test_second_master(site: Site) -> None:
@@ -410,7 +414,7 @@ def test_second_master(site: Site) -> None:
     with LoneProxy(site.snapshot()) as proxy:
         proxy.run()
         proxy.start()
-        assert proxy.wait() == 1
+        assert proxy.wait(timeout=60.0) == 1
         assert proxy.status()["ok"]
         assert accepts(site.port)
 
@@ -441,7 +445,7 @@ def test_terminate_by_hand(site: Site) -> None:
             assert proxy.status()["stopping"]
             assert not proxy.ask("prepare", snapshot=1)["ok"]
             assert len(load.report().living) == 2
-        assert proxy.wait() == 0
+        assert proxy.wait(timeout=60.0) == 0
         assert proxy.workers() == []
 
 
@@ -454,7 +458,7 @@ def test_second_terminate(site: Site) -> None:
             proxy.terminate()
             wait_until(lambda: proxy.status().get("stopping"), what="it stops")
             proxy.terminate(number=signal.SIGINT)
-            assert proxy.wait() == 0
+            assert proxy.wait(timeout=60.0) == 0
             assert proxy.workers() == []
             wait_until(lambda: not load.report().living, what="sessions are over")
 
@@ -466,7 +470,7 @@ def test_restart_under_supervisord(site: Site) -> None:
         with loaded(site) as load:
             load.wait_for_sessions()
             proxy.terminate()
-            assert proxy.wait() == 0
+            assert proxy.wait(timeout=60.0) == 0
             settle(load)
             proxy.run()
             settle(load)
@@ -479,9 +483,9 @@ def test_left_for_good(site: Site) -> None:
     with LoneProxy(site.snapshot(drain=60.0)) as proxy, supervisord(proxy, state=None):
         proxy.run()
         proxy.terminate()
-        assert proxy.wait() == 0
+        assert proxy.wait(timeout=60.0) == 0
         assert accepts(site.port)
-        wait_until(lambda: proxy.workers() == [], what="workers drain", timeout=30.0)
+        wait_until(lambda: proxy.workers() == [], what="workers drain")
 
 
 def test_supervisord_shuts_down(site: Site) -> None:
@@ -493,7 +497,7 @@ def test_supervisord_shuts_down(site: Site) -> None:
             proxy.terminate()
             wait_until(lambda: not accepts(site.port), what="nothing listens")
             assert len(load.report().living) == 2
-        assert proxy.wait() == 0
+        assert proxy.wait(timeout=60.0) == 0
         assert proxy.workers() == []
 
 

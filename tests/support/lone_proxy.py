@@ -92,6 +92,7 @@ class LoneProxy:
         wait_until(
             lambda: self.phase() == "accepting" and self.status()["generation"] != before,
             what="the generation of the new master accepts",
+            timeout=60.0,
         )
 
     def fault(self, generation: int, fault: str) -> None:
