@@ -102,6 +102,10 @@ class PoolState(Generic[Waiter]):
             return self._place_limited(eligible, key)
         return _taken(self._balancer.choose(eligible, key))
 
+    def has_others(self, avoid: Collection[Member]) -> bool:
+        """Return whether a member takes new connections that is not to be avoided."""
+        return any(member not in avoid for member in self._eligible)
+
     def wait(self, waiter: Waiter, key: bytes) -> Reason | None:
         """Put a connection at the end of the queue; return the reason where it is full."""
         if 0 < self._max_queue <= len(self._waiting):

@@ -7,7 +7,7 @@ Plain Python that Cython compiles unchanged; `relay.pxd` gives it types.
 
 import _socket
 import os
-from errno import EADDRNOTAVAIL, ECONNREFUSED, EINPROGRESS, EMFILE, ENFILE, ETIMEDOUT
+from errno import EADDRNOTAVAIL, ECONNREFUSED, ECONNRESET, EINPROGRESS, EMFILE, ENFILE, EPIPE, ETIMEDOUT
 from os import read, write
 from random import random
 from socket import AF_INET, AF_INET6
@@ -34,6 +34,8 @@ _CONNECT_REASONS: Final = {
     ECONNREFUSED: Reason.CONNECT_REFUSED,
     ETIMEDOUT: Reason.CONNECT_TIMEOUT,
     EADDRNOTAVAIL: Reason.NO_PORTS,
+    ECONNRESET: Reason.SERVER_ABORT,
+    EPIPE: Reason.SERVER_ABORT,
     EMFILE: Reason.NO_DESCRIPTORS,
     ENFILE: Reason.NO_DESCRIPTORS,
 }
@@ -285,7 +287,10 @@ class Session:
         self.tried += (member,)
         member.failed += 1
         traffic.pass_on(pool.end(member))
-        if self.attempts >= self.backend.retries:
+        # One that accepts and resets before the first byte may be about to stop: others can still serve this
+        # client, but to come back to it would only multiply its load.
+        alone = reason is Reason.SERVER_ABORT and not pool.has_others(self.tried)
+        if alone or self.attempts >= self.backend.retries:
             self.end(reason)
             return
         self.attempts += 1

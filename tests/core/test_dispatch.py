@@ -171,6 +171,8 @@ def test_failed_servers_are_avoided_while_there_is_another():
     third = place(made, b"", first, second)
     assert {first.name, second.name, third.name} == set(NAMES)
     assert place(made, b"", first, second, third) in (first, second, third)
+    assert made.has_others([first, second])
+    assert not made.has_others([first, second, third])
 
 
 def test_full_servers_are_passed_over_and_then_waited_for():

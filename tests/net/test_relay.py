@@ -14,6 +14,7 @@ from support.trace import is_reset
 
 from appliance.core.dispatch import PoolState
 from appliance.core.frontends import FrontendState
+from appliance.core.members import Member
 from appliance.net import tcp
 from appliance.net.backend import Backend
 from appliance.net.relay import Session
@@ -24,23 +25,24 @@ pytestmark = pytest.mark.programs
 
 
 class Desk:
-    """A frontend, a pool of one server that the test accepts for, and their sessions."""
+    """A frontend, a pool whose servers the test accepts for, and their sessions."""
 
-    def __init__(self, stack: ExitStack) -> None:
+    def __init__(self, stack: ExitStack, *, servers: int = 1) -> None:
         self.faults: list[Exception] = []
         self.traffic = Traffic(descriptors=100, fault=self.faults.append, scarce=print, make_room=print)
         self.frontend = FrontendState(frontend("front"), workers=1, index=0)
         self._stack = stack
         self._clients = self.listen()
-        self.origin = self.listen()
-        config = pool("pool", servers=[server("s0", port=self.origin.getsockname()[1])])
+        self.origins = [self.listen() for _ in range(servers)]
+        names = {f"s{number}": origin.getsockname()[1] for number, origin in enumerate(self.origins)}
+        config = pool("pool", servers=[server(name, port=port) for name, port in names.items()])
         state: PoolState[Session] = PoolState(config, workers=1, index=0, random=Random(1))  # noqa: S311  # unused
-        state.observe({("pool", "s0"): up(config, config.servers[0])})
+        state.observe({("pool", each.name): up(config, each) for each in config.servers})
         self.backend = Backend(state)
 
     @property
-    def member(self):
-        """The only server."""
+    def member(self) -> Member:
+        """The first server."""
         return self.backend.pool.members[0]
 
     def listen(self) -> socket.socket:
@@ -56,9 +58,9 @@ class Desk:
         session.begin()
         return client, session
 
-    def server(self) -> socket.socket:
+    def server(self, position: int = 0) -> socket.socket:
         """Return the server's end of the next connection."""
-        connection, _ = self.origin.accept()
+        connection, _ = self.origins[position].accept()
         connection.settimeout(10)
         return self._stack.enter_context(connection)
 
@@ -184,3 +186,26 @@ def test_end_is_harmless_twice(desk: Desk):
     session.expire(1e12)
     assert desk.traffic.reasons[Reason.DRAIN_CUT] == 0
     assert (desk.member.current, desk.frontend.current) == (0, 0)
+
+
+def test_server_that_resets_before_the_first_byte_is_left_for_another():
+    """A server that accepts and resets at once, as one that is stopping, costs its client nothing."""
+    with ExitStack() as stack:
+        desk = Desk(stack, servers=2)
+        client, session = desk.session()
+        client.sendall(b"hello")
+        tcp.reset(desk.server(0).detach())
+        desk.until(lambda: session.ready_at)
+        assert desk.server(1).recv(10) == b"hello"
+        assert desk.traffic.reasons[Reason.SERVER_ABORT] == desk.traffic.reasons[Reason.REDISPATCHED] == 1
+        desk.traffic.end_all(Reason.KILLED)
+
+
+def test_only_server_that_resets_before_the_first_byte_is_not_tried_again(desk: Desk):
+    """Where there is no other server the client sees the reset."""
+    client, session = desk.session()
+    tcp.reset(desk.server().detach())
+    desk.until(lambda: not desk.traffic.live)
+    assert is_reset(client)
+    assert session.attempts == 0
+    assert desk.traffic.reasons[Reason.SERVER_ABORT] == 1
