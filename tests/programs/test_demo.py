@@ -239,7 +239,9 @@ def test_watch_outlives_a_reload(demo: Demo):
 def test_changes_are_printed(demo: Demo):
     """Without a terminal there is one line for each change."""
     demo.shell("appliance maint masters/master-2")
-    wait_until(lambda: "server masters/master-2: maint" in demo.text(), what="the change is printed")
+    wait_until(
+        lambda: "server masters/master-2: maint" in demo.text(), what="the change is printed", timeout=60
+    )
     demo.shell("appliance ready masters/master-2")
 
 
@@ -280,7 +282,7 @@ def test_second_interrupt_ends_it_at_once(tmp_path: Path):
         root, started = demo.root, demo.processes()
         with socket.create_connection(("127.0.0.1", 9445 + demo.offset)):
             demo.process.send_signal(signal.SIGINT)
-            wait_until(lambda: "Stopping" in demo.text(), what="it has begun to stop")
+            wait_until(lambda: "Stopping" in demo.text(), what="it has begun to stop", timeout=60)
             demo.process.send_signal(signal.SIGINT)
             demo.process.wait(60)
     assert not root.exists()
@@ -320,7 +322,7 @@ def test_terminal_shows_a_table():
         return text in seen or process.poll() is not None
 
     try:
-        wait_until(lambda: shows(b"L7OK"), what="a check in the tables")
+        wait_until(lambda: shows(b"L7OK"), what="a check in the tables", timeout=60)
         process.send_signal(signal.SIGINT)
         wait_until(lambda: shows(b"\0") and process.poll() is not None, what="the end", timeout=60)
         assert process.returncode == 0, seen.decode(errors="replace")
