@@ -328,6 +328,6 @@ def test_terminal_shows_a_table():
         assert process.returncode == 0, seen.decode(errors="replace")
         assert b"masters/master-0" in seen
     finally:
-        process.kill()
-        process.wait()
+        process.terminate()
+        process.wait(60)
         os.close(main)
