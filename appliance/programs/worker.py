@@ -10,7 +10,6 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Iterable, Iterator
 from random import Random
 
 import gevent
@@ -32,12 +31,14 @@ from appliance.net.respond import Responder
 from appliance.net.traffic import TICK, Traffic, descriptor_limit
 from appliance.programs.connection_log import ConnectionLog
 from appliance.programs.worker_commands import commands
+from appliance.programs.worker_figures import figures
 from appliance.wire import health_board, worker_board, worker_orders
 from appliance.wire.health_board import BoardFormatError
-from appliance.wire.worker_board import FrontendCounters, Phase, Reason, ServerCounters, WorkerBoard
+from appliance.wire.worker_board import Phase, Reason
 from appliance.wire.worker_orders import Orders
 
 _PUBLISH_TICKS = 4
+_UNSEEN = -1
 _EPISODE = 1.0
 """Seconds without a shortage of descriptors after which the next one is logged again."""
 
@@ -63,14 +64,14 @@ class Worker:
         self.acceptors: list[Acceptor] = []
         self._random = Random()  # noqa: S311  # spreads load, protects nothing
         self._health: BoardReader | None = None
-        self._health_changes = -1
+        self._health_changes = _UNSEEN
         self._ticks = 0
         self._scarce_at = 0.0
         path = paths.worker_board(orders.program, orders.generation, orders.index)
         self._board = BoardWriter(path)
         self.apply(snapshot)
-        self._look_at_health()
         self._make_acceptors()
+        self._compare_limits()
         self.publish()
         self._timer = gevent.get_hub().loop.timer(TICK, TICK)
         self._timer.start(self._tick)
@@ -84,11 +85,15 @@ class Worker:
         """Obey a snapshot: limits, times, pools and servers. What it no longer has stays as it was."""
         self.snapshot = snapshot
         group = self.group
+        mine = {listener.frontend for listener in self.orders.listeners}
         for frontend in group.frontends if group is not None else ():
-            self._apply_frontend(frontend)
+            if frontend.name in mine:
+                self._apply_frontend(frontend)
         self._set_options()
         for name in {name for each in self.frontends.values() for name in _pools(each.config)}:
             self._apply_pool(name)
+        self._health_changes = _UNSEEN
+        self._look_at_health()
         self.traffic.report = ConnectionLog(self.log) if snapshot.log.connections else None
         self._room()
 
@@ -131,23 +136,7 @@ class Worker:
     def publish(self) -> None:
         """Write the board."""
         self.traffic.changed = False
-        orders = self.orders
-        board = WorkerBoard(
-            program=orders.program,
-            generation=orders.generation,
-            index=orders.index,
-            pid=os.getpid(),
-            phase=self.phase,
-            snapshot=self.snapshot.number,
-            started_at=self.started_at,
-            written_at=time.time(),
-            drain_deadline=self.drain_deadline,
-            sessions=len(self.traffic.live),
-            frontends=tuple(map(_frontend_counters, self.frontends.values())),
-            servers=tuple(_server_counters(self.backends.values())),
-            reasons=self.traffic.reasons,
-        )
-        self._board.publish(worker_board.encode(board))
+        self._board.publish(worker_board.encode(figures(self)))
 
     def _apply_frontend(self, config: Frontend) -> None:
         known = self.frontends.get(config.name)
@@ -186,6 +175,12 @@ class Worker:
             config = acceptor.frontend.config
             wanted = tcp.options(config.keepalive, config.tcp_user_timeout)
             tcp.set_options(acceptor.descriptor, tcp.NO_OPTIONS + wanted)
+
+    def _compare_limits(self) -> None:
+        """Say where descriptors allow fewer connections than the configuration; more workers would help."""
+        wanted = sum(frontend.limit for frontend in self.frontends.values() if frontend.config.pool)
+        if wanted > self.traffic.limit:
+            self.log.warning("few-descriptors", sessions=self.traffic.limit, max_connections=wanted)
 
     def _relay(self, frontend: FrontendState, fd: int, address: bytes) -> None:
         backend = self.backends[frontend.config.pool or ""]
@@ -270,32 +265,6 @@ class Worker:
 
 def _pools(frontend: Frontend) -> list[str]:
     return [name for name in (frontend.pool, frontend.needs) if name is not None]
-
-
-def _frontend_counters(frontend: FrontendState) -> FrontendCounters:
-    return FrontendCounters(
-        name=frontend.name,
-        current=frontend.current,
-        total=frontend.total,
-        denied=frontend.denied,
-        failed=frontend.failed,
-        bytes_in=frontend.bytes_in,
-        bytes_out=frontend.bytes_out,
-    )
-
-
-def _server_counters(backends: Iterable[Backend]) -> Iterator[ServerCounters]:
-    for member in (member for backend in backends for member in backend.pool.members):
-        yield ServerCounters(
-            pool=member.pool,
-            server=member.name,
-            current=member.current,
-            total=member.total,
-            failed=member.failed,
-            queued=member.queued,
-            bytes_in=member.bytes_in,
-            bytes_out=member.bytes_out,
-        )
 
 
 def main(arguments: list[str]) -> int:

@@ -349,3 +349,9 @@ def _held(running: Relay) -> tuple[int, int]:
     with open(f"/proc/{pid}/statm") as file:  # noqa: PTH123  # a file of the kernel
         pages = int(file.read().split()[1])
     return len(os.listdir(f"/proc/{pid}/fd")), pages * os.sysconf("SC_PAGESIZE")  # noqa: PTH208  # the same
+
+
+def test_too_few_descriptors_are_said_at_the_start():
+    """Where the process may not open as many files as max_connections needs, the log says so."""
+    with relay(Setting(origins=[Origin()], front={"max_connections": 1 << 40})) as running:
+        assert '"few-descriptors"' in running.log()
