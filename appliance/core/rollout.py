@@ -6,7 +6,7 @@ accepting generation on there is one at every moment, and its dead workers are s
 (4) a drain ends at its deadline or earlier, never later. Between commit and the last acknowledgement two
 generations accept side by side, which costs nothing: they share their listening sockets.
 
-    STARTING --all ready--> READY --Commit--> OPENING --all accept--> ACCEPTING --a newer one accepts--> DRAINING
+    STARTING -all ready-> READY -Commit-> OPENING -all accept-> ACCEPTING -a newer one accepts-> DRAINING
 
 A crash or a timeout in STARTING, and `Abort` before the commit, end a generation without a trace.
 """

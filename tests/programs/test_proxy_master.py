@@ -428,6 +428,8 @@ def test_draining_generations_are_limited(site: Site) -> None:
             for number in range(2, 5):
                 load.wait_for_sessions(number - 1)
                 proxy.reload(site.snapshot(number, **limit))
+                # The old generation accepts until it has heard that it drains.
+                wait_until(lambda n=number: proxy.accepting() == {n}, what="only the new one accepts")
                 load.open_sessions(1)
             wait_until(lambda: sorted(proxy.generations()) == [2, 3, 4], what="the oldest is gone")
             assert [proxy.phase(number) for number in (2, 3, 4)] == ["draining", "draining", "accepting"]

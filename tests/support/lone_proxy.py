@@ -131,6 +131,10 @@ class LoneProxy:
             (int(str(w["generation"])) for w in self.workers() if w["phase"] == "accepting"), default=0
         )
 
+    def accepting(self) -> set[object]:
+        """Return the generations whose workers say that they accept."""
+        return {each["generation"] for each in self.workers() if each["phase"] == "accepting"}
+
     def phase(self, generation: int | None = None) -> str:
         """Return the phase of a generation, by default of the one in service; "" for none."""
         number = self.status().get("generation") if generation is None else generation
