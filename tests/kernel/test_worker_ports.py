@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.trace import Origin, Relay, Setting, is_reset, relay, reset
+from support.trace import Origin, Relay, Setting, relay, reset
 
 from appliance.wire.worker_board import Reason
 
@@ -36,7 +36,7 @@ def _use_up(running: Relay) -> None:
     for number in range(2):
         client = running.connect(source="127.0.0.1", source_port=40000 + number)
         pairs.append((client, running.setting.origins[0].accept()))
-    assert is_reset(running.connect(source="127.0.0.1", source_port=40002))
+    assert running.refuses(source_port=40002)
     running.ended(Reason.NO_PORTS, 2)  # the first try and its repetition
     reset(pairs[0][0])
     running.ended(Reason.CLIENT_ABORT)

@@ -54,7 +54,7 @@ def test_full_queue_refuses():
         held = running.pair()
         waiter = running.connect()
         running.until(lambda: running.server().queued == 1, "one waits")
-        assert is_reset(running.connect())
+        assert running.refuses()
         running.ended(Reason.QUEUE_FULL)
         assert len(held) == 2
         assert waiter.fileno() >= 0
@@ -64,7 +64,7 @@ def test_queue_has_a_timeout():
     """A client that has waited for too long is refused."""
     with relay(Setting(origins=[Origin()], each=ONE, back={"timeout_queue": 0.2})) as running:
         held = running.pair()
-        assert is_reset(running.connect())
+        assert running.refuses()
         running.ended(Reason.QUEUE_TIMEOUT)
         assert running.server().queued == 0
         assert len(held) == 2
@@ -187,8 +187,7 @@ def test_denied_clients_are_refused_before_anything_is_read():
     """A client that is not allowed is reset; its connection reaches no server and is no session."""
     setting = Setting(origins=[Origin()], front={"allow": ("127.0.0.2/32",)}, host="127.0.0.1")
     with relay(setting) as running:
-        refused = running.connect()
-        assert is_reset(refused)
+        assert running.refuses()
         running.until(lambda: running.worker.board().frontends[0].denied == 1, "counted")
         allowed = running.connect(source="127.0.0.2")
         allowed.sendall(b"in")
@@ -200,7 +199,7 @@ def test_mapped_clients_are_looked_up_as_ipv4():
     """A deny list of IPv4 networks holds on a dual-stack listener."""
     setting = Setting(origins=[Origin()], front={"deny": ("127.0.0.0/8",)}, host="::")
     with relay(setting) as running:
-        assert is_reset(socket.create_connection(("127.0.0.1", setting.port), timeout=10))
+        assert running.refuses(host="127.0.0.1")
         allowed = running.connect()
         allowed.sendall(b"in")
         assert setting.origins[0].accept().recv(10) == b"in"
@@ -303,7 +302,7 @@ def test_sessions_are_kept_where_configured():
         client, server = running.pair()
         running.publish(Verdict.UP, admin=Admin.DRAIN)
         running.publish(Verdict.DOWN)
-        running.until(lambda: is_reset(running.connect(timeout=0.5)), "no new ones")
+        running.until(lambda: running.refuses(timeout=0.5), "no new ones")
         client.sendall(b"still here")
         assert server.recv(100) == b"still here"
 

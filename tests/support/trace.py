@@ -25,9 +25,11 @@ PATIENCE = 15.0
 class Origin:
     """A listening socket; `closed` gives a port that refuses."""
 
-    def __init__(self, *, host: str = "127.0.0.1", backlog: int = 128) -> None:
+    def __init__(self, *, host: str = "127.0.0.1", backlog: int = 128, buffer: int = 0) -> None:
         family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._listener = socket.create_server((host, 0), family=family, backlog=backlog)
+        if buffer:
+            self._listener.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
         self._listener.settimeout(PATIENCE)
         self.host = host
         self.port: int = self._listener.getsockname()[1]
@@ -94,6 +96,15 @@ class Relay:
         host = {"::": "::1"}.get(self.setting.host, self.setting.host)
         mine = (source, source_port) if source else None
         return socket.create_connection((host, self.setting.port), timeout=timeout, source_address=mine)
+
+    def refuses(self, *, host: str | None = None, source_port: int = 0, timeout: float = PATIENCE) -> bool:
+        """Return whether a new client is reset, be it as soon as it is connected."""
+        mine = ("127.0.0.1", source_port) if source_port else None
+        address = (host or {"::": "::1"}.get(self.setting.host, self.setting.host), self.setting.port)
+        try:
+            return is_reset(socket.create_connection(address, timeout=timeout, source_address=mine))
+        except ConnectionResetError:
+            return True
 
     def pair(self, origin: Origin | None = None) -> tuple[socket.socket, socket.socket]:
         """Return a new client and its server's end."""
