@@ -1,19 +1,21 @@
 """`python -m bench`: measure, print the table, and write it into bench/README.md where asked to."""
 
 import argparse
+import os
 import platform
 import subprocess
 import sys
+import tempfile
 from datetime import UTC, datetime
 from importlib import metadata
-from os import sched_getaffinity
 from pathlib import Path
 
 from support import tools
 
-from bench import rounds, table
+from bench import compiled, rounds, table
 from bench.measures import Effort
 from bench.profile import profile
+from bench.proxies import Start
 
 _QUICK = Effort(seconds=1.0, bodies=2, idle=1000, requests=150)
 
@@ -25,16 +27,30 @@ def main() -> int:
     if absent:
         print(f"bench: missing {', '.join(absent)}; as root: make debian")
         return 1
-    if arguments.profile:
-        print(profile())
-        return 0
+    with tempfile.TemporaryDirectory(prefix="lb-compiled-") as directory:
+        if arguments.compiled:
+            compiled.build(Path(directory))
+        starts = rounds.contenders(Path(directory) if arguments.compiled else None)
+        if arguments.profile:
+            return _report("syscalls", profile(starts), arguments)
+        return _measure(starts, arguments)
+
+
+def _measure(starts: dict[str, Start], arguments: argparse.Namespace) -> int:
     count = arguments.rounds or (2 if arguments.quick else 6)
     effort = _QUICK if arguments.quick else Effort()
-    results = rounds.measure(rounds=count, effort=effort, say=lambda text: print(text, file=sys.stderr))
-    text = f"{_machine()}\n\n{table.markdown(results)}"
+    results = rounds.measure(
+        starts, rounds=count, effort=effort, say=lambda text: print(text, file=sys.stderr)
+    )
+    load = ", ".join(f"{value:.0f}" for value in os.getloadavg())
+    text = f"{_machine()} {count} rounds; load average at the end {load}.\n\n{table.markdown(results)}"
+    return _report("results", text, arguments)
+
+
+def _report(section: str, text: str, arguments: argparse.Namespace) -> int:
     print(text)
     if arguments.write:
-        table.write(Path(__file__).parent / "README.md", text)
+        table.write(Path(__file__).parent / "README.md", section, text)
     return 0
 
 
@@ -42,7 +58,8 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument("--rounds", type=int, help="interleaved rounds (6, or 2 with --quick)")
     parser.add_argument("--quick", action="store_true", help="short measures: a look, not a result")
-    parser.add_argument("--write", action="store_true", help="put the table into bench/README.md")
+    parser.add_argument("--compiled", action="store_true", help="measure our package compiled as well")
+    parser.add_argument("--write", action="store_true", help="put the result into bench/README.md")
     parser.add_argument("--profile", action="store_true", help="count syscalls per connection instead")
     return parser.parse_args()
 
@@ -50,8 +67,9 @@ def _arguments() -> argparse.Namespace:
 def _machine() -> str:
     binary = tools.path("haproxy") or "haproxy"
     said = subprocess.run([binary, "-v"], capture_output=True, text=True, check=True).stdout.split()
+    processors = len(os.sched_getaffinity(0))
     return (
-        f"{datetime.now(UTC):%Y-%m-%d}, {len(sched_getaffinity(0))} processors, Linux {platform.release()}, "
+        f"{datetime.now(UTC):%Y-%m-%d}, {processors} processors, Linux {platform.release()}, "
         f"HAProxy {said[2]}, Python {platform.python_version()}, gevent {metadata.version('gevent')}."
     )
 

@@ -125,7 +125,7 @@ def _wrk(proxy: Proxy, effort: Effort, *, connections: int, close: bool) -> tupl
     binary = tools.path("wrk")
     assert binary, "wrk is missing: make debian"
     header = ["-H", "Connection: close"] if close else []
-    command = [binary, "-t1", f"-c{connections}", f"-d{effort.seconds:g}s", *header]
+    command = [binary, "-t1", f"-c{connections}", f"-d{effort.seconds:g}s", "--timeout", "10s", *header]
     before = cpu_seconds(proxy.pid)
     done = subprocess.run(
         [*command, f"http://127.0.0.1:{proxy.port}/name"], capture_output=True, text=True, check=True

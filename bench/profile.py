@@ -10,16 +10,19 @@ from support import tools
 from support.nginx import nginx
 from support.waiting import wait_until
 
-from bench import measures, proxies
-from bench.proxies import Proxy
+from bench import measures
+from bench.proxies import Proxy, Start
 
 _CONNECTIONS = 2000
 
 
-def profile() -> str:
+def profile(starts: dict[str, Start]) -> str:
     """Return a table of the syscalls that one short connection costs each proxy."""
-    with nginx() as server, proxies.haproxy(server.port) as rival, proxies.worker(server.port) as ours:
-        counted = {proxy.name: _syscalls(proxy) for proxy in (rival, ours)}
+    counted = {}
+    with nginx() as server:
+        for name, start in starts.items():
+            with start(server.port) as proxy:
+                counted[name] = _syscalls(proxy)
     names = sorted({name for counts in counted.values() for name in counts})
     lines = [f"| syscall | {' | '.join(counted)} |", f"|---|{'---|' * len(counted)}"]
     lines += [_row(name, [counts.get(name, 0.0) for counts in counted.values()]) for name in names]

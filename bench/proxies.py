@@ -67,8 +67,8 @@ def haproxy_splice(server_port: int) -> contextlib.AbstractContextManager[Proxy]
 
 
 @contextlib.contextmanager
-def worker(server_port: int) -> Iterator[Proxy]:
-    """Run one of our workers."""
+def worker(server_port: int, *, package: Path | None = None, name: str = "appliance") -> Iterator[Proxy]:
+    """Run one of our workers, from the copy of our package in the directory `package` if one is given."""
     port = free_port()
     wanted = snapshot(
         groups=[
@@ -78,6 +78,6 @@ def worker(server_port: int) -> Iterator[Proxy]:
         ],
         pools=[pool(servers=[server(port=server_port)], timeout_server=3600.0)],
     )
-    with lone_worker(wanted) as running_worker:
+    with lone_worker(wanted, package=package) as running_worker:
         wait_until(lambda: accepts(port), what="the worker accepts")
-        yield Proxy(name="appliance", port=port, pid=running_worker.pid)
+        yield Proxy(name=name, port=port, pid=running_worker.pid)

@@ -1,8 +1,10 @@
 """Interleaved rounds: in each one every proxy does every measure, in turn, so that they share the noise."""
 
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
 
 from support.nginx import Nginx, nginx
 
@@ -16,10 +18,18 @@ Results = dict[str, dict[str, list[float]]]
 RIVAL = "haproxy"
 SPLICING = "haproxy+splice"
 OURS = "appliance"
-_STARTS: dict[str, Start] = {RIVAL: proxies.haproxy, OURS: proxies.worker}
+COMPILED = "compiled"
 
 
-def measure(*, rounds: int, effort: Effort, say: Callable[[str], None]) -> Results:
+def contenders(package: Path | None) -> dict[str, Start]:
+    """Return what is measured; `package` is the directory of our compiled package, if it takes part."""
+    starts: dict[str, Start] = {RIVAL: proxies.haproxy, OURS: proxies.worker}
+    if package is not None:
+        starts[COMPILED] = partial(proxies.worker, package=package, name=COMPILED)
+    return starts
+
+
+def measure(starts: dict[str, Start], *, rounds: int, effort: Effort, say: Callable[[str], None]) -> Results:
     """Return every number of every round; `say` hears of progress."""
     results: Results = defaultdict(lambda: defaultdict(list))
     with nginx() as server:
@@ -27,24 +37,24 @@ def measure(*, rounds: int, effort: Effort, say: Callable[[str], None]) -> Resul
         for number in range(rounds):
             say(f"round {number + 1} of {rounds}")
             # Who comes first changes with each round: the second may profit from a warm cache.
-            order = list(_STARTS) if number % 2 == 0 else list(reversed(_STARTS))
+            order = dict(starts if number % 2 == 0 else reversed(starts.items()))
             for name, numbers in _round(server, order, effort):
                 for measure_name, value in numbers.items():
                     results[measure_name][name].append(value)
     return results
 
 
-def _round(server: Nginx, order: Sequence[str], effort: Effort) -> Iterator[tuple[str, Numbers]]:
+def _round(server: Nginx, starts: dict[str, Start], effort: Effort) -> Iterator[tuple[str, Numbers]]:
     with ExitStack() as stack:
-        running = {name: stack.enter_context(_STARTS[name](server.port)) for name in order}
+        running = {name: stack.enter_context(start(server.port)) for name, start in starts.items()}
         splicing = stack.enter_context(proxies.haproxy_splice(server.port))
         for take in (measures.short, measures.kept, measures.bulk):
             for name, proxy in running.items():
                 yield name, take(proxy, effort)
         yield SPLICING, measures.bulk(splicing, effort)
         yield from _added_latency(server, running, effort)
-    for name in order:
-        with _STARTS[name](server.port) as proxy:
+    for name, start in starts.items():
+        with start(server.port) as proxy:
             yield name, measures.idle(proxy, effort)
 
 

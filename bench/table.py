@@ -1,12 +1,11 @@
 """The results as a table of ratios, for the terminal and for bench/README.md."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
 
-from bench.rounds import OURS, RIVAL, SPLICING, Results
+from bench.rounds import COMPILED, OURS, RIVAL, SPLICING, Results
 
-_BEGIN, _END = "<!-- results -->\n", "<!-- end of results -->\n"
 _TARGETS = {
     "connections/s": (">= 0.75", lambda ratio: ratio >= 0.75),
     "requests/s kept alive": (">= 0.85", lambda ratio: ratio >= 0.85),
@@ -16,48 +15,55 @@ _TARGETS = {
 
 
 def markdown(results: Results) -> str:
-    """Return the table: medians of both, and min-median-max of the ratio within a round."""
-    lines = [
-        "| measure | HAProxy | appliance | ratio | of rounds | first target |",
-        "|---|---|---|---|---|---|",
-    ]
-    lines += [_row(name, by_proxy[RIVAL], by_proxy[OURS]) for name, by_proxy in results.items()]
+    """Return the table: the median of each, and median [min-max] of the ratio to HAProxy within a round."""
+    ours = [name for name in (OURS, COMPILED) if any(name in by_proxy for by_proxy in results.values())]
+    head = ["measure", "HAProxy", *(word for name in ours for word in (name, "ratio")), "first target"]
+    lines = [_line(head), "|---" * len(head) + "|"]
+    lines += [_row(name, by_proxy, RIVAL, ours) for name, by_proxy in results.items()]
     lines += [
-        _row(f"{name}, HAProxy with splice-auto", by_proxy[SPLICING], by_proxy[OURS])
+        _row(f"{name}, HAProxy with splice-auto", by_proxy, SPLICING, ours)
         for name, by_proxy in results.items()
         if by_proxy.get(SPLICING)
     ]
     return "\n".join(lines) + "\n"
 
 
-def write(path: Path, text: str) -> None:
-    """Replace what stands between the markers of the file."""
-    before, _, rest = path.read_text().partition(_BEGIN)
-    after = rest.partition(_END)[2]
-    path.write_text(f"{before}{_BEGIN}\n{text}\n{_END}{after}")
+def write(path: Path, section: str, text: str) -> None:
+    """Replace what stands between the markers of a section in the file."""
+    begin, end = f"<!-- {section} -->\n", f"<!-- end of {section} -->\n"
+    before, _, rest = path.read_text().partition(begin)
+    path.write_text(f"{before}{begin}\n{text}\n{end}{rest.partition(end)[2]}")
 
 
-def _row(name: str, rival: list[float], ours: list[float]) -> str:
-    ratios = sorted(_ratios(rival, ours))
-    middle = median(ratios) if ratios else float("nan")
-    spread = f"[{ratios[0]:.2f}-{ratios[-1]:.2f}]" if ratios else ""
-    return (
-        f"| {name} | {_number(median(rival))} | {_number(median(ours))} "
-        f"| {middle:.2f} {spread} | {len(ratios)} | {_target(name, middle)} |"
-    )
+def _row(name: str, by_proxy: dict[str, list[float]], rival: str, ours: list[str]) -> str:
+    cells = [name, _number(median(by_proxy[rival]))]
+    for each in ours:
+        cells += [_number(median(by_proxy[each])), ratio(by_proxy[rival], by_proxy[each])]
+    return _line([*cells, _target(name, rival, by_proxy)])
 
 
-def _ratios(rival: Iterable[float], ours: Iterable[float]) -> Iterator[float]:
-    # A difference of two noisy times may come out at nothing or less: no ratio can be made of it.
-    return (mine / his for his, mine in zip(rival, ours, strict=True) if his > 0)
+def ratio(rival: list[float], ours: list[float]) -> str:
+    """Return median [min-max] of the ratios within a round.
+
+    A difference of two noisy times may come out at nothing or less: no ratio can be made of it.
+    """
+    if min(*rival, *ours) <= 0:
+        return "lost in noise"
+    ratios = sorted(mine / theirs for theirs, mine in zip(rival, ours, strict=True))
+    return f"{median(ratios):.2f} [{ratios[0]:.2f}-{ratios[-1]:.2f}]"
 
 
-def _target(name: str, ratio: float) -> str:
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def _target(name: str, rival: str, by_proxy: dict[str, list[float]]) -> str:
     wanted = _TARGETS.get(name)
-    if wanted is None:
+    if wanted is None or rival != RIVAL:
         return ""
-    text, reached = wanted
-    return f"{text}: {'reached' if reached(ratio) else 'missed'}"
+    text, is_reached = wanted
+    middle = median(mine / theirs for theirs, mine in zip(by_proxy[RIVAL], by_proxy[OURS], strict=True))
+    return f"{text}: {'reached' if is_reached(middle) else 'missed'}"
 
 
 def _number(value: float) -> str:

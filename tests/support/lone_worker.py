@@ -69,15 +69,18 @@ def up(pool: model.Pool, server: model.Server, *, verdict: Verdict = Verdict.UP)
 
 
 @contextlib.contextmanager
-def lone_worker(snapshot: model.Snapshot) -> Iterator[LoneWorker]:
-    """Run one worker of the snapshot's first group, accepting, with every server up."""
+def lone_worker(snapshot: model.Snapshot, *, package: Path | None = None) -> Iterator[LoneWorker]:
+    """Run one worker of the snapshot's first group, accepting, with every server up.
+
+    `package` is a directory with another copy of the package `appliance` to run.
+    """
     with tempfile.TemporaryDirectory(prefix="lb-worker-") as directory:
         paths = Paths(runtime=Path(directory), state=Path(directory))
         paths.snapshot(snapshot.number).parent.mkdir()
         for path in (paths.snapshot(snapshot.number), paths.accepted):
             path.write_bytes(model.encode(snapshot))
         health = BoardWriter(paths.health_board)
-        process, ready = _start(snapshot, paths)
+        process, ready = _start(snapshot, paths, package)
         try:
             worker = LoneWorker(paths, process, health)
             worker.publish(up(pool, server) for pool in snapshot.pools for server in pool.servers)
@@ -92,7 +95,9 @@ def lone_worker(snapshot: model.Snapshot) -> Iterator[LoneWorker]:
             health.close()
 
 
-def _start(snapshot: model.Snapshot, paths: Paths) -> tuple["subprocess.Popen[bytes]", int]:
+def _start(
+    snapshot: model.Snapshot, paths: Paths, package: Path | None
+) -> tuple["subprocess.Popen[bytes]", int]:
     ready, theirs = os.pipe()
     with contextlib.ExitStack() as stack:
         stack.callback(os.close, theirs)
@@ -120,6 +125,7 @@ def _start(snapshot: model.Snapshot, paths: Paths) -> tuple["subprocess.Popen[by
             [sys.executable, "-m", "appliance.programs.worker", json.dumps(argument)],
             pass_fds=[theirs, *(listener.fileno() for _, _, listener in listeners)],
             env={**os.environ, **paths.environment()},
+            cwd=package,
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,
