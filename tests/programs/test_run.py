@@ -2,7 +2,6 @@
 
 import contextlib
 import json
-import os
 import shutil
 import subprocess
 import sys
@@ -11,6 +10,7 @@ import urllib.request
 from pathlib import Path
 
 import pytest
+from support import nobody
 from support.appliance import Appliance
 from support.ports import accepts, free_port
 from support.processes import alive, kill
@@ -21,17 +21,6 @@ from appliance.net.supervisor_rpc import Supervisor, SupervisorUnavailable
 pytestmark = pytest.mark.programs
 
 _COMMAND = Path(sys.executable).parent / "appliance"
-_NOBODY = 65534
-_AS_NOBODY = ("setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups", "--no-new-privs")
-
-
-def _nobody_runs_python() -> bool:
-    """Try it: an interpreter below /root is nobody's."""
-    if os.getuid() != 0:
-        return False
-    # The shell is the first to be nobody without capabilities: setpriv's own exec still has them.
-    command = [*_AS_NOBODY, "sh", "-c", f"exec '{sys.executable}' -c 'import appliance'"]
-    return subprocess.run(command, capture_output=True, check=False).returncode == 0
 
 
 def config(**ports: int) -> dict[str, object]:
@@ -163,23 +152,27 @@ def test_term_ends_everything():
         assert appliance.processes() == []
 
 
-@pytest.mark.skipif(not _nobody_runs_python(), reason="nobody cannot run this Python, or we cannot be nobody")
+@pytest.mark.needs("setpriv", "unshare", root=True)
+@pytest.mark.skipif(not nobody.possible(), reason="this machine gives no mount namespace")
 def test_an_ordinary_user_runs_it():
     """On high ports, with all paths moved, no privilege is needed."""
     with tempfile.TemporaryDirectory(prefix="lb-") as directory:
         root, port = Path(directory), free_port()
         (root / "c.yaml").write_text(json.dumps(config(api=port)))
-        shutil.chown(root, _NOBODY, _NOBODY)
-        shutil.chown(root / "c.yaml", _NOBODY, _NOBODY)
+        shutil.chown(root, nobody.UID, nobody.UID)
+        shutil.chown(root / "c.yaml", nobody.UID, nobody.UID)
         moved = ["--config", root / "c.yaml", "--runtime-dir", root / "run", "--state-dir", root / "state"]
         with (root / "log").open("ab") as log:
             process = subprocess.Popen(
-                [*_AS_NOBODY, _COMMAND, *moved, "run"], stdout=log, stderr=log, start_new_session=True
+                nobody.command([str(_COMMAND), *map(str, moved), "run"]),
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
             )
         try:
             wait_until(lambda: process.poll() is not None or accepts(port), what="it accepts", timeout=30)
             assert ready(port), (root / "log").read_text()
-            assert (root / "run").stat().st_uid == _NOBODY
+            assert (root / "run").stat().st_uid == nobody.UID
         finally:
             process.terminate()
             assert process.wait(30) == 0
