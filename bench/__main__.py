@@ -17,7 +17,7 @@ from bench.measures import Effort
 from bench.profile import profile
 from bench.proxies import Start
 
-_QUICK = Effort(seconds=1.0, bodies=2, idle=1000, requests=150)
+_QUICK = Effort(slices=1, bodies=2, idle=1000, requests=150)
 
 
 def main() -> int:

@@ -26,9 +26,10 @@ Numbers = dict[str, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """How long to measure: seconds of wrk, bodies of bulk, idle connections, requests for latency."""
+    """How long to measure: slices of wrk in seconds, bodies of bulk, idle connections, requests."""
 
-    seconds: float = 3.0
+    seconds: float = 1.0
+    slices: int = 4
     bodies: int = 8
     idle: int = 5000
     requests: int = 600

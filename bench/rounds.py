@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
+from statistics import mean
 
 from support.nginx import Nginx, nginx
 
@@ -48,14 +49,27 @@ def _round(server: Nginx, starts: dict[str, Start], effort: Effort) -> Iterator[
     with ExitStack() as stack:
         running = {name: stack.enter_context(start(server.port)) for name, start in starts.items()}
         splicing = stack.enter_context(proxies.haproxy_splice(server.port))
-        for take in (measures.short, measures.kept, measures.bulk):
-            for name, proxy in running.items():
-                yield name, take(proxy, effort)
+        for take in (measures.short, measures.kept):
+            yield from _in_slices(take, running, effort)
+        for name, proxy in running.items():
+            yield name, measures.bulk(proxy, effort)
         yield SPLICING, measures.bulk(splicing, effort)
         yield from _added_latency(server, running, effort)
     for name, start in starts.items():
         with start(server.port) as proxy:
             yield name, measures.idle(proxy, effort)
+
+
+def _in_slices(
+    take: Callable[[Proxy, Effort], Numbers], running: dict[str, Proxy], effort: Effort
+) -> Iterator[tuple[str, Numbers]]:
+    """Measure in short slices, in turn, and give the means: a noisy second hits more than one proxy."""
+    taken: dict[str, list[Numbers]] = {name: [] for name in running}
+    for _ in range(effort.slices):
+        for name, proxy in running.items():
+            taken[name].append(take(proxy, effort))
+    for name, numbers in taken.items():
+        yield name, {key: mean(each[key] for each in numbers) for key in numbers[0]}
 
 
 def _added_latency(server: Nginx, running: dict[str, Proxy], effort: Effort) -> Iterator[tuple[str, Numbers]]:

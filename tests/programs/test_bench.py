@@ -18,7 +18,7 @@ table = importlib.import_module("bench.table")
 
 def test_a_round_fills_every_row_of_the_table():
     """Each measure has a number for both proxies, and a row with their ratio."""
-    tiny = measures.Effort(seconds=1.0, bodies=1, idle=50, requests=20)
+    tiny = measures.Effort(slices=1, bodies=1, idle=50, requests=20)
     results = rounds.measure(rounds.contenders(None), rounds=1, effort=tiny, say=lambda _: None)
     rows = table.markdown(results).splitlines()[2:]
     assert len(rows) == len(results) + 2
