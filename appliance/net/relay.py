@@ -147,22 +147,30 @@ class Session:
         self.deadline = self.traffic.now + seconds
 
     def on_early(self) -> None:
-        """Keep what the client sends before it has a server; an end or an error means that it has left."""
+        """Keep what the client sends before it has a server; one that was reset has left."""
         try:
             data = read(self.client.fd, CHUNK)
         except BlockingIOError:
             return
         except OSError:
-            data = b""
+            self.broken(self.client)
+            return
         try:
             self.keep_early(data)
         except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this session and no other
             self.fail(error)
 
     def keep_early(self, data: bytes) -> None:
-        """Keep at most two chunks."""
+        """Keep at most two chunks.
+
+        A client that has said something and then its end wants the answer: its end is read again when there
+        is a server. One that ends without a word has left.
+        """
         if not data:
-            self.end(Reason.CLIENT_ABORT)
+            if self.early is None:
+                self.end(Reason.CLIENT_ABORT)
+            else:
+                self.client.watcher.stop()
             return
         self.client.count += len(data)
         self.early = data if self.early is None else self.early + data

@@ -70,13 +70,13 @@ def test_queue_has_a_timeout():
         assert len(held) == 2
 
 
-@pytest.mark.parametrize("leave", [socket.socket.close, reset])
-def test_client_that_leaves_the_queue_frees_its_place(leave: Callable[[socket.socket], None]):
-    """A client that closes or resets while it waits is forgotten; the next one is served."""
+@pytest.mark.parametrize(("said", "leave"), [(b"", socket.socket.close), (b"", reset), (b"gone", reset)])
+def test_client_that_leaves_the_queue_frees_its_place(said: bytes, leave: Callable[[socket.socket], None]):
+    """A client that resets, or ends without a word, while it waits is forgotten; the next one is served."""
     with relay(Setting(origins=[Origin()], each=ONE)) as running:
         _, server = running.pair()
         gone = running.connect()
-        gone.sendall(b"gone")
+        gone.sendall(said)
         running.until(lambda: running.server().queued == 1, "one waits")
         last = running.connect()
         last.sendall(b"last")
@@ -85,6 +85,22 @@ def test_client_that_leaves_the_queue_frees_its_place(leave: Callable[[socket.so
         running.ended(Reason.CLIENT_ABORT)
         reset(server)
         assert running.setting.origins[0].accept().recv(10) == b"last"
+
+
+def test_half_closed_client_keeps_its_place_in_the_queue():
+    """A client that asks and sends its end while it waits is served, and gets its answer."""
+    with relay(Setting(origins=[Origin()], each=ONE)) as running:
+        _, first = running.pair()
+        client = running.connect()
+        client.sendall(b"question")
+        running.until(lambda: running.server().queued == 1, "one waits")
+        client.shutdown(socket.SHUT_WR)
+        reset(first)
+        server = running.setting.origins[0].accept()
+        assert [server.recv(10), server.recv(10)] == [b"question", b""]
+        server.sendall(b"answer")
+        server.close()
+        assert [client.recv(10), client.recv(10)] == [b"answer", b""]
 
 
 def test_unchecked_servers_are_waited_for():
