@@ -186,7 +186,8 @@ class Rollout:
         generation.phase = Phase.OPENING
         # A worker that crashed since it was ready is told when its replacement is: nothing drains before.
         ready = [each for each in generation.workers.values() if each.phase is WorkerPhase.READY]
-        return [effect for worker in ready for effect in self._open(generation, worker, now)]
+        opened = [effect for worker in ready for effect in self._open(generation, worker, now)]
+        return opened + self._cut_surplus(now)
 
     def _open(self, generation: Generation, worker: Worker, now: float) -> list[Effect]:
         worker.phase, worker.deadline = WorkerPhase.OPENING, now + self._timing.accept

@@ -398,6 +398,19 @@ def test_nobody_to_adopt(rollout: Rollout) -> None:
     assert feed(rollout, Adopt(generation=4, snapshot=7, workers=2, orphans=())) == [GenerationGone(4)]
 
 
+def test_fewer_may_drain_from_a_commit_on(rollout: Rollout) -> None:
+    """A commit that allows fewer draining generations cuts the surplus at once."""
+    feed(rollout, Adopt(generation=4, snapshot=7, workers=1, orphans=(Orphan(index=0, drain_within=9.0),)))
+    prepared(rollout, 5)
+    effects = feed(rollout, Commit(Terms(drain=120.0, max_draining=0)))
+    assert effects == [
+        Accept(WorkerId(5, 0)),
+        Accept(WorkerId(5, 1)),
+        GenerationCut(4),
+        Drain(WorkerId(4, 0), 0.0),
+    ]
+
+
 def test_strangers_are_ignored(rollout: Rollout) -> None:
     """Words of workers that are not ours, or out of place, change nothing."""
     stranger = WorkerId(9, 9)
@@ -465,7 +478,7 @@ class AnyOrder(RuleBasedStateMachine):
                 assert process.told, "drains without ever having accepted"
                 newer = [n for n in self.world.sizes if n > worker.generation]
                 assert any(map(self.world.wholly_accepting, newer)) or process.drain_end is not None
-                assert process.drain_end is None or end <= process.drain_end + 1e-6
+                assert process.drain_end is None or end <= max(process.drain_end, self.now) + 1e-6
                 process.drain_end = end
             case Kill(worker):
                 process = processes[worker]
