@@ -236,25 +236,24 @@ class Session:
         Even nothing at all, written to a connection that was not made, says why: that saves a getsockopt.
         """
         client, backend = self.client, self.backend
-        data = self.early
-        if data is None:
+        early = self.early
+        if early is None:
             try:
-                data = read(client.fd, CHUNK)
+                early = read(client.fd, CHUNK)
             except BlockingIOError:
-                data = b""
+                early = b""
             except OSError:
                 self.broken(client)
                 return
             else:
-                client.count += len(data)
-                client.eof = not data
-        if backend.proxied:
-            self.early = data
-            data = backend.header(client.fd, self.address) + data
+                client.count += len(early)
+                client.eof = not early
+        data = backend.header(client.fd, self.address) + early if backend.proxied else early
         try:
             sent = write(server.fd, data)
         except OSError as error:
-            self.early = self.early or data or None
+            # For the next server; the header is written anew there, and must not be kept with it.
+            self.early = early or None
             self.failed(error)
             return
         self.opened(server)

@@ -10,15 +10,17 @@ import gevent
 import pytest
 from support.lone_worker import up
 from support.snapshots import frontend, pool, server
-from support.trace import is_reset
+from support.trace import is_reset, read_all
 
 from appliance.core.dispatch import PoolState
 from appliance.core.frontends import FrontendState
 from appliance.core.members import Member
+from appliance.model.snapshot import SendProxy
 from appliance.net import tcp
 from appliance.net.backend import Backend
 from appliance.net.relay import Session
 from appliance.net.traffic import Traffic
+from appliance.wire import proxy_protocol
 from appliance.wire.worker_board import Reason
 
 pytestmark = pytest.mark.programs
@@ -27,7 +29,7 @@ pytestmark = pytest.mark.programs
 class Desk:
     """A frontend, a pool whose servers the test accepts for, and their sessions."""
 
-    def __init__(self, stack: ExitStack, *, servers: int = 1) -> None:
+    def __init__(self, stack: ExitStack, *, servers: int = 1, **changes: object) -> None:
         self.faults: list[Exception] = []
         self.traffic = Traffic(descriptors=100, fault=self.faults.append, scarce=print, make_room=print)
         self.frontend = FrontendState(frontend("front"), workers=1, index=0)
@@ -35,7 +37,7 @@ class Desk:
         self._clients = self.listen()
         self.origins = [self.listen() for _ in range(servers)]
         names = {f"s{number}": origin.getsockname()[1] for number, origin in enumerate(self.origins)}
-        config = pool("pool", servers=[server(name, port=port) for name, port in names.items()])
+        config = pool("pool", servers=[server(name, port=port) for name, port in names.items()], **changes)
         state: PoolState[Session] = PoolState(config, workers=1, index=0, random=Random(1))  # noqa: S311  # unused
         state.observe({("pool", each.name): up(config, each) for each in config.servers})
         self.backend = Backend(state)
@@ -49,9 +51,10 @@ class Desk:
         """Return a listener."""
         return self._stack.enter_context(socket.create_server(("127.0.0.1", 0)))
 
-    def session(self) -> tuple[socket.socket, Session]:
-        """Return a client and its session, which has begun."""
+    def session(self, first: bytes = b"") -> tuple[socket.socket, Session]:
+        """Return a client that has sent its first bytes, and its session, which has begun."""
         client = self._stack.enter_context(socket.create_connection(self._clients.getsockname(), timeout=10))
+        client.sendall(first)
         fd = tcp.accept(self._clients.fileno())
         self.frontend.current += 1
         session = Session(self.traffic, self.frontend, self.backend, fd, tcp.peer())
@@ -209,3 +212,22 @@ def test_only_server_that_resets_before_the_first_byte_is_not_tried_again(desk: 
     assert is_reset(client)
     assert session.attempts == 0
     assert desk.traffic.reasons[Reason.SERVER_ABORT] == 1
+
+
+@pytest.mark.parametrize("version", [SendProxy.V1, SendProxy.V2])
+@pytest.mark.parametrize("first", [b"", b"early "])
+def test_proxy_header_is_written_once_to_the_server_that_takes_over(version: SendProxy, first: bytes):
+    """After a failed connect the next server gets one header, then all the client's bytes, early or late."""
+    with ExitStack() as stack:
+        desk = Desk(stack, servers=2, send_proxy=version)
+        desk.origins[0].close()
+        client, session = desk.session(first)
+        desk.until(lambda: session.ready_at)
+        client.sendall(b"late")
+        desk.until(lambda: session.client.count == len(first + b"late"))
+        assert desk.traffic.reasons[Reason.REDISPATCHED] == 1
+        client.shutdown(socket.SHUT_WR)
+        desk.until(lambda: session.client.eof)
+        header = proxy_protocol.encode(version, client.getsockname(), client.getpeername())
+        assert read_all(desk.server(1)) == header + first + b"late"
+        desk.traffic.end_all(Reason.KILLED)
