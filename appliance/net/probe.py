@@ -38,10 +38,14 @@ _STALLED: Final = 0.1
 """Seconds by which a timer is late only when the whole process was."""
 
 _TLS: Final = frozenset({CheckType.TLS, CheckType.HTTPS})
+_SHORTAGES: Final = frozenset(
+    {errno.EADDRNOTAVAIL, errno.EAGAIN, errno.ENOBUFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
+)
+"""Refusals of this machine's own kernel, no free port say (HAProxy: SOCKERR, which is no verdict either)."""
 
 
 class ProbeImpossible(Exception):  # noqa: N818  # a state of this machine, not a mistake
-    """This machine could not even try, out of descriptors say: nothing is known of the server."""
+    """This machine could not even try, out of descriptors or ports say: nothing is known of the server."""
 
 
 class _OutOfTime(BaseException):
@@ -243,6 +247,8 @@ def _connect(connection: socket.socket, address: tuple[str, int]) -> None:
     if problem == errno.EALREADY:
         _wait(connection, _WRITE)
         problem = connection.getsockopt(socket.SOL_SOCKET, socket.SO_ERROR)
+    if problem in _SHORTAGES:
+        raise ProbeImpossible(f"no connection: {os.strerror(problem)}")
     if problem not in (0, errno.EISCONN):
         raise OSError(problem, os.strerror(problem))
 

@@ -58,7 +58,7 @@ class HealthProgram:
         self._resolver = Resolver(self._moved)
         self._loops: dict[Key, gevent.Greenlet] = {}
         self._pending: Snapshot | None = None
-        self._impossible = False
+        self._impossible: dict[Key, str] = {}
         self._verbose = False
         self._publisher = HealthPublisher(BoardWriter(paths.health_board), self._record)
         accepted = self._accepted()
@@ -110,6 +110,7 @@ class HealthProgram:
             self._loops[key] = gevent.spawn(self._follow, member, member.health)
 
     def _stop(self, key: Key) -> None:
+        self._impossible.pop(key, None)
         loop = self._loops.pop(key, None)
         if loop is not None:
             loop.kill(block=False)
@@ -145,9 +146,9 @@ class HealthProgram:
             outcome = probe.run()
         except ProbeImpossible as error:
             health.postpone(started=started, now=time.monotonic())
-            self._said_impossible(str(error))
+            self._not_checked(member, str(error))
             return
-        self._impossible = False
+        self._impossible.pop(member.key, None)
         # What was asked of a server that has since moved or gone is nobody's answer.
         if member.health is not health or self._roster.members.get(member.key) is not member:
             return
@@ -158,10 +159,11 @@ class HealthProgram:
         elif self._verbose:
             self._log.debug("check", **self._facts(member))
 
-    def _said_impossible(self, reason: str) -> None:
-        if not self._impossible:
-            self._impossible = True
-            self._log.error("check-impossible", reason=reason)
+    def _not_checked(self, member: Member, reason: str) -> None:
+        """Say once what keeps servers from being checked, however many they are."""
+        if reason not in self._impossible.values():
+            self._log.error("check-impossible", pool=member.pool, server=member.server.name, reason=reason)
+        self._impossible[member.key] = reason
 
     def _moved(self, name: str, address: str) -> None:
         """Take the address that a name stands for now, for every server of that name."""
