@@ -93,7 +93,7 @@ class Probe:
             result, status, detail = self._converse(connection)
         except _OutOfTime:
             result, status, detail = self._phase.value[1], 0, self._timeout
-        except (OSError, ResponseError, AuthorityError) as error:
+        except (OSError, ResponseError) as error:
             result, status, detail = self._phase.value[0], 0, _reason(error)
         finally:
             limit.stop()
@@ -142,7 +142,10 @@ class Probe:
     def _secure(self, plain: "_Plain") -> "_Tls":
         self._phase = _Phase.HANDSHAKE
         check = self._check
-        context = self._contexts.context(verify=check.verify, named=check.sni is not None)
+        try:
+            context = self._contexts.context(verify=check.verify, named=check.sni is not None)
+        except AuthorityError as error:
+            raise ProbeImpossible(str(error)) from error
         stream = _Tls(plain, context, name=check.sni)
         stream.handshake()
         return stream
@@ -278,7 +281,7 @@ def _reset_on_close(connection: socket.socket) -> None:
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
 
 
-def _reason(error: OSError | ResponseError | AuthorityError) -> str:
+def _reason(error: OSError | ResponseError) -> str:
     if isinstance(error, ssl.SSLCertVerificationError):
         return f"certificate: {error.verify_message}"
     if isinstance(error, ssl.SSLError):

@@ -1,11 +1,19 @@
 """TLS client contexts for health checks: one for each CA file, shared by every server that names it.
 
 A context costs a millisecond and the whole CA bundle in memory. A file that has changed is read again, so a
-renewed CA needs no reload.
+renewed CA needs no reload. While a file cannot be used (it is being replaced, or this machine is short of
+something) what was read last goes on being used: that is no reason to take servers down.
 """
 
+import os
 import ssl
+from collections.abc import Callable
 from pathlib import Path
+from typing import Final
+
+Version = tuple[int, int, int, int]
+
+_NEVER: Final[Version] = (0, 0, 0, 0)
 
 
 class AuthorityError(Exception):
@@ -13,26 +21,84 @@ class AuthorityError(Exception):
 
 
 class TlsContexts:
-    """Contexts by CA file. With a name (SNI) the certificate must be for that name as well."""
+    """Contexts by CA file. With a name (SNI) the certificate must be for that name as well.
 
-    def __init__(self) -> None:
+    `on_trouble` is called once with a CA file and the reason when its last good content is kept, and with
+    "" for a reason when the file can be used again.
+    """
+
+    def __init__(self, on_trouble: Callable[[str, str], None] | None = None) -> None:
+        self._on_trouble = on_trouble
         self._anything = _context()
-        self._verifying: dict[tuple[str, bool], tuple[int, ssl.SSLContext]] = {}
+        self._verifying: dict[tuple[str, bool], _Authority] = {}
+        self._troubled: set[str] = set()
 
     def context(self, *, verify: str | None, named: bool) -> ssl.SSLContext:
-        """Return the context for a CA file, None for any certificate; raises AuthorityError."""
+        """Return the context for a CA file, None for any certificate; AuthorityError if it was never good."""
         if verify is None:
             return self._anything
+        authority = self._verifying.setdefault((verify, named), _Authority(verify, named=named))
         try:
-            version = Path(verify).stat().st_mtime_ns
-            known = self._verifying.get((verify, named))
-            if known is not None and known[0] == version:
-                return known[1]
-            context = _verifying(verify, named=named)
-        except OSError as error:  # ssl.SSLError is one: no certificate in the file
-            raise AuthorityError(f"CA file {verify}: {error.strerror or error}") from error
-        self._verifying[verify, named] = (version, context)
+            context = authority.refreshed()
+        except AuthorityError as error:
+            if authority.context is None:
+                raise
+            self._say(verify, str(error))
+            return authority.context
+        self._say(verify, "")
         return context
+
+    def inspect(self, verify: str) -> None:
+        """Read a CA file as it is now; raises AuthorityError."""
+        _Authority(verify, named=False).refreshed()
+
+    def _say(self, verify: str, reason: str) -> None:
+        if bool(reason) is (verify in self._troubled):
+            return
+        if reason:
+            self._troubled.add(verify)
+        else:
+            self._troubled.remove(verify)
+        if self._on_trouble:
+            self._on_trouble(verify, reason)
+
+
+class _Authority:
+    """A CA file, with the context of its last good version."""
+
+    __slots__ = ("_named", "_path", "_refused", "_version", "context")
+
+    def __init__(self, path: str, *, named: bool) -> None:
+        self._path = path
+        self._named = named
+        self._version = _NEVER
+        self._refused = ""
+        self.context: ssl.SSLContext | None = None
+
+    def refreshed(self) -> ssl.SSLContext:
+        """Return the context of the file as it is now; raises AuthorityError."""
+        try:
+            version = _version(Path(self._path).stat())
+            if version != self._version:
+                self._load(version)
+        except OSError as error:
+            raise AuthorityError(f"CA file {self._path}: {error.strerror or error}") from error
+        if self.context is None or self._refused:
+            raise AuthorityError(f"CA file {self._path}: {self._refused}")
+        return self.context
+
+    def _load(self, version: Version) -> None:
+        try:
+            self.context = _verifying(self._path, named=self._named)
+        except ssl.SSLError as error:  # no certificate in it: this version need not be read again
+            self._refused = error.strerror or str(error)
+        else:
+            self._refused = ""
+        self._version = version
+
+
+def _version(status: os.stat_result) -> Version:
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
 def _context() -> ssl.SSLContext:

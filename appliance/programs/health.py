@@ -54,7 +54,7 @@ class HealthProgram:
         self._log = log
         self._started_at = time.time()
         self._roster = Roster(admins=self._operator_states(records))
-        self._contexts = TlsContexts()
+        self._contexts = TlsContexts(self._authority_trouble)
         self._resolver = Resolver(self._moved)
         self._loops: dict[Key, gevent.Greenlet] = {}
         self._pending: Snapshot | None = None
@@ -164,6 +164,12 @@ class HealthProgram:
         if reason not in self._impossible.values():
             self._log.error("check-impossible", pool=member.pool, server=member.server.name, reason=reason)
         self._impossible[member.key] = reason
+
+    def _authority_trouble(self, file: str, reason: str) -> None:
+        if reason:
+            self._log.error("ca-file-kept", file=file, reason=reason)
+        else:
+            self._log.info("ca-file-readable", file=file)
 
     def _moved(self, name: str, address: str) -> None:
         """Take the address that a name stands for now, for every server of that name."""
@@ -288,15 +294,18 @@ class HealthProgram:
             return {(each.pool, each.server): each.admin for each in records if each.admin is not Admin.READY}
 
     def _authority_problems(self, snapshot: Snapshot) -> list[Problem]:
-        found: dict[str, Problem] = {}
+        users: dict[str, str] = {}
         for pool in snapshot.pools:
             for server in pool.servers:
-                try:
-                    if server.check is not None and server.check.verify is not None:
-                        self._contexts.context(verify=server.check.verify, named=False)
-                except AuthorityError as error:
-                    found.setdefault(str(error), Problem(message=f"{pool.name}/{server.name}: {error}"))
-        return list(found.values())
+                if server.check is not None and server.check.verify is not None:
+                    users.setdefault(server.check.verify, f"{pool.name}/{server.name}")
+        found = []
+        for file, user in users.items():
+            try:
+                self._contexts.inspect(file)
+            except AuthorityError as error:
+                found.append(Problem(message=f"{user}: {error}"))
+        return found
 
 
 def last_records(paths: Paths, log: FilteringBoundLogger) -> tuple[ServerHealth, ...]:

@@ -328,14 +328,28 @@ def test_an_expired_authority_fails(tmp_path: Path):
 
 
 @pytest.mark.parametrize("content", [None, b"", b"not a certificate"])
-def test_a_ca_file_that_is_none_is_a_result(secure: int, tmp_path: Path, content: bytes | None):
-    """A missing, empty or broken CA file fails the check and names the file."""
+def test_a_ca_file_that_never_was_good_is_no_verdict(secure: int, tmp_path: Path, content: bytes | None):
+    """With a missing, empty or broken CA file a check is impossible, and the reason names the file."""
     path = tmp_path / "ca.pem"
     if content is not None:
         path.write_bytes(content)
-    outcome = probe("https", secure, verify=str(path))
-    assert outcome.result is CheckResult.L6RSP
-    assert str(path) in outcome.detail
+    with pytest.raises(ProbeImpossible, match=str(path)):
+        probe("https", secure, verify=str(path))
+
+
+def test_a_ca_file_that_is_gone_for_a_moment_fails_no_server(
+    secure: int, files: Certificates, tmp_path: Path
+):
+    """Between an old CA file and its new one checks go on with the old one."""
+    path = tmp_path / "ca.pem"
+    path.write_bytes(files.authority.read_bytes())
+    check = snapshots.check("https", path="/readyz", timeout=ENOUGH, verify=str(path))
+    subject = Probe(check, "127.0.0.1", secure, TlsContexts())
+    assert subject.run().passed
+    path.write_bytes(b"")
+    assert subject.run().passed
+    path.unlink()
+    assert subject.run().passed
 
 
 def test_a_renewed_ca_file_is_read_again(secure: int, files: Certificates, tmp_path: Path):

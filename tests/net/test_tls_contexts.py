@@ -1,6 +1,7 @@
 """TLS contexts are shared, and follow their CA file."""
 
 import os
+import resource
 import ssl
 from pathlib import Path
 
@@ -32,12 +33,65 @@ def test_without_a_ca_file_anything_goes():
 
 
 def test_a_file_that_changed_is_read_again(tmp_path: Path):
-    """Another file of the same name gives another context, and a removed one the error that names it."""
+    """Another file of the same name gives another context, and the same one gives the same."""
     path = certificates.issue(tmp_path, "localhost").authority
     contexts = TlsContexts()
     before = contexts.context(verify=str(path), named=False)
     os.utime(path, (1, 1))
+    after = contexts.context(verify=str(path), named=False)
+    assert after is not before
+    assert contexts.context(verify=str(path), named=False) is after
+
+
+def test_what_was_read_last_is_kept_while_a_file_is_no_good(tmp_path: Path):
+    """An emptied or removed file takes no context away; that is said once, and the end of it once."""
+    path = certificates.issue(tmp_path, "localhost").authority
+    content = path.read_bytes()
+    said: list[tuple[str, str]] = []
+    contexts = TlsContexts(lambda file, reason: said.append((file, reason)))
+    before = contexts.context(verify=str(path), named=False)
+    for _ in range(2):
+        path.write_bytes(b"")
+        assert contexts.context(verify=str(path), named=False) is before
+        assert contexts.context(verify=str(path), named=False) is before
+        path.unlink()
+        assert contexts.context(verify=str(path), named=False) is before
+        path.write_bytes(content)
+        assert contexts.context(verify=str(path), named=False) is not before
+        before = contexts.context(verify=str(path), named=False)
+    assert [file for file, _ in said] == [str(path)] * 4
+    assert [bool(reason) for _, reason in said] == [True, False] * 2
+    assert str(path) in said[0][1]
+
+
+def test_without_descriptors_what_was_read_last_is_kept(tmp_path: Path):
+    """A changed file that cannot be opened for a shortage of ours is read as soon as it can be."""
+    path = certificates.issue(tmp_path, "localhost").authority
+    contexts = TlsContexts()
+    before = contexts.context(verify=str(path), named=False)
+    os.utime(path, (1, 1))
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        assert contexts.context(verify=str(path), named=False) is before
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     assert contexts.context(verify=str(path), named=False) is not before
-    path.unlink()
-    with pytest.raises(AuthorityError, match=r"ca\.pem: No such file"):
+
+
+def test_a_file_that_never_was_good_is_an_error_until_it_is(tmp_path: Path):
+    """Without anything to keep the error names the file; `inspect` is as strict where there is something."""
+    path = tmp_path / "late.pem"
+    contexts = TlsContexts()
+    with pytest.raises(AuthorityError, match=r"late\.pem: No such file"):
         contexts.context(verify=str(path), named=False)
+    path.write_bytes(b"")
+    for _ in range(2):
+        with pytest.raises(AuthorityError, match=r"late\.pem: .*no certificate"):
+            contexts.context(verify=str(path), named=False)
+    path.write_bytes(certificates.issue(tmp_path, "localhost").authority.read_bytes())
+    assert contexts.context(verify=str(path), named=False)
+    contexts.inspect(str(path))
+    path.unlink()
+    with pytest.raises(AuthorityError, match=r"late\.pem: No such file"):
+        contexts.inspect(str(path))

@@ -482,6 +482,39 @@ def test_masters_with_tls_are_checked_as_openshift_does(health: Health, tmp_path
         assert health.wait_for("others", Verdict.DOWN).result is CheckResult.L6RSP
 
 
+@pytest.mark.needs("nginx")
+def test_a_ca_file_that_is_being_replaced_takes_no_server_down(health: Health, tmp_path: Path):
+    """While the file is gone its last content is used; the log says so once, and when it is back."""
+    issued = certificates.issue(tmp_path, "localhost")
+    content = issued.authority.read_bytes()
+    with nginx(certificates=issued) as master:
+        https = replace(QUICK, type=snapshots.check("https").type, verify=str(issued.authority), fall=1)
+        health.accept(of([server(f"master-{index}", master.port, https) for index in range(3)]))
+        health.start()
+        wait_until(lambda: _all_checked(health, 3), what="all are checked")
+        issued.authority.unlink()
+        wait_until(lambda: health.events("ca-file-kept"), what="the log says so")
+        since = time.time()
+        wait_until(lambda: _all_checked(health, 3, since=since), what="all are checked without the file")
+        assert not health.propose(of([server("a", master.port, https)], number=2)).ok
+        issued.authority.write_bytes(content)
+        wait_until(lambda: health.events("ca-file-readable"), what="the log says that it is back")
+        assert health.events("server-down", "check-impossible") == []
+        assert len(health.events("ca-file-kept")) == 1
+
+
+def test_a_check_without_its_ca_file_is_no_verdict(health: Health, backend: Backend, tmp_path: Path):
+    """A CA file that is missing from the start leaves servers as they are, and is logged once."""
+    check = replace(QUICK, type=snapshots.check("https").type, verify=str(tmp_path / "ca.pem"))
+    health.accept(of([server("a", backend, check), server("b", backend, check), server("c", backend)]))
+    health.start()
+    wait_until(lambda: health.events("check-impossible"), what="the log says so")
+    sure = health.wait_for("c", Verdict.UP)
+    wait_until(lambda: _newer(health, "c", sure.checked_at + 0.5), what="some rounds of checks")
+    assert [health.wait_for(name, Verdict.UNKNOWN).failed for name in "ab"] == [0, 0]
+    assert len(health.events("check-impossible")) == 1
+
+
 def test_first_checks_of_many_servers_are_spread(health: Health, backend: Backend):
     """Three hundred servers are not asked in one instant, but over a second or more."""
     health.accept(of([server(f"server-{index}", backend, SLOW) for index in range(300)]))
@@ -553,6 +586,11 @@ def test_a_second_program_leaves_the_first_alone(health: Health, backend: Backen
 def _admins(health: Health) -> dict[str, Admin]:
     board = health.board()
     return {each.server: each.admin for each in board.servers} if board else {}
+
+
+def _newer(health: Health, name: str, than: float) -> bool:
+    record = health.server(name)
+    return record is not None and record.checked_at > than
 
 
 def _all_checked(health: Health, count: int, *, since: float = 0.0) -> bool:
