@@ -12,6 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from appliance.model.addresses import endpoint
 from appliance.model.fields import (
     MOST_CONNECTIONS,
+    MOST_PROBES,
     MOST_WEIGHT,
     Address,
     Addresses,
@@ -27,11 +28,14 @@ from appliance.model.fields import (
     HttpMethod,
     HttpPath,
     Init,
+    KeepAliveTime,
+    LifetimeOrOff,
     Name,
     Networks,
     Percentage,
     ProxyHeader,
     SocketPaths,
+    UserTimeoutOrOff,
     Verify,
     WhenDown,
     Workers,
@@ -42,7 +46,14 @@ from appliance.model.fields import (
 )
 from appliance.model.http_words import statuses
 from appliance.model.snapshot import Balance, CheckInit, OnDown, SendProxy
-from appliance.model.units import duration, duration_or_off, percentage
+from appliance.model.units import (
+    duration,
+    duration_or_off,
+    keepalive_time,
+    lifetime_or_off,
+    percentage,
+    user_timeout_or_off,
+)
 
 
 class Section(BaseModel):
@@ -63,11 +74,11 @@ class Cluster(Section):
 class KeepAlive(Section):
     """TCP keepalive of idle connections; `off` is short for `count: 0`."""
 
-    idle: Duration = written("60s", duration)
-    """Idle time before the first probe (HAProxy's tcpka-idle)."""
-    interval: Duration = written("10s", duration)
-    """Time between probes (HAProxy's tcpka-intvl)."""
-    count: int = Field(default=3, ge=0, le=127)
+    idle: KeepAliveTime = written("60s", keepalive_time)
+    """Idle time before the first probe, 1s to 32767s (HAProxy's tcpka-idle)."""
+    interval: KeepAliveTime = written("10s", keepalive_time)
+    """Time between probes, 1s to 32767s (HAProxy's tcpka-intvl)."""
+    count: int = Field(default=3, ge=0, le=MOST_PROBES)
     """Unanswered probes that end a connection (HAProxy's tcpka-cnt); 0 sends none."""
 
     @model_validator(mode="before")
@@ -109,13 +120,13 @@ class Frontend(Section):
     """Connections at a time, over all workers (HAProxy's maxconn); more wait in the kernel's queue."""
     timeouts: FrontendTimeouts = Field(default_factory=FrontendTimeouts)
     """Timeouts towards clients, where they differ from `defaults`."""
-    max_age: DurationOrOff = written("off", duration_or_off, example="12h")
-    """Longest life of a connection, so that clients spread again over the servers; `off` by default."""
+    max_age: LifetimeOrOff = written("off", lifetime_or_off, example="12h")
+    """Longest life of a connection, so that clients spread again over the servers: 1s or more, or `off`."""
     max_age_jitter: Percentage = written("10%", percentage)
     """How far a connection's life may differ from `max_age`, so that they do not all end at once."""
     keepalive: KeepAlive | None = Field(default=None, json_schema_extra=or_off)
     """TCP keepalive towards clients (HAProxy's clitcpka); `off`, or how."""
-    tcp_user_timeout: DurationOrOff | None = Field(default=None, examples=["30s"])
+    tcp_user_timeout: UserTimeoutOrOff | None = Field(default=None, examples=["30s"])
     """Longest time that sent bytes may stay unacknowledged by a client (HAProxy's tcp-ut on bind)."""
 
 
@@ -225,7 +236,7 @@ class Pool(Section):
     """Timeouts towards servers, where they differ from `defaults`."""
     keepalive: KeepAlive | None = Field(default=None, json_schema_extra=or_off)
     """TCP keepalive towards servers (HAProxy's srvtcpka); `off`, or how."""
-    tcp_user_timeout: DurationOrOff | None = Field(default=None, examples=["30s"])
+    tcp_user_timeout: UserTimeoutOrOff | None = Field(default=None, examples=["30s"])
     """Longest time that sent bytes may stay unacknowledged by a server (HAProxy's tcp-ut)."""
     servers: dict[Name, Server] = Field(default_factory=dict)
     """The servers by name."""
@@ -257,7 +268,7 @@ class Defaults(Section):
     """Timeouts, as OpenShift sets them."""
     retries: int = Field(default=3, ge=0, le=100)
     """Further tries to connect to a server."""
-    tcp_user_timeout: DurationOrOff = written("30s", duration_or_off)
+    tcp_user_timeout: UserTimeoutOrOff = written("30s", user_timeout_or_off)
     """Longest time that sent bytes may stay unacknowledged on either side; `off` is the kernel's own."""
     keepalive: KeepAlive | None = Field(default=None, json_schema_extra=or_off)
     """TCP keepalive on both sides: `off`, the default, or how."""

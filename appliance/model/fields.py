@@ -15,6 +15,8 @@ from appliance.model.snapshot import Balance, CheckInit, OnDown, SendProxy
 MOST_WORKERS: Final = 128
 MOST_CONNECTIONS: Final = 10_000_000
 MOST_WEIGHT: Final = 256
+MOST_PROBES: Final = 127
+"""Most probes of TCP keepalive, as the kernel has it (MAX_TCP_KEEPCNT of net/tcp.h)."""
 
 _Value = TypeVar("_Value")
 
@@ -64,6 +66,13 @@ _Worded: Final = Strict(strict=False)  # a word of the file becomes a member of 
 Duration = Annotated[float, PlainValidator(units.duration), _pattern(units.DURATION_PATTERN)]
 DurationOrOff = Annotated[
     float, PlainValidator(units.duration_or_off), _pattern(units.DURATION_OR_OFF_PATTERN)
+]
+LifetimeOrOff = Annotated[
+    float, PlainValidator(units.lifetime_or_off), _pattern(units.DURATION_OR_OFF_PATTERN)
+]
+KeepAliveTime = Annotated[float, PlainValidator(units.keepalive_time), _pattern(units.DURATION_PATTERN)]
+UserTimeoutOrOff = Annotated[
+    float, PlainValidator(units.user_timeout_or_off), _pattern(units.DURATION_OR_OFF_PATTERN)
 ]
 Percentage = Annotated[float, PlainValidator(units.percentage), _pattern(units.PERCENTAGE_PATTERN)]
 Name = Annotated[str, AfterValidator(addresses.name), _pattern(addresses.NAME_PATTERN)]

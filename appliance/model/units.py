@@ -13,8 +13,6 @@ PERCENTAGE_PATTERN: Final = r"^[0-9]{1,3}(\.[0-9]+)?%$"
 
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _QUANTITY: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,12})?)([A-Za-z%]*)", re.ASCII)
-_SHORTEST: Final = 0.001  # the kernel's socket options count milliseconds
-_LONGEST: Final = 365 * 86400.0
 _SHOWN: Final = 60
 
 
@@ -34,18 +32,30 @@ def shown(value: object) -> str:
 
 
 def duration(value: object) -> float:
-    """Return a duration in seconds: `300ms`, `5s`, `2m`, `24h`, `1d`."""
-    seconds = _seconds(value)
-    if seconds < _SHORTEST:
-        raise ValueError(f"{shown(value)} is too short: at least `1ms`")
-    return seconds
+    """Return a duration in seconds: `300ms`, `5s`, `2m`, `24h`, `1d`; the kernel counts milliseconds."""
+    return _between(value, least="1ms", most="365d")
 
 
 def duration_or_off(value: object) -> float:
     """Return a duration in seconds, 0.0 for `off`."""
-    if value == "off":
+    return 0.0 if _is_off(value) else duration(value)
+
+
+def lifetime_or_off(value: object) -> float:
+    """Return how long a connection may live, in seconds, 0.0 for `off`; below a second nothing gets done."""
+    return 0.0 if _is_off(value) else _between(value, least="1s", most="365d")
+
+
+def keepalive_time(value: object) -> float:
+    """Return a time of TCP keepalive in seconds: tcp(7) counts seconds, to MAX_TCP_KEEPIDLE (net/tcp.h)."""
+    return _between(value, least="1s", most="32767s", whose=", the kernel's limit")
+
+
+def user_timeout_or_off(value: object) -> float:
+    """Return a TCP_USER_TIMEOUT in seconds, 0.0 for `off`; tcp(7) counts milliseconds, in an int."""
+    if _is_off(value):
         return 0.0
-    return 0.0 if _seconds(value) == 0 else duration(value)
+    return _between(value, least="1ms", most="2147483647ms", whose=" (24 days), the kernel's limit")
 
 
 def percentage(value: object) -> float:
@@ -56,14 +66,24 @@ def percentage(value: object) -> float:
     return number / 100
 
 
+def _is_off(value: object) -> bool:
+    return value == "off" or _seconds(value) == 0
+
+
+def _between(value: object, *, least: str, most: str, whose: str = "") -> float:
+    seconds = _seconds(value)
+    if seconds < _seconds(least):
+        raise ValueError(f"{shown(value)} is too short: at least `{least}`")
+    if seconds > _seconds(most):
+        raise ValueError(f"{shown(value)} is too long: at most `{most}`{whose}")
+    return seconds
+
+
 def _seconds(value: object) -> float:
     number, unit = _quantity(
         value, right="a duration such as `300ms`, `5s`, `2m` or `24h`", units=tuple(_UNITS)
     )
-    seconds = number * _UNITS[unit]
-    if seconds > _LONGEST:
-        raise ValueError(f"{shown(value)} is too long: at most `365d`")
-    return seconds
+    return number * _UNITS[unit]
 
 
 def _quantity(value: object, *, right: str, units: tuple[str, ...]) -> tuple[float, str]:
