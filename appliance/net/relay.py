@@ -49,7 +49,7 @@ _CLEAN: Final = frozenset(
         Reason.MAX_AGE,
     }
 )
-"""Ends that the client sees as a FIN; after any other it must not take what it got for the whole."""
+"""Ends that a peer sees as a FIN; after any other it must not take what it got for the whole."""
 
 
 class Session:
@@ -410,9 +410,13 @@ class Session:
             traffic.make_room()
 
     def close(self, reason: Reason) -> None:
-        """Close both descriptors; a server that no FIN came from or went to is reset: no TIME_WAIT for it."""
-        server = self.server
-        clean = reason in _CLEAN
-        (os.close if clean else reset)(self.client.release())
+        """Close both descriptors; a server that no FIN came from or went to is reset: no TIME_WAIT for it.
+
+        As in HAProxy silence and age end with a FIN, and with a RST where bytes for that peer are dropped.
+        """
+        client, server, clean = self.client, self.server, reason in _CLEAN
+        whole = clean and (server is None or not server.blocked())
         if server is not None:
-            (os.close if clean and (server.eof or server.shut) else reset)(server.release())
+            ended = clean and (server.eof or server.shut) and not client.blocked()
+            (os.close if ended else reset)(server.release())
+        (os.close if whole else reset)(client.release())

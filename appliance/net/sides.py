@@ -170,7 +170,8 @@ class Side:
             self.session.fail(error)
 
     def unblock(self) -> None:
-        """Read again."""
+        """Read again; the time that it was not read does not count as this peer's silence."""
+        self.active = self.traffic.now
         if self.drain is not None:
             self.drain.stop()
         self.watcher.start(self.on_readable)

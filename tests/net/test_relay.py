@@ -3,7 +3,7 @@
 import os
 import socket
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from random import Random
 
 import gevent
@@ -231,3 +231,80 @@ def test_proxy_header_is_written_once_to_the_server_that_takes_over(version: Sen
         header = proxy_protocol.encode(version, client.getsockname(), client.getpeername())
         assert read_all(desk.server(1)) == header + first + b"late"
         desk.traffic.end_all(Reason.KILLED)
+
+
+def jam(desk: Desk, session: Session, origin: socket.socket) -> int:
+    """Let the server write until its client takes no more and all of it has been read; return how much."""
+    origin.setblocking(False)  # noqa: FBT003  # the standard library's signature
+    sent = 0
+
+    def read() -> bool:
+        return session.server.count == sent or session.server.blocked()
+
+    while not session.server.blocked():
+        sent += origin.send(bytes(10_000))
+        desk.until(read)
+    return sent
+
+
+@pytest.mark.parametrize(
+    ("half_closed", "reason"), [(False, Reason.SERVER_TIMEOUT), (True, Reason.SERVER_FIN_TIMEOUT)]
+)
+def test_slow_client_does_not_cost_its_server_time(desk: Desk, half_closed: bool, reason: Reason):  # noqa: FBT001  # a parameter
+    """While its client is slow a server is not read; its timeout begins when it is read again."""
+    desk.backend.timeout_server = desk.backend.timeout_server_fin = 10.0
+    client, session = desk.session()
+    desk.until(lambda: session.ready_at)
+    origin = desk.server()
+    if half_closed:
+        client.shutdown(socket.SHUT_WR)
+        desk.until(lambda: session.client.eof)
+    sent = jam(desk, session, origin)
+    desk.traffic.now = later = desk.traffic.now + 30.0
+    session.expire(later)
+    received = 0
+    client.setblocking(False)  # noqa: FBT003  # the standard library's signature
+    with gevent.Timeout(10):
+        while received < sent:
+            with suppress(BlockingIOError):
+                received += len(client.recv(1 << 20))
+            gevent.sleep(0.001)
+    session.expire(later + 9.9)
+    assert session in desk.traffic.live
+    session.expire(later + 10.0)
+    assert desk.traffic.reasons[reason] == 1
+    client.setblocking(True)  # noqa: FBT003  # the same
+    assert not is_reset(client)
+
+
+def test_client_that_loses_bytes_is_reset(desk: Desk):
+    """A client that is too slow to take what is held for it does not see a clean end."""
+    desk.frontend.timeout_client = 10.0
+    client, session = desk.session()
+    desk.until(lambda: session.ready_at)
+    jam(desk, session, desk.server())
+    session.expire(desk.traffic.now + 10.0)
+    assert desk.traffic.reasons[Reason.CLIENT_TIMEOUT] == 1
+    assert is_reset(client)
+
+
+def test_server_that_loses_bytes_is_reset(desk: Desk):
+    """A server that has ended its own direction sees no clean end of an upload that is cut."""
+    desk.backend.timeout_server_fin = desk.backend.timeout_server = 10.0
+    client, session = desk.session()
+    desk.until(lambda: session.ready_at)
+    origin = desk.server()
+    origin.shutdown(socket.SHUT_WR)
+    desk.until(lambda: session.server.eof)
+    client.setblocking(False)  # noqa: FBT003  # the standard library's signature
+
+    def stuck() -> bool:
+        with suppress(BlockingIOError):
+            client.send(bytes(1 << 16))
+        return session.client.blocked()
+
+    desk.until(stuck)
+    desk.frontend.timeout_client_fin = 60.0
+    session.expire(desk.traffic.now + 10.0)
+    assert desk.traffic.reasons[Reason.SERVER_TIMEOUT] == 1
+    assert is_reset(origin)
