@@ -11,7 +11,7 @@ from operator import attrgetter
 from random import Random
 from typing import Final, Generic, TypeVar
 
-from appliance.core.balance import balancer, seed
+from appliance.core.balance import Balancer, balancer, seed
 from appliance.core.members import Address, Member
 from appliance.core.shares import share
 from appliance.model.snapshot import Pool, Server
@@ -65,14 +65,15 @@ class PoolState(Generic[Waiter]):
 
     def apply(self, config: Pool) -> None:
         """Obey another configuration; members that stay keep their counters and sessions."""
-        if config.balance is not self.config.balance:
-            self._balancer = balancer(config.balance, random=self._random)
+        replaced = config.balance is not self.config.balance
         self.config = config
         known = {member.name: member for member in self.members}
         self.members = tuple(
             self._member(server, position, known.get(server.name))
             for position, server in enumerate(config.servers)
         )
+        if replaced:
+            self._begin(balancer(config.balance, random=self._random))
         self._limited = any(member.limit for member in self.members)
         self._max_queue = share(config.max_queue, workers=self._workers, index=self._index)
         self.observe(self._health)
@@ -172,15 +173,23 @@ class PoolState(Generic[Waiter]):
         if known is not None:
             known.config, known.limit = server, limit
             return known
-        turn = (position - self._index) % len(self.config.servers) * _APART
         return Member(
             pool=self.config.name,
             config=server,
             address=None,
             limit=limit,
             seed=seed(server.name.encode()),
-            turn=turn,
+            turn=self._first_turn(position),
         )
+
+    def _begin(self, chosen: Balancer) -> None:
+        """Go on with another algorithm: its time begins anew, and so do the turns, which old times are in."""
+        self._balancer = chosen
+        for position, member in enumerate(self.members):
+            member.turn = self._first_turn(position)
+
+    def _first_turn(self, position: int) -> float:
+        return (position - self._index) % len(self.config.servers) * _APART
 
     def _update(self, member: Member, health: ServerHealth | None) -> bool:
         before = member.state

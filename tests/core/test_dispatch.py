@@ -17,6 +17,7 @@ from appliance.wire.worker_board import Reason
 pytestmark = pytest.mark.pure
 
 NAMES = ("a", "b", "c")
+COUNTED = [Balance.ROUNDROBIN, Balance.LEASTCONN, Balance.RANDOM]
 
 
 def dice() -> Random:
@@ -259,6 +260,23 @@ def test_other_configuration_keeps_what_is_there():
     assert names(made) == {"b"}
     made.observe(health(record("b"), record("d")))
     assert place(made).name == "d"
+
+
+@pytest.mark.parametrize("after", COUNTED)
+@pytest.mark.parametrize("before", Balance)
+def test_other_algorithm_gives_a_new_server_its_share(before: Balance, after: Balance):
+    """Whichever algorithm follows which, the servers that stay and one that is added get even shares."""
+    made = state(config(balance=before, servers=[server("a"), server("b")]))
+    for number in range(3000):
+        made.end(place(made, number.to_bytes(2)))
+    made.apply(config(balance=after))
+    made.observe(health(*map(record, NAMES)))
+    taken: Counter[str] = Counter()
+    for _ in range(3000):
+        chosen = place(made)
+        taken[chosen.name] += 1
+        made.end(chosen)
+    assert all(900 < taken[name] < 1100 for name in NAMES)
 
 
 def test_ended_connection_of_a_forgotten_server_is_harmless():
