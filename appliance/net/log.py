@@ -13,6 +13,7 @@ import structlog
 from structlog.typing import FilteringBoundLogger
 
 _LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+_ALL: Final = 0
 _STDOUT: Final = 1
 
 
@@ -56,3 +57,12 @@ def configure(program: str, *, level: str, form: str) -> FilteringBoundLogger:
     )
     logger: FilteringBoundLogger = structlog.get_logger(program=program)
     return logger
+
+
+def unfiltered(logger: FilteringBoundLogger) -> FilteringBoundLogger:
+    """Return the logger without a level, for lines that have a switch of their own."""
+    everything = structlog.make_filtering_bound_logger(_ALL)
+    bound: FilteringBoundLogger = structlog.wrap_logger(None, wrapper_class=everything).bind(
+        **structlog.get_context(logger)
+    )
+    return bound

@@ -201,7 +201,9 @@ class Session:
             self.phase = CONNECTING
             self.client.watcher.stop()
         backend = self.backend
-        self.connect_at = now = self.traffic.now
+        now = self.traffic.now
+        if self.connect_at == 0.0:
+            self.connect_at = now
         self.deadline = now + backend.timeout_connect
         address = member.address
         if address is None:
@@ -380,7 +382,7 @@ class Session:
         self.traffic.changed = True
 
     def waits(self) -> tuple[float, float]:
-        """Return the seconds in the queue and to the server, -1.0 for what was not reached."""
+        """Return the seconds until the first connect, and from there on; -1.0 for what was not reached."""
         queued = self.connect_at - self.started if self.connect_at else -1.0
         connected = self.ready_at - self.connect_at if self.ready_at else -1.0
         return queued, connected

@@ -5,6 +5,7 @@ from typing import Final
 from structlog.typing import FilteringBoundLogger
 
 from appliance.core.termination import Stage, termination
+from appliance.net import log
 from appliance.net.relay import OPEN, QUEUED, Session
 from appliance.wire import sockaddr
 from appliance.wire.worker_board import Reason
@@ -13,21 +14,27 @@ _STAGES: Final = {QUEUED: Stage.QUEUE, OPEN: Stage.DATA}
 
 
 class ConnectionLog:
-    """Writes the event `connection`; times are seconds, -1.0 for a phase that was not reached."""
+    """Writes the event `connection`, whatever the level of the other lines is.
+
+    Times are seconds, -1.0 for a phase that was not reached: `queue_s` until the first connect began,
+    `connect_s` from there with all its retries. `server` is the last one that was tried.
+    """
 
     def __init__(self, logger: FilteringBoundLogger) -> None:
-        self._log = logger
+        self._log = log.unfiltered(logger)
 
     def __call__(self, session: Session, reason: Reason) -> None:
         """Log a session that ends now."""
         queued, connected = session.waits()
-        server = session.server
+        server, member = session.server, session.member
+        if member is None and session.tried:
+            member = session.tried[-1]
         self._log.info(
             "connection",
             frontend=session.frontend.name,
             client=sockaddr.text(session.address),
             pool=session.backend.pool.config.name,
-            server=session.member.name if session.member is not None else None,
+            server=member.name if member is not None else None,
             reason=reason.value,
             termination=termination(reason, _STAGES.get(session.phase, Stage.CONNECT)),
             queue_s=queued,

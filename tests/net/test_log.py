@@ -91,3 +91,16 @@ def test_a_pipe_that_nobody_reads_stops_nobody():
     _, said = child.communicate(timeout=30)
     assert said == b" and well"
     assert child.returncode == 0
+
+
+def test_a_logger_without_level_keeps_its_fields():
+    """What has a switch of its own is written whatever the level is, with the fields bound before."""
+    done = run(
+        "logger = log.configure('x', level='error', form='json').bind(worker=1)\n"
+        "log.unfiltered(logger).info('asked-for', answer=2)\n"
+        "logger.info('not asked for')",
+        stdout=subprocess.PIPE,
+    )
+    (line,) = map(json.loads, done.stdout.splitlines())
+    expected = {"event": "asked-for", "program": "x", "level": "info", "worker": 1, "answer": 2}
+    assert expected.items() <= line.items()

@@ -266,14 +266,39 @@ def test_connection_lines_say_how_it_ended():
         assert {"queue_s", "connect_s", "total_s"} <= line.keys()
 
 
+def test_connection_line_of_a_failed_connect_names_the_server():
+    """Lines have no level to be filtered by; the server is the last one tried, no retry is queue time."""
+    changes = {"log": Log(level="error", format="json", connections=True)}
+    gone = Origin()
+    gone.close()
+    back = {"retries": 1, "timeout_connect": 0.5}
+    with relay(Setting(origins=[gone], back=back, changes=changes)) as running:
+        assert is_reset(running.connect())
+        running.until(lambda: '"connection"' in running.log(), "the line is there")
+        (line,) = map(json.loads, running.log().splitlines())
+        expected = {
+            "event": "connection",
+            "program": "proxy-api",
+            "generation": 1,
+            "server": "s0",
+            "reason": "connect-refused",
+            "termination": "SC",
+            "connect_s": -1.0,
+            "retries": 1,
+        }
+        assert expected.items() <= line.items()
+        assert line["queue_s"] == 0.0
+        assert line["total_s"] >= 0.5
+
+
 READY = "/haproxy_ready"
 
 
-def _endpoint(**changes: object) -> model.Snapshot:
+def _endpoint(*, panic: float = 0.0, **changes: object) -> model.Snapshot:
     front = frontend("ready", binds=[bind(free_port())], respond=READY, **changes)
     return snapshot(
         groups=[group("api", frontends=[front])],
-        pools=[pool("pool", servers=[server("s0", port=1)], on_down=OnDown.KEEP)],
+        pools=[pool("pool", servers=[server("s0", port=1)], on_down=OnDown.KEEP, panic=panic)],
     )
 
 
@@ -308,9 +333,10 @@ def test_endpoint_answers(request_: bytes, status: bytes):
         )
 
 
-def test_endpoint_needs_its_pool():
-    """A monitor is 503 as long as its pool has no server."""
-    given = _endpoint(needs="pool")
+@pytest.mark.parametrize("panic", [0.0, 1.0])
+def test_endpoint_needs_its_pool(panic: float):
+    """A monitor is 503 as long as its pool has no server up, also where a panic uses those that are down."""
+    given = _endpoint(panic=panic, needs="pool")
     with lone_worker(given) as worker:
         running = Relay(worker, Setting())
         question = b"GET /haproxy_ready HTTP/1.1\r\n\r\n"
