@@ -4,7 +4,8 @@ A name that stands for several addresses gives the same one as long as it is amo
 that rotates its answers does not move a server about. gevent's resolver does the asking, in its threads.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Final
 
 import gevent
@@ -48,23 +49,30 @@ class Resolver:
         self._names: dict[str, _Name] = {}
         self._loops: dict[str, gevent.Greenlet] = {}
 
-    def want(self, hosts: Iterable[str]) -> None:
-        """Follow exactly the names among these hosts."""
+    def want(self, hosts: Iterable[str], *, known: Mapping[str, str] = MappingProxyType({})) -> None:
+        """Follow exactly the names among these hosts; `known` are addresses that new ones begin with.
+
+        A known address holds until an answer comes in which it is missing.
+        """
         wanted = {host for host in hosts if not is_literal(host)}
         for name in self._names.keys() - wanted:
             del self._names[name]
             self._loops.pop(name).kill(block=False)
         for name in sorted(wanted - self._names.keys()):
-            self._names[name] = _Name()
+            self._names[name] = _Name(known.get(name, ""))
             self._loops[name] = gevent.spawn(self._follow, name, self._names[name])
 
     def address(self, host: str, *, timeout: float) -> str:
-        """Return the literal address of a wanted host, "" without one; waits for a first answer only."""
+        """Return the literal address of a wanted host, "" without one; waits only where none is known yet."""
         name = self._names.get(host)
         if name is None:
             return host
         name.asked.wait(timeout)
         return name.address
+
+    def addresses(self) -> dict[str, str]:
+        """Return the names that have an address, with it."""
+        return {host: name.address for host, name in self._names.items() if name.address}
 
     def problem(self, host: str) -> str:
         """Return why the last question for a name had no answer, "" when it had one."""
@@ -109,8 +117,10 @@ class Resolver:
 class _Name:
     __slots__ = ("address", "asked", "doubted", "problem")
 
-    def __init__(self) -> None:
-        self.address = ""
+    def __init__(self, address: str) -> None:
+        self.address = address
         self.problem = ""
         self.asked = Event()
+        if address:
+            self.asked.set()
         self.doubted = Event()

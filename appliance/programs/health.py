@@ -19,7 +19,7 @@ from gevent.event import Event as Signal
 from structlog.typing import FilteringBoundLogger
 
 from appliance.core.health import Event, Health
-from appliance.core.roster import Key, Member, Roster, UnknownServerError, record
+from appliance.core.roster import Key, Member, Roster, UnknownServerError, is_literal, record
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot, SnapshotError
 from appliance.net import log as logs
@@ -91,12 +91,17 @@ class HealthProgram:
         for key in applied.stopped:
             self._stop(key)
         self._publisher.replace(self._roster.members, snapshot=snapshot.number)
-        self._resolver.want(_hosts(self._roster.members.values()))
+        self._resolver.want(
+            _hosts(self._roster.members.values()), known=_resolved(self._roster.members.values())
+        )
         for key in applied.started:
             self._start(key)
             self._remind(self._roster.members[key])
         for key, event in applied.events:
             self._report(self._roster.members[key], event)
+        # A new server of a name that is followed already would hear nothing of it until the name moves.
+        for name, address in self._resolver.addresses().items():
+            self._moved(name, address)
 
     def _remind(self, member: Member) -> None:
         """Say that an operator's earlier word holds: somebody may wonder why the server gets no traffic."""
@@ -353,6 +358,14 @@ def _hosts(members: Iterable[Member]) -> set[str]:
         member.server.check.address
         for member in members
         if member.server.check and member.server.check.address
+    }
+
+
+def _resolved(members: Iterable[Member]) -> dict[str, str]:
+    return {
+        member.server.host: member.host
+        for member in members
+        if member.host and not is_literal(member.server.host)
     }
 
 

@@ -121,6 +121,26 @@ def test_rotated_answers_move_nothing(resolver: Resolver, zone: Zone, changes: C
     assert changes.seen == [("master", "10.0.0.1")]
 
 
+def test_a_known_address_is_the_start(resolver: Resolver, zone: Zone, changes: Changes):
+    """What an earlier process had is used at once, and stays as long as it is among the answers."""
+    zone.addresses["master"] = ["10.0.0.2", "10.0.0.1"]
+    resolver.want(["master"], known={"master": "10.0.0.1", "another": "10.0.0.7"})
+    assert resolver.address("master", timeout=0.0) == "10.0.0.1"
+    turn_until_asked(zone, 3)
+    assert resolver.addresses() == {"master": "10.0.0.1"}
+    assert changes.seen == []
+    zone.addresses["master"] = ["10.0.0.2"]
+    assert changes.wait_for(1) == [("master", "10.0.0.2")]
+
+
+def test_a_followed_name_is_not_begun_anew(resolver: Resolver, changes: Changes):
+    """What is known from elsewhere says nothing about a name that is followed already."""
+    resolver.want(["master"])
+    changes.wait_for(1)
+    resolver.want(["master"], known={"master": "10.0.0.9"})
+    assert resolver.address("master", timeout=0.0) == "10.0.0.1"
+
+
 @pytest.mark.parametrize("answer", [None, []])
 def test_the_last_good_address_is_kept(
     resolver: Resolver, zone: Zone, changes: Changes, answer: list[str] | None

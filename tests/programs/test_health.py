@@ -33,6 +33,7 @@ pytestmark = pytest.mark.programs
 QUICK = snapshots.check(
     "http", path="/readyz", interval=0.1, fast_interval=0.05, down_interval=0.1, timeout=2.0, rise=2, fall=2
 )
+COMMAND = f"{sys.executable} -m appliance.programs.health"
 SLOW = replace(QUICK, interval=60.0, fast_interval=60.0, down_interval=60.0)
 
 
@@ -46,6 +47,7 @@ class Health:
         (self.paths.runtime / "snapshots").mkdir(parents=True)
         self._log = root / "log"
         self._process: subprocess.Popen[bytes] | None = None
+        self.command = COMMAND.split()
 
     def __enter__(self) -> Self:
         return self
@@ -74,7 +76,7 @@ class Health:
         """Start the program."""
         with self._log.open("ab") as log:
             return subprocess.Popen(
-                [sys.executable, "-m", "appliance.programs.health"],
+                self.command,
                 stdout=log,
                 stderr=log,
                 env={**os.environ, **self.paths.environment()},
@@ -449,6 +451,40 @@ def test_a_name_is_resolved_for_the_workers(health: Health, backend: Backend):
     unresolved = health.ask("status").values["unresolved"]
     assert isinstance(unresolved, dict)
     assert list(unresolved) == ["nowhere.invalid"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="an own hosts file needs root")
+def test_a_restart_moves_no_server_of_several_addresses(health: Health, backend: Backend, tmp_path: Path):
+    """After kill -9 a name's address stays, though another one is the resolver's first answer by now."""
+    hosts = tmp_path / "hosts"
+    health.command = ["unshare", "--mount", "sh", "-c", f"mount --bind {hosts} /etc/hosts && exec {COMMAND}"]
+    check = replace(SLOW, address="127.0.0.1")
+    health.accept(of([server("master-0", backend, check, host="many.test")]))
+    hosts.write_text("127.0.0.2 many.test\n127.0.0.3 many.test\n")
+    health.start()
+    first = health.wait_for("master-0", Verdict.UP)
+    health.kill()
+    hosts.write_text("127.0.0.3 many.test\n127.0.0.2 many.test\n")
+    health.start()
+    wait_until(lambda: _newer(health, "master-0", first.checked_at), what="it is checked again")
+    after = health.wait_for("master-0", Verdict.UP)
+    assert (first.host, after.host) == ("127.0.0.2", "127.0.0.2")
+    assert after.since == pytest.approx(first.since, abs=0.5)
+    assert len(health.events("server-address", "server-up")) == 2
+
+
+def test_a_new_server_of_a_known_name_has_its_address(health: Health, backend: Backend):
+    """A pool that a reload adds is told the address that another pool's server of that name has."""
+    check = replace(QUICK, address="127.0.0.1")  # localhost may be ::1
+    first = server("a", backend, check, host="localhost")
+    health.accept(of([first]))
+    health.start()
+    wait_until(lambda: getattr(health.server("a"), "host", ""), what="the name is resolved")
+    health.apply(of([first, server("b", backend, check, host="localhost")], number=2))
+    health.wait_for("b", Verdict.UP)
+    a = health.server("a")
+    assert a is not None
+    wait_until(lambda: getattr(health.server("b"), "host", "") == a.host, what="b has the address of a")
 
 
 def test_checks_may_go_elsewhere_than_sessions(health: Health, backend: Backend):
