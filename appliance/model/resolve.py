@@ -1,7 +1,8 @@
 """From the text of a configuration to the snapshot that programs obey, or to all that is wrong with it."""
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from typing import Final
 
 from pydantic import ValidationError
@@ -50,7 +51,7 @@ def load(text: str | bytes, *, source: str, number: int, drain: str | None = Non
         document = read(text)
     except SourceError as error:
         return Loaded(snapshot=None, problems=(*outside, _unreadable(error, source=source)))
-    config, found = _judged(document)
+    document, config, found = _judged(document)
     problems = ordered((*outside, *(document.problem(each, source=source) for each in found)))
     if config is None or any(each.severity is Severity.ERROR for each in problems):
         return Loaded(snapshot=None, problems=problems)
@@ -72,17 +73,41 @@ def _drain(value: str | None) -> tuple[float | None, tuple[Problem, ...]]:
     return None, (Problem(message=message, path=DRAIN_VARIABLE),)
 
 
-def _judged(document: Document) -> tuple[Config | None, list[Finding]]:
-    """Return the configuration if each key is right by itself, and everything that is wrong."""
+def _judged(document: Document) -> tuple[Document, Config | None, list[Finding]]:
+    """Return the configuration if each key is right by itself, and everything that is wrong.
+
+    Findings are those of the document that is returned: with the keys that misspelt ones were meant to be.
+    """
     value = document.value
     try:
         config = Config.model_validate(value)
     except ValidationError as error:
-        left, removed = _without_faults(value, error)
-        doubtful = removed | wording.misspelt(error)
-        sure = (each for each in crossrefs.findings(left) if not any(map(each.hangs_on, doubtful)))
-        return None, [*wording.findings(error), *sure]
-    return config, list(crossrefs.findings(config))
+        spelling = _spelling(document, error)
+        if not spelling:
+            return document, None, _faults(value, error)
+        told = [
+            replace(each, path=(*each.path[:-1], spelling[each.path]))
+            for each in wording.findings(error)
+            if each.path in spelling
+        ]
+        respelt, _, found = _judged(document.respelt(spelling))
+        return respelt, None, [*told, *found]
+    return document, config, list(crossrefs.findings(config))
+
+
+def _spelling(document: Document, error: ValidationError) -> Mapping[Path, str]:
+    """Return what misspelt keys were meant to be, unless that stands there too: each can be meant once."""
+    meant: dict[Path, Path] = {}
+    for path, key in wording.spelling(error).items():
+        meant.setdefault((*path[:-1], key), path)
+    return {path: str(right[-1]) for right, path in meant.items() if not document.has(right)}
+
+
+def _faults(value: Plain, error: ValidationError) -> list[Finding]:
+    left, removed = _without_faults(value, error)
+    doubtful = removed | wording.misspelt(error)
+    sure = (each for each in crossrefs.findings(left) if not any(map(each.hangs_on, doubtful)))
+    return [*wording.findings(error), *sure]
 
 
 def _without_faults(value: Plain, error: ValidationError) -> tuple[Config, frozenset[Path]]:

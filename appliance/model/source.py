@@ -3,11 +3,12 @@
 What cannot be read at all is one SourceError with its place; what the values mean is judged elsewhere.
 """
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 
 from appliance.model.json_reader import read_json
 from appliance.model.problems import Finding, Path, Place, Problem, Spot, dotted
-from appliance.model.tree import Node, Plain, SourceError, Text, plain
+from appliance.model.tree import Entry, Node, Plain, SourceError, Text, plain
 from appliance.model.units import shown
 from appliance.model.yaml_reader import read_yaml
 
@@ -29,28 +30,47 @@ class Document:
 
         A mapping is shown by its key, and so is everything that is asked for by Spot.KEY.
         """
-        node, key = self.root, self.root.place
-        for step in path:
-            match node.value, step:
-                case dict() as entries, str() if step in entries:
-                    key, node = entries[step].place, entries[step].node
-                case list() as items, int() if step < len(items):
-                    key, node = items[step].place, items[step]
-                case _:
-                    return key
-        return key if spot is Spot.KEY or isinstance(node.value, dict) else node.place
+        there = list(self._along(path))
+        key, node = (there[-1].place, there[-1].node) if there else (self.root.place, self.root)
+        by_key = spot is Spot.KEY or isinstance(node.value, dict) or len(there) < len(path)
+        return key if by_key else node.place
+
+    def has(self, path: Path) -> bool:
+        """Tell whether something stands at a path."""
+        return len(list(self._along(path))) == len(path)
+
+    def respelt(self, spelling: Mapping[Path, str]) -> "Document":
+        """Return the document with other keys at some paths; problems there are told by what is written."""
+        return Document(root=_respelt(self.root, spelling, ()))
 
     def problem(self, finding: Finding, *, source: str) -> Problem:
-        """Return a finding with its place."""
+        """Return a finding with its place, and with its path as it is written."""
         place = self.place(finding.path, finding.spot)
+        written = [
+            each.written or step for each, step in zip(self._along(finding.path), finding.path, strict=False)
+        ]
         return Problem(
             message=finding.message,
             severity=finding.severity,
             source=source,
-            path=dotted(finding.path) or None,
+            path=dotted([*written, *finding.path[len(written) :]]) or None,
             line=place.line,
             column=place.column,
         )
+
+    def _along(self, path: Path) -> Iterator[Entry]:
+        """Yield what stands along a path, as far as it goes; an item of a list is its own key."""
+        node = self.root
+        for step in path:
+            match node.value, step:
+                case dict() as entries, str() if step in entries:
+                    entry = entries[step]
+                case list() as items, int() if step < len(items):
+                    entry = Entry(place=items[step].place, node=items[step])
+                case _:
+                    return
+            yield entry
+            node = entry.node
 
 
 def read(text: str | bytes) -> Document:
@@ -66,6 +86,17 @@ def read(text: str | bytes) -> Document:
             f"the file must hold a mapping (`pools: ...`), not {shown(plain(root))}", root.place
         )
     return Document(root=root)
+
+
+def _respelt(node: Node, spelling: Mapping[Path, str], at: Path) -> Node:
+    if not isinstance(node.value, dict):
+        return node
+    entries: dict[str, Entry] = {}
+    for key, entry in node.value.items():
+        right = spelling.get((*at, key))
+        below = replace(entry, node=_respelt(entry.node, spelling, (*at, key)))
+        entries[right or key] = replace(below, written=key) if right else below
+    return Node(place=node.place, value=entries)
 
 
 def _decoded(data: bytes) -> str:

@@ -35,10 +35,14 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One entry of a mapping: the place of its key, and its value."""
+    """One entry of a mapping: the place of its key, and its value.
+
+    `written` is what stands in the text where the key was taken for another.
+    """
 
     place: Place
     node: Node
+    written: str | None = None
 
 
 class Text:

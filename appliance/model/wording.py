@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import NoneType
-from typing import Final, get_args
+from typing import Final, get_args, get_origin
 
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
@@ -57,13 +57,32 @@ def misspelt(error: ValidationError) -> frozenset[Path]:
     return frozenset((*path[:-1], meant) for path in unknown if (meant := _meant(path)))
 
 
+def spelling(error: ValidationError) -> Mapping[Path, str]:
+    """Return the keys that unknown keys were probably meant to be, by the unknown keys' paths.
+
+    Left out is what cannot be meant, because it is a mapping and the key's value is none, or the reverse.
+    """
+    unknown = (each for each in error.errors(include_url=False) if each["type"] == "extra_forbidden")
+    found = ((each["loc"], _meant(each["loc"]), isinstance(each["input"], dict)) for each in unknown)
+    return {path: meant for path, meant, has in found if meant and _is_mapping((*path[:-1], meant)) == has}
+
+
 def fields(path: Sequence[str]) -> Mapping[str, FieldInfo]:
     """Return the keys known inside of a path, none where the keys are names."""
+    return _of(_type(path))
+
+
+def _type(path: Sequence[str]) -> object:
     found: object = Config
     for step in path:
         known = _of(found)
         found = _solid(known[step].annotation if known else get_args(found)[1])
-    return _of(found)
+    return found
+
+
+def _is_mapping(path: Path) -> bool:
+    found = _type([str(step) for step in path])
+    return bool(_of(found)) or get_origin(found) is dict
 
 
 def _finding(details: ErrorDetails) -> Finding:

@@ -52,6 +52,28 @@ def test_every_error_is_a_line_with_its_place(run: Run, file: Path):
     )
 
 
+def test_a_misspelt_key_hides_nothing(run: Run, file: Path):
+    """What stands below a key that is not known is judged in the same round, by the paths of the file."""
+    file.write_text(
+        "api:\n  frontend:\n    a: { bnd: ['[::]:1'], pool: nobody }\n    b: { bind: ['[::]:2'], pool: p }\n"
+        "pols:\n  p: { servers: { s: { adress: '10.0.0.1:1' } } }\n"
+    )
+
+    result = run("check", str(file))
+
+    assert (result.exit_code, result.stdout.splitlines()) == (
+        1,
+        [
+            f"{file}:2:3: api.frontend: unknown key `frontend`: did you mean `frontends`?",
+            f"{file}:3:10: api.frontend.a.bnd: unknown key `bnd`: did you mean `bind`?",
+            f"{file}:3:33: api.frontend.a.pool: unknown pool `nobody`: known are p",
+            f"{file}:5:1: pols: unknown key `pols`: did you mean `pools`?",
+            f"{file}:6:24: pols.p.servers.s.adress: unknown key `adress`: did you mean `address`?",
+            f"{file}: 5 errors",
+        ],
+    )
+
+
 def test_a_right_file_is_ok(run: Run, file: Path):
     """Without a problem one line says so."""
     file.write_text("{}")

@@ -8,7 +8,7 @@ import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from appliance.model.problems import Place, Spot
+from appliance.model.problems import Finding, Place, Spot
 from appliance.model.source import read
 from appliance.model.tree import DEPTH_LIMIT, SourceError
 from appliance.model.yaml_reader import NODE_LIMIT
@@ -196,6 +196,21 @@ def test_places(path: tuple, flow: tuple[int, int], block: tuple[int, int]):
     wanted = [Place(line=line, column=column) for line, column in (flow, block)]
 
     assert [FLOW.place(path), BLOCK.place(path)] == wanted
+
+
+def test_a_key_that_was_taken_for_another_is_told_as_written():
+    """Values are found under the key that was meant, problems there name what stands in the file."""
+    document = BLOCK.respelt({("c",): "f"}).respelt({("f", "d"): "g"})
+    problem = document.problem(Finding(path=("f", "g", "deep"), message="wrong"), source="a.yaml")
+
+    assert document.value == {"a": [1, {"b": 2}], "f": {"g": "e"}}
+    assert str(problem) == "a.yaml:5:3: c.d.deep: wrong"
+
+
+@pytest.mark.parametrize(("path", "there"), [((), True), (("a", 1, "b"), True), (("a", 2), False)])
+def test_what_is_there(path: tuple, *, there: bool):
+    """A path of keys and indices leads to something or to nothing."""
+    assert BLOCK.has(path) is there
 
 
 def test_places_of_keys():
