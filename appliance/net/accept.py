@@ -24,6 +24,7 @@ _NOTHING: Final = frozenset({EAGAIN, ECONNABORTED, EINTR})
 
 
 Open = Callable[[FrontendState, int, bytes], None]
+"""Takes a connection over: its descriptor and its place in `frontend.current`, unless it raises."""
 
 
 class Acceptor:
@@ -68,7 +69,7 @@ class Acceptor:
     def _on_ready(self) -> None:
         try:
             self._accept()
-        except Exception as error:  # noqa: BLE001  # the boundary: a bug costs one connection, not the listener
+        except Exception as error:  # noqa: BLE001  # the boundary: the listener is ready again at once
             self._traffic.fault(error)
 
     def _accept(self) -> None:
@@ -96,7 +97,18 @@ class Acceptor:
             return
         frontend.total += 1
         frontend.current += 1
-        self._open(frontend, fd, address)
+        try:
+            self._open(frontend, fd, address)
+        except Exception as error:  # noqa: BLE001  # the boundary: a bug costs one connection, not the listener
+            traffic.fault(error)
+            self._give_up(fd)
+
+    def _give_up(self, fd: int) -> None:
+        """Undo the admission of a connection that nobody has taken over."""
+        tcp.reset(fd)
+        self.frontend.current -= 1
+        self.frontend.failed += 1
+        self._traffic.reasons[Reason.INTERNAL] += 1
 
     def _refused(self, code: int) -> None:
         if code in _NOTHING:

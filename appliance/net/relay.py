@@ -392,8 +392,7 @@ class Session:
         phase, traffic, member = self.phase, self.traffic, self.member
         if phase == CLOSED:
             return
-        if traffic.report is not None:
-            traffic.report(self, reason)
+        self.report(reason)
         self.count_bytes()
         self.phase = CLOSED
         traffic.live.discard(self)
@@ -410,6 +409,16 @@ class Session:
             traffic.pass_on(self.backend.pool.end(member))
         if traffic.paused:
             traffic.make_room()
+
+    def report(self, reason: Reason) -> None:
+        """Log the end; a bug there costs the line, and must not keep the session from its end."""
+        report = self.traffic.report
+        if report is None:
+            return
+        try:
+            report(self, reason)
+        except Exception as error:  # noqa: BLE001  # the boundary: see above
+            self.traffic.fault(error)
 
     def close(self, reason: Reason) -> None:
         """Close both descriptors; a server that no FIN came from or went to is reset: no TIME_WAIT for it.

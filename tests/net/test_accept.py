@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 import gevent
 import pytest
 from support.snapshots import frontend
+from support.trace import is_reset
 
 from appliance.core.frontends import FrontendState
 from appliance.net.accept import Acceptor
@@ -41,9 +42,9 @@ class Desk:
 
     def open(self, _: FrontendState, fd: int, __: bytes) -> None:
         """Take a connection."""
-        self.taken.append(fd)
         if self.bug is not None:
             raise self.bug
+        self.taken.append(fd)
 
     def connect(self) -> socket.socket:
         """Return a client."""
@@ -62,6 +63,11 @@ class Desk:
         self.listener.close()
         for fd in self.taken:
             os.close(fd)
+
+
+def open_files() -> set[str]:
+    """Return the open descriptors of this process."""
+    return set(os.listdir("/proc/self/fd"))  # noqa: PTH208  # a directory of the kernel
 
 
 @pytest.fixture
@@ -102,22 +108,28 @@ def test_limit_pauses():
 
 
 def test_bug_costs_one_connection(desk: Desk):
-    """An exception in what takes a connection is reported, and the next connection is accepted."""
+    """A connection that a bug keeps from being taken is reset, closed and counted; the next one is taken."""
     desk.bug = RuntimeError("a bug")
     desk.acceptor.start()
     first = desk.connect()
+    before = open_files()
     desk.until(lambda: desk.faults == [desk.bug])
+    assert open_files() == before
+    assert is_reset(first)
+    assert (desk.frontend.total, desk.frontend.current, desk.frontend.failed) == (1, 0, 1)
+    assert desk.traffic.reasons[Reason.INTERNAL] == 1
     desk.bug = None
     second = desk.connect()
-    desk.until(lambda: len(desk.taken) == 2)
-    assert first.fileno() != second.fileno()
+    desk.until(lambda: len(desk.taken) == 1)
+    assert (desk.frontend.total, desk.frontend.current, desk.frontend.failed) == (2, 1, 1)
+    second.close()
 
 
 def test_need_of_descriptors_pauses_for_a_moment(desk: Desk):
     """Without descriptors the listener rests, and is tried again later."""
     client = desk.connect()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    used = max(map(int, os.listdir("/proc/self/fd")))  # noqa: PTH208  # a directory of the kernel
+    used = max(map(int, open_files()))
     fillers = [os.dup(0) for _ in range(used)]
     resource.setrlimit(resource.RLIMIT_NOFILE, (used, hard))
     try:

@@ -308,3 +308,23 @@ def test_server_that_loses_bytes_is_reset(desk: Desk):
     session.expire(desk.traffic.now + 10.0)
     assert desk.traffic.reasons[Reason.SERVER_TIMEOUT] == 1
     assert is_reset(origin)
+
+
+def test_log_that_raises_costs_its_line_only(desk: Desk):
+    """A bug in the report of an end is reported; the session ends as it would have."""
+
+    def report(*_: object) -> None:
+        raise ZeroDivisionError
+
+    desk.traffic.report = report
+    client, session = desk.session()
+    desk.until(lambda: session.ready_at)
+    server = desk.server()
+    desk.traffic.end_all(Reason.KILLED)
+    assert [type(fault) for fault in desk.faults] == [ZeroDivisionError]
+    assert not desk.traffic.live
+    assert (session.client.fd, session.server.fd) == (-1, -1)
+    assert is_reset(client)
+    assert is_reset(server)
+    assert (desk.member.current, desk.frontend.current) == (0, 0)
+    assert desk.traffic.reasons[Reason.KILLED] == 1
