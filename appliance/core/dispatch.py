@@ -15,14 +15,13 @@ from appliance.core.balance import Balancer, balancer, seed
 from appliance.core.members import Address, Member
 from appliance.core.shares import share
 from appliance.model.snapshot import Pool, Server
-from appliance.wire.health_board import ServerHealth, ServerState
+from appliance.wire.health_board import Admin, ServerHealth, ServerState
 from appliance.wire.worker_board import Reason
 
 Waiter = TypeVar("Waiter", bound=Hashable)
 Health = Mapping[tuple[str, str], ServerHealth]
 
 _CLOSED: Final = frozenset({ServerState.DOWN, ServerState.MAINT})
-_TAKEN_OUT: Final = frozenset({ServerState.DRAIN, ServerState.MAINT})
 _APART: Final = 1e-6
 """Distance of the first turns: it orders members of one weight, and is nothing against any 1/weight."""
 
@@ -50,6 +49,7 @@ class PoolState(Generic[Waiter]):
         self._waiting: dict[Waiter, Member | None] = {}
         self._eligible: tuple[Member, ...] = ()
         self._checking = False
+        self._has_up = False
         self._balancer = balancer(config.balance, random=random)
         self.apply(config)
 
@@ -57,6 +57,11 @@ class PoolState(Generic[Waiter]):
     def eligible(self) -> tuple[Member, ...]:
         """Members that take new connections."""
         return self._eligible
+
+    @property
+    def has_up(self) -> bool:
+        """Whether a server takes new connections that is up, and not only tried in a panic."""
+        return self._has_up
 
     @property
     def queued(self) -> int:
@@ -85,6 +90,7 @@ class PoolState(Generic[Waiter]):
             member for member in self.members if self._update(member, health.get((member.pool, member.name)))
         ]
         self._eligible = tuple(self._select())
+        self._has_up = any(map(_takes, self._eligible))
         self._checking = any(member.state is ServerState.CHECKING for member in self.members)
         self._balancer.forget()
         return gone
@@ -194,6 +200,7 @@ class PoolState(Generic[Waiter]):
     def _update(self, member: Member, health: ServerHealth | None) -> bool:
         before = member.state
         member.state = health.state if health is not None else ServerState.CHECKING
+        member.admin = health.admin if health is not None else Admin.READY
         member.address = _address(member.config, health)
         weight = health.weight if health is not None else float(member.config.weight)
         if weight != member.weight:
@@ -201,16 +208,22 @@ class PoolState(Generic[Waiter]):
         return member.state in _CLOSED and before not in _CLOSED
 
     def _select(self) -> Iterable[Member]:
-        """Primaries that are up; all but the operator's exceptions in a panic; backups as the last resort."""
+        """Primaries that are up; in a panic those that are down as well; backups as the last resort."""
         reachable = [member for member in self.members if member.address is not None]
         primaries = [member for member in reachable if not member.config.backup]
         up = [member for member in primaries if _takes(member)]
-        wanted = [
-            member for member in primaries if member.state not in _TAKEN_OUT and member.config.weight > 0
-        ]
-        if wanted and len(up) < len(wanted) * self.config.panic:
-            return map(self._restore, wanted)
+        if self._panics(primaries, up):
+            return map(self._restore, filter(_wanted_in_panic, primaries))
         return up or [member for member in reachable if member.config.backup and _takes(member)]
+
+    def _panics(self, primaries: list[Member], up: list[Member]) -> bool:
+        """Return whether too few are up of those that the operator wants and the checks have judged.
+
+        With none up the checks are waited for where they have not ended: the next one may be.
+        """
+        if not up and any(member.state is ServerState.CHECKING for member in primaries):
+            return False
+        return len(up) < sum(map(_wanted_in_panic, primaries)) * self.config.panic
 
     def _restore(self, member: Member) -> Member:
         """Give a server that the board weighs 0 because it is down its full part in a panic."""
@@ -227,6 +240,11 @@ def _taken(member: Member) -> Member:
 
 def _takes(member: Member) -> bool:
     return member.state is ServerState.UP and member.weight > 0.0
+
+
+def _wanted_in_panic(member: Member) -> bool:
+    judged = member.state is not ServerState.CHECKING
+    return judged and member.admin is Admin.READY and member.config.weight > 0
 
 
 def _address(server: Server, health: ServerHealth | None) -> Address | None:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from appliance.model.snapshot import Server
-from appliance.wire.health_board import ServerState
+from appliance.wire.health_board import Admin, ServerState
 
 Address = tuple[str, int]
 
@@ -24,6 +24,7 @@ class Member:
     turn: float
     weight: float = 0.0
     state: ServerState = ServerState.CHECKING
+    admin: Admin = Admin.READY
     current: int = 0
     total: int = 0
     failed: int = 0

@@ -1,7 +1,7 @@
 """Endpoints that a worker answers itself, so that a 200 proves what it says: it accepts and it lives.
 
 HAProxy's `monitor-uri`: GET or HEAD of one path is answered 200, or 503 while the pool that it needs has no
-server; the connection closes after the answer. A client that is slow or sends garbage ends at a deadline.
+server up; the connection closes after the answer. A client that is slow or sends garbage ends at a deadline.
 """
 
 import os
@@ -129,7 +129,7 @@ class Responder:
         if request.path != self.frontend.config.respond:
             body = _page("404 Not Found", "Nothing is here.")
             return http_request.encode_response(404, "Not Found", body, head_only=head_only)
-        if self.pool is not None and not self.pool.eligible:
+        if self.pool is not None and not self.pool.has_up:
             body = _page("503 Service Unavailable", "No server is available.")
             return http_request.encode_response(503, "Service Unavailable", body, head_only=head_only)
         body = _page("200 OK", "Service ready.")

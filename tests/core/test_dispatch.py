@@ -143,6 +143,41 @@ def test_panic_uses_a_down_servers_own_weight():
     assert names(made) == set(NAMES)
 
 
+def test_panic_obeys_the_operator_where_a_server_is_down_too():
+    """A server that is drained is not used in a panic when it goes down, and used again when it is ready."""
+    given = config(panic=0.5)
+    down = [record(name, verdict=Verdict.DOWN) for name in "bc"]
+    made = state(given, record("a", verdict=Verdict.DOWN, admin=Admin.DRAIN), *down)
+    assert names(made) == {"b", "c"}
+    made.observe(health(record("a", verdict=Verdict.DOWN), *down))
+    assert names(made) == set(NAMES)
+
+
+def test_panic_waits_for_the_first_checks():
+    """Before a check has ended connections wait, and so they do while none is up and others are checked."""
+    made: PoolState[str] = PoolState(config(panic=0.9), workers=1, index=0, random=dice())
+    assert made.place(b"") is WAIT
+    made.observe(health(record("a", verdict=Verdict.DOWN), record("b", verdict=Verdict.UNKNOWN)))
+    assert made.place(b"") is WAIT
+    made.observe(health(record("a", verdict=Verdict.DOWN), record("b")))
+    assert names(made) == {"a", "b"}
+
+
+def test_panic_is_not_up():
+    """A pool has a server up only where one takes connections whose checks say so, backups included."""
+    down = [record(name, verdict=Verdict.DOWN) for name in NAMES]
+    made = state(config(panic=1.0), *down)
+    assert names(made) == set(NAMES)
+    assert not made.has_up
+    made.observe(health(record("a"), *down[1:]))
+    assert made.has_up
+    made.observe(health(record("a", admin=Admin.DRAIN), *down[1:]))
+    assert not made.has_up
+    spare = config(servers=[server("a"), server("b", backup=True)])
+    assert state(spare, record("a", verdict=Verdict.DOWN), record("b")).has_up
+    assert not state(spare, record("a", verdict=Verdict.DOWN), record("b", admin=Admin.MAINT)).has_up
+
+
 def test_newly_down_servers_are_reported_once():
     """The sessions of a server can be closed in the moment it goes down or into maintenance."""
     made = state(config())
