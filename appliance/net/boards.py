@@ -52,15 +52,23 @@ class BoardWriter:
         self._map, self._words = self._start_file(payload)
 
     def publish(self, payload: bytes | bytearray, *, changed: bool = False) -> None:
-        """Show `payload` to the readers; `changed` says that their decisions may differ after it."""
+        """Show `payload` to the readers; `changed` says that their decisions may differ after it.
+
+        Raises OSError when a larger file cannot be made: what was published before stays readable.
+        """
         if changed:
             self._changes += 1
         if len(payload) <= self._capacity:
             self._write(payload)
             return
+        old_map, old_words, capacity, sequence = self._map, self._words, self._capacity, self._sequence
         self._capacity = max(len(payload), self._capacity * 2)
-        old_map, old_words = self._map, self._words
-        self._map, self._words = self._start_file(payload)
+        try:
+            self._start_file(payload)
+        except OSError:
+            self._map, self._words, self._capacity, self._sequence = old_map, old_words, capacity, sequence
+            self._words[_RETIRED] = 0
+            raise
         old_words.release()
         old_map.close()
 
@@ -85,7 +93,8 @@ class BoardWriter:
         scratch = self.path.with_name(self.path.name + ".new")
         descriptor = os.open(scratch, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
-            os.ftruncate(descriptor, _HEADER + 2 * self._capacity)
+            # Reserved at once: on a full file system a sparse file would kill its writer by SIGBUS.
+            os.posix_fallocate(descriptor, 0, _HEADER + 2 * self._capacity)
             self._map = mmap.mmap(descriptor, 0)
         finally:
             os.close(descriptor)

@@ -1,4 +1,7 @@
-"""Writes the health board: a change at once, fresh results of checks a little later, together."""
+"""Writes the health board: a change at once, fresh results of checks a little later, together.
+
+What cannot be written, on a full file system say, is kept and tried again: readers have the last board.
+"""
 
 import os
 import time
@@ -18,24 +21,39 @@ PAUSE: Final = 0.05
 FRESH: Final = 0.25
 """Seconds that results which change nothing may wait: a thousand checks a second make four boards."""
 
+RETRY: Final = 0.5
+"""Seconds from a publish that failed to the next try."""
+
 Describe = Callable[[Key, float, float], ServerHealth]
 
 
 class HealthPublisher:
     """The board's records, encoded; only those that were touched are encoded anew.
 
-    `describe` gives the record of a server at a moment, in monotonic and in Unix seconds.
+    `describe` gives the record of a server at a moment, in monotonic and in Unix seconds. `on_trouble` is
+    called with the reason when the board cannot be written, once, and with "" when it can again; `on_fault`
+    when publishing has ended by a bug.
     """
 
-    def __init__(self, board: BoardWriter, describe: Describe) -> None:
+    def __init__(
+        self,
+        board: BoardWriter,
+        describe: Describe,
+        *,
+        on_trouble: Callable[[str], None],
+        on_fault: Callable[[BaseException | None], None],
+    ) -> None:
         self._board = board
         self._describe = describe
+        self._on_trouble = on_trouble
+        self._troubled = False
         self._snapshot = 0
         self._records: dict[Key, bytes] = {}
         self._touched: set[Key] = set()
         self._changed = False
         self._urgent = Event()
         self._loop = gevent.spawn(self._publish_always)
+        self._loop.link_exception(lambda loop: on_fault(loop.exception))
 
     def replace(self, keys: Iterable[Key], *, snapshot: int) -> None:
         """Publish exactly these servers from now on, as a change."""
@@ -63,7 +81,7 @@ class HealthPublisher:
             self._urgent.wait(FRESH)
             if self._changed or self._touched:
                 self._publish()
-                gevent.sleep(PAUSE)
+                gevent.sleep(RETRY if self._troubled else PAUSE)
 
     def _publish(self) -> None:
         now, wall = time.monotonic(), time.time()
@@ -75,4 +93,16 @@ class HealthPublisher:
         payload = assemble(
             list(self._records.values()), snapshot=self._snapshot, pid=os.getpid(), written_at=wall
         )
-        self._board.publish(payload, changed=changed)
+        try:
+            self._board.publish(payload, changed=changed)
+        except OSError as error:
+            self._touched |= touched
+            self._changed |= changed
+            self._say(error.strerror or str(error))
+        else:
+            self._say("")
+
+    def _say(self, reason: str) -> None:
+        if bool(reason) is not self._troubled:
+            self._troubled = bool(reason)
+            self._on_trouble(reason)

@@ -47,11 +47,18 @@ _COLLECT: Final = (20_000, 20, 20)  # checks leave no cycles behind, so looking 
 
 
 class HealthProgram:
-    """Checks, board and commands, from the snapshot that was accepted last."""
+    """Checks, board and commands, from the snapshot that was accepted last.
 
-    def __init__(self, paths: Paths, log: FilteringBoundLogger, *, records: tuple[ServerHealth, ...]) -> None:
+    `stop` is set, and `crashed` true, when the program is of no use any more.
+    """
+
+    def __init__(
+        self, paths: Paths, log: FilteringBoundLogger, *, records: tuple[ServerHealth, ...], stop: Signal
+    ) -> None:
         self._paths = paths
         self._log = log
+        self._stop_program = stop
+        self.crashed = False
         self._started_at = time.time()
         self._roster = Roster(admins=self._operator_states(records))
         self._contexts = TlsContexts(self._authority_trouble)
@@ -60,7 +67,12 @@ class HealthProgram:
         self._pending: Snapshot | None = None
         self._impossible: dict[Key, str] = {}
         self._verbose = False
-        self._publisher = HealthPublisher(BoardWriter(paths.health_board), self._record)
+        self._publisher = HealthPublisher(
+            BoardWriter(paths.health_board),
+            self._record,
+            on_trouble=self._board_trouble,
+            on_fault=self._publishing_ended,
+        )
         accepted = self._accepted()
         if accepted is not None:
             self._apply(accepted, records)
@@ -169,6 +181,18 @@ class HealthProgram:
         if reason not in self._impossible.values():
             self._log.error("check-impossible", pool=member.pool, server=member.server.name, reason=reason)
         self._impossible[member.key] = reason
+
+    def _board_trouble(self, reason: str) -> None:
+        if reason:
+            self._log.error("board-not-written", board=str(self._paths.health_board), reason=reason)
+        else:
+            self._log.info("board-written", board=str(self._paths.health_board))
+
+    def _publishing_ended(self, error: BaseException | None) -> None:
+        """End the program: without its board it is of no use, and the next one goes on from that board."""
+        self._log.error("publishing-crashed", exc_info=error)
+        self.crashed = True
+        self._stop_program.set()
 
     def _authority_trouble(self, file: str, reason: str) -> None:
         if reason:
@@ -326,7 +350,7 @@ def last_records(paths: Paths, log: FilteringBoundLogger) -> tuple[ServerHealth,
 
 
 def main() -> int:
-    """Run until TERM or INT; 1 when another health program has this runtime directory."""
+    """Run until TERM or INT; 1 after a crash, or when another health program has this runtime directory."""
     paths = Paths.from_environment(os.environ)
     log = logs.configure(PROGRAM, level="info", form="json")
     stop = Signal()
@@ -336,11 +360,13 @@ def main() -> int:
         if not _locked(lock):
             log.error("already-running", lock=lock.name)
             return 1
-        program = HealthProgram(paths, log, records=last_records(paths, log))
+        program = HealthProgram(paths, log, records=last_records(paths, log), stop=stop)
         gc.collect()
         gc.freeze()
         gc.set_threshold(*_COLLECT)
         stop.wait()
+        if program.crashed:
+            return 1
         program.close()
     return 0
 

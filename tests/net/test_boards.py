@@ -2,6 +2,7 @@
 
 import hashlib
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -27,6 +28,20 @@ while True:
     if not number:
         print("writing", flush=True)
     number += 1
+"""
+
+# Grows beyond what the file system has.
+FULL = """
+import sys
+from pathlib import Path
+from appliance.net.boards import BoardReader, BoardWriter
+path = Path(sys.argv[1]) / "health.board"
+board = BoardWriter(path)
+try:
+    board.publish(bytes(500_000))
+except OSError as error:
+    board.publish(b"small")
+    print(error.errno, BoardReader(path).read())
 """
 
 
@@ -117,6 +132,41 @@ def test_a_payload_larger_than_the_file_moves_readers(path: Path):
         board.publish(b"y")
         assert reader.read() == b"y"
         assert reader.capacity == 1000
+
+
+@pytest.mark.parametrize("name", ["health.board", "health.board.new"])
+def test_a_file_that_cannot_be_made_larger_goes_on(path: Path, name: str):
+    """After a failure early or late in the making, payloads that fit reach the readers, and later others."""
+    board = BoardWriter(path, capacity=16)
+    with BoardReader(path) as reader:
+        board.publish(b"before")
+        obstacle = path.with_name(name)
+        obstacle.unlink(missing_ok=True)
+        obstacle.mkdir()
+        sequence = reader.sequence
+        with pytest.raises(IsADirectoryError):
+            board.publish(b"x" * 1000)
+        assert (reader.read(), reader.sequence) == (b"before", sequence)
+        board.publish(b"small")
+        assert (reader.read(), reader.sequence) == (b"small", sequence + 1)
+        obstacle.rmdir()
+    board.publish(b"x" * 1000)
+    with BoardReader(path) as reader:
+        assert reader.read() == b"x" * 1000
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="an own file system needs root")
+def test_a_full_file_system_is_an_error_to_catch(tmp_path: Path):
+    """A writer whose board cannot grow gets ENOSPC, not a signal that kills it."""
+    script = f"mount -t tmpfs -o size=256k none {tmp_path} && exec {sys.executable} -c {shlex.quote(FULL)}"
+    ran = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", f"{script} {tmp_path}"],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (ran.returncode, ran.stdout.strip()) == (0, "28 b'small'"), ran.stderr
 
 
 def test_a_board_without_a_publish_is_empty(path: Path):

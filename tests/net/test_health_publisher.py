@@ -1,5 +1,6 @@
 """The health board is written at once for a change, soon for fresh results, and only as often as it must."""
 
+import resource
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -10,7 +11,7 @@ from support import snapshots
 from appliance.core.health import Outcome
 from appliance.core.roster import Key, Roster, record
 from appliance.net.boards import BoardReader, BoardWriter
-from appliance.net.health_publisher import FRESH, HealthPublisher
+from appliance.net.health_publisher import FRESH, RETRY, HealthPublisher
 from appliance.wire.health_board import CheckResult, HealthBoard, ServerHealth, Verdict, decode
 
 pytestmark = pytest.mark.programs
@@ -28,7 +29,11 @@ class Subject:
         servers = [snapshots.server(name, check=CHECK) for _, name in KEYS]
         self.roster.apply(snapshots.snapshot(pools=[snapshots.pool("pool", servers=servers)]), now=0.0)
         self.described: list[Key] = []
-        self.publisher = HealthPublisher(BoardWriter(path), self._describe)
+        self.trouble: list[str] = []
+        self.faults: list[BaseException | None] = []
+        self.publisher = HealthPublisher(
+            BoardWriter(path), self._describe, on_trouble=self.trouble.append, on_fault=self.faults.append
+        )
         self.reader = BoardReader(path)
 
     def conclude(self, key: Key) -> None:
@@ -44,6 +49,13 @@ class Subject:
         with gevent.Timeout(PATIENCE):
             while not condition():
                 gevent.sleep(0.005)
+
+    def grow(self, count: int) -> list[Key]:
+        """Publish many servers, which need a larger file."""
+        servers = [snapshots.server(f"server-{index}", check=CHECK) for index in range(count)]
+        self.roster.apply(snapshots.snapshot(pools=[snapshots.pool("pool", servers=servers)]), now=0.0)
+        self.publisher.replace(self.roster.members, snapshot=4)
+        return list(self.roster.members)
 
     def _describe(self, key: Key, now: float, wall: float) -> ServerHealth:
         self.described.append(key)
@@ -116,3 +128,47 @@ def test_what_is_outstanding_is_published_at_the_end(tmp_path: Path):
 def test_fresh_results_wait_no_longer_than_they_may():
     """An operator who watches sees results of this second."""
     assert FRESH < 1.0
+
+
+def test_a_board_that_cannot_grow_is_written_later(subject: Subject):
+    """Readers keep the last board, the reason is said once, and then everything is published as a change."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    before, changes = subject.board(), subject.reader.changes
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        keys = subject.grow(100)
+        subject.wait_for(lambda: bool(subject.trouble))
+        gevent.sleep(RETRY * 1.5)  # another try or two
+        subject.publisher.touch(keys[0], changed=False)
+        assert subject.trouble == ["Too many open files"]
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert subject.board() == before
+    subject.wait_for(lambda: subject.trouble == ["Too many open files", ""])
+    assert subject.reader.changes > changes
+    assert [server.server for server in subject.board().servers] == [name for _, name in keys]
+    assert subject.faults == []
+
+
+def test_an_end_on_a_full_machine_is_an_end(tmp_path: Path):
+    """What cannot be published any more at the end is said, and nothing is raised."""
+    made = Subject(tmp_path / "health.board")
+    made.grow(100)
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        made.publisher.close()
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert made.trouble == ["Too many open files"]
+    made.reader.close()
+
+
+def test_a_bug_in_publishing_is_reported(subject: Subject):
+    """A loop that has crashed says so, because its program must not go on without a board."""
+    key = ("pool", "a")
+    member = subject.roster.members.pop(key)
+    subject.publisher.touch(key, changed=True)
+    subject.wait_for(lambda: bool(subject.faults))
+    assert isinstance(subject.faults[0], KeyError)
+    subject.roster.members[key] = member

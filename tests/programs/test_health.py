@@ -619,6 +619,17 @@ def test_a_second_program_leaves_the_first_alone(health: Health, backend: Backen
     assert health.ask("status").values["pid"] == health.process.pid
 
 
+def test_without_its_board_the_program_ends(health: Health, backend: Backend):
+    """A bug in publishing ends it with a traceback and 1: the next one goes on from the board."""
+    broken = (
+        "import sys; from appliance.programs import health; health.record = None; sys.exit(health.main())"
+    )
+    health.command = [sys.executable, "-c", broken]
+    health.accept(of([server("master-0", backend)]))
+    assert health.spawn().wait(15) == 1
+    assert [event["event"] for event in health.events("publishing-crashed")] == ["publishing-crashed"]
+
+
 def _admins(health: Health) -> dict[str, Admin]:
     board = health.board()
     return {each.server: each.admin for each in board.servers} if board else {}
