@@ -28,6 +28,7 @@ _LONGEST_NAME: Final = 253
 _LONGEST_SOCKET_PATH: Final = 107  # sockaddr_un of unix(7), with its final zero byte
 _PORTS: Final = range(1, 65536)
 _MAPPED_BITS: Final = 96
+_BROADCAST: Final = IPv4Address("255.255.255.255")
 _ENDPOINT: Final = "an address with its port, such as `10.0.0.34:6443` or `[2001:db8::34]:6443`"
 
 Address = IPv4Address | IPv6Address
@@ -45,7 +46,7 @@ class Endpoint:
 
 
 def endpoint(value: object) -> Endpoint:
-    """Return a `host:port`; an IPv6 address stands in brackets."""
+    """Return a `host:port` to listen on; an IPv6 address stands in brackets."""
     text = _text(value, right=_ENDPOINT)
     if text.isdecimal():
         raise ValueError(f"{shown(value)} is a port alone: `[::]:{text}` is that port on every address")
@@ -61,9 +62,33 @@ def endpoint(value: object) -> Endpoint:
     return Endpoint(host=_host(host), port=_port(port))
 
 
+def server_endpoint(value: object) -> Endpoint:
+    """Return a `host:port` that connections can be made to."""
+    text = _text(value, right=_ENDPOINT)
+    host, colon, port = text.rpartition(":")
+    if text.isdecimal():
+        raise ValueError(
+            f"{shown(value)} is a port alone: a server needs host:port, such as `10.0.0.34:{text}`"
+        )
+    if colon and host in {"", "*"}:
+        raise ValueError(
+            f"{shown(value)} has no address: a server needs host:port, such as `10.0.0.34:{port}`"
+        )
+    found = endpoint(value)
+    _refuse_many(found.host)
+    return found
+
+
 def host(value: object) -> str:
     """Return an address or DNS name without a port."""
     return _host(_text(value, right="an address or a DNS name"))
+
+
+def server_host(value: object) -> str:
+    """Return an address or DNS name, without a port, that connections can be made to."""
+    found = host(value)
+    _refuse_many(found)
+    return found
 
 
 def dns_name(value: object) -> str:
@@ -138,6 +163,18 @@ def _host(text: str) -> str:
     if text.startswith("["):
         raise ValueError(f"{shown(text)} is not an IPv6 address in brackets")
     return dns_name(text)
+
+
+def _refuse_many(host: str) -> None:
+    address = literal(host)
+    if address is None:
+        return
+    if address.is_unspecified:
+        raise ValueError(
+            f"{shown(host)} is every address of this machine: a server needs one, such as `127.0.0.1`"
+        )
+    if address.is_multicast or address == _BROADCAST:
+        raise ValueError(f"{shown(host)} is a multicast or broadcast address: a server needs one of its own")
 
 
 def _port(text: str) -> int:

@@ -23,7 +23,6 @@ from appliance.model.fields import (
     ExpectedStatuses,
     FilePath,
     HashParts,
-    Host,
     HostHeader,
     HttpMethod,
     HttpPath,
@@ -34,6 +33,8 @@ from appliance.model.fields import (
     Networks,
     Percentage,
     ProxyHeader,
+    ServerAddress,
+    ServerHost,
     SocketPaths,
     UserTimeoutOrOff,
     Verify,
@@ -156,7 +157,7 @@ class Check(Section):
     """Server name in the TLS handshake (tls and https; HAProxy's check-sni); none is sent by default."""
     verify: Verify = Field(default=None, json_schema_extra={"default": "none"})
     """File of CA certificates (tls and https), or none: any certificate will do, as in OpenShift."""
-    address: Host | None = Field(default=None, examples=["10.0.0.34"])
+    address: ServerHost | None = Field(default=None, examples=["10.0.0.34"])
     """Where the check goes, if not to the server's own address (HAProxy's addr)."""
     port: int | None = Field(default=None, ge=1, le=65535, examples=[1936])
     """Port the check goes to, if not the server's own (HAProxy's port)."""
@@ -186,7 +187,7 @@ class Check(Section):
 class Server(Section):
     """One member of a pool."""
 
-    address: Address = Field(examples=["10.0.0.34:6443"])
+    address: ServerAddress = Field(examples=["10.0.0.34:6443"])
     """Address or DNS name, and port."""
     weight: int = Field(default=1, ge=0, le=MOST_WEIGHT)
     """Share of new connections, relative to the others, 0 to 256; 0 takes no new ones."""

@@ -30,7 +30,8 @@ def _workers(value: object) -> int | None:
         return None
     if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_WORKERS:
         return value
-    raise ValueError(f"must be `auto` or 1 to {MOST_WORKERS}, not {units.shown(value)}")
+    said = units.contrast(value, plain=units.INTEGER_PATTERN)
+    raise ValueError(f"must be `auto` or 1 to {MOST_WORKERS}{said}")
 
 
 def _verify(value: object) -> str | None:
@@ -77,7 +78,10 @@ UserTimeoutOrOff = Annotated[
 Percentage = Annotated[float, PlainValidator(units.percentage), _pattern(units.PERCENTAGE_PATTERN)]
 Name = Annotated[str, AfterValidator(addresses.name), _pattern(addresses.NAME_PATTERN)]
 Address = Annotated[Endpoint, PlainValidator(addresses.endpoint), _pattern(addresses.ENDPOINT_PATTERN)]
-Host = Annotated[str, PlainValidator(addresses.host), WithJsonSchema({"type": "string"})]
+ServerAddress = Annotated[
+    Endpoint, PlainValidator(addresses.server_endpoint), _pattern(addresses.ENDPOINT_PATTERN)
+]
+ServerHost = Annotated[str, PlainValidator(addresses.server_host), WithJsonSchema({"type": "string"})]
 DnsName = Annotated[str, PlainValidator(addresses.dns_name), WithJsonSchema({"type": "string"})]
 FilePath = Annotated[str, PlainValidator(addresses.file_path), _pattern("^/")]
 Networks = Annotated[

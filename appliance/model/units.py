@@ -9,6 +9,7 @@ from typing import Final
 
 DURATION_PATTERN: Final = r"^[0-9]+(\.[0-9]+)?(ms|s|m|h|d)$"
 DURATION_OR_OFF_PATTERN: Final = r"^(off|[0-9]+(\.[0-9]+)?(ms|s|m|h|d))$"
+INTEGER_PATTERN: Final = r"[-+]?[0-9]{1,20}"
 PERCENTAGE_PATTERN: Final = r"^[0-9]{1,3}(\.[0-9]+)?%$"
 
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -29,6 +30,16 @@ def shown(value: object) -> str:
             return "a list"
     text = str(value)
     return f"`{text if len(text) <= _SHOWN else text[:_SHOWN] + '...'}`"
+
+
+def contrast(value: object, *, plain: str) -> str:
+    """Return how a message goes on that has said what must stand there, in place of a value.
+
+    Where the value's text is right (the pattern `plain` fits), its quotes are the fault.
+    """
+    if isinstance(value, str) and re.fullmatch(plain, value):
+        return f": `{value}` without the quotes, which make it text"
+    return f", not {shown(value)}"
 
 
 def duration(value: object) -> float:

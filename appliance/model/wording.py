@@ -13,7 +13,7 @@ from pydantic_core import ErrorDetails
 from appliance.model.config import Config, Section
 from appliance.model.fields import or_false, or_off
 from appliance.model.problems import Finding, Path, Spot, nearest
-from appliance.model.units import shown
+from appliance.model.units import INTEGER_PATTERN, contrast, shown
 
 _KEY: Final = "[key]"  # pydantic's last step for a key of a mapping that is itself wrong
 _QUOTED: Final = re.compile(r"'([^']*)'")
@@ -138,8 +138,10 @@ def _beside(path: Path) -> Mapping[str, FieldInfo]:
 def _mapping(details: ErrorDetails, path: Path) -> str:
     field = _field(path)
     extra = field.json_schema_extra if field else None
-    other = next((f" or `{word}`" for word, shorthand in _SHORTHANDS if shorthand is extra), "")
-    return f"must be a mapping{other}, not {shown(details['input'])}"
+    word = next((word for word, shorthand in _SHORTHANDS if shorthand is extra), None)
+    if word is None:
+        return f"must be a mapping, not {shown(details['input'])}"
+    return f"must be a mapping or `{word}`{contrast(details['input'], plain=word)}"
 
 
 def _kind(kind: str) -> Callable[[ErrorDetails, Path], str]:
@@ -149,8 +151,14 @@ def _kind(kind: str) -> Callable[[ErrorDetails, Path], str]:
     return word
 
 
+def _integer(details: ErrorDetails, path: Path) -> str:
+    said = contrast(details["input"], plain=INTEGER_PATTERN)
+    such = "" if said.startswith(":") else f" such as `{_example(path)}`"
+    return f"must be a whole number{such}{said}"
+
+
 def _boolean(details: ErrorDetails, _: Path) -> str:
-    return f"must be `true` or `false`, not {shown(details['input'])}"
+    return f"must be `true` or `false`{contrast(details['input'], plain='true|false')}"
 
 
 def _bound(key: str, than: str) -> Callable[[ErrorDetails, Path], str]:
@@ -185,7 +193,7 @@ _WORDS: Final[Mapping[str, Callable[[ErrorDetails, Path], str]]] = {
     "model_type": _mapping,
     "dict_type": _mapping,
     "tuple_type": _kind("a list"),
-    "int_type": _kind("a whole number"),
+    "int_type": _integer,
     "string_type": _kind("text, in quotes if need be,"),
     "bool_type": _boolean,
     "greater_than_equal": _bound("ge", "more"),

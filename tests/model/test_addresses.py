@@ -7,7 +7,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.model.addresses import dns_name, endpoint, file_path, host, literal, name, network
+from appliance.model.addresses import (
+    dns_name,
+    endpoint,
+    file_path,
+    host,
+    literal,
+    name,
+    network,
+    server_endpoint,
+    server_host,
+)
 
 pytestmark = pytest.mark.pure
 
@@ -33,6 +43,36 @@ def test_endpoints(text: str, host_part: str, port: int):
     found = endpoint(text)
 
     assert (found.host, found.port) == (host_part, port)
+
+
+@pytest.mark.parametrize(
+    "text", ["10.0.0.34", "[2001:db8::34]", "127.0.0.1", "[::1]", "master-0.example.com"]
+)
+def test_one_machine_is_a_server(text: str):
+    """A server's address is an address or a name, with or without its port."""
+    found = server_endpoint(f"{text}:6443")
+
+    assert (str(found), server_host(text)) == (f"{text}:6443", text.strip("[]"))
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("0.0.0.0", "every address of this machine"),
+        ("[::]", "every address of this machine"),
+        ("[::ffff:0.0.0.0]", "every address of this machine"),
+        ("224.0.0.18", "multicast or broadcast"),
+        ("[ff02::12]", "multicast or broadcast"),
+        ("[ff02::12%ens192]", "multicast or broadcast"),
+        ("[::ffff:224.0.0.18]", "multicast or broadcast"),
+        ("255.255.255.255", "multicast or broadcast"),
+    ],
+)
+def test_many_machines_are_no_server(text: str, fault: str):
+    """An address that is not one machine's cannot be connected to, or would be this machine by chance."""
+    for read, value in ((server_endpoint, f"{text}:6443"), (server_host, text)):
+        with pytest.raises(ValueError, match=fault):
+            read(value)
 
 
 @pytest.mark.parametrize(("text", "is_literal"), [("[::1]:1", True), ("a:1", False)])
@@ -78,7 +118,7 @@ def test_a_file_is_absolute():
     assert file_path("/etc/appliance/ca.pem") == "/etc/appliance/ca.pem"
 
 
-@pytest.mark.parametrize("read", [endpoint, host, dns_name, network, file_path])
+@pytest.mark.parametrize("read", [endpoint, server_endpoint, host, server_host, dns_name, network, file_path])
 @given(value=ANYTHING)
 def test_garbage_never_escapes(read: Callable[[object], object], value: object):
     """Whatever a file holds gives a value or ValueError."""
