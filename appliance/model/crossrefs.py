@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
-from appliance.model.addresses import Endpoint
+from appliance.model.addresses import Endpoint, literal
 from appliance.model.config import Check, Config, Frontend, Pool, ProxyGroup
 from appliance.model.problems import Finding, Path, Severity, Spot, dotted, nearest
 from appliance.model.snapshot import Balance
@@ -18,6 +18,7 @@ MACHINE_CONFIG_PORT: Final = 22623
 """OpenShift's machine-config-server: hands Ignition files, which hold secrets, to whoever asks."""
 
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1"})
+_EVERYBODY: Final = frozenset({"0.0.0.0/0", "::/0"})
 _ASKING: Final = frozenset({"http", "https"})
 _SHAKING: Final = frozenset({"tls", "https"})
 _GROUPS: Final[tuple[Path, ...]] = (("api",), ("ingress",))
@@ -35,6 +36,7 @@ def findings(config: Config) -> Iterator[Finding]:
         _same_names(config),
         _clashes(config),
         chain.from_iterable(_open_machine_config(path, frontend, config) for path, frontend in frontends),
+        chain.from_iterable(_loops(path, frontend, config) for path, frontend in frontends),
         chain.from_iterable(_pool(name, pool) for name, pool in config.pools.items()),
         _unused(config),
         _not_served(config),
@@ -132,7 +134,13 @@ def _open_machine_config(path: Path, frontend: Frontend, config: Config) -> Iter
     pool = config.pools.get(frontend.pool or "")
     ports = {endpoint.port for endpoint in frontend.bind}
     ports |= {server.address.port for server in pool.servers.values()} if pool else set()
-    if MACHINE_CONFIG_PORT in ports and not frontend.allow:
+    if MACHINE_CONFIG_PORT not in ports:
+        return
+    for index, network in enumerate(frontend.allow):
+        if network in _EVERYBODY:
+            message = f"`{network}` allows everybody: port {MACHINE_CONFIG_PORT} serves secrets"
+            yield _warning((*path, "allow", index), message)
+    if not frontend.allow:
         message = (
             f"port {MACHINE_CONFIG_PORT} serves machine configuration, which holds secrets: "
             "say who may connect, for example `allow: [10.0.0.0/24]`"
@@ -140,11 +148,40 @@ def _open_machine_config(path: Path, frontend: Frontend, config: Config) -> Iter
         yield Finding(path=path, message=message, touches=((*path, "allow"),))
 
 
+def _loops(path: Path, frontend: Frontend, config: Config) -> Iterator[Finding]:
+    pool = config.pools.get(frontend.pool or "")
+    for name, server in pool.servers.items() if pool else ():
+        address = server.address
+        index = next((at for at, bind in enumerate(frontend.bind) if _takes(bind, address)), None)
+        if index is not None:
+            where: Path = (*path, "bind", index)
+            message = (
+                f"`{address}` leads back to `{frontend.bind[index]}` of {dotted(where)}: "
+                "connections would go round in a loop"
+            )
+            server_path: Path = ("pools", frontend.pool or "", "servers", name, "address")
+            yield _warning(server_path, message, where, (*path, "pool"))
+
+
+def _takes(bind: Endpoint, address: Endpoint) -> bool:
+    """Tell whether a bind takes connections to an address that is surely this machine's."""
+    ours = _is_loopback(address.host) or address.host == bind.host
+    return ours and bind.port == address.port and _overlap(bind, address)
+
+
+def _is_loopback(host: str) -> bool:
+    address = literal(host)
+    return host == "localhost" if address is None else address.is_loopback
+
+
 def _pool(name: str, pool: Pool) -> Iterator[Finding]:
     path: Path = ("pools", name)
     pool_type = pool.check.type if pool.check else "tcp"
     if not pool.servers:
         yield _warning(path, "has no servers: every connection is refused", (*path, "servers"))
+    elif not any(server.weight for server in pool.servers.values()):
+        message = "all servers have weight 0: none of them takes connections"
+        yield _warning((*path, "servers"), message)
     if "hash_on" in pool.model_fields_set and pool.balance is not Balance.HASH:
         message = f"means nothing to `balance: {pool.balance}`, only to `hash`"
         yield _warning((*path, "hash_on"), message, (*path, "balance"))
