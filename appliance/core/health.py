@@ -2,7 +2,8 @@
 
 `now` is any clock that only grows, in seconds. The verdicts follow HAProxy's `rise`, `fall`, `inter`,
 `fastinter`, `downinter`, `init-state` and `slowstart` (configuration.txt 5.2), with one difference: a
-server whose `init` is `check` has no verdict until its first check has ended, and that one check decides.
+server whose `init` is `check` has no verdict until its first check has ended. The first check alone decides,
+whatever was presumed before it.
 """
 
 import zlib
@@ -73,8 +74,9 @@ class Health:
     """
 
     __slots__ = (
-        "_fell",
+        "_decided",
         "_next_step",
+        "_returns",
         "_settled",
         "_step",
         "admin",
@@ -96,7 +98,8 @@ class Health:
         self.checked_at: float | None = None
         self.streak = 0
         self.failed = 0
-        self._fell = False
+        self._decided = terms.check is None
+        self._returns = False
         self._settled = False
         self._step = RAMP_STEPS
         self._next_step: float | None = None
@@ -143,6 +146,7 @@ class Health:
         self.last = outcome
         self.checked_at = now
         event = self._judge(check, now)
+        self._decided = True
         self.next_check = self._after(started, now)
         return event
 
@@ -154,17 +158,20 @@ class Health:
         """Take the operator's word; return what it changed.
 
         A server that leaves maint begins as at the start, unless it had failed before: then it has to rise.
+        Either way it gets its share back over slow_start, as in HAProxy.
         """
         if admin is self.admin:
             return None
         left_maint = self.admin is Admin.MAINT
         self.admin = admin
         self.since = now
-        if left_maint and self.verdict is not Verdict.DOWN:
-            self.verdict = self._initial()
+        if left_maint:
+            self._leave_maint(now)
         if left_maint or admin is Admin.MAINT:
             self.streak = 0
             self.next_check = self._first(now, 0.0)
+        if admin is Admin.MAINT:
+            self._stop_ramp()
         return _OPERATED[admin]
 
     def revise(self, terms: Terms, *, now: float, window: float = 0.0) -> Event | None:
@@ -177,8 +184,9 @@ class Health:
         self.streak = 0
         self._settled = False
         self.next_check = self._first(now, window)
-        if terms.check is None and self.verdict is not Verdict.UP:
-            return self._turn(Verdict.UP, now)
+        if terms.check is None:
+            self._decided = True
+            return None if self.verdict is Verdict.UP else self._turn(Verdict.UP, now)
         return None
 
     def restore(self, record: ServerHealth, *, now: float, wall: float) -> None:
@@ -186,17 +194,33 @@ class Health:
         self.failed = record.failed
         if record.admin is self.admin:
             self.since = now - (wall - record.since)
-        if record.verdict is Verdict.UNKNOWN or self.terms.check is None:
+        if record.verdict is Verdict.UNKNOWN:
             return
+        if self.terms.check is not None:
+            self._restore_checks(record, now=now, wall=wall)
+        if record.verdict is Verdict.UP and 0 < record.weight < self.terms.weight and self.terms.slow_start:
+            self._ramp_from(now, step=round(record.weight / self.terms.weight * RAMP_STEPS))
+
+    def _restore_checks(self, record: ServerHealth, *, now: float, wall: float) -> None:
         self.verdict = record.verdict
         self.streak = record.streak
-        self._fell = record.verdict is Verdict.DOWN and record.failed > 0
+        self._decided = record.result is not CheckResult.UNCHECKED
+        self._returns = record.verdict is Verdict.DOWN and record.failed > 0
         self.last = Outcome(
             result=record.result, status=record.status, duration=record.duration, detail=record.detail
         )
         self.checked_at = now - (wall - record.checked_at) if record.checked_at else None
-        if record.verdict is Verdict.UP and 0 < record.weight < self.terms.weight and self.terms.slow_start:
-            self._ramp_from(now, step=round(record.weight / self.terms.weight * RAMP_STEPS))
+
+    def _leave_maint(self, now: float) -> None:
+        self._returns = True
+        if self.verdict is Verdict.DOWN:
+            return
+        self.verdict = self._initial()
+        self.last = UNCHECKED
+        self.checked_at = None
+        self._decided = self.terms.check is None
+        if self.verdict is Verdict.UP:
+            self._come_back(now)
 
     def _initial(self) -> Verdict:
         return Verdict.UP if self.terms.check is None else _INITIAL[self.terms.check.init]
@@ -212,7 +236,7 @@ class Health:
         if wanted is self.verdict:
             return None
         needed = check.rise if passed else check.fall
-        if self.verdict is not Verdict.UNKNOWN and self.streak < needed:
+        if self._decided and self.streak < needed:
             return None
         return self._turn(wanted, now)
 
@@ -220,14 +244,17 @@ class Health:
         self.verdict = verdict
         self.since = now
         if verdict is Verdict.DOWN:
-            self._fell = True
+            self._returns = True
             self._stop_ramp()
             return Event.DOWN
-        # slowstart never applies at the start, only to a server that was seen to fail (configuration.txt).
-        if self._fell and self.terms.slow_start > 0:
-            self._ramp_from(now, step=1)
-        self._fell = False
+        self._come_back(now)
         return Event.UP
+
+    def _come_back(self, now: float) -> None:
+        # slowstart never applies at the start, only to a server that was away (configuration.txt).
+        if self._returns and self.terms.slow_start > 0:
+            self._ramp_from(now, step=1)
+        self._returns = False
 
     def _ramp_from(self, now: float, *, step: int) -> None:
         self._step = max(step, 1)

@@ -174,7 +174,7 @@ class Check(Section):
     fall: int = Field(default=3, ge=1, le=1000, examples=[2])
     """Bad checks in a row that take a server down. 3 as in HAProxy."""
     init: Init = Field(default=CheckInit.CHECK)
-    """State until the first check ends, which then decides: check (waits for it), up or down (init-state)."""
+    """State until the first check ends, which alone decides then: check (waits), up or down (init-state)."""
     send_proxy: ProxyHeader | None = Field(default=None, examples=["none"])
     """PROXY header: none, v1, v2. Else the pool's, but none with an own address or port, as in HAProxy."""
 
@@ -222,7 +222,7 @@ class Pool(Section):
     check: Check | None = Field(default=None, json_schema_extra=or_false)
     """How servers are checked: by a TCP connection if nothing is said; false for never."""
     slow_start: DurationOrOff = written("off", duration_or_off, example="60s")
-    """Time over which a server that came up gets its share back (HAProxy's slowstart); `off` by default."""
+    """Time over which a server back from down or maint gets its share; HAProxy's slowstart, off by default."""
     on_down: WhenDown = Field(default=OnDown.KEEP, examples=["close-sessions"])
     """Sessions of a server that goes down: keep, or close-sessions (HAProxy's on-marked-down)."""
     panic: Percentage = written("0%", percentage)

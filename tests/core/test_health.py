@@ -68,18 +68,17 @@ def record_of(health: Health, *, now: float, wall: float) -> ServerHealth:
         (CheckInit.CHECK, "+", Verdict.UP, Event.UP),
         (CheckInit.CHECK, "-", Verdict.DOWN, Event.DOWN),
         (CheckInit.UP, "+", Verdict.UP, None),
-        (CheckInit.UP, "-", Verdict.UP, None),
-        (CheckInit.DOWN, "+", Verdict.DOWN, None),
+        (CheckInit.UP, "-", Verdict.DOWN, Event.DOWN),
+        (CheckInit.DOWN, "+", Verdict.UP, Event.UP),
         (CheckInit.DOWN, "-", Verdict.DOWN, None),
     ],
 )
-def test_one_check_decides_only_where_nothing_was_presumed(
-    init: CheckInit, result: str, verdict: Verdict, event: Event | None
-):
-    """With `init: check` the first result is the verdict; presumed up or down, one result is not enough."""
+def test_the_first_check_decides(init: CheckInit, result: str, verdict: Verdict, event: Event | None):
+    """The first result is the verdict, whatever was presumed; from then on it takes rise and fall."""
     health = Health(terms(replace(CHECK, init=init)), now=0.0)
     assert feed(health, result) == [event]
     assert health.verdict is verdict
+    assert feed(health, "-" if result == "+" else "+", now=1.0) == [None]
 
 
 def test_a_server_without_a_verdict_is_being_checked():
@@ -105,7 +104,7 @@ def test_verdicts_are_those_of_a_simple_model(results: str, rise: int, fall: int
     ]
     for index in range(len(results)):
         past = results[: index + 1]
-        if expected is Verdict.UNKNOWN:
+        if index == 0:
             expected = Verdict.UP if past == "+" else Verdict.DOWN
         elif past.endswith("+" * rise):
             expected = Verdict.UP
@@ -205,7 +204,7 @@ def test_the_first_verdict_is_never_a_ramp():
     feed(health, "+")
     assert health.weight == 100.0
     presumed = Health(terms(replace(CHECK, init=CheckInit.DOWN), slow_start=60.0), now=0.0)
-    assert feed(presumed, "++") == [None, Event.UP]
+    assert feed(presumed, "+") == [Event.UP]
     assert presumed.weight == 100.0
 
 
@@ -284,6 +283,60 @@ def test_leaving_maint_after_a_failure_takes_a_rise():
     assert health.weight == 5.0
 
 
+@pytest.mark.parametrize(
+    ("init", "result", "event"),
+    [
+        (CheckInit.CHECK, "+", Event.UP),
+        (CheckInit.UP, "-", Event.DOWN),
+        (CheckInit.UP, "+", None),
+        (CheckInit.DOWN, "+", Event.UP),
+        (CheckInit.DOWN, "-", None),
+    ],
+)
+def test_the_first_check_after_maint_decides(init: CheckInit, result: str, event: Event | None):
+    """A server that was up before maint begins as presumed, and one check decides again."""
+    health = Health(terms(replace(CHECK, init=init)), now=0.0)
+    feed(health, "++")
+    health.operate(Admin.MAINT, now=3.0)
+    health.operate(Admin.READY, now=50.0)
+    assert (health.last.result, health.checked_at) == (CheckResult.UNCHECKED, None)
+    assert feed(health, result, now=50.0) == [event]
+
+
+@pytest.mark.parametrize("init", CheckInit)
+def test_weight_ramps_after_maint(init: CheckInit):
+    """A server that comes back from maint gets its share over slow_start, from the first moment."""
+    health = Health(terms(replace(CHECK, init=init), slow_start=60.0), now=0.0)
+    feed(health, "+")
+    health.operate(Admin.MAINT, now=1.0)
+    health.operate(Admin.READY, now=600.0)
+    feed(health, "+", now=600.0)
+    assert (health.verdict, health.weight) == (Verdict.UP, 5.0)
+    health.tick(630.0)
+    assert health.weight == 55.0
+    health.tick(660.0)
+    assert health.weight == 100.0
+
+
+def test_an_unchecked_server_ramps_after_maint():
+    """Without a check the ramp begins with the operator's word, and maint in the middle of it ends it."""
+    health = Health(terms(None, slow_start=60.0), now=0.0)
+    health.operate(Admin.MAINT, now=1.0)
+    assert health.operate(Admin.READY, now=10.0) is Event.READY
+    assert (health.verdict, health.weight, health.deadline) == (Verdict.UP, 5.0, 13.0)
+    health.operate(Admin.MAINT, now=20.0)
+    assert (health.weight, health.deadline) == (100.0, None)
+
+
+def test_drain_is_no_reason_to_ramp():
+    """A drained server has kept its sessions and comes back with its whole weight."""
+    health = Health(terms(slow_start=60.0), now=0.0)
+    feed(health, "+")
+    health.operate(Admin.DRAIN, now=1.0)
+    health.operate(Admin.READY, now=10.0)
+    assert health.weight == 100.0
+
+
 def test_new_settings_keep_the_verdict():
     """Another path or interval is no reason to take a server out: a new check begins a new streak."""
     health = Health(terms(), now=0.0)
@@ -360,6 +413,16 @@ def test_a_ramp_goes_on_after_a_restart():
     assert after.weight == 60.0
 
 
+def test_the_ramp_of_an_unchecked_server_goes_on_after_a_restart():
+    """What maint began without a check is on the board as well."""
+    before = Health(terms(None, slow_start=60.0), now=0.0)
+    before.operate(Admin.MAINT, now=1.0)
+    before.operate(Admin.READY, now=10.0)
+    after = Health(terms(None, slow_start=60.0), now=5.0)
+    after.restore(record_of(before, now=12.0, wall=12.0), now=5.0, wall=12.0)
+    assert (after.weight, after.deadline) == (5.0, 8.0)
+
+
 @pytest.mark.parametrize(("weight", "expected"), [(0.1, 5.0), (99.9, 100.0)])
 def test_a_restored_weight_is_a_step_of_the_ramp(weight: float, expected: float):
     """A weight from another configuration becomes the nearest step, at least the first."""
@@ -376,6 +439,7 @@ def test_what_was_never_checked_has_no_time_to_restore():
     after = Health(presumed, now=5.0)
     after.restore(record_of(Health(presumed, now=1.0), now=1.0, wall=1.0), now=5.0, wall=1.0)
     assert (after.verdict, after.checked_at, after.streak) == (Verdict.UP, None, 0)
+    assert feed(after, "-", now=6.0) == [Event.DOWN]
 
 
 def test_an_operator_state_set_in_between_has_its_own_time():

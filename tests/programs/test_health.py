@@ -4,6 +4,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -262,6 +263,17 @@ def test_slow_start_ramps_the_weight_on_the_board(health: Health, backend: Backe
     wait_until(whole, what="the weight is whole")
     assert weights == sorted(weights)
     assert len(set(weights)) > 3
+
+
+def test_slow_start_ramps_after_maint(health: Health):
+    """An operator who gives a server back sees a small weight at first."""
+    health.accept(of([server("master-0", 1, check=None, weight=100)], slow_start=60.0))
+    health.start()
+    assert health.wait_for("master-0", Verdict.UP).weight == 100.0
+    for state in ("maint", "ready"):
+        assert health.ask("set-state", pool="masters", server="master-0", state=state).ok
+    wait_until(lambda: _admins(health) == {"master-0": Admin.READY}, what="the board says ready")
+    wait_until(lambda: _weight(health, "master-0") < 100.0, what="the weight is small")
 
 
 def test_a_killed_program_goes_on_where_it_was(health: Health, backend: Backend):
@@ -581,20 +593,27 @@ def test_a_program_that_was_stopped_blames_no_server(health: Health, tmp_path: P
         assert failed == []
 
 
-def test_presumed_states_are_presumed(health: Health, backend: Backend):
-    """With `init` up or down there is a verdict before the first check."""
-    health.accept(
-        of(
-            [
-                server("up", free_port(), replace(SLOW, init=CheckInit.UP)),
-                server("down", backend, replace(SLOW, init=CheckInit.DOWN)),
-            ]
+def test_presumed_states_are_presumed_until_the_first_check(health: Health, backend: Backend):
+    """With `init` up or down there is a verdict before the first check, which alone corrects it."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        late = replace(SLOW, timeout=60.0, port=silent.getsockname()[1])
+        health.accept(
+            of(
+                [
+                    server("presumed-up", 1, replace(late, init=CheckInit.UP)),
+                    server("presumed-down", 1, replace(late, init=CheckInit.DOWN)),
+                    server("up", free_port(), replace(SLOW, init=CheckInit.UP)),
+                    server("down", backend, replace(SLOW, init=CheckInit.DOWN)),
+                ]
+            )
         )
-    )
-    health.start()
-    health.wait_for("up", Verdict.UP, by=1)
-    health.wait_for("down", Verdict.DOWN)
-    assert health.events("server-up", "server-down") == []
+        health.start()
+        assert health.wait_for("up", Verdict.DOWN, by=1).streak == 1
+        assert health.wait_for("down", Verdict.UP).streak == 1
+        assert health.wait_for("presumed-up", Verdict.UP).result is CheckResult.UNCHECKED
+        assert health.wait_for("presumed-down", Verdict.DOWN).result is CheckResult.UNCHECKED
+    events = sorted((event["server"], event["event"]) for event in health.events("server-up", "server-down"))
+    assert events == [("down", "server-up"), ("up", "server-down")]
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
@@ -628,6 +647,11 @@ def test_without_its_board_the_program_ends(health: Health, backend: Backend):
     health.accept(of([server("master-0", backend)]))
     assert health.spawn().wait(15) == 1
     assert [event["event"] for event in health.events("publishing-crashed")] == ["publishing-crashed"]
+
+
+def _weight(health: Health, name: str) -> float:
+    record = health.server(name)
+    return record.weight if record else 0.0
 
 
 def _admins(health: Health) -> dict[str, Admin]:
