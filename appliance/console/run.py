@@ -1,6 +1,7 @@
 """`appliance run`: check the configuration, write the snapshot, become supervisord in the foreground."""
 
 import os
+import signal
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -32,6 +33,8 @@ def run(paths: Paths) -> NoReturn:
     configuration it starts from the copy that was accepted last, and says so; without such a copy it prints
     every error and ends with exit code 1.
     """
+    # Kept over exec: supervisord obeys them, which knows how to end what an earlier one may have left.
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
     try:
         boot.make_directories(paths)
         boot.lock(paths)

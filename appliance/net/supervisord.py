@@ -16,6 +16,7 @@ from supervisor.poller import PollPoller
 
 # The first two are events as well; the third is about our socket, which only its owner can open.
 _UNSAID: Final = ("exited: ", "stopped: ", "Server 'unix_http_server' running without")
+EXIT_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 _RESTLESS: Final = 0.1  # seconds that a poll lasts at most while a program is on its way up or down
 
 
@@ -108,6 +109,23 @@ class Options(ServerOptions):  # type: ignore[misc]  # supervisor has no types
 
     def cleanup_fds(self) -> None:
         """Do nothing: after `supervisorctl reload` the lock on the runtime directory is still to be held."""
+
+    def setsignals(self) -> None:
+        """Note signals from now on, and those that have waited since the start."""
+        super().setsignals()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, EXIT_SIGNALS)
+
+    def fork(self) -> int:
+        """Fork a child that a signal ends: with supervisord's handlers it would be lost before the exec."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, EXIT_SIGNALS)
+        try:
+            child = os.fork()
+            if child == 0:
+                for number in EXIT_SIGNALS:
+                    signal.signal(number, signal.SIG_DFL)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return child
 
     def make_pipes(self, stderr: bool = True) -> dict[str, int | None]:  # noqa: ARG002, FBT001, FBT002  # supervisor's signature
         """Return pipes for standard input and error, and a copy of our output for the program's own."""

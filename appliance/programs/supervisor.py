@@ -9,7 +9,9 @@ What differs from the original, each by overriding one of its methods:
   and a reader that has stopped reading cannot stop supervisord. Their standard error comes through here,
   because its last line is the reason why a program does not start;
 - it logs as the programs do;
-- orphans (workers whose master died) become its children, and are ended when everything ends.
+- orphans (workers whose master died) become its children, and are ended when everything ends;
+- what an earlier supervisord left running in our runtime directory ends with us, at whatever moment we are
+  told to end: from its first line on signals wait until they can be obeyed.
 """
 
 import contextlib
@@ -29,10 +31,10 @@ from appliance.core.acceptance import STOP_MARGIN
 from appliance.model.paths import Paths
 from appliance.model.snapshot import SnapshotError
 from appliance.net import orphans, snapshots
+from appliance.net.leftovers import Leftovers
 from appliance.net.log import configure
-from appliance.net.supervisord import Options, Wakeup
+from appliance.net.supervisord import EXIT_SIGNALS, Options, Wakeup
 
-_EXIT_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 _UNSETTLED: Final = (ProcessStates.STARTING, ProcessStates.BACKOFF, ProcessStates.STOPPING)
 _LONGEST_PAUSE: Final = 10.0  # seconds between two starts of a program that does not stay up
 _SAME_REQUEST: Final = 0.2  # seconds; wrappers such as timeout(1) signal a process and then its group
@@ -67,6 +69,9 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         self._last_words: dict[str, str] = {}
         self._log = log
         self._paths = paths
+        self._leftovers = Leftovers(paths, log)
+        self._left: dict[int, str] = {}
+        self._drained_at = 0.0
 
     def add_process_group(self, config: object) -> bool:
         """Subscribe before the first program starts: `run` has just cleared all subscriptions."""
@@ -88,7 +93,7 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
     def handle_signal(self) -> None:
         """Obey every signal that has come, not one a round."""
         while number := self.options.get_signal():
-            if number in _EXIT_SIGNALS:
+            if number in EXIT_SIGNALS:
                 self._exit_requested(signal.Signals(number))
             elif number == signal.SIGHUP:
                 self._forward_hangup()
@@ -104,6 +109,21 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         ended = {id(group) for group in self._stopping_now() if not group.get_unstopped_processes()}
         self.stop_groups = [group for group in self.stop_groups or () if id(group) not in ended]
 
+    def shutdown_report(self) -> list[object]:
+        """Return what has to end before we may: our programs, then what is left of an earlier supervisord."""
+        unstopped: list[object] = super().shutdown_report()
+        return unstopped or self._end_leftovers()
+
+    def _end_leftovers(self) -> list[object]:
+        """Let workers without a master drain as those of ours did, and kill what is there after that."""
+        self._left = self._leftovers.find()
+        if self.forced or time.time() > self._drained_at + STOP_MARGIN:
+            self._leftovers.kill()
+        elif self._left:
+            self._leftovers.end_programs()
+            self._leftovers.drain_workers(self._drained_at)
+        return list(self._left)
+
     def _stopping_now(self) -> list[ProcessGroup]:
         if not self.stop_groups:
             return []
@@ -114,7 +134,7 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         return [each for group in self.process_groups.values() for each in group.processes.values()]
 
     def _unsettled(self) -> bool:
-        return any(
+        return bool(self._left) or any(
             process.get_state() in _UNSETTLED or (process.config.autostart and not process.laststart)
             for process in self._processes()
         )
@@ -130,8 +150,9 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         self._log.warning("killing", signal=number.name)
         self.forced = True
         for pid in (process.pid for process in self._processes() if process.pid):
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(pid, signal.SIGKILL)
+            for kill in (os.killpg, os.kill):  # it may be too young to have its group
+                with contextlib.suppress(ProcessLookupError):
+                    kill(pid, signal.SIGKILL)
 
     def _forward_hangup(self) -> None:
         for process in self._processes():
@@ -140,17 +161,15 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
 
     def _running(self, _: object) -> None:
         """End the programs of a supervisord that was killed; masters hand their workers over to ours."""
-        for path in sorted(self._paths.runtime.glob("*.control")):
-            pid = None if path.name.startswith("worker-") else orphans.listener(path)
-            if pid:
-                self._log.warning("leftover-program", control=path.name, pid=pid)
-                with contextlib.suppress(ProcessLookupError):
-                    os.kill(pid, signal.SIGTERM)
+        self.handle_signal()  # told to end before the first program was started: none has to be
+        self._leftovers.end_programs()
 
     def _stopping(self, _: object) -> None:
         """Give proxies the drain time of the configuration that is accepted now, not at the start."""
+        self._drained_at = time.time()
         with contextlib.suppress(SnapshotError):
             accepted = snapshots.read(self._paths.accepted)
+            self._drained_at += accepted.drain if accepted else 0
             for process in self._processes():
                 if accepted and process.config.name.startswith("proxy-"):
                     process.config.stopwaitsecs = int(accepted.drain) + STOP_MARGIN
@@ -188,12 +207,11 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
 
 def main() -> None:
     """Run until everything has stopped; exit status 0, or 1 where programs had to be killed on request."""
+    signal.pthread_sigmask(signal.SIG_BLOCK, EXIT_SIGNALS)
     paths = Paths.from_environment(os.environ)
     log = _logger(paths)
     orphans.become_subreaper()
     forced = _run(log, paths)
-    for number in _EXIT_SIGNALS:  # it is ending: one more must not change the status that it ends with
-        signal.signal(number, signal.SIG_IGN)
     orphans.end_children(patience=0 if forced else _ORPHAN_PATIENCE, last_patience=_ORPHAN_PATIENCE)
     log.info("stopped", forced=forced)
     sys.exit(1 if forced else 0)
@@ -210,6 +228,8 @@ def _run(log: FilteringBoundLogger, paths: Paths) -> bool:
         asyncore.socket_map[wakeup.descriptor] = wakeup
         with contextlib.suppress(asyncore.ExitNow):
             supervisor.main()
+        signal.pthread_sigmask(signal.SIG_BLOCK, EXIT_SIGNALS)
+        supervisor.handle_signal()  # a TERM may have come when a restart was as good as done
         options.close_httpservers()
         options.close_logger()
         if options.mood < SupervisorStates.RESTARTING:

@@ -184,6 +184,18 @@ def test_a_crashed_program_comes_back(room: Room):
     assert "SIGKILL" in str(room.events("program-exited")[0]["reason"])
 
 
+def test_a_program_that_is_killed_again_and_again_comes_back(room: Room):
+    """Also within its first second, before it counts as running: it is never given up."""
+    room.program("steady", _ENDS.format(then=""))
+    room.start()
+    for _ in range(4):
+        killed = wait_until(lambda: room.pid("steady"), what="it runs")
+        os.kill(killed, signal.SIGKILL)
+        wait_until(lambda killed=killed: room.pid("steady") not in (0, killed), what="it is back")
+    wait_until(lambda: room.state("steady") == "RUNNING", what="it stays")
+    assert room.events("program-given-up") == []
+
+
 def test_a_program_that_cannot_start_says_why(room: Room):
     """The last line that it wrote is supervisord's reason, and the other programs run."""
     room.program("broken", _BREAKS)
