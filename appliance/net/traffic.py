@@ -113,9 +113,8 @@ class Traffic:
         self.now = time.monotonic()
         self.live: set[Swept] = set()
         self.hurried: set[Swept] = set()
-        pipes = max(2, min(_PIPES, descriptors // 16))
-        self.limit = max(1, (descriptors - _RESERVED) // 2 - pipes)
-        self.pipes = Pipes(pipes)
+        self.limit = session_limit(descriptors)
+        self.pipes = Pipes(_pipe_limit(descriptors))
         self.reasons = dict.fromkeys(Reason, 0)
         self.fault = fault
         self.scarce = scarce
@@ -157,6 +156,15 @@ class Traffic:
         """End every session."""
         for each in tuple(self.live):
             each.end(reason)
+
+
+def session_limit(descriptors: int) -> int:
+    """Return how many sessions a worker can hold that may open so many files: two for each, and pipes."""
+    return max(1, (descriptors - _RESERVED) // 2 - _pipe_limit(descriptors))
+
+
+def _pipe_limit(descriptors: int) -> int:
+    return max(2, min(_PIPES, descriptors // 16))
 
 
 def descriptor_limit() -> int:

@@ -30,7 +30,6 @@ from appliance.wire.control import Problem, Question, good
 _RETRY_FIRST = 1.0
 _RETRY_LONGEST = 30.0
 _BROKEN = 70  # sysexits.h, EX_SOFTWARE
-_SWEEP_FIRST = 2.0
 _LEAVE_PATIENCE = 10.0  # seconds that orphans wait for a next master before they drain
 _LAST_WORDS = 2.0  # seconds for workers to answer a master that ends
 
@@ -97,10 +96,9 @@ class Proxy:
         return True
 
     def _sweep(self) -> None:
-        """Look twice for workers that were starting when the last master died, until they must be ready."""
-        for pause in (_SWEEP_FIRST, self._master.timing.startup):
-            gevent.sleep(pause)
-            self._master.sweep()
+        """Look once more for workers that hung at the take-over; those that were starting end alone."""
+        gevent.sleep(self._master.timing.startup)
+        self._master.sweep()
 
     def _try_start(self) -> tuple[Problem, ...]:
         try:

@@ -6,7 +6,7 @@ killed, all of these live on in the workers, and the next master takes them over
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import assert_never
 
 import gevent
@@ -26,13 +26,13 @@ from appliance.net.generation_numbers import Numbers
 from appliance.net.limits import open_files, processors
 from appliance.net.listeners import Address, BindProblem, Listeners, Reserved
 from appliance.net.orphaned_workers import Living, adopt_all, listeners_of
+from appliance.net.traffic import session_limit
 from appliance.wire.control import Answer, Problem, Question, bad, good
 from appliance.wire.worker_orders import Listener
 
 WORKER = ("-m", "appliance.programs.worker")
 
 _COMMIT_PATIENCE = 20.0  # seconds for a ready generation to say that it accepts
-_OWN_FILES = 200  # descriptors of a worker that are no connection's: listeners, boards, pipes for splice
 _LET_GO = 2.0  # seconds for workers to close what a next reload may want to bind
 
 Service = tuple[tuple[str, Address], ...]
@@ -50,6 +50,15 @@ class Failure:
     def reason(self) -> str:
         """All problems in one line."""
         return "; ".join(problem.message for problem in self.problems)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shortage:
+    """What each worker may open, the sessions that fit in that, and how many the configuration wants."""
+
+    open_files: int
+    sessions: int
+    wanted: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,6 +109,7 @@ class Master:
         self.moved = Event()
         self._numbers = numbers
         self._outcomes: dict[int, _Outcome] = {}
+        self._shortage: Shortage | None = None
         self._turn = RLock()
         self._clock = Event()
         self.broken = False
@@ -247,7 +257,7 @@ class Master:
         return tuple(sorted(said, key=str))
 
     def sweep(self) -> None:
-        """End workers that nobody leads: they were starting, or did not answer, at the take-over."""
+        """End workers that nobody leads: they did not answer at the take-over, and do now."""
         for living in adopt_all(self.paths, self.program, known=self.crew.workers):
             place = {"generation": living.worker.generation, "worker": living.worker.index}
             self.log.warning("stray-worker", **place, phase=living.status.phase)
@@ -339,11 +349,12 @@ class Master:
         return bad(Problem(message=f"{self.program}: generation {generation}: {reason}", path=group.name))
 
     def _check_open_files(self, group: Group, workers: int) -> None:
-        """Say it when the limits of open files and of connections do not fit: accepting will pause."""
-        connections = -(-sum(each.max_connections for each in group.frontends) // workers)
-        needed, allowed = 2 * connections + _OWN_FILES, open_files()
-        if needed > allowed:
-            self.log.warning("open-files-low", allowed=allowed, needed=needed, each_worker=connections)
+        """Say where files allow fewer sessions than the configuration, and again when a number changes."""
+        wanted = -(-sum(each.max_connections for each in group.frontends if each.pool) // workers)
+        shortage = Shortage(open_files=open_files(), sessions=session_limit(open_files()), wanted=wanted)
+        if shortage.sessions < wanted and shortage != self._shortage:
+            self.log.warning("open-files-low", workers=workers, **asdict(shortage))
+        self._shortage = shortage
 
     def _hold(self, pending: Pending) -> Answer:
         self.pending = pending

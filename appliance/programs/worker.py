@@ -4,7 +4,6 @@ Started by its master as `python -m appliance.programs.worker '<orders>'` (`wire
 control socket and a board of its own, outlives its master, and obeys the health board in every generation.
 """
 
-import contextlib
 import gc
 import os
 import signal
@@ -287,18 +286,21 @@ def main(arguments: list[str]) -> int:
     gc.collect()
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
-    _say_ready(orders.ready_fd)
+    _say_ready(worker)
     worker.done.wait()
     control.close()
     worker.close()
     return 0
 
 
-def _say_ready(descriptor: int) -> None:
-    """Write the ready byte; a master that has gone in the meantime finds the worker by its socket."""
-    with contextlib.suppress(OSError):
-        os.write(descriptor, b"R")
-    os.close(descriptor)
+def _say_ready(worker: Worker) -> None:
+    """Write the ready byte; without a master to read it nobody would ever tell the worker to accept."""
+    try:
+        os.write(worker.orders.ready_fd, b"R")
+    except BrokenPipeError:
+        worker.log.warning("master-gone")
+        worker.stop()
+    os.close(worker.orders.ready_fd)
 
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 import json
 import os
+import resource
 import signal
 import xmlrpc.client
 from collections.abc import Iterator
@@ -326,6 +327,40 @@ def test_killed_during_a_reload(site: Site) -> None:
             settle(load)
             assert load.report().failures == {}
         assert proxy.status()["generation"] == 3
+
+
+def test_few_open_files_are_said_once(site: Site) -> None:
+    """The log says how many sessions each worker can hold, and again only when a number has changed."""
+
+    def said() -> list[dict[str, int]]:
+        lines = (json.loads(line) for line in proxy.log().splitlines() if '"open-files-low"' in line)
+        return [{key: each[key] for key in ("workers", "open_files", "sessions", "wanted")} for each in lines]
+
+    wanted = {"frontend": {"max_connections": 100_000}}
+    with LoneProxy(site.snapshot(**wanted)) as proxy:
+        proxy.run()
+        before = len(said())  # this machine may allow enough
+        resource.prlimit(proxy.process.pid, resource.RLIMIT_NOFILE, (1000, 1000))
+        proxy.reload(site.snapshot(2, **wanted))
+        proxy.reload(site.snapshot(3, **wanted))
+        assert said()[before:] == [{"workers": 1, "open_files": 1000, "sessions": 406, "wanted": 100_000}]
+        proxy.reload(site.snapshot(4, workers=2, **wanted))
+        assert said()[-1] == {"workers": 2, "open_files": 1000, "sessions": 406, "wanted": 50_000}
+
+
+def test_restart_while_a_generation_drains(site: Site) -> None:
+    """The next master lets what drains go on to its deadline, beside the generation that it replaces."""
+    with LoneProxy(site.snapshot(drain=60.0)) as proxy, supervisord(proxy, state=None):
+        proxy.run()
+        with Load(port=site.port, sessions=5, pause=0.1) as load:
+            load.wait_for_sessions()
+            proxy.reload(site.snapshot(2, drain=60.0))
+            proxy.terminate()
+            assert proxy.wait() == 0
+            proxy.run()
+            assert proxy.phase(1) == "draining"
+            assert proxy.generations()[1]["sessions"] == 5
+            assert len(load.report().living) == 5
 
 
 def test_killed_while_a_generation_starts(site: Site) -> None:

@@ -1,0 +1,52 @@
+"""The start of a worker whose master goes away meanwhile."""
+
+import os
+import signal
+import tempfile
+from pathlib import Path
+
+import pytest
+from support.ports import free_port
+from support.snapshots import bind, frontend, group, snapshot
+from support.waiting import wait_until
+
+from appliance.model import snapshot as model
+from appliance.model.paths import Paths
+from appliance.net import children
+from appliance.programs.proxy_master import WORKER
+from appliance.wire.worker_orders import Orders, encode
+
+pytestmark = pytest.mark.programs
+
+
+def test_a_worker_whose_master_died_ends(capfd: pytest.CaptureFixture[str]):
+    """Nobody reads its ready byte: it ends by itself, and leaves neither socket nor board."""
+    wanted = snapshot(number=1, groups=[group(workers=1, frontends=[frontend(binds=[bind(free_port())])])])
+    with tempfile.TemporaryDirectory(prefix="lb-") as directory:
+        paths = Paths(runtime=Path(directory), state=Path(directory))
+        paths.snapshot(1).parent.mkdir()
+        paths.snapshot(1).write_bytes(model.encode(wanted))
+
+        def orders(ready: int) -> str:
+            return encode(
+                Orders(
+                    program="proxy-api",
+                    group=wanted.groups[0].name,
+                    generation=1,
+                    index=0,
+                    workers=1,
+                    snapshot=1,
+                    listeners=(),
+                    ready_fd=ready,
+                )
+            )
+
+        environment = {**os.environ, **paths.environment()}
+        process, ready = children.spawn(WORKER, orders, listeners=(), environment=environment)
+        os.close(ready)
+        try:
+            assert process.wait() == "exited 0"
+        finally:
+            process.kill(signal.SIGKILL)
+        wait_until(lambda: "master-gone" in capfd.readouterr().out, what="it says why")
+        assert sorted(path.name for path in paths.runtime.iterdir()) == ["snapshots"]
