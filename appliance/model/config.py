@@ -222,7 +222,7 @@ class Pool(Section):
     check: Check | None = Field(default=None, json_schema_extra=or_false)
     """How servers are checked: by a TCP connection if nothing is said; false for never."""
     slow_start: DurationOrOff = written("off", duration_or_off, example="60s")
-    """Time over which a server back from down or maint gets its share; HAProxy's slowstart, off by default."""
+    """Time over which a server back from down or maint gets its share (HAProxy's slowstart); default off."""
     on_down: WhenDown = Field(default=OnDown.KEEP, examples=["close-sessions"])
     """Sessions of a server that goes down: keep, or close-sessions (HAProxy's on-marked-down)."""
     panic: Percentage = written("0%", percentage)
