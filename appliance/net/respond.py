@@ -58,10 +58,10 @@ class Responder:
         self.deadline = traffic.now + min(_PATIENCE, frontend.timeout_client)
         traffic.serial += 1
         self.number = traffic.serial
-        traffic.live.add(self)
-        traffic.hurried.add(self)
         self.watcher: Watcher | None = traffic.loop.io(fd, _READ)
         self.watcher.start(self.on_readable)
+        traffic.live.add(self)
+        traffic.hurried.add(self)
 
     def on_readable(self) -> None:
         """Take what has arrived."""
