@@ -46,7 +46,7 @@ class PoolState(Generic[Waiter]):
         self.members: tuple[Member, ...] = ()
         self._workers, self._index, self._random = workers, index, random
         self._health: Health = {}
-        self._waiting: dict[Waiter, Member | None] = {}
+        self._waiting: dict[Waiter, tuple[Member | None, Collection[Member]]] = {}
         self._eligible: tuple[Member, ...] = ()
         self._checking = False
         self._has_up = False
@@ -100,9 +100,7 @@ class PoolState(Generic[Waiter]):
 
         `avoid` are members not to be used as long as there is another.
         """
-        eligible = self._eligible
-        if avoid:
-            eligible = tuple(member for member in eligible if member not in avoid) or eligible
+        eligible = self._without(avoid)
         if not eligible:
             return WAIT if self._checking else Reason.NO_SERVER
         if self._limited:
@@ -113,12 +111,15 @@ class PoolState(Generic[Waiter]):
         """Return whether a member takes new connections that is not to be avoided."""
         return any(member not in avoid for member in self._eligible)
 
-    def wait(self, waiter: Waiter, key: bytes) -> Reason | None:
-        """Put a connection at the end of the queue; return the reason where it is full."""
+    def wait(self, waiter: Waiter, key: bytes, *, avoid: Collection[Member] = ()) -> Reason | None:
+        """Put a connection at the end of the queue; return the reason where it is full.
+
+        `avoid` are members that it does not wait for as long as there is another.
+        """
         if 0 < self._max_queue <= len(self._waiting):
             return Reason.QUEUE_FULL
-        member = self._wanted(key) if self._eligible else None
-        self._waiting[waiter] = member
+        member = self._wanted(key, avoid) if self._eligible else None
+        self._waiting[waiter] = member, avoid
         if member is not None:
             member.queued += 1
         return None
@@ -127,7 +128,7 @@ class PoolState(Generic[Waiter]):
         """Take a connection out of the queue, wherever it stands; nothing happens where it does not wait."""
         if waiter not in self._waiting:
             return
-        member = self._waiting.pop(waiter)
+        member, _ = self._waiting.pop(waiter)
         if member is not None:
             member.queued -= 1
 
@@ -156,23 +157,27 @@ class PoolState(Generic[Waiter]):
         chosen = self._balancer.choose(eligible, key)
         return WAIT if chosen.full else _taken(chosen)
 
-    def _wanted(self, key: bytes) -> Member:
+    def _without(self, avoid: Collection[Member]) -> tuple[Member, ...]:
+        """Return the eligible members that are not to be avoided, or all where there are no others."""
+        if not avoid:
+            return self._eligible
+        return tuple(member for member in self._eligible if member not in avoid) or self._eligible
+
+    def _wanted(self, key: bytes, avoid: Collection[Member]) -> Member:
         """Return whom a connection waits for; where any will do, they are shown to share the queue."""
+        eligible = self._without(avoid)
         if self._balancer.sticky:
-            return self._balancer.choose(self._eligible, key)
-        return min(self._eligible, key=attrgetter("queued"))
+            return self._balancer.choose(eligible, key)
+        return min(eligible, key=attrgetter("queued"))
 
     def _next(self, member: Member) -> Waiter | None:
-        if not self._balancer.sticky:
-            waiter = next(iter(self._waiting))
-        else:
-            mine = (each for each, wanted in self._waiting.items() if wanted is member)
-            found = next(mine, None)
-            if found is None:
-                return None
-            waiter = found
-        self.leave(waiter)
-        return waiter
+        """Take the first out of the queue that would have this member."""
+        sticky = self._balancer.sticky
+        for waiter, (wanted, avoid) in self._waiting.items():
+            if (wanted is member) if sticky else (not avoid or member in self._without(avoid)):
+                self.leave(waiter)
+                return waiter
+        return None
 
     def _member(self, server: Server, position: int, known: Member | None) -> Member:
         limit = share(server.max_connections, workers=self._workers, index=self._index + position)

@@ -132,7 +132,7 @@ class Session:
 
     def wait(self) -> None:
         """Stand in the queue, and watch the client: one that leaves frees its place."""
-        refused = self.backend.pool.wait(self, self.key)
+        refused = self.backend.pool.wait(self, self.key, avoid=self.tried)
         if refused is not None:
             self.end(refused)
             return
@@ -179,13 +179,16 @@ class Session:
 
     def hand_over(self) -> None:
         """Take the place that another session has left, before anybody else does."""
-        decision = self.backend.pool.place(self.key)
-        if not isinstance(decision, Member):
-            self.settle(decision)
-            return
-        self.member = decision
-        self.delay(0.0)
-        self.traffic.loop.run_callback(self.on_turn)
+        try:
+            decision = self.backend.pool.place(self.key, avoid=self.tried)
+            if not isinstance(decision, Member) or decision in self.tried:
+                self.settle(decision)
+                return
+            self.member = decision
+            self.delay(0.0)
+            self.traffic.loop.run_callback(self.on_turn)
+        except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this session, not who hands over
+            self.fail(error)
 
     def on_turn(self) -> None:
         """Connect to the server that was waited for."""

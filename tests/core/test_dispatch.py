@@ -261,6 +261,34 @@ def test_sticky_connection_waits_for_its_own_server():
     assert made.end(at_a) == "waiter"
 
 
+def test_sticky_connection_waits_for_another_than_its_server_that_failed():
+    """A client whose server refuses waits for the one that a retry would take, and is let in there."""
+    servers = [server("a", max_connections=1), server("b", max_connections=1)]
+    made = state(config(balance=Balance.SOURCE, servers=servers))
+    keys = [bytes([number]) for number in range(100)]
+    mine = next(key for key in keys if _owner(servers, key) == "a")
+    other = next(key for key in keys if _owner(servers, key) == "b")
+    at_b, failed = place(made, other), place(made, mine)
+    made.end(failed)
+    assert made.place(mine, avoid=[failed]) is WAIT
+    made.wait("waiter", mine, avoid=[failed])
+    assert [each.queued for each in made.members] == [0, 1]
+    assert made.end(at_b) == "waiter"
+    assert place(made, mine, failed).name == "b"
+
+
+def test_free_place_goes_to_the_first_who_would_have_it():
+    """Who has failed at a server lets others pass there, and waits for another one, if there is one."""
+    made = state(config(servers=[server("a", max_connections=1), server("b", max_connections=1)]))
+    first, second = place(made), place(made)
+    made.wait("failed at the first", b"", avoid=[first])
+    assert made.end(first) is None
+    made.wait("failed at both", b"", avoid=[first, second])
+    assert place(made) is first
+    assert made.end(first) == "failed at both"
+    assert made.end(second) == "failed at the first"
+
+
 def _owner(servers: list[object], key: bytes) -> str:
     return place(state(config(balance=Balance.SOURCE, servers=servers)), key).name
 

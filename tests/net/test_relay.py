@@ -2,8 +2,9 @@
 
 import os
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, suppress
+from dataclasses import replace
 from random import Random
 
 import gevent
@@ -15,10 +16,10 @@ from support.trace import is_reset, read_all
 from appliance.core.dispatch import PoolState
 from appliance.core.frontends import FrontendState
 from appliance.core.members import Member
-from appliance.model.snapshot import SendProxy
+from appliance.model.snapshot import Balance, SendProxy
 from appliance.net import tcp
 from appliance.net.backend import Backend
-from appliance.net.relay import Session
+from appliance.net.relay import DELAYED, QUEUED, Session
 from appliance.net.traffic import Traffic
 from appliance.wire import proxy_protocol
 from appliance.wire.worker_board import Reason
@@ -29,15 +30,23 @@ pytestmark = pytest.mark.programs
 class Desk:
     """A frontend, a pool whose servers the test accepts for, and their sessions."""
 
-    def __init__(self, stack: ExitStack, *, servers: int = 1, **changes: object) -> None:
+    def __init__(
+        self,
+        stack: ExitStack,
+        *,
+        servers: int = 1,
+        each: Mapping[str, object] | None = None,
+        **changes: object,
+    ) -> None:
         self.faults: list[Exception] = []
         self.traffic = Traffic(descriptors=100, fault=self.faults.append, scarce=print, make_room=print)
         self.frontend = FrontendState(frontend("front"), workers=1, index=0)
         self._stack = stack
         self._clients = self.listen()
         self.origins = [self.listen() for _ in range(servers)]
-        names = {f"s{number}": origin.getsockname()[1] for number, origin in enumerate(self.origins)}
-        config = pool("pool", servers=[server(name, port=port) for name, port in names.items()], **changes)
+        ports = [origin.getsockname()[1] for origin in self.origins]
+        given = [server(f"s{number}", port=port, **(each or {})) for number, port in enumerate(ports)]
+        config = pool("pool", servers=given, **changes)
         state: PoolState[Session] = PoolState(config, workers=1, index=0, random=Random(1))  # noqa: S311  # unused
         state.observe({("pool", each.name): up(config, each) for each in config.servers})
         self.backend = Backend(state)
@@ -328,3 +337,56 @@ def test_log_that_raises_costs_its_line_only(desk: Desk):
     assert is_reset(server)
     assert (desk.member.current, desk.frontend.current) == (0, 0)
     assert desk.traffic.reasons[Reason.KILLED] == 1
+
+
+def test_bug_in_a_hand_over_costs_the_waiter_alone():
+    """Where a waiter cannot be placed it ends as a bug, and the session that made room ends as it should."""
+    with ExitStack() as stack:
+        desk = Desk(stack, each={"max_connections": 1})
+        client, session = desk.session()
+        desk.until(lambda: session.ready_at)
+        waiting, waiter = desk.session()
+        assert waiter.phase == QUEUED
+        waiter.key = None  # type: ignore[assignment]  # no key that a pool could use
+        desk.backend.pool.apply(replace(desk.backend.pool.config, balance=Balance.SOURCE))
+        session.end(Reason.KILLED)
+        assert is_reset(client)
+        assert is_reset(waiting)
+        assert [type(fault) for fault in desk.faults] == [TypeError]
+        assert (desk.member.current, desk.frontend.current, len(desk.traffic.live)) == (0, 0, 0)
+
+
+def test_waiter_is_let_in_again_where_it_has_failed_after_a_delay():
+    """Handed a place at the only server, which it has failed at, it waits as any other retry does."""
+    with ExitStack() as stack:
+        desk = Desk(stack, each={"max_connections": 1})
+        desk.backend.retry_delay = 60.0
+        desk.origins[0].close()
+        first, second = desk.session(), desk.session()
+        desk.until(lambda: second[1].tried and second[1].phase == QUEUED)
+        for _ in range(5):
+            desk.traffic.tick()
+            gevent.sleep(0)
+        assert (first[1].phase, first[1].attempts) == (DELAYED, 1)
+        assert second[1].phase == QUEUED
+        desk.traffic.end_all(Reason.KILLED)
+
+
+def test_sticky_waiter_is_let_in_at_another_server_than_the_one_that_refused():
+    """With balance source a client whose server refuses is served by the other one as soon as it has room."""
+    with ExitStack() as stack:
+        desk = Desk(stack, servers=2, each={"max_connections": 1}, balance=Balance.SOURCE)
+        pool = desk.backend.pool
+        _, session = desk.session()
+        owner = session.member
+        assert owner is not None
+        session.end(Reason.KILLED)
+        other = pool.place(session.key, avoid=[owner])
+        assert isinstance(other, Member)
+        desk.origins[pool.members.index(owner)].close()
+        _, waiter = desk.session()
+        desk.until(lambda: waiter.phase == QUEUED)
+        desk.traffic.pass_on(pool.end(other))
+        desk.until(lambda: waiter.ready_at)
+        assert waiter.member is other
+        desk.traffic.end_all(Reason.KILLED)
