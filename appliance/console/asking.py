@@ -14,15 +14,15 @@ _Value = TypeVar("_Value")
 
 
 def at_once(questions: Iterable[Callable[[], _Value]]) -> list[_Value]:
-    """Return what each call returns, all made at the same time; Ctrl-C ends them without a traceback."""
-    hub = gevent.get_hub()
-    hub.NOT_ERROR = (*hub.NOT_ERROR, KeyboardInterrupt)
+    """Return what each call returns, all made at the same time."""
+    _interrupt_quietly()
     asked = [gevent.spawn(question) for question in questions]
     return [greenlet.get() for greenlet in asked]
 
 
 def ask_program(path: Path, question: Question, *, timeout: float) -> Answer:
     """Return the answer, good or bad; raises ClickException where no program answers."""
+    _interrupt_quietly()
     try:
         return ask(path, question, timeout=timeout)
     except ControlUnavailable as error:
@@ -35,3 +35,9 @@ def absent(program: str, path: Path, error: Exception) -> str:
         f"the program {program} does not answer at {path} ({error}).\n"
         "Is the appliance running, and is this its --runtime-dir? See: appliance status"
     )
+
+
+def _interrupt_quietly() -> None:
+    """Keep gevent from printing Ctrl-C where it meets the hub; it is raised in the command all the same."""
+    hub = gevent.get_hub()
+    hub.NOT_ERROR = (*hub.NOT_ERROR, KeyboardInterrupt)
