@@ -44,6 +44,7 @@ class PoolState(Generic[Waiter]):
     def __init__(self, config: Pool, *, workers: int, index: int, random: Random) -> None:
         self.config = config
         self.members: tuple[Member, ...] = ()
+        self._removed: dict[str, Member] = {}
         self._workers, self._index, self._random = workers, index, random
         self._health: Health = {}
         self._waiting: dict[Waiter, tuple[Member | None, Collection[Member]]] = {}
@@ -52,6 +53,11 @@ class PoolState(Generic[Waiter]):
         self._has_up = False
         self._balancer = balancer(config.balance, random=random)
         self.apply(config)
+
+    @property
+    def counted(self) -> tuple[Member, ...]:
+        """Members, and those that were removed and have sessions still."""
+        return (*self.members, *self._removed.values())
 
     @property
     def eligible(self) -> tuple[Member, ...]:
@@ -68,20 +74,26 @@ class PoolState(Generic[Waiter]):
         """How many wait."""
         return len(self._waiting)
 
-    def apply(self, config: Pool) -> None:
-        """Obey another configuration; members that stay keep their counters and sessions."""
+    def apply(self, config: Pool) -> list[Member]:
+        """Obey another configuration; members that stay keep their counters and sessions.
+
+        So does one that comes back while it has sessions still. Returns what `observe` does.
+        """
         replaced = config.balance is not self.config.balance
         self.config = config
-        known = {member.name: member for member in self.members}
+        known = {member.name: member for member in self.counted}
         self.members = tuple(
             self._member(server, position, known.get(server.name))
             for position, server in enumerate(config.servers)
         )
+        for member in self.members:
+            known.pop(member.name, None)
+        self._removed = {name: member for name, member in known.items() if member.current}
         if replaced:
             self._begin(balancer(config.balance, random=self._random))
         self._limited = any(member.limit for member in self.members)
         self._max_queue = share(config.max_queue, workers=self._workers, index=self._index)
-        self.observe(self._health)
+        return self.observe(self._health)
 
     def observe(self, health: Health) -> list[Member]:
         """Take the prober's view; return the members that have just gone down or into maintenance."""
@@ -135,6 +147,8 @@ class PoolState(Generic[Waiter]):
     def end(self, member: Member) -> Waiter | None:
         """Count a connection off; return who may try `place` in its stead, taken out of the queue."""
         member.current -= 1
+        if self._removed and not member.current:
+            self._removed.pop(member.name, None)
         if not self._waiting or member.full or member not in self._eligible:
             return None
         return self._next(member)
@@ -183,6 +197,9 @@ class PoolState(Generic[Waiter]):
         limit = share(server.max_connections, workers=self._workers, index=self._index + position)
         if known is not None:
             known.config, known.limit = server, limit
+            if known.name in self._removed:
+                # The algorithm may have been replaced meanwhile, and with it the time that its turn is in.
+                known.turn = self._first_turn(position)
             return known
         return Member(
             pool=self.config.name,

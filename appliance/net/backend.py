@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Final
 
 from appliance.core.dispatch import PoolState
+from appliance.core.members import Member
 from appliance.model.snapshot import Balance, Pool, SendProxy
 from appliance.net import tcp
 from appliance.wire import proxy_protocol, sockaddr
@@ -32,12 +33,18 @@ class Backend:
 
     def __init__(self, pool: "PoolState[Session]") -> None:
         self.pool = pool
-        self.apply(pool.config)
+        self._flatten(pool.config)
 
-    def apply(self, config: Pool) -> None:
-        """Obey another configuration from the next connection and the next timeout on."""
-        if config is not self.pool.config:
-            self.pool.apply(config)
+    def apply(self, config: Pool) -> list[Member]:
+        """Obey another configuration from the next connection and the next timeout on.
+
+        Returns the members that are found to be down or in maintenance now.
+        """
+        gone = self.pool.apply(config)
+        self._flatten(config)
+        return gone
+
+    def _flatten(self, config: Pool) -> None:
         self.hashed = config.balance in (Balance.SOURCE, Balance.HASH)
         self.proxied = config.send_proxy is not SendProxy.NONE
         self.options = tcp.options(config.keepalive, config.tcp_user_timeout)

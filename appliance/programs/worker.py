@@ -17,6 +17,7 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.core.dispatch import PoolState
 from appliance.core.frontends import FrontendState
+from appliance.core.members import Member
 from appliance.model import snapshot as snapshots
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Frontend, Group, OnDown, Snapshot
@@ -151,7 +152,7 @@ class Worker:
             return
         known = self.backends.get(name)
         if known is not None:
-            known.apply(config)
+            self._close_sessions(known, known.apply(config))
             self._release(known)
             return
         state: PoolState[Session] = PoolState(
@@ -237,7 +238,11 @@ class Worker:
             self._observe(backend, known)
 
     def _observe(self, backend: Backend, known: dict[tuple[str, str], health_board.ServerHealth]) -> None:
-        gone = backend.pool.observe(known)
+        self._close_sessions(backend, backend.pool.observe(known))
+        self._release(backend)
+
+    def _close_sessions(self, backend: Backend, gone: list[Member]) -> None:
+        """Obey on_down; who has no connection to the server yet connects elsewhere in any case."""
         keep = backend.pool.config.on_down is OnDown.KEEP
         for session in tuple(self.traffic.live) if gone else ():
             if (
@@ -246,7 +251,6 @@ class Worker:
                 and not (keep and session.phase == OPEN)
             ):
                 session.server_down()
-        self._release(backend)
 
     def _release(self, backend: Backend) -> None:
         for session in backend.pool.released():

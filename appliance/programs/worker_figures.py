@@ -46,7 +46,7 @@ def _frontend_counters(frontend: FrontendState) -> FrontendCounters:
 
 
 def _server_counters(backends: Iterable[Backend]) -> Iterator[ServerCounters]:
-    for member in (member for backend in backends for member in backend.pool.members):
+    for member in (member for backend in backends for member in backend.pool.counted):
         yield ServerCounters(
             pool=member.pool,
             server=member.name,

@@ -342,6 +342,60 @@ def test_other_algorithm_gives_a_new_server_its_share(before: Balance, after: Ba
     assert all(900 < taken[name] < 1100 for name in NAMES)
 
 
+def test_removed_server_is_known_while_it_has_sessions():
+    """A server that was removed is counted until its last session ends, and forgotten then."""
+    made = state(config())
+    taken = [place(made) for _ in range(6)]
+    made.apply(config(servers=[server("a")]))
+    assert [(each.name, each.current) for each in made.counted] == [("a", 2), ("b", 2), ("c", 2)]
+    for each in taken:
+        if each.name == "b":
+            made.end(each)
+    assert [each.name for each in made.counted] == ["a", "c"]
+    made.apply(config(servers=[server("a"), server("b")]))
+    assert [(each.name, each.total) for each in made.counted] == [("a", 2), ("b", 0), ("c", 2)]
+
+
+def test_server_that_is_put_back_finds_its_sessions():
+    """Its sessions count against its limit and end when it goes down; address and limit are the new ones."""
+    made = state(config())
+    taken = next(each for each in iter(lambda: place(made), None) if each.name == "b")
+    made.apply(config(servers=[server("a")]))
+    made.apply(config(servers=[server("a"), server("b", host="127.0.0.9", max_connections=1)]))
+    assert member(made, "b") is taken
+    assert (taken.full, taken.address) == (True, ("127.0.0.9", 8080))
+    assert made.observe(health(record("a"), record("b", verdict=Verdict.DOWN))) == [taken]
+
+
+def test_server_that_is_put_back_down_is_reported_at_once():
+    """Where the prober has said so already, the change itself tells whose sessions are to end."""
+    made = state(config(servers=[server("a"), server("b")]))
+    place(made), place(made)
+    taken = member(made, "b")
+    made.apply(config(servers=[server("a")]))
+    made.observe(health(record("a"), record("b", verdict=Verdict.DOWN)))
+    assert made.apply(config(servers=[server("a"), server("b")])) == [taken]
+
+
+@pytest.mark.parametrize("after", COUNTED)
+def test_server_that_is_put_back_gets_its_share(after: Balance):
+    """However many turns it has had, and whichever algorithm follows, it gets as much as the others."""
+    made = state(config())
+    held = [place(made) for _ in range(3000)]
+    made.apply(config(servers=[server("a"), server("b")]))
+    for each in held[:-3]:
+        made.end(each)
+    made.apply(config(balance=after, servers=[server("a"), server("b")]))
+    made.apply(config(balance=after))
+    made.observe(health(*map(record, NAMES)))
+    taken: Counter[str] = Counter()
+    for _ in range(3000):
+        chosen = place(made)
+        taken[chosen.name] += 1
+        made.end(chosen)
+    assert all(900 < taken[name] < 1100 for name in NAMES)
+
+
 def test_ended_connection_of_a_forgotten_server_is_harmless():
     """A session may outlive its server's place in the configuration."""
     made = state(config())

@@ -4,6 +4,7 @@ import json
 import os
 import socket
 import time
+from dataclasses import replace
 
 import pytest
 from support.lone_worker import lone_worker, up
@@ -206,6 +207,38 @@ def test_change_lets_waiters_in():
         waiter.sendall(b"in")
         assert running.setting.origins[0].accept().recv(10) == b"in"
         assert len(ends) == 2
+
+
+def _apply(running: Relay, number: int, origins: list[Origin], **changes: object) -> None:
+    setting = replace(running.setting, origins=origins, changes={"number": number, **changes})
+    running.worker.paths.snapshot(number).write_bytes(model.encode(setting.snapshot()))
+    assert running.worker.ask("apply", snapshot=number)["ok"]
+
+
+def test_sessions_of_a_removed_server_are_still_counted_and_killed():
+    """A server without a place in the configuration is on the board until its last session has ended."""
+    origins = [Origin(), Origin()]
+    with relay(Setting(origins=origins)) as running:
+        pairs = [running.pair(origin) for origin in origins]
+        _apply(running, 2, origins[:1])
+        assert running.server("s1").current == 1
+        assert running.worker.ask("kill", server="pool/s1")["killed"] == 1
+        assert is_reset(pairs[1][0])
+        running.until(lambda: len(running.worker.board().servers) == 1, "s1 is forgotten")
+
+
+def test_sessions_of_a_server_that_was_put_back_are_closed_when_it_goes_down():
+    """A server that was removed and put back is the same for on_down: its sessions end."""
+    origins = [Origin(), Origin()]
+    with relay(Setting(origins=origins, back={"on_down": OnDown.CLOSE_SESSIONS})) as running:
+        pairs = [running.pair(origin) for origin in origins]
+        _apply(running, 2, origins[:1])
+        _apply(running, 3, origins)
+        assert running.server("s1").current == 1
+        running.publish(Verdict.UP, Verdict.DOWN)
+        assert is_reset(pairs[1][0])
+        pairs[0][0].sendall(b"still")
+        assert pairs[0][1].recv(10) == b"still"
 
 
 @pytest.mark.parametrize("kind", ["id", "server", "source"])
