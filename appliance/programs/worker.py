@@ -54,6 +54,7 @@ class Worker:
         self.phase = Phase.READY
         self.started_at = time.time()
         self.drain_deadline = 0.0
+        self._cut_at = 0.0
         self.leave_at = 0.0
         self.done = Event()
         self.traffic = Traffic(
@@ -107,8 +108,12 @@ class Worker:
         self.publish()
 
     def drain(self, deadline: float) -> None:
-        """Accept no more, and end with the last session or at the deadline (Unix seconds)."""
+        """Accept no more, and end with the last session or at the deadline (Unix seconds, as of now).
+
+        A wall clock that is set later neither cuts sessions early nor keeps them.
+        """
         self.drain_deadline = deadline
+        self._cut_at = time.monotonic() + (deadline - time.time())
         self.phase = Phase.DRAINING
         for acceptor in self.acceptors:
             acceptor.close()
@@ -211,7 +216,7 @@ class Worker:
             self.drain(time.time() + self.snapshot.drain)
 
     def _drained(self) -> None:
-        if self.traffic.live and time.time() >= self.drain_deadline:
+        if self.traffic.live and time.monotonic() >= self._cut_at:
             self.log.warning("drain-cut", sessions=len(self.traffic.live))
             self.traffic.end_all(Reason.DRAIN_CUT)
         if not self.traffic.live:

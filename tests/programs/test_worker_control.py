@@ -5,6 +5,7 @@ import os
 import socket
 import time
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from support.lone_worker import lone_worker, up
@@ -96,6 +97,31 @@ def test_drain_deadline_cuts_what_is_left():
         assert is_reset(server)
         assert running.worker.process.wait(10) == 0
         assert "drain-cut" in running.log()
+
+
+CLOCK = """
+import pathlib, time
+wall, step = time.time, pathlib.Path({step!r})
+time.time = lambda: wall() + 86400.0 * step.exists()
+"""
+"""A wall clock that is set a day ahead when the file `step` appears."""
+
+
+def test_wall_clock_that_is_set_cuts_no_drain(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The drain time is measured from when it was asked for, also where the clock jumps over the deadline."""
+    step = tmp_path / "step"
+    (tmp_path / "sitecustomize.py").write_text(CLOCK.format(step=str(step)))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    with relay(Setting(origins=[Origin()])) as running:
+        client, server = running.pair()
+        running.worker.ask("drain", deadline=time.time() + 3600)
+        step.touch()
+        client.sendall(b"before")
+        assert server.recv(100) == b"before"
+        running.until(lambda: running.worker.board().written_at > time.time() + 3600, "the clock was set")
+        client.sendall(b"after")
+        assert server.recv(100) == b"after"
+        running.worker.ask("stop")
 
 
 def test_term_and_stop_end_at_once():
