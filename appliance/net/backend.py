@@ -47,7 +47,7 @@ class Backend:
     def _flatten(self, config: Pool) -> None:
         self.hashed = config.balance in (Balance.SOURCE, Balance.HASH)
         self.proxied = config.send_proxy is not SendProxy.NONE
-        self.options = tcp.options(config.keepalive, config.tcp_user_timeout)
+        self.options = tcp.accepted(tcp.options(config.keepalive, config.tcp_user_timeout))
         self.retries = config.retries
         self.retry_delay = min(_RETRY_DELAY, config.timeout_connect)
         self.timeout_connect = config.timeout_connect

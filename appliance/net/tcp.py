@@ -12,6 +12,7 @@ import socket
 import struct
 import sys
 import termios
+from collections.abc import Iterable
 from typing import Final
 
 from appliance.model.snapshot import KeepAlive
@@ -26,6 +27,9 @@ NO_OPTIONS: Final = (
 )
 """What takes back the options of an earlier configuration."""
 
+Option = tuple[int, int, int]
+"""Arguments of setsockopt."""
+
 _LIBC: Final = ctypes.PyDLL(None)
 _LIBC_ERRNO: Final = ctypes.PyDLL(None, use_errno=True)
 _ACCEPT_FLAGS: Final = socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
@@ -38,6 +42,10 @@ _accept4: Final = _LIBC_ERRNO.accept4
 _shutdown: Final = _LIBC.shutdown
 _setsockopt: Final = _LIBC.setsockopt
 _SHUT_WR: Final = socket.SHUT_WR
+
+
+class OptionsRefused(Exception):  # noqa: N818  # reads as what happened
+    """The kernel does not take socket options of a configuration."""
 
 
 def accept(listener: int) -> int:
@@ -79,7 +87,7 @@ def local_address(descriptor: int) -> tuple[str, int]:
     return str(host), int(port)
 
 
-def options(keepalive: KeepAlive | None, user_timeout: float | None) -> tuple[tuple[int, int, int], ...]:
+def options(keepalive: KeepAlive | None, user_timeout: float | None) -> tuple[Option, ...]:
     """Return the options of a connection as arguments of setsockopt; `user_timeout` is seconds."""
     wanted = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)]
     if keepalive is not None:
@@ -94,7 +102,26 @@ def options(keepalive: KeepAlive | None, user_timeout: float | None) -> tuple[tu
     return tuple(wanted)
 
 
-def set_options(descriptor: int, wanted: tuple[tuple[int, int, int], ...]) -> None:
+def refused(wanted: Iterable[Option]) -> dict[Option, str]:
+    """Return the options that the kernel does not take, each with its reason, as a socket for trial tells."""
+    found: dict[Option, str] = {}
+    with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as trial:
+        for option in wanted:
+            try:
+                trial.setsockopt(*option)
+            except (OSError, TypeError) as error:  # TypeError: more than a C int, taken for a buffer then
+                found[option] = str(error)
+    return found
+
+
+def accepted(wanted: Iterable[Option]) -> tuple[Option, ...]:
+    """Return the options that the kernel takes: one that it refuses must not cost every connection."""
+    given = tuple(wanted)
+    without = refused(given)
+    return tuple(option for option in given if option not in without)
+
+
+def set_options(descriptor: int, wanted: Iterable[Option]) -> None:
     """Set options on a listener; what it accepts on Linux inherits them."""
     borrowed = socket.socket(fileno=descriptor)
     try:

@@ -9,6 +9,7 @@ import os
 import signal
 import sys
 import time
+from collections.abc import Iterator
 from random import Random
 
 import gevent
@@ -20,7 +21,7 @@ from appliance.core.frontends import FrontendState
 from appliance.core.members import Member
 from appliance.model import snapshot as snapshots
 from appliance.model.paths import Paths
-from appliance.model.snapshot import Frontend, Group, OnDown, Snapshot
+from appliance.model.snapshot import Frontend, OnDown, Pool, Snapshot
 from appliance.net import log, tcp
 from appliance.net.accept import Acceptor
 from appliance.net.backend import Backend
@@ -70,33 +71,24 @@ class Worker:
         self._scarce_at = 0.0
         path = paths.worker_board(orders.program, orders.generation, orders.index)
         self._board = BoardWriter(path)
-        self.apply(snapshot)
+        for complaint in self._refused_options(snapshot):
+            self.log.error("option-refused", option=complaint)
+        self._obey(snapshot)
         self._make_acceptors()
         self._compare_limits()
         self.publish()
         self._timer = gevent.get_hub().loop.timer(TICK, TICK)
         self._timer.start(self._tick)
 
-    @property
-    def group(self) -> Group | None:
-        """What the snapshot says of this worker's group."""
-        return self.snapshot.group(self.orders.group)
-
     def apply(self, snapshot: Snapshot) -> None:
-        """Obey a snapshot: limits, times, pools and servers. What it no longer has stays as it was."""
-        self.snapshot = snapshot
-        group = self.group
-        mine = {listener.frontend for listener in self.orders.listeners}
-        for frontend in group.frontends if group is not None else ():
-            if frontend.name in mine:
-                self._apply_frontend(frontend)
-        self._set_options()
-        for name in {name for each in self.frontends.values() for name in _pools(each.config)}:
-            self._apply_pool(name)
-        self._health_changes = _UNSEEN
-        self._look_at_health()
-        self.traffic.report = ConnectionLog(self.log) if snapshot.log.connections else None
-        self._room()
+        """Obey a snapshot: limits, times, pools and servers. What it no longer has stays as it was.
+
+        Raises tcp.OptionsRefused, and then nothing has changed.
+        """
+        complaints = self._refused_options(snapshot)
+        if complaints:
+            raise tcp.OptionsRefused("; ".join(complaints))
+        self._obey(snapshot)
 
     def accept(self) -> None:
         """Start to accept."""
@@ -143,6 +135,36 @@ class Worker:
         self.traffic.changed = False
         self._board.publish(worker_board.encode(figures(self)))
 
+    def _obey(self, snapshot: Snapshot) -> None:
+        for frontend in self._mine(snapshot):
+            self._apply_frontend(frontend)
+        self._set_options()
+        for name in {name for each in self.frontends.values() for name in _pools(each.config)}:
+            self._apply_pool(snapshot.pool(name))
+        self._health_changes = _UNSEEN
+        self._look_at_health()
+        self.traffic.report = ConnectionLog(self.log) if snapshot.log.connections else None
+        self._room()
+        self.snapshot = snapshot
+
+    def _mine(self, snapshot: Snapshot) -> Iterator[Frontend]:
+        """Yield what a snapshot says of the frontends that this worker has."""
+        group = snapshot.group(self.orders.group)
+        mine = {listener.frontend for listener in self.orders.listeners}
+        return (frontend for frontend in (group.frontends if group else ()) if frontend.name in mine)
+
+    def _refused_options(self, snapshot: Snapshot) -> list[str]:
+        """Return what the kernel says against socket options of a snapshot, by frontend or pool."""
+        frontends = tuple(self._mine(snapshot))
+        pools = {name: snapshot.pool(name) for each in frontends for name in _pools(each)}
+        return [
+            f"{kind} {each.name}: socket option {option}: {why}"
+            for kind, given in (("frontend", frontends), ("pool", pools.values()))
+            for each in given
+            if each is not None
+            for option, why in tcp.refused(tcp.options(each.keepalive, each.tcp_user_timeout)).items()
+        ]
+
     def _apply_frontend(self, config: Frontend) -> None:
         known = self.frontends.get(config.name)
         workers, index = self.orders.workers, self.orders.index
@@ -151,11 +173,10 @@ class Worker:
             return
         known.apply(config, workers=workers, index=index)
 
-    def _apply_pool(self, name: str) -> None:
-        config = self.snapshot.pool(name)
+    def _apply_pool(self, config: Pool | None) -> None:
         if config is None:
             return
-        known = self.backends.get(name)
+        known = self.backends.get(config.name)
         if known is not None:
             self._close_sessions(known, known.apply(config))
             self._release(known)
@@ -163,7 +184,7 @@ class Worker:
         state: PoolState[Session] = PoolState(
             config, workers=self.orders.workers, index=self.orders.index, random=self._random
         )
-        self.backends[name] = Backend(state)
+        self.backends[config.name] = Backend(state)
 
     def _make_acceptors(self) -> None:
         for listener in self.orders.listeners:
@@ -179,7 +200,7 @@ class Worker:
         for acceptor in self.acceptors:
             config = acceptor.frontend.config
             wanted = tcp.options(config.keepalive, config.tcp_user_timeout)
-            tcp.set_options(acceptor.descriptor, tcp.NO_OPTIONS + wanted)
+            tcp.set_options(acceptor.descriptor, tcp.NO_OPTIONS + tcp.accepted(wanted))
 
     def _compare_limits(self) -> None:
         """Say where descriptors allow fewer connections than the configuration; more workers would help."""

@@ -13,6 +13,7 @@ from appliance.model.snapshot import SnapshotError
 from appliance.net.control import Call, Handler, WithDescriptors
 from appliance.net.relay import PHASES, Session
 from appliance.net.respond import Responder
+from appliance.net.tcp import OptionsRefused
 from appliance.net.traffic import Swept
 from appliance.wire import sockaddr
 from appliance.wire.control import Answer, ControlError, Question, bad, good
@@ -86,10 +87,9 @@ def _adopt(worker: "Worker", call: Call) -> Answer:
 
 def _apply(worker: "Worker", number: int) -> Answer:
     try:
-        snapshot = snapshots.decode(worker.paths.snapshot(number).read_bytes())
-    except (OSError, SnapshotError) as error:
+        worker.apply(snapshots.decode(worker.paths.snapshot(number).read_bytes()))
+    except (OSError, SnapshotError, OptionsRefused) as error:
         return bad(f"snapshot {number}: {error}")
-    worker.apply(snapshot)
     worker.publish()
     return good()
 

@@ -56,6 +56,15 @@ def test_options_are_taken_back(listener: socket.socket):
         assert server.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1
 
 
+def test_refused_options_are_found_without_a_connection():
+    """An option that the kernel does not take is told with its reason; the others are left."""
+    wanted = tcp.options(KeepAlive(idle=43200, interval=3, count=2), 4e9)
+    idle = (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 43200)
+    timeout = (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 4_000_000_000_000)
+    assert set(tcp.refused(wanted)) == {idle, timeout}
+    assert tcp.accepted(wanted) == tuple(each for each in wanted if each not in {idle, timeout})
+
+
 def test_nothing_to_accept_is_an_errno(listener: socket.socket):
     """An empty queue and a bad descriptor are told by their negative errno, without an exception."""
     assert tcp.accept(listener.fileno()) == -errno.EAGAIN

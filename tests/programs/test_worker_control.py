@@ -14,7 +14,7 @@ from support.snapshots import bind, frontend, group, pool, server, snapshot
 from support.trace import Origin, Relay, Setting, is_reset, read_all, relay
 
 from appliance.model import snapshot as model
-from appliance.model.snapshot import Log, OnDown
+from appliance.model.snapshot import KeepAlive, Log, OnDown
 from appliance.net.control import ControlClient
 from appliance.wire.control import Question
 from appliance.wire.health_board import ServerHealth, Verdict
@@ -219,6 +219,37 @@ def test_change_that_does_not_exist_changes_nothing():
         answer = running.worker.ask("apply", snapshot=99)
         assert answer["ok"] is False
         assert running.worker.ask("status")["snapshot"] == 1
+
+
+REFUSED = KeepAlive(idle=43200.0, interval=10.0, count=3)
+"""More than the 32767 seconds that Linux takes for TCP_KEEPIDLE."""
+
+
+@pytest.mark.parametrize("side", ["front", "back"])
+def test_change_whose_options_the_kernel_refuses_changes_nothing(side: str):
+    """The answer names frontend or pool, the snapshot in force is the old one, and so are its servers."""
+    old, new = Origin(), Origin()
+    with relay(Setting(origins=[old])) as running:
+        setting = Setting(origins=[new], port=running.setting.port, changes={"number": 2})
+        changed = replace(setting, **{side: {"keepalive": REFUSED}})
+        running.worker.paths.snapshot(2).write_bytes(model.encode(changed.snapshot()))
+        answer = running.worker.ask("apply", snapshot=2)
+        assert answer["ok"] is False
+        assert {"front": "frontend front", "back": "pool pool"}[side] in str(answer)
+        assert running.worker.ask("status")["snapshot"] == running.worker.board().snapshot == 1
+        ends = running.pair(old)
+        assert len(ends) == 2
+
+
+@pytest.mark.parametrize("side", ["front", "back"])
+def test_option_that_the_kernel_refuses_costs_no_connection(side: str):
+    """A worker that starts with one says so once, and serves without it."""
+    with relay(replace(Setting(origins=[Origin()]), **{side: {"keepalive": REFUSED}})) as running:
+        for _ in range(2):
+            client, server = running.pair()
+            client.sendall(b"served")
+            assert server.recv(100) == b"served"
+        assert running.log().count("option-refused") == 1
 
 
 def test_change_lets_waiters_in():
