@@ -30,7 +30,10 @@ test: lint debian test-pure  ## lint, then every layer of tests that this machin
 test-pure: venv  ## only the tests without processes and sockets, with complete coverage
 	$(PYTEST) -m pure $(COVERAGE) --cov-report=term-missing:skip-covered $(ARGS)
 
-test-programs test-kernel test-image: debian  ## only one layer of tests
+test-full: debian  ## the load tests at full size: 1,000 sessions, 100 reloads, 100,000 connections; ten minutes
+	E2E_FULL=1 $(PYTEST) tests/programs -k e2e $(ARGS)
+
+test-programs test-kernel: debian  ## only one layer of tests
 	$(PYTEST) -m $(@:test-%=%) $(ARGS)
 
 lint: venv  ## ruff, mypy --strict, import-linter
@@ -50,4 +53,4 @@ lock: $(VENV)/.ready  ## renew requirements.lock
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .hypothesis dist
 
-.PHONY: help venv demo debian test test-pure test-programs test-kernel test-image lint bench lock clean
+.PHONY: help venv demo debian test test-pure test-programs test-kernel test-full lint bench lock clean

@@ -4,12 +4,13 @@ import socket
 from pathlib import Path
 
 import click
+import msgspec
 from rich.console import Console
 
 from appliance.console.places import located
 from appliance.console.printing import print_json
 from appliance.model.paths import Paths
-from appliance.wire.control import Answer, ControlError, bad, decode_answer
+from appliance.wire.control import Answer, ControlError, Problem, bad, decode_answer
 
 
 class ReloadUnavailable(Exception):  # noqa: N818  # a state of the other side, not a mistake of ours
@@ -33,7 +34,8 @@ def reload(paths: Paths, *, as_json: bool, timeout: float) -> None:
     A configuration with errors changes nothing: all of them are printed, and the exit code is 1. A reload
     that is asked for while another runs is answered when its own turn is done.
 
-    JSON: ok, generation, changed (paths), duration_s; or ok and errors (message, path, line, column).
+    JSON: ok, generation (the configuration's number), changed (paths), duration_s, warnings; or ok and
+    errors (message, path, line, column).
     """
     try:
         answer = ask_reload(paths.reload_socket, timeout)
@@ -81,14 +83,15 @@ def _praise(answer: Answer, paths: Paths) -> None:
     changed = answer.values.get("changed")
     took = answer.values.get("duration_s")
     seconds = f" in {took:.2f} s" if isinstance(took, float | int) else ""
-    if not isinstance(changed, list) or not changed:
+    if isinstance(changed, list) and changed:
+        click.echo(f"Done{seconds}: configuration {answer.values.get('generation')}. Changed:")
+        for path in changed:
+            click.echo(f"  {path}")
+    else:
         click.echo(f"Unchanged: the appliance already obeys {paths.config}.")
-        return
-    generation = answer.values.get("generation")
-    suffix = f", generation {generation}" if generation is not None else ", no new generation needed"
-    click.echo(f"Done{seconds}{suffix}. Changed:")
-    for path in changed:
-        click.echo(f"  {path}")
+    console = Console(stderr=True, soft_wrap=True, highlight=False)
+    for warning in msgspec.convert(answer.values.get("warnings", []), list[Problem]):
+        console.print(f"warning: {located(warning, paths.config)}", markup=False, style="yellow")
 
 
 def _refuse(answer: Answer, paths: Paths) -> None:

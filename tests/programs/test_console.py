@@ -163,12 +163,23 @@ def test_reload_names_what_has_changed(made: Cluster):
     """Changed paths, generation and duration are printed."""
     made.appliance.write(made.config(revision=1))
     said = made.appliance.command("reload").stdout
-    assert "generation" in said
+    assert ": configuration " in said
     assert "api.frontends.kube-api" in said
     made.appliance.write(made.config(revision=2))
     answer = json.loads(made.appliance.command("reload", "--json").stdout)
     assert answer["ok"] is True
     assert {"generation", "changed", "duration_s"} <= answer.keys()
+
+
+def test_reload_shows_warnings(made: Cluster):
+    """What is accepted but looks wrong is said beside the result, with its place."""
+    config = made.config(revision=3)
+    config["pools"] = {**made.config()["pools"], "spare": {"servers": {"one": {"address": "127.0.0.1:9"}}}}
+    made.appliance.write(config)
+    done = made.appliance.command("reload")
+    assert "pools.spare" in done.stdout
+    assert f"warning: {made.appliance.paths.config}:" in done.stderr
+    assert "no frontend uses this pool" in done.stderr
 
 
 def test_reload_refuses_with_places(made: Cluster):
