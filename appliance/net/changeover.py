@@ -12,7 +12,8 @@ change died in it) is led to the accepted one by `converge`.
 
 import dataclasses
 import time
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import partial
 
 from structlog.typing import FilteringBoundLogger
 
@@ -63,12 +64,12 @@ class Changeover:
     def converge(self, *, everybody: bool) -> None:
         """Lead programs to the accepted snapshot: all that are up, or those that say they obey another.
 
-        Programs that are needed and never ran are started, others stopped.
+        Programs that are needed and never ran, or were stopped by a reload, are started, others stopped.
         """
         programs = needed(self.accepted)
         try:
             self._fleet.put_right(programs)
-        except SupervisorUnavailable as error:
+        except (SupervisorUnavailable, OSError) as error:
             self._say_once("supervisord", str(error))
         for program in programs:
             obeyed = self._fleet.snapshot_of(program)
@@ -124,17 +125,20 @@ class Changeover:
 
     def _settle(self, steps: Plan, absent: Iterable[str]) -> list[Problem]:
         """Do what follows the acceptance and may fail without undoing it; return what did."""
-        try:
-            snapshots.prune(self._paths, self.accepted.number)
-            snapshots.keep_as_last_good(self._paths, self.accepted)
-            self._fleet.start(steps.start)
-            self._fleet.stop(steps.stop)
-            for program in absent:
-                self._fleet.try_again(program)
-        except (OSError, SupervisorUnavailable) as error:
-            return [Problem(message=str(error))]
+        failed = [
+            *_attempt(*(partial(self._fleet.stop, each) for each in steps.stop)),
+            *_attempt(*(partial(self._fleet.start, each) for each in steps.start)),
+            *_attempt(*(partial(self._fleet.try_again, each) for each in absent)),
+            *_attempt(
+                partial(snapshots.keep_as_last_good, self._paths, self.accepted),
+                partial(snapshots.prune, self._paths, self.accepted.number),
+            ),
+        ]
         late = ((each, self._fleet.wait_until_obeys(each, self.accepted.number)) for each in steps.start)
-        return [Problem(message=f"{each} does not run yet: {down.reason}") for each, down in late if down]
+        return [
+            *failed,
+            *(Problem(message=f"{each} does not run yet: {down.reason}") for each, down in late if down),
+        ]
 
     def _lead(self, program: str) -> None:
         number = self.accepted.number
@@ -150,6 +154,17 @@ class Changeover:
         if (program, message) not in self._told:
             self._told.add((program, message))
             self._log.error("converge-failed", name=program, error=message)
+
+
+def _attempt(*steps: Callable[[], None]) -> list[Problem]:
+    """Do every step, whatever became of those before it; return what failed."""
+    failed = []
+    for step in steps:
+        try:
+            step()
+        except (OSError, SupervisorUnavailable) as error:
+            failed.append(Problem(message=str(error)))
+    return failed
 
 
 def _failures(program: str, outcome: Outcome) -> list[Problem]:

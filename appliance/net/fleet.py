@@ -7,13 +7,16 @@ One that runs and does not answer does: it would go on with a configuration that
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import gevent
+import msgspec
 
 from appliance.core.acceptance import PROGRAMS
 from appliance.model.paths import Paths
 from appliance.net.control import ControlClient, ControlUnavailable
+from appliance.net.snapshots import write_atomically
 from appliance.net.supervisor_rpc import ProcessInfo, Supervisor, SupervisorUnavailable
 from appliance.wire.control import Answer, Question, bad
 
@@ -43,6 +46,29 @@ class Down:
 Outcome = Answer | Down
 
 
+class _Stopped:
+    """Names of the programs that were stopped from here; on disk, as `reload` may be killed meanwhile."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def names(self) -> frozenset[str]:
+        try:
+            return frozenset(msgspec.json.decode(self._path.read_bytes(), type=list[str]))
+        except (OSError, msgspec.DecodeError):
+            return frozenset()
+
+    def add(self, name: str) -> None:
+        self._write(self.names() | {name})
+
+    def discard(self, name: str) -> None:
+        self._write(self.names() - {name})
+
+    def _write(self, names: frozenset[str]) -> None:
+        if names != self.names():
+            write_atomically(self._path, msgspec.json.encode(sorted(names)))
+
+
 class Fleet:
     """All programs of one appliance."""
 
@@ -50,6 +76,7 @@ class Fleet:
         self._paths = paths
         self._patience = patience
         self._supervisor = Supervisor(paths.supervisor_socket, timeout=patience.life)
+        self._stopped = _Stopped(paths.runtime / "stopped.json")
 
     def prepare(self, programs: Iterable[str], number: int) -> dict[str, Outcome]:
         """Ask all at once to do everything of a snapshot that can fail."""
@@ -69,32 +96,45 @@ class Fleet:
         number = said.values.get("snapshot") if isinstance(said, Answer) else None
         return number if isinstance(number, int) else None
 
-    def start(self, programs: Iterable[str]) -> None:
-        """Have programs started; raises SupervisorUnavailable."""
-        for each in programs:
-            self._supervisor.start(each)
+    def start(self, program: str) -> None:
+        """Have a program started, once it has ended; raises SupervisorUnavailable, OSError."""
+        if not self._has_ended(program):
+            self._stopped.add(program)
+            raise SupervisorUnavailable(f"{program} is still stopping: it is started when it has ended")
+        self._supervisor.start(program)
+        self._stopped.discard(program)
 
-    def stop(self, programs: Iterable[str]) -> None:
-        """Have programs stopped; raises SupervisorUnavailable."""
-        for each in programs:
-            self._supervisor.stop(each)
+    def stop(self, program: str) -> None:
+        """Have a program stopped; raises SupervisorUnavailable, OSError (it could not be noted)."""
+        try:
+            self._stopped.add(program)
+        finally:
+            self._supervisor.stop(program)
 
     def put_right(self, programs: Collection[str]) -> None:
-        """Start those that never ran, stop others of ours that run; raises SupervisorUnavailable.
+        """Start those that never ran or that `stop` stopped, stop others of ours that run.
 
-        A program that has run and is stopped was stopped by the operator, and stays so.
+        Any other program that is stopped was stopped by the operator, and stays so. Raises
+        SupervisorUnavailable, OSError.
         """
-        processes = self.processes()
-        never = (each for each in programs if each in processes and processes[each].started_at is None)
-        self.start(each for each in never if processes[each].state == "STOPPED")
-        known = (each for each in PROGRAMS if each in processes and each not in programs)
-        self.stop(each for each in known if processes[each].state in _COMING_UP | _FAILING)
+        processes, ours = self.processes(), self._stopped.names()
+        needed = [processes[each] for each in programs if each in processes]
+        for each in needed:
+            if each.state == "STOPPED" and (each.started_at is None or each.name in ours):
+                self.start(each.name)
+        others = (processes[each] for each in PROGRAMS if each in processes and each not in programs)
+        for each in others:
+            if each.state in _COMING_UP | _FAILING:
+                self.stop(each.name)
+        for each in needed:
+            if each.state in _COMING_UP:
+                self._stopped.discard(each.name)
 
     def try_again(self, program: str) -> None:
         """Have a program that failed to start started now, not when its pause is over."""
         if self._state(program) in _FAILING:
-            self._supervisor.stop(program)
-            self._supervisor.start(program)
+            self.stop(program)
+            self.start(program)
 
     def processes(self) -> Mapping[str, ProcessInfo]:
         """Return what supervisord knows; empty where there is none."""
@@ -110,6 +150,15 @@ class Fleet:
     def wait_until_obeys(self, program: str, number: int) -> Down | None:
         """Return once a program obeys a snapshot; Down where it is not coming up or takes too long."""
         return self._wait(program, lambda: self.snapshot_of(program) == number)
+
+    def _has_ended(self, program: str) -> bool:
+        """Wait while a program is stopping: supervisord would take a start, and do nothing."""
+        deadline = time.monotonic() + self._patience.start
+        while self._state(program) == "STOPPING":
+            if time.monotonic() > deadline:
+                return False
+            gevent.sleep(_LOOK_AGAIN)
+        return True
 
     def _wait(self, program: str, condition: Callable[[], bool]) -> Down | None:
         deadline = time.monotonic() + self._patience.start

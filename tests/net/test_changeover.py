@@ -255,6 +255,19 @@ def test_a_state_directory_that_is_gone_is_a_warning(house: House):
     assert "last-good" in str(answer.values["warnings"])
 
 
+def test_a_copy_that_cannot_be_written_does_not_keep_a_new_program_down(house: House):
+    """Each step after the acceptance is tried, whatever became of the others, and each failure is told."""
+    house.paths.state.rmdir()
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    bind = f'ingress: {{ frontends: {{ http: {{ bind: ["127.0.0.1:{port}"], pool: masters }} }} }}'
+    house.write(more=bind)
+    warnings = str(house.changeover.reload().values["warnings"])
+    assert "last-good" in warnings
+    assert "supervisor.sock" in warnings
+
+
 def test_a_good_file_ends_the_degraded_state(house: House):
     """The note of a start from the last-good copy goes with the first good file, changed or not."""
     note = snapshots.Degraded(since=1.0, problems=(Problem(message="broken"),))

@@ -112,6 +112,16 @@ def test_groups_come_and_go():
         assert stopped["name"] == "proxy-api"
 
 
+def test_a_group_that_is_removed_and_added_at_once_serves():
+    """Its program, still on its way down, is waited for and started; no answer has a warning."""
+    api, ingress = free_port(), free_port()
+    with Appliance(config(api=api, ingress=ingress)) as appliance:
+        for _ in range(4):
+            assert "warnings" not in appliance.reload(config(ingress=ingress))
+            assert "warnings" not in appliance.reload(config(api=api, ingress=ingress))
+            assert ready(api)
+
+
 def test_a_restarted_supervisord_runs_what_is_accepted_now():
     """A group that came by a reload is there again after `supervisorctl reload`, one that went is not."""
     api, ingress = free_port(), free_port()
