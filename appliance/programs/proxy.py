@@ -68,10 +68,10 @@ class Proxy:
             server.close()
 
     def _serve(self) -> int:
+        starting = gevent.spawn(self._start)  # it waits for the take-over, before any command can
+        starting.link(lambda _: self._master.moved.set())
         self._master.take_over()
         gevent.spawn(self._sweep)
-        starting = gevent.spawn(self._start)
-        starting.link(lambda _: self._master.moved.set())
         self._wait(lambda: starting.ready() or self._told_to_end())
         if starting.ready() and not starting.get():
             return 1
@@ -101,13 +101,14 @@ class Proxy:
         self._master.sweep()
 
     def _try_start(self) -> tuple[Problem, ...]:
-        try:
-            accepted = snapshots.read(self._paths.accepted)
-        except SnapshotError as error:
-            return (Problem(message=str(error)),)
-        if accepted is None:
-            return (Problem(message=f"{self._paths.accepted}: no configuration was accepted yet"),)
-        return self._master.start(accepted)
+        with self._master.turn:
+            try:
+                accepted = snapshots.read(self._paths.accepted)
+            except SnapshotError as error:
+                return (Problem(message=str(error)),)
+            if accepted is None:
+                return (Problem(message=f"{self._paths.accepted}: no configuration was accepted yet"),)
+            return self._master.start(accepted)
 
     def _note_failure(self, problems: tuple[Problem, ...]) -> None:
         failure = Failure(since=time.time(), problems=problems)

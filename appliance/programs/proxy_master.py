@@ -110,7 +110,7 @@ class Master:
         self._numbers = numbers
         self._outcomes: dict[int, _Outcome] = {}
         self._shortage: Shortage | None = None
-        self._turn = RLock()
+        self.turn = RLock()
         self._clock = Event()
         self.broken = False
         gevent.spawn(self._tick).link_exception(self._fault)
@@ -211,13 +211,17 @@ class Master:
     # Take-over
 
     def take_over(self) -> bool:
-        """Adopt the workers that a dead master left, with their listeners; say whether one accepts."""
-        living = adopt_all(self.paths, self.program)
-        for each in living:
-            self._adopt_listeners(each)
-        for generation in sorted({each.worker.generation for each in living}):
-            self._adopt(generation, [each for each in living if each.worker.generation == generation])
-        return self.rollout.accepting is not None
+        """Adopt the workers that a dead master left, with their listeners; say whether one accepts.
+
+        It has the turn: before it ends, addresses that we shall hold would be in use by workers of ours.
+        """
+        with self.turn:
+            living = adopt_all(self.paths, self.program)
+            for each in living:
+                self._adopt_listeners(each)
+            for generation in sorted({each.worker.generation for each in living}):
+                self._adopt(generation, [each for each in living if each.worker.generation == generation])
+            return self.rollout.accepting is not None
 
     def _adopt_listeners(self, living: Living) -> None:
         """Own what a worker listens on. All of a generation share theirs: after the first it is cheap."""
@@ -270,7 +274,7 @@ class Master:
 
     def start(self, snapshot: Snapshot) -> tuple[Problem, ...]:
         """Run a snapshot that was accepted before; the problems are empty when it does."""
-        with self._turn:
+        with self.turn:
             if self.current is not None:
                 return ()
             answer = self._begin(snapshot)
@@ -281,7 +285,7 @@ class Master:
     def prepare(self, call: Call) -> Answer:
         """Do everything that can fail for a snapshot: bind what is new, get a generation ready."""
         number = call.question.integer("snapshot")
-        with self._turn:
+        with self.turn:
             if self.stopping:
                 return bad(f"{self.program} is stopping")
             if self.pending and self.pending.snapshot.number == number:
@@ -298,7 +302,7 @@ class Master:
     def commit(self, call: Call) -> Answer:
         """Make the prepared snapshot real; returns when its generation accepts."""
         number = call.question.integer("snapshot")
-        with self._turn:
+        with self.turn:
             if self.pending and self.pending.snapshot.number == number:
                 return self._commit()
             if self.current and self.current.number == number:
@@ -308,7 +312,7 @@ class Master:
     def abort(self, call: Call) -> Answer:
         """Forget what was prepared."""
         call.question.integer("snapshot")
-        with self._turn:
+        with self.turn:
             self._drop()
         return good()
 

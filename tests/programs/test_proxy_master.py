@@ -312,6 +312,20 @@ def test_killed_master(site: Site) -> None:
         ]
 
 
+def test_reload_during_a_take_over(site: Site) -> None:
+    """A reload that comes while the next master waits for a worker that hangs is done after the take-over."""
+    with LoneProxy(site.snapshot(workers=2)) as proxy:
+        proxy.run()
+        hanging = int(str(proxy.workers()[1]["pid"]))
+        os.kill(hanging, signal.SIGSTOP)
+        proxy.kill()
+        proxy.start()
+        wait_until(proxy.status, what="the next master answers")
+        proxy.reload(site.snapshot(2, workers=2))
+        assert proxy.phase(3) == "accepting"
+        os.kill(hanging, signal.SIGCONT)
+
+
 def test_killed_during_a_reload(site: Site) -> None:
     """A master killed with a generation prepared leaves nothing of that behind."""
     with LoneProxy(site.snapshot()) as proxy:
