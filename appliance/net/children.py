@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 
 from gevent import get_hub
 
+from appliance.net.output import STDERR, output
+
 _MOST_ERRORS = 65536
 
 READY = b"R"
@@ -57,8 +59,7 @@ class Process:
         os.close(self._errors)
         self._errors = None
         with contextlib.suppress(OSError):  # nobody reads it any more
-            sys.stderr.write(text)
-            sys.stderr.flush()
+            output(STDERR).write(text.encode())
         return text
 
 

@@ -1,20 +1,20 @@
 """Logging for programs: fixed event names with fields, JSON lines or a console form, on standard output.
 
-A worker may outlive the master and the supervisord whose pipe it writes to, and a pipe that nobody reads is
-full one day. A line that cannot be written at once is counted in `dropped` and forgotten, because no log is
-worth a connection.
+A worker may outlive the master and the supervisord whose output it shares, and what nobody reads is full one
+day, be it a pipe, a socket or a terminal. A line that cannot be written at once is counted in `dropped` and
+forgotten, because no log is worth a connection.
 """
 
 import os
-import stat
 from typing import Final
 
 import structlog
 from structlog.typing import FilteringBoundLogger
 
+from appliance.net.output import STDOUT, output
+
 _LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 _ALL: Final = 0
-_STDOUT: Final = 1
 
 
 class Lines:
@@ -22,13 +22,12 @@ class Lines:
 
     def __init__(self) -> None:
         self.dropped = 0
-        if stat.S_ISFIFO(os.fstat(_STDOUT).st_mode):
-            os.set_blocking(_STDOUT, False)
+        self._output = output(STDOUT)
 
     def write(self, text: str) -> None:
         """Write text, or count it as dropped."""
         try:
-            os.write(_STDOUT, text.encode(errors="replace"))
+            self._output.write(text.encode(errors="replace"))
         except OSError:
             self.dropped += 1
 
@@ -41,7 +40,7 @@ def configure(program: str, *, level: str, form: str) -> FilteringBoundLogger:
     renderer = (
         structlog.processors.JSONRenderer()
         if form == "json"
-        else structlog.dev.ConsoleRenderer(colors=os.isatty(_STDOUT))
+        else structlog.dev.ConsoleRenderer(colors=os.isatty(STDOUT))
     )
     structlog.configure(
         processors=[

@@ -33,6 +33,7 @@ from appliance.model.snapshot import SnapshotError
 from appliance.net import orphans, snapshots
 from appliance.net.leftovers import Leftovers
 from appliance.net.log import configure
+from appliance.net.output import STDOUT, output
 from appliance.net.supervisord import EXIT_SIGNALS, Options, Wakeup
 
 _UNSETTLED: Final = (ProcessStates.STARTING, ProcessStates.BACKOFF, ProcessStates.STOPPING)
@@ -177,7 +178,7 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
     def _complaint(self, event: events.ProcessLogStderrEvent) -> None:
         """Pass what a program says on standard error on, and keep its last line."""
         with contextlib.suppress(OSError):
-            os.write(1, event.data)
+            output(STDOUT).write(event.data)
         lines = event.data.decode(errors="replace").split("\n")
         if words := [line.strip() for line in lines if line.strip()]:
             self._last_words[event.process.config.name] = words[-1][:_LONGEST_REASON]

@@ -1,7 +1,6 @@
 """What a worker can be told over its control socket, by its master, a later master, or the console."""
 
 import os
-import stat
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Final
 
@@ -11,6 +10,7 @@ from appliance.core.networks import Networks
 from appliance.model import snapshot as snapshots
 from appliance.model.snapshot import SnapshotError
 from appliance.net.control import Call, Handler, WithDescriptors
+from appliance.net.output import STDERR, STDOUT, output
 from appliance.net.relay import PHASES, Session
 from appliance.net.respond import Responder
 from appliance.net.tcp import OptionsRefused
@@ -22,7 +22,6 @@ from appliance.wire.worker_board import Phase, Reason
 if TYPE_CHECKING:
     from appliance.programs.worker import Worker
 
-_OUTPUTS: Final = (1, 2)
 _SLICE: Final = 200
 """Sessions described between two turns of the traffic."""
 
@@ -76,10 +75,8 @@ def _places(worker: "Worker") -> list[dict[str, object]]:
 def _adopt(worker: "Worker", call: Call) -> Answer:
     """Write to the new master's output from now on: the old one's pipe may have lost its reader."""
     for descriptor in call.descriptors:
-        if stat.S_ISFIFO(os.fstat(descriptor).st_mode):
-            os.set_blocking(descriptor, False)  # the standard library's signature
-        for output in _OUTPUTS:
-            os.dup2(descriptor, output)
+        for place in (STDOUT, STDERR):
+            output(place).replace(descriptor)
         os.close(descriptor)
     worker.leave_at = 0.0
     return good(**_status(worker))
