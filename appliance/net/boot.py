@@ -69,7 +69,10 @@ def lock(paths: Paths) -> int:
 
 
 def choose(paths: Paths) -> Start:
-    """Return the operator's configuration, or the last-good copy where that has errors; raises BootError."""
+    """Return the operator's configuration, or what was accepted last where that has errors; raises BootError.
+
+    That is the last-good copy, or what is left of the last run where the copy is older or cannot be read.
+    """
     known = [each for each in map(_readable, (paths.accepted, paths.last_good)) if each]
     judged = judge(paths.config, number=snapshots.unused_number(paths, known))
     if judged.snapshot is not None:
@@ -77,9 +80,9 @@ def choose(paths: Paths) -> Start:
         unchanged = last is not None and snapshots.same(last, judged.snapshot)
         chosen = last if last and unchanged else judged.snapshot
         return Start(snapshot=chosen, errors=(), warnings=judged.warnings)
-    last_good = _readable(paths.last_good)
-    if last_good is None:
+    if not known:
         raise BootError(*judged.errors)
+    last_good = max(known, key=lambda each: each.number)
     return Start(snapshot=last_good, errors=judged.errors, warnings=judged.warnings)
 
 

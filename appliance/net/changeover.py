@@ -64,9 +64,12 @@ class Changeover:
     def converge(self, *, everybody: bool) -> None:
         """Lead programs to the accepted snapshot: all that are up, or those that say they obey another.
 
+        With `everybody` the last-good copy is put right too.
         Programs that are needed and never ran, or were stopped by a reload, are started, others stopped.
         """
         programs = needed(self.accepted)
+        for failure in _attempt(self._heal) if everybody else ():
+            self._say_once("last-good", failure.message)
         try:
             self._fleet.put_right(programs)
         except (SupervisorUnavailable, OSError) as error:
@@ -82,9 +85,12 @@ class Changeover:
         if judged.snapshot is None:
             raise Refused(judged.errors)
         changed = diff.changed(self.accepted, judged.snapshot)
-        warnings = self._accept(judged.snapshot) if changed else []
-        snapshots.clear_degraded(self._paths)
+        warnings = self._accept(judged.snapshot) if changed else _attempt(self._heal)
+        warnings += _attempt(partial(snapshots.clear_degraded, self._paths))
         return self._result(changed, (*judged.warnings, *warnings))
+
+    def _heal(self) -> None:
+        snapshots.heal_last_good(self._paths, self.accepted)
 
     def _result(self, changed: Iterable[str], warnings: Iterable[Problem]) -> dict[str, object]:
         values: dict[str, object] = {"generation": self.accepted.number, "changed": list(changed)}

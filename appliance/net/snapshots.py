@@ -4,6 +4,7 @@ Every file appears whole or not at all (written beside, synced, renamed) and bel
 Numbers are never used twice, so a program that missed an abort cannot take a new proposal for its old one.
 """
 
+import contextlib
 import dataclasses
 import os
 from collections.abc import Iterable
@@ -20,7 +21,7 @@ _KEPT: Final = 8  # numbers below the accepted one whose files stay: a worker ma
 
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Give `path` new content of mode 0600, on disk when this returns; raises OSError."""
+    """Give `path` new content of mode 0600, on disk when this returns; after OSError it has its old one."""
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
@@ -32,7 +33,8 @@ def write_atomically(path: Path, data: bytes) -> None:
     except OSError:
         scratch.unlink(missing_ok=True)
         raise
-    _sync_directory(path.parent)
+    with contextlib.suppress(OSError):  # it has the new content: a failure would be taken for the old one
+        _sync_directory(path.parent)
 
 
 def read(path: Path) -> Snapshot | None:
@@ -65,6 +67,16 @@ def accept(paths: Paths, snapshot: Snapshot) -> None:
 def keep_as_last_good(paths: Paths, snapshot: Snapshot) -> None:
     """Copy an accepted snapshot to where a start with a broken configuration finds it; raises OSError."""
     write_atomically(paths.last_good, encode(snapshot))
+
+
+def heal_last_good(paths: Paths, snapshot: Snapshot) -> None:
+    """Copy an accepted snapshot again where the copy is missing, damaged or another; raises OSError."""
+    try:
+        kept = read(paths.last_good)
+    except SnapshotError:
+        kept = None
+    if kept != snapshot:
+        keep_as_last_good(paths, snapshot)
 
 
 def unused_number(paths: Paths, known: Iterable[Snapshot | None]) -> int:

@@ -122,9 +122,23 @@ def test_a_damaged_copy_is_as_good_as_none(paths: Paths):
     paths.last_good.write_bytes(b"{")
     assert started(paths).snapshot.number == 1
     paths.last_good.write_bytes(b"{")
+    paths.accepted.unlink()
     paths.config.write_text("api: 1\n")
     with pytest.raises(boot.BootError):
         boot.choose(paths)
+
+
+def test_a_copy_that_was_not_kept_does_not_turn_back_time(paths: Paths):
+    """With a broken file, what was accepted last is obeyed, and is the copy again."""
+    started(paths)
+    older = paths.last_good.read_bytes()
+    paths.config.write_text(_OTHER)
+    accepted = started(paths).snapshot
+    paths.config.write_text("api: 1\n")
+    for left in (older, b"{"):
+        paths.last_good.write_bytes(left)
+        assert started(paths).snapshot == accepted
+        assert snapshots.read(paths.last_good) == accepted
 
 
 def test_a_full_disk_is_an_error(paths: Paths):

@@ -268,6 +268,37 @@ def test_a_copy_that_cannot_be_written_does_not_keep_a_new_program_down(house: H
     assert "supervisor.sock" in warnings
 
 
+@pytest.mark.parametrize("left", [b"{", None])
+def test_a_copy_that_is_lost_or_damaged_is_made_again(house: House, left: bytes | None):
+    """By a start of `reload`, and by a reload that changes nothing."""
+    for heal in (lambda: house.changeover.converge(everybody=True), house.changeover.reload):
+        house.paths.last_good.unlink(missing_ok=True)
+        if left is not None:
+            house.paths.last_good.write_bytes(left)
+        heal()
+        assert snapshots.read(house.paths.last_good) == house.changeover.accepted
+
+
+def test_a_copy_that_cannot_be_made_again_is_told(house: House):
+    """As a warning of a reload that changes nothing, and in the log of a start."""
+    house.paths.state.rmdir()
+    answer = house.changeover.reload()
+    assert answer.values["unchanged"] is True
+    assert "last-good" in str(answer.values["warnings"])
+    house.changeover.converge(everybody=True)
+    assert "last-good" in str(house.log.calls[-1])
+
+
+def test_a_note_that_cannot_be_removed_is_a_warning(house: House):
+    """The change was made before, and the answer says so."""
+    snapshots.degraded_path(house.paths).mkdir()
+    house.write(weight=2)
+    answer = house.changeover.reload()
+    assert answer.ok
+    assert "degraded" in str(answer.values["warnings"])
+    assert (house.api.obeys, house.accepted) == (2, 2)
+
+
 def test_a_good_file_ends_the_degraded_state(house: House):
     """The note of a start from the last-good copy goes with the first good file, changed or not."""
     note = snapshots.Degraded(since=1.0, problems=(Problem(message="broken"),))

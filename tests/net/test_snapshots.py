@@ -1,10 +1,12 @@
 """Snapshots on disk: whole or not at all, numbers never used twice."""
 
+import contextlib
 import os
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support import nobody
 from support.snapshots import snapshot
 
 from appliance.model.paths import Paths
@@ -53,6 +55,29 @@ def test_a_failed_write_leaves_the_old_content(paths: Paths):
     with pytest.raises(OSError, match="taken"):
         snapshots.write_atomically(target, b"new")
     assert [each.name for each in paths.runtime.iterdir()] == ["taken"]
+
+
+def test_a_directory_that_cannot_be_synced_has_the_new_content(tmp_path: Path):
+    """Once the file has its name the write has happened, and is no failure."""
+    tmp_path.chmod(0o300)  # no reading: it cannot be opened to be synced
+    child = os.fork()
+    if child == 0:
+        with contextlib.suppress(OSError):
+            _as_nobody(tmp_path)
+            snapshots.write_atomically(Path("file"), b"new")
+            os._exit(0)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    tmp_path.chmod(0o700)
+    assert (tmp_path / "file").read_bytes() == b"new"
+
+
+def _as_nobody(directory: Path) -> None:
+    """Become an ordinary user in a directory of its own, where this process is root."""
+    os.chdir(directory)
+    if os.getuid() == 0:
+        os.chown(directory, nobody.UID, nobody.UID)
+        os.setuid(nobody.UID)
 
 
 def test_sameness_does_not_look_at_number_and_source():
