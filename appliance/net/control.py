@@ -3,6 +3,7 @@
 Descriptors travel beside a line as SCM_RIGHTS. Whoever receives some owns them and closes them.
 """
 
+import contextlib
 import os
 import struct
 from collections.abc import Callable, Mapping, Sequence
@@ -77,13 +78,16 @@ class ControlServer:
         self._handlers = dict(handlers)
         self._on_error = on_error
         self._listener = listen_unix(path)
+        self._inode = path.stat().st_ino
         self._loop = gevent.spawn(self._accept)
 
     def close(self) -> None:
-        """Stop listening and remove the socket; connections end by themselves."""
+        """Stop listening and remove the socket, unless it is a successor's; connections end by themselves."""
         self._loop.kill()
+        with contextlib.suppress(FileNotFoundError):
+            if self._path.stat().st_ino == self._inode:  # not used again while we still listen
+                self._path.unlink()
         self._listener.close()
-        self._path.unlink(missing_ok=True)
 
     def _accept(self) -> None:
         while True:

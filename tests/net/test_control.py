@@ -246,3 +246,14 @@ def test_a_socket_left_by_a_dead_program_is_replaced(tmp_path: Path):
     assert ask(path, Question(command="echo", values={"say": "new"})).ok
     program.server.close()
     assert not path.exists()
+
+
+def test_a_program_that_ends_late_leaves_the_socket_of_its_successor(tmp_path: Path):
+    """Closing removes the socket's name only while it is ours."""
+    path = tmp_path / "reload.control"
+    old = Program(path)
+    successor = Program(path)
+    old.server.close()
+    assert ask(path, Question(command="echo", values={"say": "new"})).ok
+    successor.server.close()
+    assert not path.exists()
