@@ -66,7 +66,7 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         super().__init__(options)
         options.poller.unsettled = self._unsettled
         self.forced = False
-        self._asked_at = 0.0
+        self._asked_at: float | None = None  # by a signal
         self._last_words: dict[str, str] = {}
         self._log = log
         self._paths = paths
@@ -141,7 +141,7 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         )
 
     def _exit_requested(self, number: signal.Signals) -> None:
-        if self.options.mood != SupervisorStates.SHUTDOWN:
+        if self._asked_at is None:  # `supervisorctl shutdown` is no signal: the first after it kills nothing
             self._log.info("stopping", signal=number.name)
             self._asked_at = time.monotonic()
             self.options.mood = SupervisorStates.SHUTDOWN

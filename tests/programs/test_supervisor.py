@@ -164,6 +164,17 @@ class Room:
             return False
 
 
+def supervisorctl(room: Room, command: str) -> str:
+    """Run supervisorctl with the packaged configuration, and return what it says."""
+    return subprocess.run(
+        [sys.executable, "-m", "supervisor.supervisorctl", "-c", str(packaged("supervisord.conf")), command],
+        env={**os.environ, "APPLIANCE_RUNTIME_DIR": str(room.root)},
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+
+
 @pytest.fixture
 def room() -> Iterator[Room]:
     """Give a room in a short path, as sockets need, and clear it."""
@@ -247,6 +258,19 @@ def test_a_second_signal_kills_at_once(room: Room, second: signal.Signals):
     assert with_environment(f"APPLIANCE_RUNTIME_DIR={room.root}") == []
 
 
+def test_a_signal_after_a_shutdown_by_command_kills_nothing(room: Room):
+    """After `supervisorctl shutdown` the first TERM leaves programs their time; a second kills."""
+    room.program("waiting", _WAITS)
+    room.start()
+    supervisorctl(room, "shutdown")
+    wait_until(room.order, what="the program was told")
+    room.signal(signal.SIGTERM)
+    wait_until(lambda: room.events("stopping") or room.events("killing"), what="the signal is obeyed")
+    assert room.events("killing") == []
+    (room.root / "go").touch()
+    assert room.wait() == 0
+
+
 def test_orphans_end_with_it(room: Room):
     """The child of a killed program lives on, and ends with supervisord, even one that ignores TERM."""
     room.program("parent", _LEAVES_AN_ORPHAN)
@@ -308,19 +332,6 @@ def test_supervisorctl_works_with_our_configuration(room: Room):
     """`supervisorctl -c config/supervisord.conf status` talks to it, given the environment."""
     room.program("steady", _ENDS.format(then=""))
     room.start()
-    said = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "supervisor.supervisorctl",
-            "-c",
-            str(packaged("supervisord.conf")),
-            "pid",
-        ],
-        env={**os.environ, "APPLIANCE_RUNTIME_DIR": str(room.root)},
-        capture_output=True,
-        text=True,
-        check=True,
-    )
+    said = supervisorctl(room, "pid")
     assert room.process is not None
-    assert said.stdout.strip() == str(room.process.pid)
+    assert said.strip() == str(room.process.pid)
