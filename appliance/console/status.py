@@ -23,8 +23,8 @@ def current_status(paths: Paths) -> Status:
 def status(paths: Paths, *, as_json: bool) -> None:
     """Show programs, frontends, pools, servers, and what draining generations still hold.
 
-    Exits 0 when every program that the configuration needs runs and every pool in use has a server up, else
-    1. Works when any program is down, supervisord too.
+    Exits 0 when every program that the configuration needs runs, every pool in use has a server up and every
+    reload socket is listened on, else 1. Works when any program is down, supervisord too.
 
     JSON: ok, problems, at, snapshot, source, cluster, degraded, supervisor, programs, frontends, pools (with
     servers and their last check), generations (with what they hold), ended. Times are Unix seconds,

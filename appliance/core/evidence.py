@@ -5,7 +5,7 @@ its exit, the boards of workers outlive their master, and the accepted snapshot 
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import groupby
 from operator import attrgetter
 
@@ -41,12 +41,16 @@ class Supervised:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """What a program answered to `status` on its control socket."""
+    """What a program answered to `status` on its control socket.
+
+    `socket_failures` are those of `reload`: why it does not listen, by path.
+    """
 
     pid: int | None = None
     started_at: float | None = None
     snapshot: int | None = None
     generation: int | None = None
+    socket_failures: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +75,12 @@ def assess(evidence: Evidence, now: float) -> Status:
     snapshot = evidence.snapshot if isinstance(evidence.snapshot, Snapshot) else None
     programs = tuple(_programs(evidence, snapshot, now))
     pools = _pools(snapshot, evidence) if snapshot else ()
-    problems = (*_missing(evidence), *map(_complaint, _wrong(programs)), *_without_server(pools))
+    problems = (
+        *_missing(evidence),
+        *map(_complaint, _wrong(programs)),
+        *_deaf(evidence.said),
+        *_without_server(pools),
+    )
     return Status(
         ok=not problems,
         problems=problems,
@@ -102,6 +111,11 @@ def _wrong(programs: Iterable[ProgramStatus]) -> Iterator[ProgramStatus]:
 
 def _complaint(program: ProgramStatus) -> str:
     return f"{program.name} is {program.state}" + (f": {program.reason}" if program.reason else "")
+
+
+def _deaf(said: Mapping[str, Said]) -> Iterator[str]:
+    for each in said.values():
+        yield from (f"reload socket {path}: {failure}" for path, failure in each.socket_failures.items())
 
 
 def _without_server(pools: Iterable[PoolStatus]) -> Iterator[str]:

@@ -156,10 +156,10 @@ class _Listener:
         if not self._path.exists():
             return
         if not stat.S_ISSOCK(self._path.stat().st_mode):
-            raise OSError(f"{self._path}: exists and is not a socket")
+            raise OSError("exists and is not a socket")
         pid = listener(self._path)
         if pid is not None:
-            raise OSError(f"{self._path}: another program listens there (process {pid or 'unknown'})")
+            raise OSError(f"another program listens there (process {pid or 'unknown'})")
 
     def _stop(self) -> None:
         if self._loop is not None:

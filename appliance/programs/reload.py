@@ -25,7 +25,7 @@ from appliance.net.control import Call, ControlServer
 from appliance.net.fleet import Fleet, Patience
 from appliance.net.log import configure
 from appliance.net.reload_socket import ReloadSockets
-from appliance.wire.control import Answer, bad, good
+from appliance.wire.control import Answer, Problem, bad, good
 from appliance.wire.reload_line import ReloadLine, UnknownLine
 
 _CONVERGE: Final = 5.0  # seconds between two looks at what every program obeys
@@ -36,7 +36,7 @@ class Desk:
     """Takes requests from everywhere, has them done one at a time, and remembers what came of them."""
 
     def __init__(
-        self, changeover: Changeover, log: FilteringBoundLogger, *, after: Callable[[], None]
+        self, changeover: Changeover, log: FilteringBoundLogger, *, after: Callable[[], list[Problem]]
     ) -> None:
         self.busy = False
         self.counts = {"done": 0, "unchanged": 0, "refused": 0}
@@ -76,6 +76,7 @@ class Desk:
             source, result = self._next()
             self._log.info("reload-started", source=source, waiting=self._queue.qsize())
             answer = self._guarded(self._changeover.reload) or bad("internal error, see the log")
+            answer = _with_warnings(answer, self._after())
             self._remember(source, answer)
             result.set(answer)
 
@@ -105,7 +106,15 @@ class Desk:
             return None
         finally:
             self.busy = False
-            self._after()
+
+
+def _with_warnings(answer: Answer, problems: list[Problem]) -> Answer:
+    """Return the answer to a reload that was done with what is to be said besides."""
+    if not answer.ok or not problems:
+        return answer
+    said = answer.values.get("warnings")
+    warnings = [*(said if isinstance(said, list) else ()), *plain(problems)]
+    return good(**{**answer.values, "warnings": warnings})
 
 
 class Program:
@@ -138,10 +147,13 @@ class Program:
         self._control.close()
         self._log.info("stopped")
 
-    def _follow(self) -> None:
+    def _follow(self) -> list[Problem]:
+        """Do what the accepted configuration asks of this program; return what it could not."""
         accepted = self._changeover.accepted
         configure("reload", level=accepted.log.level, form=accepted.log.format)
         self._sockets.follow([self._paths.reload_socket, *map(Path, accepted.reload.sockets)])
+        failures = self._sockets.failures
+        return [Problem(message=f"reload socket {path}: {why}") for path, why in failures.items()]
 
     def _respond(self, line: ReloadLine | UnknownLine) -> Answer:
         if isinstance(line, ReloadLine):

@@ -104,6 +104,14 @@ def test_a_running_program_that_does_not_answer_is_a_problem():
     assert assess(found, NOW).problems == ("health is running: does not answer on its control socket",)
 
 
+def test_a_reload_socket_that_is_not_listened_on_is_a_problem():
+    """Whoever writes there is not heard, which `reload` says when it is asked."""
+    said = {name: Said() for name in NAMES}
+    said["reload"] = Said(socket_failures={"/shared/reload": "exists and is not a socket"})
+    status = assess(evidence(said=said), NOW)
+    assert status.problems == ("reload socket /shared/reload: exists and is not a socket",)
+
+
 def test_a_proxy_without_accepting_workers_is_a_problem():
     """A master that runs proves nothing without a worker that accepts."""
     status = assess(evidence(workers=(boards.worker(phase=Phase.READY),)), NOW)

@@ -13,6 +13,7 @@ import pytest
 from gevent import socket, subprocess
 from support.fleet import FakeProgram
 
+from appliance.console.observation import observe
 from appliance.model.paths import Paths
 from appliance.net import snapshots
 from appliance.net.control import ControlUnavailable, ask
@@ -204,6 +205,21 @@ def test_sockets_follow_the_file(house: House):
     assert house.process.wait(20) == 0
     assert not extra.exists()
     assert not house.paths.reload_socket.exists()
+
+
+def test_a_socket_that_cannot_be_is_told(house: House):
+    """The answers warn of it, changed or not, and the status has it, until it can be listened on."""
+    extra = house.root / "shared" / "reload.sock"
+    house.write(weight=2, sockets=(str(extra),))
+    for _ in range(2):
+        answer = house.ask("reload")
+        assert answer.ok
+        assert f"reload socket {extra}: " in str(answer.values["warnings"])
+    assert list(observe(house.paths).said["reload"].socket_failures) == [str(extra)]
+    extra.parent.mkdir()
+    until(extra.exists)
+    until(lambda: not observe(house.paths).said["reload"].socket_failures)
+    assert "warnings" not in house.ask("reload").values
 
 
 def test_killed_in_the_middle_and_back(house: House):
