@@ -10,7 +10,6 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
 import gevent
 import msgspec
@@ -23,7 +22,7 @@ from appliance.net import limits, log, snapshots
 from appliance.net.control import ControlServer
 from appliance.net.generation_numbers import AlreadyRunning, Numbers
 from appliance.net.supervisor_rpc import Supervisor, SupervisorUnavailable
-from appliance.programs.proxy_master import WORKER, Failure, Master
+from appliance.programs.proxy_master import WORKER, Failure, Master, failure_file
 from appliance.programs.proxy_status import status
 from appliance.wire.control import Problem, Question, good
 
@@ -32,11 +31,6 @@ _RETRY_LONGEST = 30.0
 _BROKEN = 70  # sysexits.h, EX_SOFTWARE
 _LEAVE_PATIENCE = 10.0  # seconds that orphans wait for a next master before they drain
 _LAST_WORDS = 2.0  # seconds for workers to answer a master that ends
-
-
-def failure_file(paths: Paths, program: str) -> Path:
-    """Return the file that says why a program could not start; it is there only while that holds."""
-    return paths.runtime / f"{program}.failure.json"
 
 
 class Proxy:

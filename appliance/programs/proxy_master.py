@@ -7,6 +7,7 @@ killed, all of these live on in the workers, and the next master takes them over
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
+from pathlib import Path
 from typing import assert_never
 
 import gevent
@@ -50,6 +51,11 @@ class Failure:
     def reason(self) -> str:
         """All problems in one line."""
         return "; ".join(problem.message for problem in self.problems)
+
+
+def failure_file(paths: Paths, program: str) -> Path:
+    """Return the file that says why a program could not start; it is there only while that holds."""
+    return paths.runtime / f"{program}.failure.json"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -333,10 +339,16 @@ class Master:
             return bad(*_bind_problems(group, reserved))
         for note in reserved.notes:
             self.log.warning("bind-degraded", bind=str(note.bind), reason=note.reason)
-        return self._begin_generation(snapshot, group, reserved)
+        try:
+            generation = self._numbers.next()
+        except OSError as error:
+            self.listeners.release(reserved.fresh)
+            return bad(f"{self.program}: the number of a generation cannot be written: {error.strerror}")
+        return self._begin_generation(generation, snapshot, group, reserved)
 
-    def _begin_generation(self, snapshot: Snapshot, group: Group, reserved: Reserved) -> Answer:
-        generation = self._numbers.next()
+    def _begin_generation(
+        self, generation: int, snapshot: Snapshot, group: Group, reserved: Reserved
+    ) -> Answer:
         self.services[generation] = tuple(_service(group, reserved))
         outcome = self._outcomes[generation] = _Outcome()
         workers = group.workers or processors()
@@ -374,6 +386,7 @@ class Master:
         if self.current is None or self.current.log != pending.snapshot.log:
             self._obey_log(pending.snapshot)
         self.current, self.failure = pending.snapshot, None
+        failure_file(self.paths, self.program).unlink(missing_ok=True)
         terms = g.Terms(drain=pending.snapshot.drain, max_draining=pending.snapshot.reload.max_draining)
         if pending.snapshot.group(self.group) is None:
             self.retire(within=terms.drain)

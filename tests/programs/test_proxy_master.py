@@ -428,6 +428,36 @@ def test_take_over_when_nothing_can_start(site: Site) -> None:
         )
 
 
+def test_reload_ends_a_failure(site: Site) -> None:
+    """A committed reload ends the failure of a start, in the status and as a file."""
+    with LoneProxy(site.snapshot()) as proxy:
+        proxy.run()
+        proxy.kill()
+        proxy.accept(site.snapshot(2, frontend={"binds": [bind(site.port), bind(site.backend.port)]}))
+        proxy.start()
+        wait_until(lambda: proxy.status().get("failure"), what="the failure is told")
+        proxy.reload(site.snapshot(3))
+        assert not (proxy.paths.runtime / "proxy-api.failure.json").exists()
+        assert proxy.status()["failure"] is None
+
+
+def test_disk_is_full(site: Site) -> None:
+    """A generation whose number cannot be written is not started, and what was bound for it is closed."""
+    port = free_port()
+    with LoneProxy(site.snapshot()) as proxy:
+        proxy.run()
+        proxy.kill()
+        lock = proxy.paths.runtime / "proxy-api.lock"
+        lock.unlink()
+        lock.symlink_to("/dev/full")
+        proxy.accept(site.snapshot(2, frontend={"binds": [bind(site.port, host="::"), bind(port)]}))
+        proxy.start()
+        failure = wait_until(lambda: proxy.status().get("failure"), what="the failure is told")
+        assert "No space left" in failure["problems"][0]["message"]
+        assert not accepts(port)
+        assert accepts(site.port)
+
+
 def test_cannot_start(site: Site) -> None:
     """With nothing that serves, a start that fails leaves the reason in a file and exits 1."""
     with LoneProxy(site.snapshot(frontend={"binds": [bind(site.backend.port)]})) as proxy:
