@@ -229,7 +229,7 @@ def test_watch_outlives_a_reload(demo: Demo):
         answer = connection.getresponse()
         first = answer.readline()
         demo.shell("sed -i 's/respond: \\/haproxy_ready/respond: \\/ready/' $APPLIANCE_CONFIG")
-        assert "generation" in demo.shell("appliance reload")
+        assert "api.frontends.ready" in demo.shell("appliance reload")
         draining = json.loads(demo.shell("appliance status --json"))["generations"]
         assert any(each["phase"] == "draining" and each["sessions"] for each in draining)
         assert b" event " in answer.readline()
