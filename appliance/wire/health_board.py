@@ -166,8 +166,8 @@ def _server(record: tuple) -> ServerHealth:  # type: ignore[type-arg]  # struct'
     pool, server, verdict, admin, result, status, streak, failed, port = record[:9]
     weight, since, checked_at, duration, host, detail = record[9:]
     return ServerHealth(
-        pool=_text(pool),
-        server=_text(server),
+        pool=text_of(pool),
+        server=text_of(server),
         verdict=Verdict(verdict),
         admin=Admin(admin),
         weight=weight,
@@ -178,11 +178,12 @@ def _server(record: tuple) -> ServerHealth:  # type: ignore[type-arg]  # struct'
         status=status,
         streak=streak,
         failed=failed,
-        host=_text(host),
+        host=text_of(host),
         port=port,
-        detail=_text(detail),
+        detail=text_of(detail),
     )
 
 
-def _text(field: bytes) -> str:
+def text_of(field: bytes) -> str:
+    """Return a fixed field's text, without the zero bytes that fill it."""
     return field.rstrip(b"\0").decode(errors="replace")

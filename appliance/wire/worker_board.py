@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from typing import Final
 
-from appliance.wire.health_board import NAME_BYTES, BoardFormatError
+from appliance.wire.health_board import NAME_BYTES, BoardFormatError, text_of
 
 
 class Phase(IntEnum):
@@ -132,7 +132,7 @@ def decode(payload: bytes) -> WorkerBoard:
             raise BoardFormatError("worker board: another layout")
         view = memoryview(payload)
         return WorkerBoard(
-            program=_text(program),
+            program=text_of(program),
             generation=generation,
             index=index,
             pid=pid,
@@ -145,14 +145,14 @@ def decode(payload: bytes) -> WorkerBoard:
             reasons=dict(zip(Reason, _REASONS.unpack_from(payload, _HEAD.size), strict=True)),
             frontends=tuple(
                 FrontendCounters(
-                    name=_text(name), current=c, total=t, denied=d, failed=f, bytes_in=i, bytes_out=o
+                    name=text_of(name), current=c, total=t, denied=d, failed=f, bytes_in=i, bytes_out=o
                 )
                 for name, c, t, d, f, i, o in _FRONTEND.iter_unpack(view[at:end])
             ),
             servers=tuple(
                 ServerCounters(
-                    pool=_text(pool),
-                    server=_text(name),
+                    pool=text_of(pool),
+                    server=text_of(name),
                     current=c,
                     total=t,
                     failed=f,
@@ -190,7 +190,3 @@ def _server(server: ServerCounters) -> bytes:
         server.bytes_in,
         server.bytes_out,
     )
-
-
-def _text(field: bytes) -> str:
-    return field.rstrip(b"\0").decode(errors="replace")
