@@ -66,6 +66,16 @@ class Paths:
         """Servers that the operator has put in drain or maint."""
         return self.state / "operator-states.json"
 
+    @property
+    def vrrp_board(self) -> Path:
+        """Board that `vrrp` writes."""
+        return self.runtime / "vrrp.board"
+
+    @property
+    def owned_addresses(self) -> Path:
+        """Virtual addresses that this machine's `vrrp` may hold, for a start after a crash."""
+        return self.runtime / "owned-addresses.json"
+
     def control(self, program: str) -> Path:
         """Return the control socket of a program."""
         return self.runtime / f"{program}.control"

@@ -11,6 +11,8 @@ from typing import Literal
 
 import msgspec
 
+from appliance.model.virtual_router import VirtualRouter
+
 
 class Balance(StrEnum):
     """How a pool chooses among its servers (HAProxy's `balance`)."""
@@ -220,6 +222,8 @@ class Snapshot:
     reload: Reload
     stats: Stats | None
     log: Log
+    # A last-good copy of a version that did not know them has none.
+    virtual_routers: tuple[VirtualRouter, ...] = ()
 
     def group(self, name: str) -> Group | None:
         """Return the group of that name, None where the configuration has none."""
