@@ -11,7 +11,7 @@ import click
 from structlog.typing import FilteringBoundLogger
 
 from appliance.console.places import located
-from appliance.core.acceptance import PROGRAMS, STOP_MARGIN, needed
+from appliance.core.acceptance import PROGRAMS, VRRP, needed, stop_seconds
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot
 from appliance.net import boot
@@ -71,7 +71,8 @@ def environment(paths: Paths, snapshot: Snapshot) -> Mapping[str, str]:
         **absolute.environment(),
         **starts,
         "APPLIANCE_PYTHON": sys.executable,
-        "APPLIANCE_STOP_SECONDS": str(int(snapshot.drain) + STOP_MARGIN),
+        "APPLIANCE_STOP_SECONDS": str(stop_seconds(snapshot, "proxy-api")),
+        "APPLIANCE_VRRP_STOP_SECONDS": str(stop_seconds(snapshot, VRRP)),
         _INCLUDE: os.environ.get(_INCLUDE) or str(absolute.runtime / "supervisor.d" / "*.conf"),
     }
 

@@ -4,7 +4,7 @@ import json
 
 import click
 
-from appliance.openshift.vr_ids import ClusterNameError, router_ids
+from appliance.model.router_ids import ClusterNameError, router_ids
 
 
 @click.command("vr-ids", epilog="Example: appliance vr-ids ocp4")

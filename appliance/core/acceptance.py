@@ -1,20 +1,26 @@
 """Which programs a configuration needs, and what a change from one to the next asks of them."""
 
+import math
 from dataclasses import dataclass
 from typing import Final
 
 from appliance.model.snapshot import Snapshot
 
-PROGRAMS: Final = ("health", "proxy-api", "proxy-ingress")
+VRRP: Final = "vrrp"
+"""The program that serves the virtual IPs."""
+
+PROGRAMS: Final = ("health", "proxy-api", "proxy-ingress", VRRP)
 """Every program that a configuration can need."""
 
 STOP_MARGIN: Final = 5
-"""Seconds that a proxy has beyond its drain time before supervisord kills it."""
+"""Seconds that a program has beyond the time it needs to stop before supervisord kills it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """Programs in the order of commits: `health` first, so that a new generation finds its servers' verdicts.
+
+    `vrrp` is last: it attracts clients, and what serves them has to be there.
 
     `prepare` holds all that the old configuration needed, `stop` those of them that the new one does not:
     they are prepared and committed too, which drains them. `start` holds those that only the new one needs.
@@ -26,16 +32,27 @@ class Plan:
 
 
 def needed(snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the programs that have something to do, `health` first."""
+    """Return the programs that have something to do, `health` first and `vrrp` last."""
     health = ("health",) if snapshot.pools else ()
-    return health + tuple(sorted(group.program for group in snapshot.groups))
+    vrrp = (VRRP,) if snapshot.virtual_routers else ()
+    return (*health, *sorted(group.program for group in snapshot.groups), *vrrp)
+
+
+def stop_seconds(snapshot: Snapshot, program: str) -> int | None:
+    """Return the seconds that a program may take to stop; None where that does not depend on the snapshot."""
+    if program == VRRP:
+        waits = (each.hand_over for each in snapshot.virtual_routers)
+        return math.ceil(max(waits, default=0.0)) + STOP_MARGIN
+    if program.startswith("proxy-"):
+        return int(snapshot.drain) + STOP_MARGIN
+    return None
 
 
 def plan(old: Snapshot, new: Snapshot) -> Plan:
     """Return what going from `old` to `new` asks of the programs."""
     before, after = needed(old), needed(new)
     return Plan(
-        prepare=tuple(sorted(before, key=lambda each: each not in after)),
+        prepare=tuple(sorted(before, key=lambda each: (each == VRRP, each not in after))),
         start=tuple(each for each in after if each not in before),
         stop=tuple(each for each in before if each not in after),
     )

@@ -7,7 +7,7 @@ holds then is filled in by `model.filling`. Durations are seconds here, and text
 
 from typing import Literal
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from appliance.model.addresses import endpoint
 from appliance.model.fields import (
@@ -46,6 +46,7 @@ from appliance.model.fields import (
     written,
 )
 from appliance.model.http_words import statuses
+from appliance.model.section import Section
 from appliance.model.snapshot import Balance, CheckInit, OnDown, SendProxy
 from appliance.model.units import (
     duration,
@@ -55,12 +56,7 @@ from appliance.model.units import (
     percentage,
     user_timeout_or_off,
 )
-
-
-class Section(BaseModel):
-    """A mapping of the file: unknown keys are refused, and nothing is converted silently."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True)
+from appliance.model.virtual_ips import VirtualIp
 
 
 class Cluster(Section):
@@ -328,8 +324,8 @@ class Config(Section):
     """Servers that serve the same thing, by the name that frontends use."""
     defaults: Defaults = Field(default_factory=Defaults)
     """What holds for every frontend and pool that does not say its own."""
-    virtual_ips: dict[Name, dict[str, object]] = Field(default_factory=dict)
-    """Virtual IPs by name. This version does not serve them yet, and says so."""
+    virtual_ips: dict[Name, VirtualIp] = Field(default_factory=dict)
+    """Virtual IPs by name: addresses that one appliance of several holds, by VRRP, as keepalived does."""
     reload: ReloadSettings = Field(default_factory=ReloadSettings)
     """The reload handler."""
     stats: StatsSettings | None = None

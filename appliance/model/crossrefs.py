@@ -228,8 +228,6 @@ def _unused(config: Config) -> Iterator[Finding]:
 
 
 def _not_served(config: Config) -> Iterator[Finding]:
-    if config.virtual_ips:
-        yield _warning(("virtual_ips",), "this version does not serve virtual IPs yet")
     if config.stats is not None:
         yield _warning(("stats",), "this version does not serve the status page yet")
 

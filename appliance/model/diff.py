@@ -1,7 +1,8 @@
 """What differs between two snapshots: as paths for the operator, and so exactly that it can be applied.
 
-A snapshot is compared as a tree whose lists of named things (groups, frontends, pools, servers) are mappings
-by name; their order is an entry of its own. Number and source are a snapshot's identity, not its content.
+A snapshot is compared as a tree whose lists of named things (groups, frontends, pools, servers, virtual
+routers) are mappings by name; their order is an entry of its own. Number and source are a snapshot's
+identity, not its content.
 """
 
 from collections.abc import Iterator
@@ -14,7 +15,7 @@ import msgspec
 from appliance.model.snapshot import Snapshot
 
 _ORDER: Final = "*"  # no name of ours: the key under which a mapping of named things keeps their order
-_NAMED: Final = frozenset({"groups", "frontends", "pools", "servers"})
+_NAMED: Final = frozenset({"groups", "frontends", "pools", "servers", "virtual_routers"})
 _IDENTITY: Final = ("number", "source")
 _SECTIONS: Final = {"cluster": "cluster.name", "domain": "cluster.domain", "drain": "defaults.drain"}
 
@@ -77,6 +78,8 @@ def _spoken(path: tuple[str, ...]) -> str:
             steps = ["pools", pool, "servers", *name[:1]]
         case ("pools", *name):
             steps = ["pools", *name[:1]]
+        case ("virtual_routers", *name):
+            steps = ["virtual_ips", *name[:1]]
         case rest:
             steps = [_SECTIONS.get(rest[0], rest[0]), *rest[1:]]
     return ".".join(steps)

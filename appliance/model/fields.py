@@ -7,10 +7,11 @@ from typing import Annotated, Final, Literal, TypeVar
 from pydantic import AfterValidator, Field, PlainValidator, Strict, WithJsonSchema
 from pydantic.config import JsonDict
 
-from appliance.model import addresses, http_words, units
+from appliance.model import addresses, http_words, router_words, units
 from appliance.model.addresses import Endpoint
 from appliance.model.http_words import Statuses
 from appliance.model.snapshot import Balance, CheckInit, OnDown, SendProxy
+from appliance.model.virtual_router import Checksum, HmacMode, OnConflict
 
 MOST_WORKERS: Final = 128
 MOST_CONNECTIONS: Final = 10_000_000
@@ -130,3 +131,49 @@ Verify = Annotated[
     PlainValidator(_verify),
     WithJsonSchema({"anyOf": [{"const": "none"}, {"type": "string", "pattern": "^/"}]}),
 ]
+
+AdvertTime = Annotated[float, PlainValidator(units.advert), _pattern(units.DURATION_PATTERN)]
+VirtualAddresses = Annotated[
+    tuple[
+        Annotated[str, PlainValidator(router_words.virtual_address), _pattern("^[0-9A-Fa-f:.]+/[0-9]{1,3}$")],
+        ...,
+    ],
+    _Listed,
+]
+RouterAddress = Annotated[str, PlainValidator(router_words.router_address), _pattern("^[0-9A-Fa-f:.]+$")]
+RouterAddresses = Annotated[tuple[RouterAddress, ...], _Listed]
+InterfaceName = Annotated[
+    str, PlainValidator(router_words.interface), _pattern(router_words.INTERFACE_PATTERN)
+]
+RouterId = Annotated[
+    int | None,
+    PlainValidator(router_words.router_id),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"const": "auto"},
+                {"type": "integer", "minimum": 1, "maximum": router_words.MOST_ROUTER_ID},
+            ]
+        }
+    ),
+]
+KeyId = Annotated[str, AfterValidator(router_words.key_id), _pattern(router_words.KEY_ID_PATTERN)]
+Secret = Annotated[str, PlainValidator(router_words.secret), _pattern(router_words.SECRET_PATTERN)]
+Password = Annotated[str, PlainValidator(router_words.password), _pattern("^[!-~]+$")]
+User = Annotated[str, PlainValidator(router_words.user), _pattern(router_words.USER_PATTERN)]
+Url = Annotated[str, PlainValidator(http_words.url), _pattern("^https?://")]
+Command = Annotated[
+    tuple[str, ...],
+    PlainValidator(router_words.words),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "minLength": 1},
+                {"type": "array", "minItems": 1, "items": {"type": "string"}},
+            ]
+        }
+    ),
+]
+ConflictPolicy = Annotated[OnConflict, _Worded]
+ChecksumForm = Annotated[Checksum, _Worded]
+TrailerMode = Annotated[HmacMode, _Worded]

@@ -11,6 +11,7 @@ from appliance.model.config import KeepAlive as KeepAliveSettings
 from appliance.model.config import Pool as PoolSettings
 from appliance.model.config import Server as ServerSettings
 from appliance.model.crossrefs import groups
+from appliance.model.router_filling import virtual_router
 from appliance.model.snapshot import (
     Bind,
     Check,
@@ -43,6 +44,10 @@ def fill(config: Config, *, number: int, source: str, drain: float | None) -> Sn
         reload=Reload(sockets=config.reload.sockets, max_draining=config.reload.max_draining),
         stats=None if config.stats is None else _stats(config.stats),
         log=Log(level=config.log.level, format=config.log.format, connections=config.log.connections),
+        virtual_routers=tuple(
+            virtual_router(name, given, cluster=config.cluster.name)
+            for name, given in sorted(config.virtual_ips.items())  # their order means nothing
+        ),
     )
 
 

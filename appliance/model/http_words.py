@@ -7,13 +7,15 @@ says what would be right. Nothing passes that could end a line of a request.
 import re
 from typing import Final
 
-from appliance.model.addresses import host
+from appliance.model.addresses import host, server_endpoint
 from appliance.model.units import shown
 
 STATUSES_PATTERN: Final = r"^[1-5][0-9]{2}(-[1-5][0-9]{2})?$"
 
 _METHOD: Final = re.compile(r"[A-Z]{1,20}")
 _PATH: Final = re.compile(r"/[!-~]*")
+_URL: Final = re.compile(r"https?://[!-~]+")
+_WITH_PORT: Final = re.compile(r"^(\[[^]]*\]|[^:]*):[^:]*$")
 _STATUSES: Final = re.compile(r"([1-5][0-9]{2})(?:-([1-5][0-9]{2}))?", re.ASCII)
 
 Statuses = tuple[tuple[int, int], ...]
@@ -41,6 +43,16 @@ def host_header(value: object) -> str:
         return host(value) if "[" not in text else f"[{host(text)}]"
     bare = host(name)
     return f"[{bare}]:{port}" if ":" in bare else f"{bare}:{port}"
+
+
+def url(value: object) -> str:
+    """Return a URL of http or https: an address or a name, with or without port and path."""
+    if not isinstance(value, str) or not _URL.fullmatch(value):
+        raise ValueError(f"must be a URL such as `https://localhost:6443/readyz`, not {shown(value)}")
+    _, _, rest = value.partition("://")
+    authority = rest.partition("/")[0]
+    server_endpoint(authority if _WITH_PORT.search(authority) else f"{authority}:80")
+    return value
 
 
 def statuses(value: object) -> Statuses:

@@ -69,6 +69,11 @@ def user_timeout_or_off(value: object) -> float:
     return _between(value, least="1ms", most="2147483647ms", whose=" (24 days), the kernel's limit")
 
 
+def advert(value: object) -> float:
+    """Return an advertisement interval in seconds: from version 3's shortest to version 2's longest."""
+    return _between(value, least="10ms", most="255s")
+
+
 def percentage(value: object) -> float:
     """Return a percentage as a fraction: `30%` is 0.3."""
     number, _ = _quantity(value, right="a percentage such as `30%`", units=("%",))

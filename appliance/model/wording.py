@@ -10,9 +10,10 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from appliance.model.config import Config, Section
+from appliance.model.config import Config
 from appliance.model.fields import or_false, or_off
 from appliance.model.problems import Finding, Path, Spot, nearest
+from appliance.model.section import Section
 from appliance.model.units import INTEGER_PATTERN, contrast, shown
 
 _KEY: Final = "[key]"  # pydantic's last step for a key of a mapping that is itself wrong
@@ -224,7 +225,7 @@ def _field(path: Path) -> FieldInfo | None:
 
 def _of(annotation: object) -> Mapping[str, FieldInfo]:
     if isinstance(annotation, type) and issubclass(annotation, Section):
-        return annotation.model_fields
+        return {field.alias or name: field for name, field in annotation.model_fields.items()}
     return {}
 
 

@@ -27,7 +27,7 @@ from supervisor.medusa import asyncore_25 as asyncore
 from supervisor.process import ProcessGroup, Subprocess
 from supervisor.states import ProcessStates, SupervisorStates
 
-from appliance.core.acceptance import STOP_MARGIN
+from appliance.core.acceptance import STOP_MARGIN, stop_seconds
 from appliance.model.paths import Paths
 from appliance.model.snapshot import SnapshotError
 from appliance.net import orphans, snapshots
@@ -166,14 +166,18 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         self._leftovers.end_programs()
 
     def _stopping(self, _: object) -> None:
-        """Give proxies the drain time of the configuration that is accepted now, not at the start."""
+        """Give programs the time of the configuration that is accepted now, not at the start."""
         self._drained_at = time.time()
+        accepted = None
         with contextlib.suppress(SnapshotError):
             accepted = snapshots.read(self._paths.accepted)
-            self._drained_at += accepted.drain if accepted else 0
-            for process in self._processes():
-                if accepted and process.config.name.startswith("proxy-"):
-                    process.config.stopwaitsecs = int(accepted.drain) + STOP_MARGIN
+        if accepted is None:
+            return
+        self._drained_at += accepted.drain
+        for process in self._processes():
+            seconds = stop_seconds(accepted, process.config.name)
+            if seconds is not None:
+                process.config.stopwaitsecs = seconds
 
     def _complaint(self, event: events.ProcessLogStderrEvent) -> None:
         """Pass what a program says on standard error on, and keep its last line."""

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 from support.annotated import EXAMPLE, annotated, keys, undocumented
 
-from appliance.model.config import Section
 from appliance.model.resolve import load
 from appliance.model.schema import json_schema
+from appliance.model.section import Section
 from appliance.model.source import read
 
 pytestmark = pytest.mark.pure

@@ -12,8 +12,8 @@ from pathlib import Path
 from pydantic.fields import FieldInfo
 
 from appliance.model import wording
-from appliance.model.config import Section
 from appliance.model.problems import Spot
+from appliance.model.section import Section
 from appliance.model.source import Document, read
 
 EXAMPLE = Path(__file__).parents[2] / "config" / "appliance.example.yaml"
@@ -61,7 +61,7 @@ def annotated(text: str) -> str:
 
 
 def _described(value: object, at: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], FieldInfo]]:
-    if not isinstance(value, dict) or at[:1] == ("virtual_ips",):
+    if not isinstance(value, dict):
         return
     known = wording.fields(at)
     for key, below in value.items():

@@ -28,6 +28,18 @@ def router_ids(cluster: str) -> RouterIds:
     return RouterIds(api=api, ingress=ingress + 1 if ingress == api else ingress)
 
 
+def derived(name: str, *, cluster: str | None) -> int | None:
+    """Return the id of a virtual IP by its name: `api` or `ingress`, or what begins so, as `api-v6`.
+
+    None where the name or the cluster's says nothing. Both families may have the same id (RFC 9568 s.1.3).
+    """
+    role = name.partition("-")[0]
+    if not cluster or role not in ("api", "ingress"):
+        return None
+    ids = router_ids(cluster)
+    return ids.api if role == "api" else ids.ingress
+
+
 def fletcher8(text: str) -> int:
     """Return the checksum that Go's uint8 arithmetic gives over the UTF-8 bytes, 0x00..0xEE."""
     low = high = 0

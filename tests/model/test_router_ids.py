@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.openshift.vr_ids import ClusterNameError, RouterIds, fletcher8, router_ids
+from appliance.model.router_ids import ClusterNameError, RouterIds, fletcher8, router_ids
 
 pytestmark = pytest.mark.pure
 
