@@ -13,12 +13,10 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from support import tools  # needs the line above
 
-_OPTIONAL = frozenset({"keepalived"})  # a later part of the product needs it
-
 
 def main() -> int:
     """Install or report; returns the exit status."""
-    wanted = sorted(set(tools.PACKAGES) - _OPTIONAL)
+    wanted = sorted(tools.PACKAGES)
     absent = tools.missing(wanted)
     if not absent:
         _say("debian: every tool is there")

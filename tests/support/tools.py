@@ -21,11 +21,13 @@ PACKAGES: Final = {
     "openssl": "openssl",
     "strace": "strace",
     "tcpdump": "tcpdump",
+    "vrrpd": "frr",
     "wrk": "wrk",
+    "zebra": "frr",
 }
 """Debian package of each tool."""
 
-_ADMIN_PATHS: Final = "/usr/local/sbin:/usr/sbin:/sbin"
+_ADMIN_PATHS: Final = "/usr/local/sbin:/usr/sbin:/sbin:/usr/lib/frr"
 
 
 def path(tool: str) -> str | None:
