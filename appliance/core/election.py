@@ -1,91 +1,457 @@
-"""The election of one virtual router: RFC 9568 section 6.4, with Fault, hand-over and preemption as operators know it.
+"""The election of one virtual router: RFC 9568 section 6.4, with Fault, hand-over and what operators expect.
 
 A pure machine: events and `now` (monotonic seconds) in, effects out, and `deadline` says when to `tick` next.
+Effects are performed in the order in which they are returned. The driver reads its sockets before each tick.
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
+from typing import Final, Literal
 
+from appliance.core.departure import Departure, Purpose
+from appliance.core.election_effects import (
+    Announce,
+    Cause,
+    Effect,
+    Entered,
+    HandOver,
+    Left,
+    ReleaseAddresses,
+    SendAdvert,
+    SplitBrain,
+    State,
+    TakeAddresses,
+)
+from appliance.core.preemption import Offer, Tenure
+from appliance.core.rivalry import Rivalry
+from appliance.core.vrrp_timers import SHORTEST_ADVERT, down_interval, skew
+from appliance.model.virtual_router import Announce as AnnounceTerms
 
-class State(StrEnum):
-    """States of RFC 9568 section 6.3, and FAULT: it may not take part (keepalived's word)."""
+__all__ = [
+    "OWNER",
+    "Announce",
+    "Cause",
+    "Effect",
+    "Election",
+    "Entered",
+    "HandOver",
+    "Heard",
+    "Left",
+    "ReleaseAddresses",
+    "SendAdvert",
+    "SplitBrain",
+    "State",
+    "TakeAddresses",
+    "Terms",
+]
 
-    INITIALIZE = "initialize"
-    BACKUP = "backup"
-    ACTIVE = "active"
-    FAULT = "fault"
-
-
-class Cause(StrEnum):
-    """Why a state was entered or an advertisement sent. Log, status and tests share these words."""
-
-    STARTED = "started"
-    RESUMED = "resumed"
-    ACTIVE_DOWN = "active-down"
-    ACTIVE_LEFT = "active-left"
-    PREEMPTED = "preempted"
-    HIGHER_PRIORITY = "higher-priority"
-    HIGHER_ADDRESS = "higher-address"
-    HANDED_OVER = "handed-over"
-    FAULT = "fault"
-    RECOVERED = "recovered"
-    GROUP = "sync-group"
-    STOPPED = "stopped"
+OWNER: Final = 255
+"""Priority of the router that owns the addresses (RFC 9568 section 5.2.4)."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class SendAdvert:
-    """Send one advertisement with this priority; 0 is "I leave"."""
+class Terms:
+    """What the configuration says of one virtual router's election. Times are seconds.
+
+    `priority` is the configured one, `own` the packed primary address that advertisements come from, `listen`
+    the least time from the start to the first claim, `hand_over` the longest wait for a successor.
+    """
+
+    version: Literal[2, 3]
+    router_id: int
+    priority: int
+    advert: float
+    preempt: bool
+    preempt_delay: float
+    down_timer_adverts: int
+    own: bytes
+    listen: float
+    hand_over: float
+    announce: AnnounceTerms
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """One valid advertisement: `interval` in seconds, `sender` the packed source address, `peer` its text."""
 
     priority: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TakeAddresses:
-    """Put the virtual addresses on the interface."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ReleaseAddresses:
-    """Remove the virtual addresses from the interface."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Announce:
-    """Tell switches and neighbours where the addresses are: one gratuitous ARP or NA for each, `repeat` times."""
-
-    repeat: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Entered:
-    """A state was entered, and why; `peer` is the address of the router that caused it, None for none."""
-
-    state: State
-    previous: State
-    cause: Cause
-    peer: str | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class SplitBrain:
-    """Another active was heard while active. `winner` is whether we stay."""
-
+    interval: float
+    sender: bytes
     peer: str
-    priority: int
-    winner: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HandOver:
-    """A planned hand-over ended: `successor` is who took over, None for nobody in time."""
+class Election:
+    """One virtual router's machine. Each method returns the effects in the order to perform them.
 
-    successor: str | None
+    `priority` is the effective one, `active_interval` Active_Adver_Interval, `peer` the active that a Backup
+    hears, `yielded` whether an operator moved the addresses away: then a worse active is left alone.
+    `decides_ties` False leaves equal priorities to another member of the sync group.
+    """
 
+    __slots__ = (
+        "_departure",
+        "_expected",
+        "_held_until",
+        "_joined",
+        "_listen_until",
+        "_offer",
+        "_postponed",
+        "_rivalry",
+        "_tenure",
+        "_why",
+        "active_interval",
+        "deadline",
+        "decides_ties",
+        "peer",
+        "priority",
+        "since",
+        "state",
+        "terms",
+        "yielded",
+    )
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Left:
-    """A stop came to its end: the machine is in INITIALIZE, nothing more will come."""
+    def __init__(self, terms: Terms, *, priority: int | None = None) -> None:
+        self.terms = terms
+        self.priority = terms.priority if priority is None else priority
+        self.state = State.INITIALIZE
+        self.deadline: float | None = None
+        self.active_interval = terms.advert
+        self.since: float | None = None
+        self.peer: str | None = None
+        self.yielded = False
+        self.decides_ties = True
+        self._why = Cause.ACTIVE_DOWN
+        self._joined = 0.0
+        self._listen_until = 0.0
+        self._held_until = 0.0
+        self._postponed = False
+        self._expected = 0.0
+        self._tenure = Tenure()
+        self._offer = Offer()
+        self._rivalry = Rivalry()
+        self._departure: Departure | None = None
 
+    @property
+    def leaving(self) -> bool:
+        """Whether it holds the addresses only until a successor is heard: `leave` or `move` goes on."""
+        return self._departure is not None
 
-Effect = SendAdvert | TakeAddresses | ReleaseAddresses | Announce | Entered | SplitBrain | HandOver | Left
+    @property
+    def departure(self) -> Departure | None:
+        """The departure that goes on, for the sync group."""
+        return self._departure
+
+    @property
+    def skew(self) -> float:
+        """Skew_Time (RFC 9568 section 6.1), seconds."""
+        return skew(self.terms.version, priority=self.priority, interval=self.active_interval)
+
+    @property
+    def down_interval(self) -> float:
+        """Active_Down_Interval (RFC 9568 section 6.1), seconds."""
+        return down_interval(
+            self.terms.version,
+            priority=self.priority,
+            interval=self.active_interval,
+            adverts=self.terms.down_timer_adverts,
+        )
+
+    def start(self, now: float) -> list[Effect]:
+        """Take part (RFC 9568 section 6.4.1): listen first, whatever the priority."""
+        if self.state is not State.INITIALIZE:
+            return []
+        self._listen_until = now + self.terms.listen
+        entered = self._join(Cause.STARTED, now)
+        self._wait_until(max(self._listen_until, now + self._first_wait()), Cause.ACTIVE_DOWN)
+        return [entered]
+
+    def resume(self, now: float) -> list[Effect]:
+        """Go on as Active: an earlier life of this program was it, and the addresses are still here."""
+        if self.state is not State.INITIALIZE:
+            return []
+        self._joined = now
+        return self._become_active(Cause.RESUMED, now)
+
+    def tick(self, now: float, late: float = 0.0) -> list[Effect]:
+        """Do what is due; `late` is by how many seconds this wake-up missed its time."""
+        if self.deadline is None or now < self.deadline:
+            return []
+        if self._departure is not None:
+            return self._depart(self._departure, now)
+        if self.state is State.ACTIVE:
+            return self._advertise(self.deadline, now)
+        return self._claim(now, late)
+
+    def hear(self, heard: Heard, now: float) -> list[Effect]:
+        """Take a valid advertisement of this virtual router."""
+        if heard.sender == self.terms.own:
+            return []
+        if self._departure is not None:
+            return self._hear_leaving(self._departure, heard, now)
+        if self.state is State.BACKUP:
+            return self._hear_backup(heard, now)
+        if self.state is State.ACTIVE:
+            return self._hear_active(heard, now)
+        return []
+
+    def weigh(self, priority: int, now: float) -> list[Effect]:
+        """Take a new effective priority. An active says it at once: a better Backup need not wait for it."""
+        before, self.priority = self.priority, priority
+        if self.state is not State.ACTIVE or self.leaving or priority == before:
+            return []
+        if not self.terms.preempt:
+            self._offer.weigh(priority, before=before, at=now + self.down_interval)
+        return [SendAdvert(priority=priority)]
+
+    def fault(self, now: float, cause: Cause = Cause.FAULT) -> list[Effect]:
+        """Leave at once: this router cannot serve. The Backup is told, so that it need not wait."""
+        if self.state is State.FAULT:
+            return []
+        effects: list[Effect] = []
+        if self.state is State.ACTIVE:
+            effects = [SendAdvert(priority=0), ReleaseAddresses()]
+        departure, self._departure = self._departure, None
+        self.deadline = None
+        if departure is not None and departure.purpose is Purpose.STOP:
+            return [*effects, *self._stop(now)]
+        effects.append(self._enter(State.FAULT, cause, now))
+        if departure is not None:
+            effects.append(HandOver(successor=departure.successor))
+        return effects
+
+    def recover(self, now: float, cause: Cause = Cause.RECOVERED) -> list[Effect]:
+        """Take part again after a fault."""
+        if self.state is not State.FAULT:
+            return []
+        entered = self._join(cause, now)
+        self._wait_until(now + self._first_wait(), Cause.ACTIVE_DOWN)
+        return [entered]
+
+    def leave(self, now: float) -> list[Effect]:
+        """Stop (RFC 9568 sections 6.4.2 and 6.4.3, Shutdown), make before break; ends with Left."""
+        if self._departure is not None:
+            return self._turn_into_stop(self._departure)
+        if self.state is State.ACTIVE:
+            return self._begin(Purpose.STOP, now)
+        return self._stop(now)
+
+    def move(self, now: float) -> list[Effect]:
+        """Hand over on purpose; ends with HandOver, at once where there is nothing to hand over."""
+        if self._departure is not None:
+            return []
+        if self.state is State.ACTIVE:
+            return self._begin(Purpose.MOVE, now)
+        return [HandOver(successor=None)]
+
+    def reclaim(self, now: float) -> list[Effect]:  # noqa: ARG002  # every event has its time
+        """Forget that the addresses were moved away: the next advertisement of a worse active preempts it."""
+        self.yielded = False
+        return []
+
+    def revise(self, terms: Terms, now: float) -> list[Effect]:
+        """Take new parameters of the same virtual router; state and effective priority stay."""
+        before, self.terms = self.terms, terms
+        if self.deadline is None or self.leaving or before.advert == terms.advert:
+            return []
+        if self.state is State.ACTIVE:
+            self.active_interval = terms.advert
+            self.deadline = min(self.deadline, now + terms.advert)
+            return []
+        if terms.version == 2 or self.peer is None:
+            self.active_interval = terms.advert
+            self._wait_until(max(now + self.down_interval, self._listen_until), self._why)
+        return []
+
+    def force(self, state: State, now: float, cause: Cause = Cause.GROUP) -> list[Effect]:
+        """Follow the sync group into BACKUP, ACTIVE or FAULT."""
+        if state is State.FAULT:
+            return self.fault(now, cause)
+        if state is self.state or self.leaving:
+            return []
+        if state is State.ACTIVE:
+            return self._become_active(cause, now)
+        if self.state is State.ACTIVE:
+            return self._become_backup(cause, now)
+        return self.recover(now, cause)
+
+    def hold(self, until: float) -> None:
+        """Do not claim before `until`; a time that has passed ends it. An active stays."""
+        self._held_until = until
+        if self.state is State.BACKUP and self.deadline is not None:
+            self.deadline = max(self.deadline, until)
+
+    # -- Backup: RFC 9568 section 6.4.2 ------------------------------------------------------------------
+
+    def _hear_backup(self, heard: Heard, now: float) -> list[Effect]:
+        self._postponed = False
+        self.peer = heard.peer
+        if heard.priority == 0:
+            # The active leaves: only the skew time is left of the wait, and of listening.
+            self._tenure.end(heard.sender)
+            self._wait_until(now + self.skew, Cause.ACTIVE_LEFT)
+            return []
+        degraded = self._tenure.degraded(heard.sender, heard.priority)
+        if heard.priority < self.priority and self._may_preempt(now, degraded=degraded):
+            # The clause discards it, and a better router waits for the whole down interval: skew is enough.
+            self._hasten(max(now + self.skew, self._listen_until))
+            return []
+        self._learn(heard)
+        self._wait_until(now + self.down_interval, Cause.ACTIVE_DOWN)
+        return []
+
+    def _may_preempt(self, now: float, *, degraded: bool) -> bool:
+        if degraded:
+            return True
+        return self.terms.preempt and not self.yielded and now >= self._joined + self.terms.preempt_delay
+
+    def _claim(self, now: float, late: float) -> list[Effect]:
+        # A wait that ended while this process could not run proves nothing: one more interval, once.
+        if late > self.active_interval and not self._postponed:
+            self._postponed = True
+            self.deadline = now + self.active_interval
+            return []
+        return self._become_active(self._why, now)
+
+    def _become_active(self, cause: Cause, now: float) -> list[Effect]:
+        # The addresses first: who hears the advertisement gives them up.
+        entered = self._enter(State.ACTIVE, cause, now, peer=self.peer)
+        self.peer = None
+        self.yielded = False
+        self.active_interval = self.terms.advert
+        self.deadline = now + self.terms.advert
+        self._tenure.forget()
+        self._offer.begin(self.priority)
+        self._rivalry = Rivalry()
+        return [TakeAddresses(), SendAdvert(priority=self.priority), self._announce(), entered]
+
+    # -- Active: RFC 9568 section 6.4.3 ------------------------------------------------------------------
+
+    def _advertise(self, due: float, now: float) -> list[Effect]:
+        if self._offer.due(now):
+            # Twice the interval: the successor's skew time ends before the next advertisement.
+            self._expected = self.deadline = now + 2 * self.terms.advert
+            return [SendAdvert(priority=0)]
+        # From the deadline and not from now, so that lateness does not add up.
+        self.deadline = due + self.terms.advert if now - due <= self.terms.advert else now + self.terms.advert
+        effects: list[Effect] = [SendAdvert(priority=self.priority)]
+        if self._rivalry.announces(now):
+            effects.append(self._announce())
+        return effects
+
+    def _hear_active(self, heard: Heard, now: float) -> list[Effect]:
+        if heard.priority == 0:
+            # Somebody leaves: say at once that there is an active.
+            self.deadline = now + self.terms.advert
+            return [SendAdvert(priority=self.priority)]
+        if heard.priority != self.priority:
+            return self._give_way(heard, now) if heard.priority > self.priority else self._insist(heard, now)
+        if not self.decides_ties:
+            return []
+        return self._give_way(heard, now) if heard.sender > self.terms.own else self._insist(heard, now)
+
+    def _give_way(self, heard: Heard, now: float) -> list[Effect]:
+        tie = heard.priority == self.priority
+        self.peer = heard.peer
+        self._learn(heard)
+        self._tenure.degraded(heard.sender, heard.priority)
+        effects = self._become_backup(Cause.HIGHER_ADDRESS if tie else Cause.HIGHER_PRIORITY, now)
+        if tie:
+            # A higher priority is how preemption looks, too; nobody preempts an equal one.
+            effects.append(SplitBrain(peer=heard.peer, priority=heard.priority, winner=False))
+        return effects
+
+    def _insist(self, heard: Heard, now: float) -> list[Effect]:
+        # The clause answers at once; a conflict that is won is announced, too.
+        effects: list[Effect] = [SendAdvert(priority=self.priority)]
+        begins = self._rivalry.heard(heard.peer, now=now, silence=self.down_interval)
+        if self._rivalry.announces(now):
+            effects.append(self._announce())
+        if begins and now >= self._expected:
+            effects.append(SplitBrain(peer=heard.peer, priority=heard.priority, winner=True))
+        self.deadline = now + self.terms.advert
+        return effects
+
+    def _become_backup(self, cause: Cause, now: float) -> list[Effect]:
+        entered = self._enter(State.BACKUP, cause, now, peer=self.peer)
+        departure, self._departure = self._departure, None
+        self._wait_until(now + self.down_interval, Cause.ACTIVE_DOWN)
+        effects: list[Effect] = [ReleaseAddresses(), entered]
+        if departure is not None:
+            effects.append(HandOver(successor=departure.successor))
+        return effects
+
+    # -- Leaving -----------------------------------------------------------------------------------------
+
+    def _begin(self, purpose: Purpose, now: float) -> list[Effect]:
+        self._departure = Departure(purpose, now=now, patience=self.terms.hand_over)
+        self.deadline = self._departure.deadline
+        return [SendAdvert(priority=0)]
+
+    def _turn_into_stop(self, departure: Departure) -> list[Effect]:
+        if departure.purpose is Purpose.STOP:
+            return []
+        departure.purpose = Purpose.STOP
+        return [HandOver(successor=departure.successor)]
+
+    def _hear_leaving(self, departure: Departure, heard: Heard, now: float) -> list[Effect]:
+        if heard.priority == 0:
+            departure.bereave()
+        else:
+            self.peer = heard.peer
+            self._learn(heard)
+            departure.relieve(heard.peer, now=now)
+        self.deadline = departure.deadline
+        return []
+
+    def _depart(self, departure: Departure, now: float) -> list[Effect]:
+        if departure.repeats(now):
+            self.deadline = departure.deadline
+            return [SendAdvert(priority=0)]
+        if departure.purpose is Purpose.STOP:
+            self._departure = None
+            return [ReleaseAddresses(), *self._stop(now)]
+        if departure.relieved:
+            self.yielded = True
+            return self._become_backup(Cause.HANDED_OVER, now)
+        self._departure = None
+        self.deadline = now + self.terms.advert
+        return [SendAdvert(priority=self.priority), HandOver(successor=None)]
+
+    def _stop(self, now: float) -> list[Effect]:
+        self.deadline = None
+        if self.state is State.INITIALIZE:
+            return [Left()]
+        return [self._enter(State.INITIALIZE, Cause.STOPPED, now, peer=self.peer), Left()]
+
+    # -- What several states share -----------------------------------------------------------------------
+
+    def _join(self, cause: Cause, now: float) -> Entered:
+        self._joined = now
+        self.peer = None
+        self.active_interval = self.terms.advert
+        self._tenure.forget()
+        return self._enter(State.BACKUP, cause, now)
+
+    def _first_wait(self) -> float:
+        # Section 6.4.1 lets the owner claim at once.
+        return 0.0 if self.priority == OWNER else self.down_interval
+
+    def _enter(self, state: State, cause: Cause, now: float, *, peer: str | None = None) -> Entered:
+        previous, self.state = self.state, state
+        self.since = now
+        self._postponed = False
+        return Entered(state=state, previous=previous, cause=cause, peer=peer)
+
+    def _learn(self, heard: Heard) -> None:
+        if self.terms.version == 3:
+            self.active_interval = max(heard.interval, SHORTEST_ADVERT)
+
+    def _wait_until(self, at: float, why: Cause) -> None:
+        self.deadline = max(at, self._held_until)
+        self._why = why
+
+    def _hasten(self, at: float) -> None:
+        if self.deadline is None or at < self.deadline:
+            self._wait_until(at, Cause.PREEMPTED)
+
+    def _announce(self) -> Announce:
+        return Announce(repeat=self.terms.announce.repeat)

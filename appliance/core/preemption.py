@@ -1,0 +1,67 @@
+"""When an active has become worse than it was: what a Backup makes of it, and what the active itself does.
+
+`preempt` is RFC 9568's Preempt_Mode and `preempt_delay` keepalived's. Without `preempt` a better router that
+returns does not take from a healthy active; an active that has become worse during its tenure is not healthy.
+"""
+
+
+class Tenure:
+    """The active that a Backup hears, and the best priority that it has advertised."""
+
+    __slots__ = ("_best", "_sender")
+
+    def __init__(self) -> None:
+        self.forget()
+
+    def forget(self) -> None:
+        """Note that its time is over."""
+        self._sender = b""
+        self._best = 0
+
+    def end(self, sender: bytes) -> None:
+        """Note that this active leaves."""
+        if sender == self._sender:
+            self.forget()
+
+    def degraded(self, sender: bytes, priority: int) -> bool:
+        """Take the advertised priority; return whether it was a better one before."""
+        if sender != self._sender:
+            self._sender = sender
+            self._best = priority
+        self._best = max(self._best, priority)
+        return priority < self._best
+
+
+class Offer:
+    """What an active that must not be preempted does when its own priority falls.
+
+    Its Backup may be one that never takes over from a living active, as keepalived with `nopreempt`. So when
+    nobody has come for a down interval it says priority 0 once and keeps the addresses: a better router takes
+    over and stays, a worse one is answered and gives them back.
+    """
+
+    __slots__ = ("_at", "_best")
+
+    def __init__(self) -> None:
+        self._at: float | None = None
+        self._best = 0
+
+    def begin(self, priority: int) -> None:
+        """Begin a tenure of ours with this priority."""
+        self._at = None
+        self._best = priority
+
+    def weigh(self, priority: int, *, before: int, at: float) -> None:
+        """Take a new priority of ours: a fall plans an offer for `at`, a full recovery takes it back."""
+        if priority < before:
+            self._at = at
+        elif priority >= self._best:
+            self._at = None
+            self._best = priority
+
+    def due(self, now: float) -> bool:
+        """Whether the offer is to be made; True only once for each fall."""
+        if self._at is None or now < self._at:
+            return False
+        self._at = None
+        return True
