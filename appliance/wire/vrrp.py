@@ -1,14 +1,29 @@
-"""VRRP advertisements: version 2 (RFC 3768) and version 3 (RFC 9568), over IPv4 and IPv6."""
+"""VRRP advertisements: version 2 (RFC 3768) and version 3 (RFC 9568), over IPv4 and IPv6.
 
+What comes from the wire gives an Advertisement or VrrpError with the one reason; what is to be sent comes
+from a checked configuration, and ValueError there is a bug.
+"""
+
+import struct
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Literal
+
+from appliance.model.virtual_router import Checksum
+from appliance.wire import internet_checksum
+from appliance.wire.literal import packed, text
 
 PROTOCOL: Final = 112
 """IP protocol number of VRRP (RFC 9568 section 5.1.1.4)."""
 
 MULTICAST_4: Final = "224.0.0.18"
 MULTICAST_6: Final = "ff02::12"
+
+PASSWORD_BYTES: Final = 8
+"""Bytes of version 2's authentication data (RFC 2338 section 5.3.10)."""
+
+HMAC_BYTES: Final = 28
+"""Bytes that keepalived's `auth_hmac` puts behind an advertisement of version 3."""
 
 
 class Drop(StrEnum):
@@ -27,6 +42,7 @@ class Drop(StrEnum):
     AUTH_TYPE = "auth-type"
     PASSWORD = "password"  # noqa: S105  # a reason, no secret
     HMAC_MISSING = "hmac-missing"
+    HMAC_TYPE = "hmac-type"
     HMAC_KEY = "hmac-key"
     HMAC_DIGEST = "hmac-digest"
     HMAC_TIME = "hmac-time"
@@ -67,3 +83,166 @@ class Advertisement:
     addresses: tuple[str, ...]
     auth_type: AuthType = AuthType.NONE
     password: bytes = b""
+
+
+_HEAD: Final = struct.Struct("!BBBBHH")
+_ADVERTISEMENT: Final = 1  # RFC 9568 section 5.2.2: the only type
+_AUTH_TYPES: Final = tuple(AuthType)  # RFC 2338 section 5.3.6 numbers them 0, 1, 2
+_HUNDREDTHS: Final = 100
+_LONGEST: Final = 0xFFF  # RFC 9568 section 5.2.7: twelve bits of hundredths
+
+
+def encode(
+    advertisement: Advertisement,
+    *,
+    source: str,
+    destination: str,
+    checksum: Checksum = Checksum.PSEUDO_HEADER,
+) -> bytes:
+    """Return the message without IP header and trailer; raises ValueError for what does not fit in it.
+
+    Version 2 always has its 8 bytes of authentication data, over IPv6 the checksum always covers the
+    pseudo-header (RFC 9568 section 5.2.8). A password of more than 8 bytes is cut, as keepalived does.
+    """
+    addresses = tuple(map(packed, advertisement.addresses))
+    _require(addresses, width=len(packed(source)))
+    body = b"".join(addresses)
+    if advertisement.version == 2:
+        body += advertisement.password[:PASSWORD_BYTES].ljust(PASSWORD_BYTES, b"\0")
+    head = (
+        advertisement.version << 4 | _ADVERTISEMENT,
+        _byte(advertisement.router_id),
+        _byte(advertisement.priority),
+        _byte(len(addresses)),
+        _timing(advertisement),
+    )
+    unsummed = _HEAD.pack(*head, 0) + body
+    if _has_pseudo_header(advertisement, source=source, checksum=checksum):
+        covered = _pseudo_header(unsummed, source=source, destination=destination) + unsummed
+    else:
+        covered = unsummed
+    return _HEAD.pack(*head, internet_checksum.checksum(covered)) + body
+
+
+def _require(addresses: tuple[bytes, ...], *, width: int) -> None:
+    if not addresses or any(len(address) != width for address in addresses):
+        raise ValueError("an advertisement has addresses of its sender's family, at least one")
+
+
+def _byte(value: int) -> int:
+    if not 0 <= value <= 0xFF:
+        raise ValueError(f"{value} does not fit in a byte")
+    return value
+
+
+def _timing(advertisement: Advertisement) -> int:
+    """Return the 16 bits between the count and the checksum."""
+    if advertisement.version == 3:
+        hundredths = round(advertisement.interval * _HUNDREDTHS)
+        if not 1 <= hundredths <= _LONGEST:
+            raise ValueError(f"{advertisement.interval} s is no interval of version 3")
+        return hundredths
+    seconds = round(advertisement.interval)
+    if not 1 <= seconds <= 0xFF:
+        raise ValueError(f"{advertisement.interval} s is no interval of version 2")
+    return _AUTH_TYPES.index(advertisement.auth_type) << 8 | seconds
+
+
+def _has_pseudo_header(advertisement: Advertisement, *, source: str, checksum: Checksum) -> bool:
+    if advertisement.version == 2:
+        return False
+    return checksum is Checksum.PSEUDO_HEADER or len(packed(source)) == 16
+
+
+def _pseudo_header(message: bytes, *, source: str, destination: str) -> bytes:
+    """Return what RFC 8200 section 8.1 puts before a message, without zeros: they add nothing to a sum."""
+    return packed(source) + packed(destination) + struct.pack("!HH", PROTOCOL, len(message))
+
+
+def split(payload: bytes) -> tuple[bytes, bytes]:
+    """Return the message, whose length its version and count give, and the HMAC trailer behind it or b"".
+
+    What has neither length is returned whole, with no trailer: `decode` then names what is wrong with it.
+    The family need not be known, as no count makes an IPv6 message as long as an IPv4 one with trailer.
+    """
+    if len(payload) < _HEAD.size or payload[0] >> 4 != 3:
+        return payload, b""
+    lengths = {_HEAD.size + payload[3] * width for width in (4, 16)}
+    end = len(payload) - HMAC_BYTES
+    return (payload[:end], payload[end:]) if end in lengths else (payload, b"")
+
+
+def decode(payload: bytes, *, source: str, destination: str, trailer: bytes = b"") -> Advertisement:
+    """Return the advertisement of a message without IP header and trailer; raises VrrpError.
+
+    The checks are RFC 9568 section 7.1's and RFC 3768 section 7.1's that need nothing but the packet. Version
+    3 over IPv4 may have either checksum: RFC 9568's, or the one with RFC 5798's pseudo-header.
+    Over IPv6 the checksum covers the `trailer` too, as a sender leaves it to its kernel.
+    """
+    width = len(packed(source))
+    _check_length(payload, width=width)
+    if not _checksum_holds(payload, trailer, source=source, destination=destination):
+        raise VrrpError(Drop.CHECKSUM)
+    if not payload[1]:  # RFC 9568 section 5.2.3: 1 to 255
+        raise VrrpError(Drop.ROUTER_ID)
+    addresses = tuple(
+        text(payload[at : at + width]) for at in range(_HEAD.size, _HEAD.size + payload[3] * width, width)
+    )
+    return _version_3(payload, addresses) if payload[0] >> 4 == 3 else _version_2(payload, addresses)
+
+
+def _check_length(payload: bytes, *, width: int) -> None:
+    if len(payload) < _HEAD.size:
+        raise VrrpError(Drop.TRUNCATED)
+    version, kind = divmod(payload[0], 16)
+    if version != 3 and (version != 2 or width != 4):  # version 2 has no IPv6
+        raise VrrpError(Drop.VERSION)
+    if kind != _ADVERTISEMENT:
+        raise VrrpError(Drop.TYPE)
+    if not payload[3]:  # RFC 9568 section 5.2.5: at least 1
+        raise VrrpError(Drop.ADDRESS_COUNT)
+    length = _HEAD.size + payload[3] * width + (PASSWORD_BYTES if version == 2 else 0)
+    if len(payload) != length:
+        raise VrrpError(Drop.TRUNCATED if len(payload) < length else Drop.TRAILING)
+
+
+def _checksum_holds(payload: bytes, trailer: bytes, *, source: str, destination: str) -> bool:
+    if len(packed(source)) == 16:
+        payload += trailer
+    elif internet_checksum.holds(payload):
+        return True
+    elif payload[0] >> 4 == 2:
+        return False
+    return internet_checksum.holds(_pseudo_header(payload, source=source, destination=destination) + payload)
+
+
+def _version_2(payload: bytes, addresses: tuple[str, ...]) -> Advertisement:
+    auth_type, seconds = payload[4:6]
+    if auth_type >= len(_AUTH_TYPES):
+        raise VrrpError(Drop.AUTH_TYPE)
+    if not seconds:
+        raise VrrpError(Drop.INTERVAL)
+    kind = _AUTH_TYPES[auth_type]
+    return Advertisement(
+        version=2,
+        router_id=payload[1],
+        priority=payload[2],
+        interval=float(seconds),
+        addresses=addresses,
+        auth_type=kind,
+        password=payload[-PASSWORD_BYTES:].rstrip(b"\0") if kind is AuthType.PASSWORD else b"",
+    )
+
+
+def _version_3(payload: bytes, addresses: tuple[str, ...]) -> Advertisement:
+    # RFC 9568 section 5.2.6: the four reserved bits before the interval are ignored.
+    hundredths = int.from_bytes(payload[4:6], "big") & _LONGEST
+    if not hundredths:
+        raise VrrpError(Drop.INTERVAL)
+    return Advertisement(
+        version=3,
+        router_id=payload[1],
+        priority=payload[2],
+        interval=hundredths / _HUNDREDTHS,
+        addresses=addresses,
+    )

@@ -1,0 +1,22 @@
+"""Literal IPv4 and IPv6 addresses: text on our side, 4 or 16 bytes in a packet.
+
+Both ways remember what they did: every advertisement brings the same few addresses.
+"""
+
+import ipaddress
+from functools import lru_cache
+from typing import Final
+
+_REMEMBERED: Final = 1024  # strangers can make us see any address: the memory has an end
+
+
+@lru_cache(_REMEMBERED)
+def packed(address: str) -> bytes:
+    """Return the bytes of a literal, its scope (`%eth0`) left out; raises ValueError."""
+    return ipaddress.ip_address(address).packed
+
+
+@lru_cache(_REMEMBERED)
+def text(raw: bytes) -> str:
+    """Return the literal of 4 or 16 bytes."""
+    return str(ipaddress.ip_address(raw))
