@@ -12,7 +12,7 @@ from pathlib import Path
 
 from support import tools
 
-from bench import compiled, rounds, table
+from bench import compiled, failover, rounds, table
 from bench.measures import Effort
 from bench.profile import profile
 from bench.proxies import Start
@@ -23,6 +23,14 @@ _QUICK = Effort(slices=1, bodies=2, idle=1000, requests=150)
 def main() -> int:
     """Run what the command line asks for."""
     arguments = _arguments()
+    if arguments.profile or arguments.compiled:
+        arguments.part = "proxies"
+    parts = {"proxies": _proxies, "failover": _failover}
+    asked = list(parts) if arguments.part == "all" else [arguments.part]
+    return max(parts[part](arguments) for part in asked)
+
+
+def _proxies(arguments: argparse.Namespace) -> int:
     absent = tools.missing(["haproxy", "nginx", "wrk", "strace"])
     if absent:
         print(f"bench: missing {', '.join(absent)}; as root: make debian")
@@ -43,8 +51,21 @@ def _measure(starts: dict[str, Start], arguments: argparse.Namespace) -> int:
         starts, rounds=count, effort=effort, say=lambda text: print(text, file=sys.stderr)
     )
     load = ", ".join(f"{value:.0f}" for value in os.getloadavg())
-    text = f"{_machine()} {count} rounds; load average at the end {load}.\n\n{table.markdown(results)}"
+    text = (
+        f"{_machine(_haproxy())} {count} rounds; load average at the end {load}.\n\n{table.markdown(results)}"
+    )
     return _report("results", text, arguments)
+
+
+def _failover(arguments: argparse.Namespace) -> int:
+    objection = tools.objection(["keepalived", "tcpdump", "ip"], root=True)
+    if objection is not None:
+        print(f"bench: failover is not measured: {objection}")
+        return 0
+    count = arguments.rounds or (1 if arguments.quick else 5)
+    results = failover.measure(rounds=count, say=lambda text: print(text, file=sys.stderr))
+    text = f"{_machine(_keepalived())} {count} rounds.\n\n{failover.markdown(results)}"
+    return _report("failover", text, arguments)
 
 
 def _report(section: str, text: str, arguments: argparse.Namespace) -> int:
@@ -56,7 +77,12 @@ def _report(section: str, text: str, arguments: argparse.Namespace) -> int:
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
-    parser.add_argument("--rounds", type=int, help="interleaved rounds (6, or 2 with --quick)")
+    parser.add_argument(
+        "part", nargs="?", choices=["all", "proxies", "failover"], default="all", help="what to measure (all)"
+    )
+    parser.add_argument(
+        "--rounds", type=int, help="interleaved rounds (6, or 2 with --quick; failover 5 or 1)"
+    )
     parser.add_argument("--quick", action="store_true", help="short measures: a look, not a result")
     parser.add_argument("--compiled", action="store_true", help="measure our package compiled as well")
     parser.add_argument("--write", action="store_true", help="put the result into bench/README.md")
@@ -64,14 +90,25 @@ def _arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _machine() -> str:
-    binary = tools.path("haproxy") or "haproxy"
-    said = subprocess.run([binary, "-v"], capture_output=True, text=True, check=True).stdout.split()
+def _machine(rival: str) -> str:
     processors = len(os.sched_getaffinity(0))
     return (
         f"{datetime.now(UTC):%Y-%m-%d}, {processors} processors, Linux {platform.release()}, "
-        f"HAProxy {said[2]}, Python {platform.python_version()}, gevent {metadata.version('gevent')}."
+        f"{rival}, Python {platform.python_version()}, gevent {metadata.version('gevent')}."
     )
+
+
+def _haproxy() -> str:
+    return f"HAProxy {_said('haproxy', '-v').split()[2]}"
+
+
+def _keepalived() -> str:
+    return f"keepalived {_said('keepalived', '--version').split()[1].removeprefix('v')}"
+
+
+def _said(program: str, option: str) -> str:
+    ran = subprocess.run([tools.path(program) or program, option], capture_output=True, text=True, check=True)
+    return ran.stdout + ran.stderr
 
 
 if __name__ == "__main__":

@@ -48,6 +48,11 @@ class Outage:
         unfinished = self.probes[-1].sent - start if start is not None else 0.0
         return max(longest, unfinished)
 
+    def since_answer_by(self, name: str) -> "Outage":
+        """Return what was seen from the first answer of a node on: what it took to begin is left out."""
+        first = next(index for index, probe in enumerate(self.probes) if probe.by == name)
+        return Outage(probes=self.probes[first:])
+
     @property
     def answerers(self) -> list[str]:
         """Who answered, in the order of the probes, each change once."""
@@ -79,7 +84,7 @@ class VipClient:
         self._process = subprocess.Popen(
             command, cwd=_TESTS, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0
         )
-        self.sent()
+        self._ask()
 
     def __enter__(self) -> Self:
         return self
@@ -90,17 +95,14 @@ class VipClient:
                 stream.close()
         end(self._process)
 
-    def sent(self) -> int:
-        """Return how many probes were sent so far."""
-        assert self._process.stdin is not None
-        assert self._process.stdout is not None
-        self._process.stdin.write(b"\n")
-        return int(self._process.stdout.readline())
-
     def wait_for_more(self, number: int) -> None:
         """Wait until this many further probes have been sent."""
-        wanted = self.sent() + number
-        wait_until(lambda: self.sent() >= wanted, what=f"{number} more probes", timeout=60.0)
+        wanted = self._ask()[0] + number
+        wait_until(lambda: self._ask()[0] >= wanted, what=f"{number} more probes", timeout=60.0)
+
+    def wait_for_answer_by(self, name: str) -> None:
+        """Wait until the last answer was that of the node of this short name."""
+        wait_until(lambda: self._ask()[1] == name, what=f"{name} answers", timeout=30.0)
 
     def stop(self) -> Outage:
         """End probing, and return what happened."""
@@ -109,3 +111,10 @@ class VipClient:
         self._process.stdin.close()
         rows = json.loads(self._process.stdout.read())
         return Outage(probes=tuple(Probe(sent=sent, answered=at, by=by) for sent, at, by in rows))
+
+    def _ask(self) -> tuple[int, str]:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(b"\n")
+        sent, last = json.loads(self._process.stdout.readline())
+        return sent, last

@@ -1,7 +1,7 @@
 """Probes a virtual IP with numbered datagrams until its stdin ends, then says what happened in a JSON line.
 
-`vip_probe.py ADDRESS PORT INTERVAL`, started in a node by `support.vip_client`. A line on stdin is answered by
-the number of probes so far, so that its reader knows that it runs.
+`vip_probe.py ADDRESS PORT INTERVAL`, started in a node by `support.vip_client`. A line on stdin is answered
+by how many probes were sent and who answered last.
 """
 
 import contextlib
@@ -27,6 +27,7 @@ class _Prober:
         self._interval = interval
         self._sent: list[float] = []
         self._answers: dict[int, tuple[float, str]] = {}
+        self._last = ""
 
     def run(self) -> None:
         """Probe until the end of stdin."""
@@ -43,7 +44,7 @@ class _Prober:
             if sys.stdin in ready:
                 if not sys.stdin.buffer.readline():
                     return
-                _say(len(self._sent))
+                _say([len(self._sent), self._last])
 
     def finish(self) -> list[list[object]]:
         """Wait for the last answers, and return a row for each probe: sent, answered, by whom."""
@@ -68,7 +69,8 @@ class _Prober:
             except OSError:
                 continue  # an ICMP error to an earlier probe
             (number,) = _NUMBER.unpack_from(data)
-            self._answers.setdefault(number, (time.monotonic(), data[_NUMBER.size :].decode()))
+            self._last = data[_NUMBER.size :].decode()
+            self._answers.setdefault(number, (time.monotonic(), self._last))
 
 
 def _say(value: object) -> None:
