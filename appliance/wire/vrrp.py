@@ -159,6 +159,16 @@ def _pseudo_header(message: bytes, *, source: str, destination: str) -> bytes:
     return packed(source) + packed(destination) + struct.pack("!HH", PROTOCOL, len(message))
 
 
+def with_trailer(message: bytes, trailer: bytes, *, source: str, destination: str) -> bytes:
+    """Return message and trailer as one payload: over IPv6 the checksum covers both."""
+    if len(packed(source)) == 4:
+        return message + trailer
+    start, end = message[: _HEAD.size - 2], message[_HEAD.size :] + trailer
+    unsummed = start + bytes(2) + end
+    covered = _pseudo_header(unsummed, source=source, destination=destination) + unsummed
+    return start + internet_checksum.checksum(covered).to_bytes(2, "big") + end
+
+
 def split(payload: bytes) -> tuple[bytes, bytes]:
     """Return the message, whose length its version and count give, and the HMAC trailer behind it or b"".
 
