@@ -1,0 +1,54 @@
+"""Users that commands run as, with all their groups: looked up off the loop, a directory may be far."""
+
+import os
+import pwd
+from dataclasses import dataclass
+
+import gevent
+from gevent import get_hub
+
+
+class UnknownUserError(Exception):
+    """There is no such user, or the directory does not say in time."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Account:
+    """A user: numbers, all groups, and what the environment says of it."""
+
+    name: str
+    uid: int
+    gid: int
+    groups: tuple[int, ...]
+    home: str
+
+
+def account(user: str | None, *, timeout: float) -> Account:
+    """Return a user, None for the one that we run as; raises UnknownUserError. May take `timeout` seconds."""
+    asking = get_hub().threadpool.spawn(_look_up, user)
+    try:
+        found: Account = asking.get(timeout=timeout)
+    except KeyError as error:
+        raise UnknownUserError(f"no user {user!r}") from error
+    except OSError as error:
+        raise UnknownUserError(f"user {user!r}: {error.strerror or error}") from error
+    except gevent.Timeout as error:
+        raise UnknownUserError(f"user {user!r}: not found within {timeout:g} s") from error
+    return found
+
+
+def _look_up(user: str | None) -> Account:
+    if user is None:
+        return _own()
+    entry = pwd.getpwnam(user)
+    groups = tuple(os.getgrouplist(user, entry.pw_gid))
+    return Account(name=user, uid=entry.pw_uid, gid=entry.pw_gid, groups=groups, home=entry.pw_dir)
+
+
+def _own() -> Account:
+    uid, gid = os.geteuid(), os.getegid()
+    try:
+        entry = pwd.getpwuid(uid)
+    except KeyError:  # a container may run as a number without a name
+        return Account(name=str(uid), uid=uid, gid=gid, groups=tuple(os.getgroups()), home="/")
+    return Account(name=entry.pw_name, uid=uid, gid=gid, groups=tuple(os.getgroups()), home=entry.pw_dir)

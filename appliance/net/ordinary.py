@@ -1,0 +1,20 @@
+"""Gives up what a real-time program's child should not keep: its scheduling, and its place in an OOM."""
+
+import contextlib
+import os
+from pathlib import Path
+from typing import Final
+
+_SCORE: Final = Path("/proc/self/oom_score_adj")
+
+
+def be_ordinary() -> None:
+    """Be scheduled as others are, and be killed before others when memory is short; so are children, then.
+
+    Neither needs a right: it is taking more than others that does.
+    """
+    if os.sched_getscheduler(0) != os.SCHED_OTHER:
+        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    with contextlib.suppress(OSError, ValueError):  # no /proc: nobody has changed it there either
+        if int(_SCORE.read_text()) < 0:
+            _SCORE.write_text("0")

@@ -1,0 +1,63 @@
+"""Tracks a pool of this appliance: up while the health board has a server of it that is up."""
+
+import time
+from pathlib import Path
+from typing import Final
+
+import gevent
+
+from appliance.net.boards import BoardError, BoardReader
+from appliance.net.track_check import Seen
+from appliance.wire.health_board import BoardFormatError, ServerHealth, ServerState, decode
+
+_GLANCE: Final = 0.05
+"""Seconds between looks at whether the board has moved, as workers do it."""
+
+
+class PoolTrack:
+    """One pool on the board. Each look opens the board anew, in case it is not the one it was."""
+
+    def __init__(self, pool: str, board: Path) -> None:
+        self._pool = pool
+        self._path = board
+        self._board: BoardReader | None = None
+        self._changes = 0
+
+    def look(self) -> Seen:
+        """Return whether a server is up."""
+        self.close()
+        try:
+            self._board = BoardReader(self._path)
+            self._changes = self._board.changes
+            payload = self._board.read()
+            servers = decode(payload).servers if payload else ()
+        except (BoardError, BoardFormatError) as error:
+            return Seen(up=False, detail=f"no health board: {error}")
+        return _judge([each for each in servers if each.pool == self._pool])
+
+    def wait(self, seconds: float) -> None:
+        """Wait, not longer than until the board has changed, come or gone."""
+        until = time.monotonic() + seconds
+        while (left := until - time.monotonic()) > 0 and not self._moved():
+            gevent.sleep(min(left, _GLANCE))
+
+    def close(self) -> None:
+        """Let go of the board."""
+        if self._board is not None:
+            self._board.close()
+        self._board = None
+
+    def _moved(self) -> bool:
+        if self._board is None:
+            return self._path.exists()
+        try:
+            return self._board.changes != self._changes
+        except BoardError:
+            return True
+
+
+def _judge(servers: list[ServerHealth]) -> Seen:
+    if not servers:
+        return Seen(up=False, detail="health knows no server of it")
+    up = sum(each.state is ServerState.UP for each in servers)
+    return Seen(up=up > 0, detail=f"{up} of {len(servers)} servers up")

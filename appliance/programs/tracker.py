@@ -1,0 +1,186 @@
+"""The tracker: looks at everything that virtual routers track, and runs their notify commands, for `vrrp`.
+
+Started by `vrrp` as `python -m appliance.programs.tracker FD`, where FD is its end of a socket pair. It lives
+as long as that socket: at its end the checks end with all their processes, and commands that were ordered
+before are finished, each within its timeout, because the news of a stop is ordered last. Signals meant for
+`vrrp` often reach its children too (a terminal's, systemd's): they end it only when it is alone.
+"""
+
+import os
+import signal
+import sys
+from collections import defaultdict
+from typing import Final
+
+import gevent
+from gevent import socket
+from gevent.event import Event
+from structlog.typing import FilteringBoundLogger
+
+from appliance.model.paths import Paths
+from appliance.model.virtual_router import Track, TrackKind
+from appliance.net import log as logs
+from appliance.net.notify_commands import NotifyCommands
+from appliance.net.ordinary import be_ordinary
+from appliance.net.tls_contexts import TlsContexts
+from appliance.net.track_follower import Follower
+from appliance.net.track_kinds import check_of
+from appliance.wire.control import ControlError, LineBuffer
+from appliance.wire.tracker_lines import (
+    Ran,
+    Run,
+    TrackerLineError,
+    Verdict,
+    Watch,
+    decode_order,
+    encode,
+)
+
+PROGRAM: Final = "tracker"
+_CHUNK: Final = 65536
+_BROKEN: Final = 65  # sysexits.h, EX_DATAERR
+
+
+class Reports:
+    """What is to be said to vrrp. While it does not read, a later verdict takes an earlier one's place."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self._connection = connection
+        self._waiting: dict[object, bytes] = {}
+        self._any = Event()
+        self._loop = gevent.spawn(self._send)
+
+    def verdict(self, verdict: Verdict) -> None:
+        """Say what is true of a track now."""
+        self._put((verdict.router, verdict.track), encode(verdict))
+
+    def ran(self, ran: Ran) -> None:
+        """Say how a command ended."""
+        self._put(object(), encode(ran))
+
+    def _put(self, key: object, line: bytes) -> None:
+        self._waiting.pop(key, None)
+        self._waiting[key] = line
+        self._any.set()
+
+    def _send(self) -> None:
+        while True:
+            self._any.wait()
+            self._any.clear()
+            while self._waiting:
+                key = next(iter(self._waiting))
+                try:
+                    self._connection.sendall(self._waiting.pop(key))
+                except OSError:
+                    return  # vrrp has gone, which the reading side hears as well
+
+
+class Tracker:
+    """The tracks that are followed. Routers that track the same thing in the same way share one check."""
+
+    def __init__(self, connection: socket.socket, paths: Paths, log: FilteringBoundLogger) -> None:
+        self._connection = connection
+        self._paths = paths
+        self._log = log
+        self._contexts = TlsContexts(self._authority_trouble)
+        self._reports = Reports(connection)
+        self._followers: dict[Track, Follower] = {}
+        self._routers: dict[Track, list[str]] = {}
+        self._commands = NotifyCommands(self._reports.ran)
+        self._alone = False
+
+    def serve(self) -> int:
+        """Obey until vrrp has gone; return the exit status."""
+        try:
+            self._obey_all()
+        except (TrackerLineError, ControlError) as error:
+            self._log.error("tracker-line", error=str(error))
+            return _BROKEN
+        finally:
+            self._watch({})
+            self._alone = True
+            self._commands.finish()
+        return 0
+
+    def interrupt(self) -> None:
+        """End the commands too, if vrrp has gone."""
+        if self._alone:
+            self._commands.close()
+
+    def _obey_all(self) -> None:
+        lines = LineBuffer()
+        while chunk := self._receive():
+            for line in lines.feed(chunk):
+                match decode_order(line):
+                    case Watch(tracks=tracks):
+                        self._watch(_by_track(tracks))
+                    case Run() as order:
+                        self._commands.run(order)
+
+    def _receive(self) -> bytes:
+        try:
+            return bytes(self._connection.recv(_CHUNK))
+        except OSError:
+            return b""
+
+    def _watch(self, wanted: dict[Track, list[str]]) -> None:
+        """Follow exactly these. What is known of those that stay is said again: a router may be new."""
+        for track in self._followers.keys() - wanted.keys():
+            self._followers.pop(track).close()
+        self._routers = wanted
+        for track in wanted:
+            if track not in self._followers:
+                self._followers[track] = self._follow(track)
+            else:
+                self._tell(self._followers[track])
+
+    def _follow(self, track: Track) -> Follower:
+        check = check_of(track, paths=self._paths, contexts=self._contexts)
+        return Follower(track, check, on_news=self._tell, on_bug=self._bug)
+
+    def _tell(self, follower: Follower) -> None:
+        track, standing = follower.track, follower.standing
+        if standing is None:
+            return
+        for router in self._routers.get(track, ()):
+            self._reports.verdict(
+                Verdict(
+                    router=router,
+                    track=track.name,
+                    up=standing.up,
+                    value=standing.value,
+                    detail=standing.detail,
+                    at=standing.at,
+                )
+            )
+
+    def _bug(self, track: Track, error: Exception) -> None:
+        self._log.error("track-error", track=track.name, kind=track.kind.value, exc_info=error)
+
+    def _authority_trouble(self, file: str, reason: str) -> None:
+        self._log.warning("authority-file", file=file, reason=reason or "usable again")
+
+
+def _by_track(tracks: tuple[tuple[str, Track], ...]) -> dict[Track, list[str]]:
+    found: defaultdict[Track, list[str]] = defaultdict(list)
+    for router, track in tracks:
+        if track.kind is not TrackKind.INTERFACE:  # vrrp hears of those from the kernel by itself
+            found[track].append(router)
+    return dict(found)
+
+
+def main() -> int:
+    """Serve the vrrp that holds the other end of the socket."""
+    connection = socket.socket(fileno=int(sys.argv[1]))
+    connection.set_inheritable(False)  # the standard library's signature
+    be_ordinary()
+    log = logs.configure(PROGRAM, level="info", form="json")
+    tracker = Tracker(connection, Paths.from_environment(os.environ), log)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        gevent.signal_handler(number, tracker.interrupt)
+    return tracker.serve()
+
+
+if __name__ == "__main__":
+    # Not sys.exit: a thread that hangs in a file system must not keep the process.
+    os._exit(main())
