@@ -18,6 +18,13 @@ class Purpose(Enum):
     MOVE = "move"
 
 
+class Relief(Enum):
+    """Whether all members of a sync group have their successors."""
+
+    PARTIAL = "partial"
+    COMPLETE = "complete"
+
+
 class Departure:
     """One departure. Priority 0 is repeated only once: each one starts the successor's skew time anew."""
 
@@ -54,13 +61,12 @@ class Departure:
         self.successor = None
         self._release = None
 
-    def postpone(self) -> None:
-        """Hold on although there is a successor: the rest of the sync group has none yet."""
-        self._release = None
-
-    def proceed(self, *, now: float) -> None:
-        """Go on after `postpone`: the whole group has successors."""
-        self._release = now + LINGER
+    def heed(self, relief: Relief, *, now: float) -> None:
+        """Hold on while the rest of the sync group has no successor; go on when all have one."""
+        if relief is Relief.PARTIAL:
+            self._release = None
+        elif self._release is None:
+            self._release = now + LINGER
 
     def repeats(self, now: float) -> bool:
         """Whether priority 0 is to be said again, once, and not yet the end."""

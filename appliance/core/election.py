@@ -7,7 +7,7 @@ Effects are performed in the order in which they are returned. The driver reads 
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from appliance.core.departure import Departure, Purpose
+from appliance.core.departure import Departure, Purpose, Relief
 from appliance.core.election_effects import (
     Announce,
     Cause,
@@ -136,9 +136,9 @@ class Election:
         return self._departure is not None
 
     @property
-    def departure(self) -> Departure | None:
-        """The departure that goes on, for the sync group."""
-        return self._departure
+    def succeeded(self) -> bool:
+        """Whether it leaves and a successor was heard."""
+        return self._departure is not None and self._departure.successor is not None
 
     @property
     def skew(self) -> float:
@@ -278,6 +278,12 @@ class Election:
         self._held_until = until
         if self.state is State.BACKUP and self.deadline is not None:
             self.deadline = max(self.deadline, until)
+
+    def release_with(self, relief: Relief, now: float) -> None:
+        """Release the addresses with the sync group: not before all its members have successors."""
+        if self._departure is not None:
+            self._departure.heed(relief, now=now)
+            self.deadline = self._departure.deadline
 
     # -- Backup: RFC 9568 section 6.4.2 ------------------------------------------------------------------
 
