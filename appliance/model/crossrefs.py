@@ -10,8 +10,10 @@ from itertools import chain
 from typing import Final
 
 from appliance.model.addresses import Endpoint, literal
-from appliance.model.config import Check, Config, Frontend, Pool, ProxyGroup
-from appliance.model.problems import Finding, Path, Severity, Spot, dotted, nearest
+from appliance.model.config import Check, Config, Frontend, Pool
+from appliance.model.problems import Finding, Path, Spot, dotted
+from appliance.model.references import frontends, unknown_pool, warning
+from appliance.model.router_rules import router_findings
 from appliance.model.snapshot import Balance
 
 MACHINE_CONFIG_PORT: Final = 22623
@@ -21,7 +23,7 @@ _LOOPBACK: Final = frozenset({"127.0.0.1", "::1"})
 _EVERYBODY: Final = frozenset({"0.0.0.0/0", "::/0"})
 _ASKING: Final = frozenset({"http", "https"})
 _SHAKING: Final = frozenset({"tls", "https"})
-_GROUPS: Final[tuple[Path, ...]] = (("api",), ("ingress",))
+_USERS: Final[tuple[Path, ...]] = (("api",), ("ingress",), ("virtual_ips",))
 _ONLY_FOR: Final = {
     **dict.fromkeys(("method", "path", "host", "expect"), _ASKING),
     **dict.fromkeys(("sni", "verify"), _SHAKING),
@@ -30,30 +32,17 @@ _ONLY_FOR: Final = {
 
 def findings(config: Config) -> Iterator[Finding]:
     """Yield all that does not fit together."""
-    frontends = list(_frontends(config))
+    clients = list(frontends(config))
     return chain(
-        chain.from_iterable(_target(path, frontend, config) for path, frontend in frontends),
+        chain.from_iterable(_target(path, frontend, config) for path, frontend in clients),
         _same_names(config),
         _clashes(config),
-        chain.from_iterable(_open_machine_config(path, frontend, config) for path, frontend in frontends),
-        chain.from_iterable(_loops(path, frontend, config) for path, frontend in frontends),
+        chain.from_iterable(_open_machine_config(path, frontend, config) for path, frontend in clients),
+        chain.from_iterable(_loops(path, frontend, config) for path, frontend in clients),
         chain.from_iterable(_pool(name, pool) for name, pool in config.pools.items()),
         _unused(config),
+        router_findings(config),
         _not_served(config),
-    )
-
-
-def groups(config: Config) -> Iterator[tuple[str, ProxyGroup]]:
-    """Yield the groups that are there, by name."""
-    named = (("api", config.api), ("ingress", config.ingress))
-    return ((name, group) for name, group in named if group is not None)
-
-
-def _frontends(config: Config) -> Iterator[tuple[Path, Frontend]]:
-    return (
-        ((group_name, "frontends", name), frontend)
-        for group_name, group in groups(config)
-        for name, frontend in group.frontends.items()
     )
 
 
@@ -71,13 +60,7 @@ def _target(path: Path, frontend: Frontend, config: Config) -> Iterator[Finding]
         yield Finding(path=(*path, "needs"), message=message, spot=Spot.KEY, touches=((*path, "respond"),))
     for key, name in (("pool", frontend.pool), ("needs", frontend.needs)):
         if name is not None and name not in config.pools:
-            yield _unknown_pool((*path, key), name, config)
-
-
-def _unknown_pool(path: Path, name: str, config: Config) -> Finding:
-    meant = nearest(name, config.pools)
-    right = f"did you mean `{meant}`?" if meant else f"known are {', '.join(config.pools) or 'none at all'}"
-    return Finding(path=path, message=f"unknown pool `{name}`: {right}", touches=(("pools", name),))
+            yield unknown_pool((*path, key), name, config)
 
 
 def _same_names(config: Config) -> Iterator[Finding]:
@@ -96,7 +79,7 @@ class _Bind:
 
 
 def _binds(config: Config) -> Iterator[_Bind]:
-    for path, frontend in _frontends(config):
+    for path, frontend in frontends(config):
         for index, endpoint in enumerate(frontend.bind):
             yield _Bind(path=(*path, "bind", index), endpoint=endpoint)
     if config.stats is not None:
@@ -139,7 +122,7 @@ def _open_machine_config(path: Path, frontend: Frontend, config: Config) -> Iter
     for index, network in enumerate(frontend.allow):
         if network in _EVERYBODY:
             message = f"`{network}` allows everybody: port {MACHINE_CONFIG_PORT} serves secrets"
-            yield _warning((*path, "allow", index), message)
+            yield warning((*path, "allow", index), message)
     if not frontend.allow:
         message = (
             f"port {MACHINE_CONFIG_PORT} serves machine configuration, which holds secrets: "
@@ -160,7 +143,7 @@ def _loops(path: Path, frontend: Frontend, config: Config) -> Iterator[Finding]:
                 "connections would go round in a loop"
             )
             server_path: Path = ("pools", frontend.pool or "", "servers", name, "address")
-            yield _warning(server_path, message, where, (*path, "pool"))
+            yield warning(server_path, message, where, (*path, "pool"))
 
 
 def _takes(bind: Endpoint, address: Endpoint) -> bool:
@@ -178,13 +161,13 @@ def _pool(name: str, pool: Pool) -> Iterator[Finding]:
     path: Path = ("pools", name)
     pool_type = pool.check.type if pool.check else "tcp"
     if not pool.servers:
-        yield _warning(path, "has no servers: every connection is refused", (*path, "servers"))
+        yield warning(path, "has no servers: every connection is refused", (*path, "servers"))
     elif not any(server.weight for server in pool.servers.values()):
         message = "all servers have weight 0: none of them takes connections"
-        yield _warning((*path, "servers"), message)
+        yield warning((*path, "servers"), message)
     if "hash_on" in pool.model_fields_set and pool.balance is not Balance.HASH:
         message = f"means nothing to `balance: {pool.balance}`, only to `hash`"
-        yield _warning((*path, "hash_on"), message, (*path, "balance"))
+        yield warning((*path, "hash_on"), message, (*path, "balance"))
     if pool.check:
         yield from _check((*path, "check"), pool.check, kind=pool_type)
     for server_name, server in pool.servers.items():
@@ -215,22 +198,19 @@ def _same_addresses(path: Path, pool: Pool) -> Iterator[Finding]:
     for name, server in pool.servers.items():
         first = seen.setdefault(server.address, name)
         if first != name:
-            yield _warning(
+            yield warning(
                 (*path, "servers", name, "address"),
                 f"`{server.address}` is the address of `{first}` too: it gets a double share",
             )
 
 
 def _unused(config: Config) -> Iterator[Finding]:
-    used = {name for _, frontend in _frontends(config) for name in (frontend.pool, frontend.needs)}
+    used = {name for _, frontend in frontends(config) for name in (frontend.pool, frontend.needs)}
+    used |= {track.pool for each in config.virtual_ips.values() for track in each.track.values()}
     unused = (name for name in config.pools if name not in used)
-    return (_warning(("pools", name), "no frontend uses this pool", *_GROUPS) for name in unused)
+    return (warning(("pools", name), "no frontend uses this pool", *_USERS) for name in unused)
 
 
 def _not_served(config: Config) -> Iterator[Finding]:
     if config.stats is not None:
-        yield _warning(("stats",), "this version does not serve the status page yet")
-
-
-def _warning(path: Path, message: str, *touches: Path) -> Finding:
-    return Finding(path=path, message=message, severity=Severity.WARNING, touches=touches)
+        yield warning(("stats",), "this version does not serve the status page yet")

@@ -145,6 +145,7 @@ RouterAddresses = Annotated[tuple[RouterAddress, ...], _Listed]
 InterfaceName = Annotated[
     str, PlainValidator(router_words.interface), _pattern(router_words.INTERFACE_PATTERN)
 ]
+Label = Annotated[str, PlainValidator(router_words.label), _pattern(router_words.INTERFACE_PATTERN)]
 RouterId = Annotated[
     int | None,
     PlainValidator(router_words.router_id),

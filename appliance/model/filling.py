@@ -10,7 +10,7 @@ from appliance.model.config import Frontend as FrontendSettings
 from appliance.model.config import KeepAlive as KeepAliveSettings
 from appliance.model.config import Pool as PoolSettings
 from appliance.model.config import Server as ServerSettings
-from appliance.model.crossrefs import groups
+from appliance.model.references import groups
 from appliance.model.router_filling import virtual_router
 from appliance.model.snapshot import (
     Bind,

@@ -14,8 +14,7 @@ STATUSES_PATTERN: Final = r"^[1-5][0-9]{2}(-[1-5][0-9]{2})?$"
 
 _METHOD: Final = re.compile(r"[A-Z]{1,20}")
 _PATH: Final = re.compile(r"/[!-~]*")
-_URL: Final = re.compile(r"https?://[!-~]+")
-_WITH_PORT: Final = re.compile(r"^(\[[^]]*\]|[^:]*):[^:]*$")
+_URL: Final = re.compile(r"https?://(\[[^]]*\]|[^:/?#]*)(?::([0-9]+))?(?:/[!-~]*)?", re.ASCII)
 _STATUSES: Final = re.compile(r"([1-5][0-9]{2})(?:-([1-5][0-9]{2}))?", re.ASCII)
 
 Statuses = tuple[tuple[int, int], ...]
@@ -47,12 +46,15 @@ def host_header(value: object) -> str:
 
 def url(value: object) -> str:
     """Return a URL of http or https: an address or a name, with or without port and path."""
-    if not isinstance(value, str) or not _URL.fullmatch(value):
-        raise ValueError(f"must be a URL such as `https://localhost:6443/readyz`, not {shown(value)}")
-    _, _, rest = value.partition("://")
-    authority = rest.partition("/")[0]
-    server_endpoint(authority if _WITH_PORT.search(authority) else f"{authority}:80")
-    return value
+    match = _URL.fullmatch(value) if isinstance(value, str) else None
+    fault = f"must be a URL such as `https://localhost:6443/readyz`, not {shown(value)}"
+    if match is None:
+        raise ValueError(fault)
+    try:
+        server_endpoint(f"{match[1]}:{match[2] or 80}")
+    except ValueError as error:
+        raise ValueError(fault) from error
+    return match[0]
 
 
 def statuses(value: object) -> Statuses:

@@ -18,6 +18,7 @@ SECRET_PATTERN: Final = r"^([0-9A-Fa-f]{2}){32,64}$"  # noqa: S105  # a pattern,
 USER_PATTERN: Final = r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}$"
 MOST_ROUTER_ID: Final = 255
 
+_LENGTH: Final = re.compile(r"[0-9]{1,3}", re.ASCII)
 _LONGEST_WORDS: Final = 4096
 _WIDTHS: Final = {4: 32, 6: 128}
 _POINT_TO_POINT: Final = 31
@@ -38,8 +39,8 @@ def virtual_address(value: object) -> str:
             f"{shown(value)} has no prefix length: `{text}/{wide}` is the address alone, "
             "else the length of its network"
         )
-    if not length.isdecimal() or int(length) > _WIDTHS[address.version]:
-        raise ValueError(f"`{length}` is not a prefix length: 0 to {_WIDTHS[address.version]}")
+    if not _LENGTH.fullmatch(length) or int(length) > _WIDTHS[address.version]:
+        raise ValueError(f"{shown(length)} is not a prefix length: 0 to {_WIDTHS[address.version]}")
     _refuse_shared(address, shown(value))
     found = ip_interface(f"{address}/{length}")
     if _names_network(str(found.network.network_address), address, int(length)):
@@ -61,6 +62,13 @@ def interface(value: object) -> str:
     if isinstance(value, str) and re.fullmatch(INTERFACE_PATTERN, value) and value not in {".", ".."}:
         return value
     raise ValueError(f"must be the name of an interface such as `ens192`, not {shown(value)}")
+
+
+def label(value: object) -> str:
+    """Return the label of an IPv4 address (IFA_LABEL, as long as an interface's name)."""
+    if isinstance(value, str) and re.fullmatch(INTERFACE_PATTERN, value):
+        return value
+    raise ValueError(f"must be 1 to 15 visible characters such as `ens192:vip`, not {shown(value)}")
 
 
 def router_id(value: object) -> int | None:

@@ -3,6 +3,8 @@
 What keepalived calls the same thing stands in brackets.
 """
 
+from typing import Final, Literal
+
 from pydantic import Field
 
 from appliance.model.fields import (
@@ -16,6 +18,7 @@ from appliance.model.fields import (
     FilePath,
     InterfaceName,
     KeyId,
+    Label,
     Name,
     Password,
     RouterAddress,
@@ -34,9 +37,9 @@ from appliance.model.fields import (
 from appliance.model.http_words import statuses
 from appliance.model.section import Section
 from appliance.model.units import advert, duration, duration_or_off
-from appliance.model.virtual_router import Checksum, HmacMode, OnConflict
+from appliance.model.virtual_router import Checksum, HmacMode, OnConflict, TrackKind
 
-MOST_WEIGHT = 253
+MOST_WEIGHT: Final = 253
 """Greatest weight of a tracked thing (keepalived's limit)."""
 
 
@@ -113,6 +116,16 @@ class Track(Section):
     expect: ExpectedStatuses = written("200-399", statuses)
     """Statuses of a good answer (http and https): one, a range or a list."""
 
+    @property
+    def watched(self) -> tuple[tuple[TrackKind, tuple[str, ...]], ...]:
+        """What is watched, each with its target and further words: one where the section is right."""
+        given = ((kind, getattr(self, kind.value)) for kind in TrackKind)
+        return tuple(
+            (kind, target if isinstance(target, tuple) else (str(target),))
+            for kind, target in given
+            if target is not None
+        )
+
 
 class Notify(Section):
     """Commands that are told of transitions, by further words as keepalived has them."""
@@ -176,7 +189,7 @@ class VirtualIp(Section):
     """Name of a group whose virtual IPs are all active on one router (vrrp_sync_group)."""
     virtual_mac: bool = Field(default=False)
     """RFC's own MAC address (use_vmac), by a macvlan interface. VMware and many switches drop it."""
-    label: InterfaceName | None = Field(default=None, examples=["ens192:vip"])
+    label: Label | None = Field(default=None, examples=["ens192:vip"])
     """Label of the addresses in the kernel (IPv4), at most 15 characters."""
     announce: Announcing = Field(default_factory=Announcing)
     """Gratuitous ARP and neighbour advertisements, which tell switches where the addresses are."""
@@ -184,3 +197,21 @@ class VirtualIp(Section):
     """What is watched, by name: decides the priority, or that this router cannot serve at all."""
     notify: Notify = Field(default_factory=Notify)
     """Commands that are told of transitions."""
+
+    @property
+    def families(self) -> tuple[Literal[4, 6], ...]:
+        """Families of the addresses: one where the section is right."""
+        wide = (":" in each for each in self.addresses)
+        return tuple(dict.fromkeys(6 if each else 4 for each in wide))
+
+    @property
+    def spoken(self) -> Literal[2, 3]:
+        """Version that is spoken: keepalived's defaults, 2 for IPv4 and 3 for IPv6."""
+        if self.version is None:
+            return 3 if 6 in self.families else 2
+        return 2 if self.version == 2 else 3
+
+    @property
+    def skew_base(self) -> float:
+        """Seconds that the skew time is a part of: one in RFC 3768, the interval in RFC 9568."""
+        return 1.0 if self.spoken == 2 else self.advert

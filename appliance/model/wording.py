@@ -21,24 +21,53 @@ _QUOTED: Final = re.compile(r"'([^']*)'")
 
 _SHORTHANDS: Final = (("false", or_false), ("off", or_off))
 
-_HAPROXY: Final = {
+_ELSEWHERE: Final = {  # words of HAProxy and keepalived
     "addr": "address",
+    "advert_int": "advert",
+    "auth_hmac": "hmac",
+    "auth_pass": "pass",
+    "authentication": "auth",
     "backend": "pool",
     "backends": "pools",
     "check-sni": "sni",
     "default_backend": "pool",
+    "dev": "interface",
     "downinter": "down_interval",
     "fastinter": "fast_interval",
+    "garp_master_delay": "delay",
+    "garp_master_refresh": "refresh",
+    "garp_master_refresh_repeat": "refresh_repeat",
+    "garp_master_repeat": "repeat",
     "inter": "interval",
     "listen": "bind",
+    "master": "active",
     "maxconn": "max_connections",
     "maxqueue": "max_queue",
+    "mcast_src_ip": "source",
     "monitor-uri": "respond",
+    "notify_backup": "backup",
+    "notify_fault": "fault",
+    "notify_master": "active",
+    "notify_stop": "stop",
     "on-marked-down": "on_down",
     "send-proxy": "send_proxy",
     "slowstart": "slow_start",
     "tcp-ut": "tcp_user_timeout",
     "timeout": "timeouts",
+    "track_file": "track",
+    "track_interface": "track",
+    "track_process": "track",
+    "track_script": "track",
+    "unicast_peer": "peers",
+    "unicast_src_ip": "source",
+    "url": "http",
+    "use_vmac": "virtual_mac",
+    "virtual_ipaddress": "addresses",
+    "virtual_router_id": "router_id",
+    "vrid": "router_id",
+    "vrrp_script": "script",
+    "vrrp_sync_group": "sync_group",
+    "vrrp_version": "version",
 }
 
 
@@ -128,7 +157,7 @@ def _unknown(_: ErrorDetails, path: Path) -> str:
 def _meant(path: Path) -> str | None:
     """Return the key that an unknown one was probably meant to be."""
     key, known = str(path[-1]), _beside(path)
-    translated = _HAPROXY.get(key)
+    translated = _ELSEWHERE.get(key)
     return translated if translated in known else nearest(key, known)
 
 

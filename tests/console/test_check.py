@@ -12,7 +12,7 @@ from appliance.console.command import main
 pytestmark = pytest.mark.pure
 
 WRONG = "pools:\n  masters:\n    retries: many\n    balanse: source\nlog: { level: info }\n"
-WARNED = "virtual_ips: { api: {} }\n"
+WARNED = "stats: {}\n"
 
 Run = Callable[..., Result]
 
@@ -92,7 +92,7 @@ def test_warnings_do_not_fail(run: Run, file: Path):
     assert (result.exit_code, result.stdout.splitlines()) == (
         0,
         [
-            f"{file}:1:1: warning: virtual_ips: this version does not serve virtual IPs yet",
+            f"{file}:1:1: warning: stats: this version does not serve the status page yet",
             f"{file}: ok, 1 warning",
         ],
     )

@@ -2,9 +2,9 @@
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from support.snapshots import group, pool, snapshot, snapshots
+from support.snapshots import group, pool, snapshot, snapshots, virtual_router
 
-from appliance.core.acceptance import Plan, needed, plan
+from appliance.core.acceptance import PROGRAMS, Plan, needed, plan, stop_seconds
 from appliance.model.snapshot import Snapshot
 
 pytestmark = pytest.mark.pure
@@ -22,6 +22,32 @@ def test_health_comes_first():
 def test_nothing_to_do():
     """Without pools and groups no program is needed."""
     assert needed(snapshot(groups=[], pools=[])) == ()
+
+
+def test_virtual_ips_alone_need_vrrp():
+    """A configuration with virtual IPs and nothing else is served by vrrp, which does keepalived's job."""
+    assert needed(snapshot(groups=[], pools=[], virtual_routers=[virtual_router()])) == ("vrrp",)
+
+
+def test_vrrp_comes_last():
+    """What attracts clients is told after what serves them, even where that goes away."""
+    both = snapshot(groups=[group("api"), group("ingress")], virtual_routers=[virtual_router()])
+    api = snapshot(groups=[group("api")], virtual_routers=[virtual_router()])
+
+    assert needed(both) == PROGRAMS
+    assert plan(both, api).prepare == ("health", "proxy-api", "proxy-ingress", "vrrp")
+    assert plan(both, snapshot(groups=[group("api")])).prepare[-1] == "vrrp"
+    assert plan(api, both).start == ("proxy-ingress",)
+
+
+def test_programs_have_the_time_that_they_need_to_stop():
+    """Proxies have their drain time, vrrp its longest hand-over, each with a margin; others as always."""
+    routers = [virtual_router("api", hand_over=3.0), virtual_router("ingress", hand_over=7.2)]
+    several = snapshot(drain=9.0, virtual_routers=routers)
+
+    stops = [stop_seconds(several, each) for each in ("proxy-api", "vrrp", "health", "reload")]
+    assert stops == [14, 13, None, None]
+    assert stop_seconds(snapshot(), "vrrp") == 5
 
 
 def test_a_group_that_appears_is_started():

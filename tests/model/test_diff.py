@@ -4,7 +4,18 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
-from support.snapshots import bind, check, frontend, group, pool, server, snapshot, snapshots
+from support.snapshots import (
+    bind,
+    check,
+    frontend,
+    group,
+    pool,
+    server,
+    snapshot,
+    snapshots,
+    track,
+    virtual_router,
+)
 
 from appliance.model.diff import Absent, Change, apply, changed, diff
 from appliance.model.snapshot import Log, Reload, Snapshot, Stats
@@ -15,7 +26,9 @@ MASTERS = pool("masters", servers=[server("master-0"), server("master-1")])
 OLD = snapshot(
     groups=[group("api", frontends=[frontend("kube-api", pool="masters"), frontend("ready")])],
     pools=[MASTERS, pool("routers")],
+    virtual_routers=[virtual_router("api"), virtual_router("ingress")],
 )
+API_VIP, INGRESS_VIP = OLD.virtual_routers
 
 
 def _masters(**changes: object) -> Snapshot:
@@ -95,6 +108,10 @@ FIRST, SECOND = MASTERS.servers
         (replace(OLD, groups=(replace(OLD.groups[0], workers=4),)), "api.workers"),
         (replace(OLD, groups=()), "api"),
         (replace(OLD, groups=(*OLD.groups, group("ingress"))), "ingress"),
+        (replace(OLD, virtual_routers=(API_VIP,)), "virtual_ips.ingress"),
+        (replace(OLD, virtual_routers=(replace(API_VIP, priority=1), INGRESS_VIP)), "virtual_ips.api"),
+        (replace(OLD, virtual_routers=(replace(API_VIP, track=(track(),)), INGRESS_VIP)), "virtual_ips.api"),
+        (replace(OLD, virtual_routers=(*OLD.virtual_routers, virtual_router("x"))), "virtual_ips.x"),
         (replace(OLD, drain=9.0), "defaults.drain"),
         (replace(OLD, cluster="other"), "cluster.name"),
         (replace(OLD, domain="example.net"), "cluster.domain"),

@@ -328,6 +328,15 @@ SHAPED = st.fixed_dictionaries(
             max_size=3,
         ),
         "defaults": ANYTHING,
+        "virtual_ips": st.dictionaries(
+            st.sampled_from(["api", "b"]),
+            st.fixed_dictionaries(
+                {"addresses": st.just(["10.0.0.1/24"]) | ANYTHING, "interface": st.just("e") | ANYTHING},
+                optional={"router_id": st.just(1) | ANYTHING, "track": ANYTHING, "auth": ANYTHING},
+            )
+            | ANYTHING,
+            max_size=2,
+        ),
         "[key]": ANYTHING,
     },
 )

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.model.router_ids import ClusterNameError, RouterIds, fletcher8, router_ids
+from appliance.model.router_ids import ClusterNameError, RouterIds, derived, fletcher8, router_ids
 
 pytestmark = pytest.mark.pure
 
@@ -51,3 +51,20 @@ def test_bytes_wrap_as_in_go():
     assert fletcher8("\udcff") == (0xFF % 15) << 4 | 0xFF % 15
     # 14 + 255 is 13 in a Go uint8, not 269.
     assert fletcher8("\x0e\udcff") == ((14 + 13) % 15) << 4 | 13
+
+
+@pytest.mark.parametrize(
+    ("name", "cluster", "found"),
+    [
+        ("api", "cnf10", 147),
+        ("ingress", "cnf10", 2),
+        ("api-v6", "cnf10", 147),
+        ("apiary", "cnf10", None),
+        ("other", "cnf10", None),
+        ("api", None, None),
+        ("api", "", None),
+    ],
+)
+def test_the_name_of_a_virtual_ip_tells_its_id(name: str, cluster: str | None, found: int | None):
+    """`api` and `ingress`, and names that go on with a hyphen, have the ids of the cluster."""
+    assert derived(name, cluster=cluster) == found

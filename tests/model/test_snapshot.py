@@ -23,6 +23,14 @@ def test_decode_refuses_what_is_no_snapshot(data: bytes):
         decode(data)
 
 
+def test_a_copy_of_an_earlier_version_has_no_virtual_routers():
+    """What was written before there were virtual routers can be read: it has none."""
+    text = encode(snapshot()).replace(b',"virtual_routers":[]', b"")
+
+    assert b"virtual_routers" not in text
+    assert decode(text) == snapshot()
+
+
 def test_group_and_pool_are_found_by_name():
     """Both look-ups return the one of that name."""
     value = snapshot(groups=[group("api"), group("ingress")], pools=[pool("a"), pool("b")])

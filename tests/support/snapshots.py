@@ -27,6 +27,18 @@ from appliance.model.snapshot import (
     Snapshot,
     Stats,
 )
+from appliance.model.virtual_router import (
+    Announce,
+    Checksum,
+    Hmac,
+    HmacKey,
+    HmacMode,
+    Notify,
+    OnConflict,
+    Track,
+    TrackKind,
+    VirtualRouter,
+)
 
 _CHECK = Check(
     type=CheckType.TCP,
@@ -84,6 +96,48 @@ _FRONTEND = Frontend(
     keepalive=None,
     tcp_user_timeout=None,
 )
+_TRACK = Track(
+    name="ready",
+    kind=TrackKind.TCP,
+    target="127.0.0.1:6443",
+    arguments=(),
+    weight=None,
+    interval=1.0,
+    timeout=1.0,
+    rise=1,
+    fall=1,
+    user=None,
+    verify=None,
+    expect=((200, 399),),
+)
+_VIRTUAL_ROUTER = VirtualRouter(
+    name="api",
+    interface="eth0",
+    family=4,
+    addresses=("192.0.2.200/24",),
+    version=2,
+    router_id=51,
+    priority=100,
+    advert=1.0,
+    peers=(),
+    source=None,
+    min_ttl=1,
+    password=None,
+    hmac=None,
+    checksum=Checksum.PSEUDO_HEADER,
+    preempt=True,
+    preempt_delay=0.0,
+    down_timer_adverts=3,
+    listen=3.6,
+    hand_over=3.0,
+    on_conflict=OnConflict.WARN,
+    sync_group=None,
+    virtual_mac=False,
+    label=None,
+    announce=Announce(repeat=5, delay=5.0, refresh=0.0, refresh_repeat=1, reply=False),
+    track=(),
+    notify=Notify(active=(), backup=(), fault=(), stop=(), any=(), user=None, timeout=30.0),
+)
 _SNAPSHOT = Snapshot(
     number=1,
     source="appliance.yaml",
@@ -134,9 +188,19 @@ def group(
     return Group(name=name, workers=workers, frontends=tuple(frontends))
 
 
+def track(name: str = "ready", **changes: object) -> Track:
+    """Return a tracked TCP port, without weight."""
+    return replace(_TRACK, name=name, **changes)
+
+
+def virtual_router(name: str = "api", **changes: object) -> VirtualRouter:
+    """Return a virtual router: version 2 by multicast, id 51, 192.0.2.200/24 on eth0, once a second."""
+    return replace(_VIRTUAL_ROUTER, name=name, **changes)
+
+
 def snapshot(**changes: object) -> Snapshot:
     """Return a snapshot: group `api`, frontend `frontend` on 127.0.0.1:9445, pool `pool`, one server."""
-    for name in ("groups", "pools"):
+    for name in ("groups", "pools", "virtual_routers"):
         if name in changes:
             changes[name] = tuple(changes[name])
     return replace(_SNAPSHOT, **changes)
@@ -206,6 +270,76 @@ pools = st.builds(
 )
 
 
+tracks = st.builds(
+    Track,
+    name=names,
+    kind=st.sampled_from(TrackKind),
+    target=st.sampled_from(["http://localhost/", "/bin/true", "eth1"]),
+    arguments=st.sampled_from([(), ("-q",)]),
+    weight=st.none() | st.integers(-253, 253),
+    interval=seconds,
+    timeout=seconds,
+    rise=st.integers(1, 9),
+    fall=st.integers(1, 9),
+    user=st.none() | st.just("nobody"),
+    verify=st.none() | st.just("/etc/ca.pem"),
+    expect=st.just(((200, 399),)),
+)
+words = st.sampled_from([(), ("/bin/true",), ("/bin/echo", "a b")])
+hmacs = st.builds(
+    Hmac,
+    keys=st.just((HmacKey(id=1, secret="00" * 32),)),
+    send=st.just(1),
+    mode=st.sampled_from(HmacMode),
+    time_window=seconds,
+)
+virtual_routers = st.builds(
+    VirtualRouter,
+    name=names,
+    interface=st.sampled_from(["eth0", "eth1"]),
+    family=st.sampled_from([4, 6]),
+    addresses=st.sampled_from([("192.0.2.200/24",), ("2001:db8::200/64", "2001:db8::201/64")]),
+    version=st.sampled_from([2, 3]),
+    router_id=st.integers(1, 255),
+    priority=st.integers(1, 255),
+    advert=seconds,
+    peers=st.sampled_from([(), ("192.0.2.1", "192.0.2.2")]),
+    source=st.none() | st.just("192.0.2.3"),
+    min_ttl=st.integers(1, 255),
+    password=st.none() | st.just("secret"),
+    hmac=st.none() | hmacs,
+    checksum=st.sampled_from(Checksum),
+    preempt=st.booleans(),
+    preempt_delay=seconds,
+    down_timer_adverts=st.integers(1, 9),
+    listen=seconds,
+    hand_over=seconds,
+    on_conflict=st.sampled_from(OnConflict),
+    sync_group=st.none() | st.just("both"),
+    virtual_mac=st.booleans(),
+    label=st.none() | st.just("eth0:vip"),
+    announce=st.builds(
+        Announce,
+        repeat=st.integers(1, 9),
+        delay=seconds,
+        refresh=seconds,
+        refresh_repeat=st.integers(1, 9),
+        reply=st.booleans(),
+    ),
+    track=_named(tracks, max_size=2),
+    notify=st.builds(
+        Notify,
+        active=words,
+        backup=words,
+        fault=words,
+        stop=words,
+        any=words,
+        user=st.none() | st.just("nobody"),
+        timeout=seconds,
+    ),
+)
+
+
 @st.composite
 def frontends(draw: st.DrawFn, *, pool_names: tuple[str, ...]) -> Frontend:
     """Draw a frontend that forwards to one of the pools, or answers by itself."""
@@ -269,4 +403,5 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
                 connections=st.booleans(),
             )
         ),
+        virtual_routers=draw(_named(virtual_routers, max_size=2)),
     )
