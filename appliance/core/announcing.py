@@ -16,10 +16,11 @@ ECHO: Final = 0.1
 class Announcing:
     """The announcements of one virtual router that are to come; `deadline` None is none."""
 
-    __slots__ = ("_delayed", "_echo", "_refresh", "terms")
+    __slots__ = ("_begun", "_delayed", "_echo", "_refresh", "terms")
 
     def __init__(self, terms: Announce) -> None:
         self.terms = terms
+        self._begun = False
         self._echo: float | None = None
         self._delayed: float | None = None
         self._refresh: float | None = None
@@ -31,19 +32,21 @@ class Announcing:
 
     def begin(self, now: float) -> None:
         """Plan what follows the announcement that an Announce effect has just asked for."""
+        self._begun = True
         self._echo = now + ECHO
         self._delayed = now + self.terms.delay if self.terms.delay > 0 else None
-        self._refresh = now + self.terms.refresh if self.terms.refresh > 0 else None
+        self._refresh = self._next_refresh(now)
 
     def end(self) -> None:
         """Forget all of it: the addresses are gone."""
+        self._begun = False
         self._echo = self._delayed = self._refresh = None
 
     def revise(self, terms: Announce, now: float) -> None:
         """Take new settings; what is planned stays, but for the refresh."""
         before, self.terms = self.terms, terms
-        if self.deadline is not None and before.refresh != terms.refresh:
-            self._refresh = now + terms.refresh if terms.refresh > 0 else None
+        if self._begun and before.refresh != terms.refresh:
+            self._refresh = self._next_refresh(now)
 
     def due(self, now: float) -> int:
         """Return how many times each address is to be announced now, and plan the next time; 0 is not now."""
@@ -55,6 +58,9 @@ class Announcing:
             self._delayed = None
             repeats.append(self.terms.repeat)
         if self._refresh is not None and now >= self._refresh:
-            self._refresh = max(self._refresh + self.terms.refresh, now)
+            self._refresh = self._next_refresh(now)
             repeats.append(self.terms.refresh_repeat)
         return max(repeats)
+
+    def _next_refresh(self, now: float) -> float | None:
+        return now + self.terms.refresh if self.terms.refresh > 0 else None

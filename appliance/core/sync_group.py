@@ -1,4 +1,4 @@
-"""Virtual routers that move together, as the IPv4 and IPv6 addresses of one service (keepalived's sync group).
+"""Virtual routers that move together, as IPv4 and IPv6 addresses of one service: keepalived's sync group.
 
 Whatever happens to one member is made to hold for all. A virtual router alone is a group of one. Three rules
 keep two groups from tearing each other apart, where a member alone would decide otherwise:
@@ -23,7 +23,7 @@ _FOLLOWED: Final = (State.FAULT, State.BACKUP, State.ACTIVE)
 
 
 class SyncGroup:
-    """The members by name. Each method returns the effects with their member, in the order to perform them."""
+    """The members by name. Each method returns effects with their member, in the order to perform them."""
 
     __slots__ = ("_faults", "_weights", "members")
 

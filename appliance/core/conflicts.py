@@ -1,0 +1,141 @@
+"""Who else uses what is ours: the same router id with other terms, or one of the addresses without VRRP.
+
+Such a router is no peer, its advertisements are dropped; but its addresses and ours collide. A conflict is
+named while it lasts, and what it means before the first claim is the operator's `on_conflict`.
+"""
+
+from dataclasses import dataclass, replace
+from enum import Enum, StrEnum
+from typing import Final
+
+from appliance.model.virtual_router import OnConflict
+from appliance.wire.vrrp import Drop
+
+LIFETIME: Final = 3
+"""Intervals for which a conflict lasts after it was last heard."""
+
+MOST: Final = 32
+"""Conflicts that are kept at a time: senders can be made up."""
+
+
+class ConflictKind(StrEnum):
+    """What is not as it should be; log and status share these words."""
+
+    ADDRESSES = "addresses"
+    VERSION = "version"
+    INTERVAL = "interval"
+    AUTHENTICATION = "authentication"
+    ADDRESS_IN_USE = "address-in-use"
+
+
+_KINDS: Final = {
+    Drop.ADDRESS_LIST: ConflictKind.ADDRESSES,
+    Drop.VERSION: ConflictKind.VERSION,
+    Drop.INTERVAL: ConflictKind.INTERVAL,
+    Drop.AUTH_TYPE: ConflictKind.AUTHENTICATION,
+    Drop.PASSWORD: ConflictKind.AUTHENTICATION,
+    Drop.HMAC_MISSING: ConflictKind.AUTHENTICATION,
+    Drop.HMAC_KEY: ConflictKind.AUTHENTICATION,
+    Drop.HMAC_DIGEST: ConflictKind.AUTHENTICATION,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """One conflict: `peer` is an IP address, a MAC address for ADDRESS_IN_USE. Times are monotonic seconds."""
+
+    kind: ConflictKind
+    peer: str
+    detail: str
+    first_heard: float
+    last_heard: float
+    until: float
+
+
+class Advice(Enum):
+    """What the conflicts mean for a router that has not claimed yet."""
+
+    GO = "go"
+    WAIT = "wait"
+    REFUSE = "refuse"
+
+
+class Conflicts:
+    """The conflicts of one virtual router; `advert` is its own interval, seconds.
+
+    `refused` stays once a conflict was seen before the first claim and the policy is REFUSE.
+    """
+
+    __slots__ = ("_active_until", "_claimed", "_present", "advert", "policy", "refused")
+
+    def __init__(self, policy: OnConflict, *, advert: float) -> None:
+        self.policy = policy
+        self.advert = advert
+        self.refused = False
+        self._claimed = False
+        self._active_until = float("-inf")
+        self._present: dict[tuple[ConflictKind, str], Conflict] = {}
+
+    def dropped(
+        self, reason: Drop, *, peer: str, detail: str = "", interval: float = 0.0, now: float
+    ) -> Conflict | None:
+        """Take a dropped advertisement of our router id; return the conflict when it is a new one.
+
+        `interval` is what the packet says, 0.0 where nobody knows.
+        """
+        kind = _KINDS.get(reason)
+        return None if kind is None else self._note(kind, peer, detail, interval=interval, now=now)
+
+    def answered(self, mac: str, *, address: str, interval: float, now: float) -> Conflict | None:
+        """Take an ARP answer for one of our addresses; return the conflict when it is a new one.
+
+        An active's answers are as they should be. `interval` is how often the address is probed.
+        """
+        if now < self._active_until:
+            return None
+        return self._note(ConflictKind.ADDRESS_IN_USE, mac, address, interval=interval, now=now)
+
+    def valid(self, *, interval: float, now: float) -> None:
+        """Note a valid advertisement: there is an active, and the addresses are its own."""
+        self._active_until = now + LIFETIME * max(interval, self.advert)
+        self._present = {
+            key: conflict
+            for key, conflict in self._present.items()
+            if conflict.kind is not ConflictKind.ADDRESS_IN_USE
+        }
+
+    def claimed(self) -> None:
+        """Note that this router has become active: from now on conflicts are only told."""
+        self._claimed = True
+
+    def present(self, now: float) -> tuple[Conflict, ...]:
+        """Return the conflicts that last, the oldest first."""
+        return tuple(conflict for conflict in self._present.values() if now < conflict.until)
+
+    def advice(self, now: float) -> Advice:
+        """Return what the policy makes of the conflicts; REFUSE is for good."""
+        if self._claimed or self.policy is OnConflict.WARN:
+            return Advice.GO
+        if self.policy is OnConflict.REFUSE:
+            return Advice.REFUSE if self.refused else Advice.GO
+        return Advice.WAIT if self.present(now) else Advice.GO
+
+    def until(self, now: float) -> float:
+        """Return until when a claim has to wait, for `Election.hold`; `now` for no longer."""
+        return max((conflict.until for conflict in self.present(now)), default=now)
+
+    def _note(
+        self, kind: ConflictKind, peer: str, detail: str, *, interval: float, now: float
+    ) -> Conflict | None:
+        self._present = {key: each for key, each in self._present.items() if now < each.until}
+        until = now + LIFETIME * max(interval, self.advert)
+        before = self._present.get((kind, peer))
+        if before is not None:
+            self._present[kind, peer] = replace(before, detail=detail, last_heard=now, until=until)
+            return None
+        if len(self._present) >= MOST:
+            return None
+        self.refused = self.refused or (self.policy is OnConflict.REFUSE and not self._claimed)
+        conflict = Conflict(kind=kind, peer=peer, detail=detail, first_heard=now, last_heard=now, until=until)
+        self._present[kind, peer] = conflict
+        return conflict

@@ -1,0 +1,124 @@
+"""Conflicts: what is one, how long it lasts, and what it means before the first claim."""
+
+import pytest
+
+from appliance.core.conflicts import MOST, Advice, ConflictKind, Conflicts
+from appliance.model.virtual_router import OnConflict
+from appliance.wire.vrrp import Drop
+
+pytestmark = pytest.mark.pure
+
+PEER = "192.0.2.9"
+MAC = "02:00:00:00:00:09"
+
+
+def seen(policy: OnConflict = OnConflict.WARN) -> Conflicts:
+    """Return conflicts that heard another address list at 10."""
+    conflicts = Conflicts(policy, advert=1.0)
+    assert conflicts.dropped(Drop.ADDRESS_LIST, peer=PEER, detail="10.0.0.9", now=10.0) is not None
+    return conflicts
+
+
+@pytest.mark.parametrize(
+    ("reason", "kind"),
+    [
+        (Drop.ADDRESS_LIST, ConflictKind.ADDRESSES),
+        (Drop.VERSION, ConflictKind.VERSION),
+        (Drop.INTERVAL, ConflictKind.INTERVAL),
+        (Drop.PASSWORD, ConflictKind.AUTHENTICATION),
+        (Drop.HMAC_MISSING, ConflictKind.AUTHENTICATION),
+    ],
+)
+def test_other_terms_are_a_conflict(reason: Drop, kind: ConflictKind):
+    """Another address list, version, interval or password under our router id is a conflict by name."""
+    conflict = Conflicts(OnConflict.WARN, advert=1.0).dropped(reason, peer=PEER, now=0.0)
+    assert conflict is not None
+    assert (conflict.kind, conflict.peer) == (kind, PEER)
+
+
+@pytest.mark.parametrize("reason", [Drop.CHECKSUM, Drop.TRUNCATED, Drop.HOP_LIMIT, Drop.NOT_A_PEER])
+def test_broken_packets_are_no_conflict(reason: Drop):
+    """What could be anybody's noise is counted elsewhere."""
+    assert Conflicts(OnConflict.WARN, advert=1.0).dropped(reason, peer=PEER, now=0.0) is None
+
+
+def test_told_once_while_it_lasts():
+    """A conflict that goes on is not new, and says when it was heard last."""
+    conflicts = seen()
+    assert conflicts.dropped(Drop.ADDRESS_LIST, peer=PEER, detail="10.0.0.9", now=11.0) is None
+    (conflict,) = conflicts.present(12.0)
+    assert (conflict.first_heard, conflict.last_heard) == (10.0, 11.0)
+
+
+def test_ends_after_three_intervals():
+    """A conflict that is heard no more ends, and is new when it comes again."""
+    conflicts = seen()
+    assert len(conflicts.present(12.9)) == 1
+    assert conflicts.present(13.0) == ()
+    assert conflicts.dropped(Drop.ADDRESS_LIST, peer=PEER, now=14.0) is not None
+
+
+def test_slow_peer_lasts_longer():
+    """Three intervals are the other router's where it is the slower one."""
+    conflicts = Conflicts(OnConflict.WARN, advert=0.01)
+    conflicts.dropped(Drop.INTERVAL, peer=PEER, interval=1.0, now=0.0)
+    assert len(conflicts.present(2.9)) == 1
+
+
+def test_address_in_use():
+    """Somebody who answers for our address while no active is heard is a conflict."""
+    conflicts = Conflicts(OnConflict.WARN, advert=1.0)
+    conflict = conflicts.answered(MAC, address="192.0.2.100", interval=1.0, now=0.0)
+    assert conflict is not None
+    assert (conflict.kind, conflict.peer, conflict.detail) == (
+        ConflictKind.ADDRESS_IN_USE,
+        MAC,
+        "192.0.2.100",
+    )
+
+
+def test_active_answers_for_its_addresses():
+    """An active's ARP answers are no conflict, and one that was seen before it was heard is none, either."""
+    conflicts = seen()
+    conflicts.answered(MAC, address="192.0.2.100", interval=1.0, now=10.0)
+    conflicts.valid(interval=1.0, now=10.5)
+    assert [conflict.kind for conflict in conflicts.present(10.5)] == [ConflictKind.ADDRESSES]
+    assert conflicts.answered(MAC, address="192.0.2.100", interval=1.0, now=11.0) is None
+    assert conflicts.answered(MAC, address="192.0.2.100", interval=1.0, now=13.5) is not None
+
+
+def test_warning_lets_the_router_start():
+    """With `warn` nothing is delayed."""
+    assert seen().advice(10.0) is Advice.GO
+
+
+def test_waits_for_the_end():
+    """With `wait` a claim is delayed until the conflict has ended."""
+    conflicts = seen(OnConflict.WAIT)
+    assert (conflicts.advice(10.0), conflicts.until(10.0)) == (Advice.WAIT, 13.0)
+    assert (conflicts.advice(13.0), conflicts.until(13.0)) == (Advice.GO, 13.0)
+
+
+def test_refuses_for_good():
+    """With `refuse` a router that has seen a conflict before its first claim does not start any more."""
+    conflicts = seen(OnConflict.REFUSE)
+    assert conflicts.advice(100.0) is Advice.REFUSE
+    assert Conflicts(OnConflict.REFUSE, advert=1.0).advice(0.0) is Advice.GO
+
+
+@pytest.mark.parametrize("policy", list(OnConflict))
+def test_only_told_after_the_first_claim(policy: OnConflict):
+    """A router that was active once is not stopped by somebody who comes later."""
+    conflicts = Conflicts(policy, advert=1.0)
+    conflicts.claimed()
+    assert conflicts.dropped(Drop.VERSION, peer=PEER, now=0.0) is not None
+    assert conflicts.advice(0.0) is Advice.GO
+
+
+def test_made_up_senders_do_not_fill_memory():
+    """There is a most of conflicts that are kept, and room again when they end."""
+    conflicts = Conflicts(OnConflict.WARN, advert=1.0)
+    for number in range(2 * MOST):
+        conflicts.dropped(Drop.VERSION, peer=f"192.0.2.{number}", now=0.0)
+    assert len(conflicts.present(0.0)) == MOST
+    assert conflicts.dropped(Drop.VERSION, peer=PEER, now=3.0) is not None
