@@ -42,7 +42,7 @@ _KINDS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:
-    """One conflict: `peer` is an IP address, a MAC address for ADDRESS_IN_USE. Times are monotonic seconds."""
+    """One conflict: `peer` is an IP address, for ADDRESS_IN_USE a MAC address. Times are monotonic."""
 
     kind: ConflictKind
     peer: str
