@@ -133,20 +133,21 @@ def _advert(body: bytes, *, at: float, mac: str, ttl: int, source: bytes, destin
 def _covered(body: bytes, *, version: int, source: bytes, destination: bytes) -> str:
     # An HMAC trailer is not covered by the checksum's length (keepalived 2.4).
     message = body[:-_TRAILER] if version == 3 and len(body) > 8 + body[3] * len(source) else body
-    if (version == 2 or len(source) == 4) and _sum(message) == 0xFFFF:
+    if (version == 2 or len(source) == 4) and checksum(message) == 0:
         return "message"
     length = struct.pack("!I", len(message)) if len(source) == 16 else struct.pack("!H", len(message))
     tail = bytes([0, 0, 0, VRRP]) if len(source) == 16 else bytes([0, VRRP])
     pseudo = source + destination + (length + tail if len(source) == 16 else tail + length)
-    return "pseudo-header" if _sum(pseudo + message) == 0xFFFF else "wrong"
+    return "pseudo-header" if checksum(pseudo + message) == 0 else "wrong"
 
 
-def _sum(data: bytes) -> int:
+def checksum(data: bytes) -> int:
+    """Return the Internet checksum (RFC 1071); of data that holds its right checksum it is 0."""
     padded = data + b"\0" * (len(data) % 2)
     total = sum(struct.unpack(f"!{len(padded) // 2}H", padded))
     while total > 0xFFFF:
         total = (total & 0xFFFF) + (total >> 16)
-    return total
+    return ~total & 0xFFFF
 
 
 def _text(packed: bytes) -> str:
