@@ -105,15 +105,15 @@ def encode(
     pseudo-header (RFC 9568 section 5.2.8). A password of more than 8 bytes is cut, as keepalived does.
     """
     addresses = tuple(map(packed, advertisement.addresses))
-    _require(addresses, width=len(packed(source)))
+    _require_family(advertisement, addresses, width=len(packed(source)))
     body = b"".join(addresses)
     if advertisement.version == 2:
         body += advertisement.password[:PASSWORD_BYTES].ljust(PASSWORD_BYTES, b"\0")
     head = (
         advertisement.version << 4 | _ADVERTISEMENT,
-        _byte(advertisement.router_id),
-        _byte(advertisement.priority),
-        _byte(len(addresses)),
+        _within(advertisement.router_id, 1, 0xFF),
+        _within(advertisement.priority, 0, 0xFF),
+        _within(len(addresses), 1, 0xFF),
         _timing(advertisement),
     )
     unsummed = _HEAD.pack(*head, 0) + body
@@ -124,27 +124,24 @@ def encode(
     return _HEAD.pack(*head, internet_checksum.checksum(covered)) + body
 
 
-def _require(addresses: tuple[bytes, ...], *, width: int) -> None:
-    if not addresses or any(len(address) != width for address in addresses):
-        raise ValueError("an advertisement has addresses of its sender's family, at least one")
+def _require_family(advertisement: Advertisement, addresses: tuple[bytes, ...], *, width: int) -> None:
+    if any(len(address) != width for address in addresses):
+        raise ValueError("an address of another family than the sender's")
+    if advertisement.version == 2 and width != 4:
+        raise ValueError("version 2 has no IPv6")
 
 
-def _byte(value: int) -> int:
-    if not 0 <= value <= 0xFF:
-        raise ValueError(f"{value} does not fit in a byte")
+def _within(value: int, least: int, most: int) -> int:
+    if not least <= value <= most:
+        raise ValueError(f"{value} is not within {least} and {most}")
     return value
 
 
 def _timing(advertisement: Advertisement) -> int:
     """Return the 16 bits between the count and the checksum."""
     if advertisement.version == 3:
-        hundredths = round(advertisement.interval * _HUNDREDTHS)
-        if not 1 <= hundredths <= _LONGEST:
-            raise ValueError(f"{advertisement.interval} s is no interval of version 3")
-        return hundredths
-    seconds = round(advertisement.interval)
-    if not 1 <= seconds <= 0xFF:
-        raise ValueError(f"{advertisement.interval} s is no interval of version 2")
+        return _within(round(advertisement.interval * _HUNDREDTHS), 1, _LONGEST)
+    seconds = _within(round(advertisement.interval), 1, 0xFF)
     return _AUTH_TYPES.index(advertisement.auth_type) << 8 | seconds
 
 
