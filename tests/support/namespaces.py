@@ -33,7 +33,7 @@ class Node:
     """One machine of a segment: `eth0` with 192.0.2.N/24 and fd00::N/64, N as numbered by the segment.
 
     Duplicate address detection is off, so its link-local address works at once as well. `name` is the
-    namespace's; `port` the interface on the bridge's side.
+    namespace's; `port` the interface on the bridge's side, in the namespace of `segment`.
     """
 
     def __init__(self, *, segment: "Segment", name: str, number: int) -> None:
@@ -42,7 +42,7 @@ class Node:
         self.address = f"192.0.2.{number}"
         self.address6 = f"fd00::{number:x}"
         self.mac = f"02:00:00:00:00:{number:02x}"
-        self._segment = segment
+        self.segment = segment
         self._processes: list[subprocess.Popen[bytes]] = []
         _ip("netns", "add", self.name)
         with self.inside():
@@ -119,26 +119,26 @@ class Node:
 
     def unplug(self) -> None:
         """Pull the cable: the interface loses its carrier."""
-        self._segment.batch(f"link set {self.port} down")
+        self.segment.batch(f"link set {self.port} down")
 
     def plug(self) -> None:
         """Put the cable back; the bridge forwards again on return."""
-        self._segment.batch(f"link set {self.port} up")
+        self.segment.batch(f"link set {self.port} up")
         self.forwards()
 
     def isolate(self) -> None:
         """Cut the node off without a sign of it: the carrier stays, every frame is lost."""
-        self._segment.batch(f"link set {self.port} nomaster")
+        self.segment.batch(f"link set {self.port} nomaster")
 
     def rejoin(self) -> None:
         """End `isolate`."""
-        self._segment.batch(f"link set {self.port} master bridge")
+        self.segment.batch(f"link set {self.port} master bridge")
         self.forwards()
 
     def forwards(self) -> None:
         """Wait until the bridge forwards: a frame sent earlier is lost without a sign."""
         wait_until(
-            lambda: "state forwarding" in self._segment.port(self),
+            lambda: "state forwarding" in self.segment.port(self),
             what=f"{self.port} forwards",
             pause=0.002,
         )
