@@ -30,8 +30,8 @@ def account(user: str | None, *, timeout: float) -> Account:
         found: Account = asking.get(timeout=timeout)
     except KeyError as error:
         raise UnknownUserError(f"no user {user!r}") from error
-    except OSError as error:
-        raise UnknownUserError(f"user {user!r}: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:  # a name with a zero byte is a ValueError
+        raise UnknownUserError(f"user {user!r}: {getattr(error, 'strerror', None) or error}") from error
     except gevent.Timeout as error:
         raise UnknownUserError(f"user {user!r}: not found within {timeout:g} s") from error
     return found

@@ -135,6 +135,12 @@ def test_nobody_of_that_name_is_an_error():
         account("no-such-user", timeout=ENOUGH)
 
 
+def test_a_name_that_none_can_have_is_an_error():
+    """It is told like any other unknown user."""
+    with pytest.raises(UnknownUserError, match="null byte"):
+        account("no\0body", timeout=ENOUGH)
+
+
 def test_one_that_takes_too_long_is_told_to_end():
     """It gets TERM, and what it said so far is told."""
     late = command("sh", "-c", "echo waiting; exec sleep 60")

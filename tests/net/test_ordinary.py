@@ -35,11 +35,11 @@ def test_real_time_scheduling_is_given_up():
 
 def test_a_protected_score_is_given_up():
     """When memory is short, a check goes before what it serves."""
-    prepare = "open('/proc/self/oom_score_adj', 'w').write('-900')"
+    prepare = "import pathlib; pathlib.Path('/proc/self/oom_score_adj').write_text('-900')"
     assert outcome(prepare)[1:] == ["0", "0"]
 
 
 def test_a_high_score_is_kept():
     """Whoever runs the appliance has said that it may go early."""
-    prepare = "open('/proc/self/oom_score_adj', 'w').write('300')"
+    prepare = "import pathlib; pathlib.Path('/proc/self/oom_score_adj').write_text('300')"
     assert outcome(prepare)[1:] == ["300", "300"]
