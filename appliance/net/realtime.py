@@ -1,0 +1,103 @@
+"""What makes this process be on time, each part as far as it is permitted.
+
+Its children are ordinary again: scheduling is reset on fork, locked memory is not inherited, and
+`ordinary` gives up what is.
+"""
+
+import contextlib
+import ctypes
+import gc
+import os
+import resource
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from appliance.net import privileges
+from appliance.net.privileges import Capability
+
+PRIORITY: Final = 50
+"""Of SCHED_RR: that of the kernel's threaded interrupts, above every ordinary process."""
+
+OOM_SCORE: Final = -900
+"""Nearly last to be killed for memory; never (-1000) would make a leak of ours everybody else's end."""
+
+_OOM_SCORE: Final = Path("/proc/self/oom_score_adj")
+_LOCK_CURRENT_AND_FUTURE: Final = 1 | 2  # MCL_CURRENT | MCL_FUTURE of mman.h
+_SET_TIMER_SLACK: Final = 29  # PR_SET_TIMERSLACK of linux/prctl.h
+_COLLECT_AFTER: Final = (10_000, 50, 100)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Realtime:
+    """What was permitted; `refused` says what was not and why, in words."""
+
+    scheduler: bool
+    memory: bool
+    oom: bool
+    refused: tuple[str, ...]
+
+
+def apply() -> Realtime:
+    """Be scheduled in real time, lock the memory, be spared when memory is short; call it once, at start."""
+    refused: list[str] = []
+    _be_punctual()
+    applied = Realtime(
+        scheduler=_tried(_schedule, "real-time scheduling (CAP_SYS_NICE)", refused),
+        memory=_tried(_lock, "locked memory (CAP_IPC_LOCK)", refused),
+        oom=_tried(_spare, "sparing from the OOM killer (CAP_SYS_RESOURCE)", refused),
+        refused=tuple(refused),
+    )
+    settle()
+    return applied
+
+
+def settle() -> None:
+    """Keep what lives long out of the garbage collector's way; call it after starting and after a reload.
+
+    What it finds then is collected first, so garbage is not kept.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_COLLECT_AFTER)
+
+
+def ordinary() -> None:
+    """Give up what a child inherits of this; call it first in every child that stays."""
+    with contextlib.suppress(OSError):
+        _OOM_SCORE.write_text("0")
+    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+
+
+def _tried(attempt: Callable[[], None], what: str, refused: list[str]) -> bool:
+    try:
+        attempt()
+    except OSError as error:
+        refused.append(f"{what}: {error.strerror}")
+        return False
+    return True
+
+
+def _schedule() -> None:
+    os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(PRIORITY))
+
+
+def _lock() -> None:
+    # Under a limit the lock would succeed now, and fail some later allocation.
+    unlimited = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] == resource.RLIM_INFINITY
+    if not unlimited and not privileges.has(Capability.CAP_IPC_LOCK):
+        raise PermissionError(0, "not permitted beyond the limit of RLIMIT_MEMLOCK")
+    library = ctypes.CDLL(None, use_errno=True)
+    if library.mlockall(_LOCK_CURRENT_AND_FUTURE):
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))
+
+
+def _spare() -> None:
+    _OOM_SCORE.write_text(str(OOM_SCORE))
+
+
+def _be_punctual() -> None:
+    """Have timers rounded to the nanosecond, where scheduling is not real-time (which never rounds)."""
+    ctypes.CDLL(None, use_errno=True).prctl(_SET_TIMER_SLACK, ctypes.c_ulong(1), 0, 0, 0)

@@ -1,0 +1,76 @@
+"""Real-time scheduling and locked memory, with the rights and without, in a process of its own."""
+
+import json
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from appliance.net import privileges, realtime
+
+pytestmark = [pytest.mark.kernel, pytest.mark.needs("setpriv", root=True)]
+
+_PROGRAM = """
+import gc, json, os, pathlib, subprocess, sys
+from dataclasses import asdict
+from appliance.net import realtime
+applied = realtime.apply()
+status = pathlib.Path("/proc/self/status").read_text()
+child = "import os, pathlib; from appliance.net import realtime; realtime.ordinary(); " \\
+    "print(os.sched_getscheduler(0), pathlib.Path('/proc/self/oom_score_adj').read_text().strip())"
+print(json.dumps({
+    **asdict(applied),
+    "policy": os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK,
+    "locked": next(int(line.split()[1]) for line in status.splitlines() if line.startswith("VmLck")),
+    "score": int(pathlib.Path("/proc/self/oom_score_adj").read_text()),
+    "frozen": gc.get_freeze_count(),
+    "child": subprocess.run([sys.executable, "-c", child], capture_output=True, text=True).stdout.split(),
+}))
+"""
+
+
+def _applied(*rights: str) -> dict[str, Any]:
+    ran = subprocess.run(
+        [*rights, sys.executable, "-c", _PROGRAM], check=True, capture_output=True, text=True, timeout=30
+    )
+    found: dict[str, Any] = json.loads(ran.stdout)
+    return found
+
+
+def _without(*names: str) -> list[str]:
+    return ["setpriv", f"--bounding-set={','.join(f'-{name}' for name in names)}"]
+
+
+_MAY_RAISE_LIMITS = privileges.has(privileges.Capability.CAP_SYS_RESOURCE)
+
+
+def test_everything():
+    """With root's rights it is real-time, locked and, where root may, spared; its child is ordinary."""
+    found = _applied()
+    assert (found["scheduler"], found["memory"], found["oom"]) == (True, True, _MAY_RAISE_LIMITS)
+    assert len(found["refused"]) == (not _MAY_RAISE_LIMITS)
+    assert found["policy"] == 2  # SCHED_RR
+    assert found["locked"] > 0
+    assert found["score"] == (realtime.OOM_SCORE if _MAY_RAISE_LIMITS else 0)
+    assert found["frozen"] > 0
+    assert found["child"] == ["0", "0"]
+
+
+def test_nothing():
+    """Without any of the rights nothing is changed, and each refusal has its reason."""
+    found = _applied("prlimit", "--memlock=65536", *_without("sys_nice", "ipc_lock", "sys_resource"))
+    assert (found["scheduler"], found["memory"], found["oom"]) == (False, False, False)
+    assert found["policy"] == 0
+    assert found["locked"] == 0
+    assert found["refused"] == [
+        "real-time scheduling (CAP_SYS_NICE): Operation not permitted",
+        "locked memory (CAP_IPC_LOCK): not permitted beyond the limit of RLIMIT_MEMLOCK",
+        "sparing from the OOM killer (CAP_SYS_RESOURCE): Permission denied",
+    ]
+
+
+@pytest.mark.skipif(not _MAY_RAISE_LIMITS, reason="needs CAP_SYS_RESOURCE to raise the limit")
+def test_memory_without_a_limit():
+    """Where the limit permits it no capability is needed."""
+    assert _applied("prlimit", "--memlock=unlimited", *_without("ipc_lock"))["memory"]
