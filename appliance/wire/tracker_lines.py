@@ -32,7 +32,10 @@ class Run(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True,
 class Verdict(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="verdict"
 ):
-    """One track's state: `value` is a file's number (else 0), `at` seconds of CLOCK_MONOTONIC."""
+    """One track's state: `value` is a file's number (else 0), `at` seconds of CLOCK_MONOTONIC.
+
+    A line carries 64 bits of `value`, and no lone surrogates in `detail`: the tracker sees to both.
+    """
 
     router: str
     track: str

@@ -89,6 +89,7 @@ _HEAD: Final = struct.Struct("!BBBBHH")
 _ADVERTISEMENT: Final = 1  # RFC 9568 section 5.2.2: the only type
 _AUTH_TYPES: Final = tuple(AuthType)  # RFC 2338 section 5.3.6 numbers them 0, 1, 2
 _HUNDREDTHS: Final = 100
+_CHECKSUM: Final = slice(6, 8)
 _LONGEST: Final = 0xFFF  # RFC 9568 section 5.2.7: twelve bits of hundredths
 
 
@@ -106,22 +107,18 @@ def encode(
     """
     addresses = tuple(map(packed, advertisement.addresses))
     _require_family(advertisement, addresses, width=len(packed(source)))
-    body = b"".join(addresses)
-    if advertisement.version == 2:
-        body += advertisement.password[:PASSWORD_BYTES].ljust(PASSWORD_BYTES, b"\0")
-    head = (
+    head = _HEAD.pack(
         advertisement.version << 4 | _ADVERTISEMENT,
         _within(advertisement.router_id, 1, 0xFF),
         _within(advertisement.priority, 0, 0xFF),
         _within(len(addresses), 1, 0xFF),
         _timing(advertisement),
+        0,
     )
-    unsummed = _HEAD.pack(*head, 0) + body
+    message = b"".join((head, *addresses, _authentication(advertisement)))
     if _has_pseudo_header(advertisement, source=source, checksum=checksum):
-        covered = _pseudo_header(unsummed, source=source, destination=destination) + unsummed
-    else:
-        covered = unsummed
-    return _HEAD.pack(*head, internet_checksum.checksum(covered)) + body
+        return _summed(message, before=_pseudo_header(message, source=source, destination=destination))
+    return _summed(message, before=b"")
 
 
 def _require_family(advertisement: Advertisement, addresses: tuple[bytes, ...], *, width: int) -> None:
@@ -145,6 +142,12 @@ def _timing(advertisement: Advertisement) -> int:
     return _AUTH_TYPES.index(advertisement.auth_type) << 8 | seconds
 
 
+def _authentication(advertisement: Advertisement) -> bytes:
+    if advertisement.version == 3:
+        return b""
+    return advertisement.password[:PASSWORD_BYTES].ljust(PASSWORD_BYTES, b"\0")
+
+
 def _has_pseudo_header(advertisement: Advertisement, *, source: str, checksum: Checksum) -> bool:
     if advertisement.version == 2:
         return False
@@ -156,14 +159,23 @@ def _pseudo_header(message: bytes, *, source: str, destination: str) -> bytes:
     return packed(source) + packed(destination) + struct.pack("!HH", PROTOCOL, len(message))
 
 
+def _summed(message: bytes, *, before: bytes) -> bytes:
+    """Return a message with its checksum, which is zero until now and covers what comes `before` as well."""
+    checksum = internet_checksum.checksum(before + message)
+    return message[: _CHECKSUM.start] + checksum.to_bytes(2, "big") + message[_CHECKSUM.stop :]
+
+
+def unsummed(message: bytes) -> bytes:
+    """Return a message with zeros for its checksum."""
+    return message[: _CHECKSUM.start] + bytes(2) + message[_CHECKSUM.stop :]
+
+
 def with_trailer(message: bytes, trailer: bytes, *, source: str, destination: str) -> bytes:
     """Return message and trailer as one payload: over IPv6 the checksum covers both."""
     if len(packed(source)) == 4:
         return message + trailer
-    start, end = message[: _HEAD.size - 2], message[_HEAD.size :] + trailer
-    unsummed = start + bytes(2) + end
-    covered = _pseudo_header(unsummed, source=source, destination=destination) + unsummed
-    return start + internet_checksum.checksum(covered).to_bytes(2, "big") + end
+    whole = unsummed(message) + trailer
+    return _summed(whole, before=_pseudo_header(whole, source=source, destination=destination))
 
 
 def split(payload: bytes) -> tuple[bytes, bytes]:

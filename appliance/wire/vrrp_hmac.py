@@ -25,7 +25,6 @@ _PREFIX: Final = struct.Struct("!BBHIHH")
 _TICKS: Final = 1 << 16
 _WRAP: Final = 1 << 64
 _SHORTEST: Final = 8  # RFC 9568 section 5.1: the fixed part of a message
-_CHECKSUM: Final = slice(6, 8)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,8 +71,7 @@ def verify(pdu: bytes, trailer: bytes, *, source: str, keys: Mapping[int, bytes]
 def _digest(pdu: bytes, prefix: bytes, *, source: str, secret: bytes) -> bytes:
     sender = packed(source)
     head = bytes((4 if len(sender) == 4 else 6, pdu[0] >> 4, pdu[1], 0)) + sender.ljust(16, b"\0")
-    message = pdu[: _CHECKSUM.start] + bytes(2) + pdu[_CHECKSUM.stop :]
-    whole = head + message + prefix + bytes(DIGEST_BYTES)
+    whole = head + vrrp.unsummed(pdu) + prefix + bytes(DIGEST_BYTES)
     return hmac.digest(secret, whole, hashlib.sha256)[:DIGEST_BYTES]
 
 

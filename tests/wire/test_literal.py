@@ -1,0 +1,30 @@
+"""Literal addresses and their bytes."""
+
+import ipaddress
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from appliance.wire import literal
+
+pytestmark = pytest.mark.pure
+
+
+@given(st.ip_addresses())
+def test_an_address_comes_back(address: ipaddress.IPv4Address | ipaddress.IPv6Address):
+    """Text to bytes and back gives the shortest usual form."""
+    assert literal.packed(str(address)) == address.packed
+    assert literal.text(address.packed) == str(address)
+
+
+def test_a_scope_is_left_out():
+    """The interface of a link-local address is no part of its bytes."""
+    assert literal.packed("fe80::1%eth0") == literal.packed("fe80::1")
+
+
+@pytest.mark.parametrize("name", ["", "web", "10.0.0.1/24", "10.0.0.256"])
+def test_a_name_is_refused(name: str):
+    """What is no literal address is an error of the caller."""
+    with pytest.raises(ValueError, match="address"):
+        literal.packed(name)
