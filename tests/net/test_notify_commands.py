@@ -91,7 +91,7 @@ def test_failures_are_reported(notified: Notified):
     ]
 
 
-@pytest.mark.needs("id", root=True)
+@pytest.mark.needs(root=True)
 def test_a_command_runs_as_its_user(notified: Notified):
     """Root's rights are not lent."""
     notified.shell("id -un; exit 1", user="nobody")

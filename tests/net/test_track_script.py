@@ -37,7 +37,7 @@ def test_an_unknown_user_is_down_and_says_so():
     assert script("exit 0", user="no-such-user").look() == Seen(up=False, detail="no user 'no-such-user'")
 
 
-@pytest.mark.needs("id", root=True)
+@pytest.mark.needs(root=True)
 def test_it_runs_as_its_user():
     """The script is not root when it should not be."""
     assert script("id -un; exit 1", user="nobody").look().detail == "exited 1: nobody"
