@@ -70,7 +70,7 @@ class LoopControlServer:
         self._on_error = on_error
         self._connections: set[_Connection] = set()
         self._listener = listen_unix(path)
-        self._listener.setblocking(False)
+        self._listener.settimeout(0)
         self._inode = path.stat().st_ino
         self._again: float | None = None
         self._listen()
@@ -138,7 +138,7 @@ class LoopControlServer:
             self._again = time.monotonic() + _PAUSE
             self._listen()
             return
-        accepted.setblocking(False)
+        accepted.settimeout(0)
         self._connections.add(_Connection(self._loop, self, accepted))
         self._listen()
 

@@ -27,7 +27,9 @@ class Timed(Protocol):
     """Something that is to be woken at its own deadline, monotonic seconds; None is never."""
 
     @property
-    def deadline(self) -> float | None: ...
+    def deadline(self) -> float | None:
+        """Return when to be woken."""
+        ...
 
     def tick(self, now: float) -> None:
         """Do what is due at `now`."""

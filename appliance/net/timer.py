@@ -1,6 +1,6 @@
-"""A timer of the kernel (timerfd_create(2)) that a selector can wait for: a poll's own timeout is in milliseconds.
+"""A timer of the kernel that a selector can wait for (timerfd_create(2)).
 
-An advertisement is due to the fraction of a millisecond, and a poll would round each deadline up.
+An advertisement is due to the fraction of a millisecond, and a poll rounds its timeout up to whole ones.
 """
 
 import contextlib

@@ -26,6 +26,7 @@ class Waker:
         loop.read(self._ours.fileno(), loop.stop)
 
     def __call__(self) -> None:
+        """End it."""
         self._theirs.send(b"x")
 
     def close(self) -> None:

@@ -1,0 +1,66 @@
+"""Asks, while a virtual router listens before its first claim, whether somebody else has its IPv4 addresses.
+
+RFC 5227's probe, which claims nothing. The socket that hears every ARP frame of the interface is closed as
+soon as there is an active, be it we or a peer: its answers are as they should be.
+"""
+
+import contextlib
+from collections.abc import Callable
+from typing import Final
+
+from appliance.core.reception import bare
+from appliance.model.virtual_router import VirtualRouter
+from appliance.net import frames
+from appliance.net.frames import FrameSocket
+from appliance.net.loop import Loop
+from appliance.wire import arp
+
+_PROBES: Final = 3  # in the time of listening (RFC 5227 section 1.1, PROBE_NUM)
+_SHORTEST: Final = 0.01
+_PATIENCE: Final = 1.25  # intervals in which an active is heard
+
+Answered = Callable[[str, str], None]
+"""Is told the MAC address of who answered, and the address asked for."""
+
+
+class AddressWatch:
+    """Probes the addresses of one virtual router on an interface; raises OSError."""
+
+    def __init__(
+        self, loop: Loop, router: VirtualRouter, *, mac: bytes, now: float, on_answer: Answered
+    ) -> None:
+        # An active that is there is heard before the first probe, and then there is none.
+        first = min(_PATIENCE * router.advert, router.listen / 2)
+        self.interval = max((router.listen - first) / _PROBES, _SHORTEST)
+        self.deadline: float | None = now + first
+        self._loop = loop
+        self._mac = mac
+        self._on_answer = on_answer
+        self._addresses = frozenset(bare(router.addresses))
+        self._probes = tuple(arp.probe(mac, each) for each in bare(router.addresses))
+        self._socket = FrameSocket(router.interface, receive=frames.ARP)
+        loop.read(self._socket.fileno(), self._read)
+
+    def tick(self, now: float) -> None:
+        """Ask again."""
+        self.deadline = now + self.interval
+        for probe in self._probes:
+            with contextlib.suppress(OSError):  # the interface is down: netlink tells that
+                self._socket.send(probe)
+
+    def close(self) -> None:
+        """Stop asking; harmless when repeated."""
+        if self.deadline is not None:
+            self.deadline = None
+            self._loop.forget(self._socket.fileno())
+            self._socket.close()
+
+    def _read(self) -> None:
+        with contextlib.suppress(OSError):
+            for frame in self._socket.receive():
+                with contextlib.suppress(arp.ArpError):
+                    self._hear(arp.decode(frame))
+
+    def _hear(self, packet: arp.ArpPacket) -> None:
+        if packet.sender in self._addresses and packet.sender_mac != self._mac:
+            self._on_answer(packet.sender_mac.hex(":"), packet.sender)

@@ -1,0 +1,100 @@
+"""Receives the advertisements for one virtual router, and tells what is to be used from what is dropped."""
+
+import socket
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from appliance.core.election import Heard
+from appliance.core.reception import Arrival, Reception
+from appliance.model.virtual_router import HmacMode, VirtualRouter
+from appliance.net.vrrp_sockets import Datagram, VrrpSocket
+from appliance.wire import vrrp, vrrp_hmac
+from appliance.wire.vrrp import Advertisement, Drop, VrrpError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Dropped:
+    """A packet with our router id that is not used; `said` is what could be read of it."""
+
+    reason: Drop
+    peer: str
+    said: Advertisement | None
+
+
+class AdvertIntake:
+    """What one virtual router hears over `socket`. A packet that repeats the last good one is not read again."""
+
+    def __init__(
+        self,
+        router: VirtualRouter,
+        socket: VrrpSocket,
+        *,
+        source: str,
+        on_drop: Callable[[Dropped], None],
+    ) -> None:
+        self._router = router
+        self._socket = socket
+        self._source = source
+        self._reception = Reception(router)
+        self._on_drop = on_drop
+        self._last: Datagram | None = None
+        self._last_heard: Heard | None = None
+        hmac = router.hmac
+        self._keys = {key.id: bytes.fromhex(key.secret) for key in hmac.keys} if hmac else {}
+        self._replays = vrrp_hmac.ReplayWindow(hmac.time_window) if hmac else None
+
+    def receive(self) -> Iterator[Heard]:
+        """Yield what was heard since the last time; raises OSError."""
+        for datagram in self._socket.receive():
+            heard = self._last_heard if datagram == self._last else self._read(datagram)
+            if heard is not None:
+                yield heard
+
+    def _read(self, datagram: Datagram) -> Heard | None:
+        payload = datagram.payload
+        # Other virtual routers on the same interface are none of our business (RFC 9568 section 7.1).
+        if len(payload) > 1 and payload[1] != self._router.router_id:
+            return None
+        said: Advertisement | None = None
+        try:
+            said = self._decoded(datagram)
+            self._reception.check(said)
+        except VrrpError as error:
+            self._on_drop(Dropped(reason=error.reason, peer=datagram.source, said=said))
+            return None
+        heard = Heard(
+            priority=said.priority,
+            interval=said.interval,
+            sender=_packed(datagram.source),
+            peer=datagram.source,
+        )
+        if self._replays is None:
+            self._last, self._last_heard = datagram, heard
+        return heard
+
+    def _decoded(self, datagram: Datagram) -> Advertisement:
+        if datagram.source == self._source:
+            raise VrrpError(Drop.OWN)
+        pdu, trailer = vrrp.split(datagram.payload)
+        said = vrrp.decode(pdu, source=datagram.source, destination=datagram.destination, trailer=trailer)
+        self._reception.check_arrival(
+            Arrival(source=datagram.source, destination=datagram.destination, ttl=datagram.ttl)
+        )
+        self._check_seal(pdu, trailer, datagram.source)
+        return said
+
+    def _check_seal(self, pdu: bytes, trailer: bytes, source: str) -> None:
+        hmac = self._router.hmac
+        if hmac is None or self._replays is None:
+            return
+        if not trailer:
+            if hmac.mode is HmacMode.ENFORCE:
+                raise VrrpError(Drop.HMAC_MISSING)
+            return
+        stamp = vrrp_hmac.verify(pdu, trailer, source=source, keys=self._keys)
+        self._replays.check(source, stamp, time.time())
+
+
+def _packed(address: str) -> bytes:
+    return socket.inet_pton(socket.AF_INET6 if ":" in address else socket.AF_INET, address)

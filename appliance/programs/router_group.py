@@ -1,0 +1,266 @@
+"""Virtual routers that move together, or one alone: their elections' effects, performed in order.
+
+What is to be said is said after everything was done, so that no line of a log stands between an address and
+its announcement.
+"""
+
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Final, Protocol, assert_never
+
+from appliance.core.conflicts import Advice
+from appliance.core.election import (
+    Announce,
+    Effect,
+    Entered,
+    HandOver,
+    Left,
+    ReleaseAddresses,
+    SendAdvert,
+    SplitBrain,
+    State,
+    TakeAddresses,
+)
+from appliance.core.priority import Unknown
+from appliance.core.sync_group import SyncGroup, Tagged
+from appliance.model.virtual_router import VirtualRouter
+from appliance.net.links import Link
+from appliance.programs.virtual_router import Participant
+
+_LATE_FRACTION: Final = 0.25  # of the shortest interval: from here on a wake-up is told as late
+_LATE_LEAST: Final = 0.002  # seconds
+
+
+class Listener(Protocol):
+    """Who is told what has happened, after it was done."""
+
+    def entered(self, participant: Participant, entered: Entered) -> None:
+        """Take a transition."""
+
+    def split_brain(self, participant: Participant, split: SplitBrain) -> None:
+        """Take another active that was heard while active."""
+
+    def handed_over(self, participant: Participant, successor: str | None) -> None:
+        """Take the end of a planned hand-over."""
+
+    def left(self, group: "RouterGroup") -> None:
+        """Take the end of a stop: all of the group's routers have left."""
+
+    def late(self, group: "RouterGroup", seconds: float) -> None:
+        """Take a wake-up that came too late."""
+
+    def crashed(self, group: "RouterGroup", error: Exception) -> None:
+        """Take a bug that one group met with."""
+
+
+class RouterGroup:
+    """The participants of one sync group. Whatever goes wrong here is this group's alone."""
+
+    def __init__(self, participants: Iterable[Participant], listener: Listener) -> None:
+        self.participants = {each.name: each for each in participants}
+        self.sync = SyncGroup({name: each.election for name, each in self.participants.items()})
+        self._listener = listener
+        self._faulty: set[str] = set()
+        self._left: set[str] = set()
+        for each in self.participants.values():
+            each.on_readable = self.receive
+            each.on_alarm = self.heed
+            self.sync.weigh(each.name, each.priority.value, time.monotonic())
+        self._late_from = max(
+            _LATE_LEAST, _LATE_FRACTION * min(each.router.advert for each in self.participants.values())
+        )
+
+    # From the loop
+
+    @property
+    def deadline(self) -> float | None:
+        """Return when something is due."""
+        at = self.sync.deadline
+        for each in self.participants.values():
+            other = each.deadline
+            if other is not None and (at is None or other < at):
+                at = other
+        return at
+
+    def tick(self, now: float) -> None:
+        """Do what is due."""
+        self._guarded(lambda: self._tick(now))
+
+    def receive(self, name: str) -> None:
+        """Take what a member's socket has."""
+        self._guarded(lambda: self._receive(self.participants[name]))
+
+    def heed(self, name: str) -> None:
+        """Take what a member's conflicts mean before its first claim."""
+        now, participant = time.monotonic(), self.participants[name]
+        match participant.conflicts.advice(now):
+            case Advice.GO:
+                return
+            case Advice.WAIT:
+                self.sync.hold(participant.conflicts.until(now))
+            case Advice.REFUSE:
+                found = participant.conflicts.present(now)
+                told = ", ".join(f"{each.kind.value} of {each.peer}" for each in found)
+                participant.reasons["conflict"] = f"conflict: {told}"
+                self.reconsider(participant, now)
+
+    # From the program
+
+    def start(self, now: float) -> None:
+        """Take part, those that can."""
+        for each in self.participants.values():
+            self.reconsider(each, now)
+        self._perform(self.sync.start(now), now)
+        for each in self.participants.values():
+            if each.election.state is State.BACKUP:
+                each.watch(now)
+
+    def resume(self, now: float) -> None:
+        """Go on as active, after a crash or under another router id: what is not known yet is no reason to stop."""
+        for each in self.participants.values():
+            each.unknown = Unknown.PASS
+            each.weigh()
+        self._perform(self.sync.resume(now), now)
+        for each in self.participants.values():
+            self.reconsider(each, now)
+
+    def reconsider(self, participant: Participant, now: float) -> None:
+        """Take what a participant's reasons say by now: a fault, or its end."""
+        name, faulty = participant.name, bool(participant.reasons)
+        if faulty and name not in self._faulty:
+            self._faulty.add(name)
+            self._perform(self.sync.fault(name, now), now)
+        elif not faulty and name in self._faulty:
+            self._faulty.discard(name)
+            self._perform(self.sync.recover(name, now), now)
+
+    def weigh(self, participant: Participant, now: float) -> None:
+        """Take a participant's new results of its tracks."""
+        before = participant.priority.value
+        participant.weigh()
+        if participant.priority.value != before:
+            self._perform(self.sync.weigh(participant.name, participant.priority.value, now), now)
+        self.reconsider(participant, now)
+
+    def revise(self, participant: Participant, router: VirtualRouter, now: float) -> None:
+        """Take other parameters of one virtual router."""
+        try:
+            participant.revise(router, now)
+        except OSError as error:
+            participant.could_not_take(error, now)
+        self.look(participant, participant.link, now)
+        self.weigh(participant, now)
+
+    def look(self, participant: Participant, link: Link | None, now: float) -> None:
+        """Take the state of a participant's interface."""
+        participant.look(link)
+        if participant.terms != participant.election.terms:
+            self._perform(self.sync.revise(participant.name, participant.terms, now), now)
+        self.reconsider(participant, now)
+
+    def leave(self, now: float) -> None:
+        """Stop, make before break; the listener is told when all have left."""
+        self._perform(self.sync.leave(now), now)
+
+    def move(self, now: float) -> None:
+        """Hand over on purpose."""
+        self._perform(self.sync.move(now), now)
+
+    def reclaim(self, now: float) -> None:
+        """Forget that it was moved away."""
+        self._perform(self.sync.reclaim(now), now)
+
+    def restore(self, participant: Participant, now: float) -> None:
+        """Put back addresses that somebody else has removed."""
+        self._perform(
+            [
+                (participant.name, TakeAddresses()),
+                (participant.name, Announce(repeat=participant.router.announce.repeat)),
+            ],
+            now,
+        )
+
+    def close(self) -> None:
+        """Let go of all sockets."""
+        for each in self.participants.values():
+            each.close()
+
+    # Inside
+
+    def _tick(self, now: float) -> None:
+        due = self.sync.deadline
+        if due is not None and due <= now:
+            late = now - due
+            self._perform(self.sync.tick(now, late), now)
+            if late > self._late_from:
+                self._listener.late(self, late)
+        for each in self.participants.values():
+            if (at := each.deadline) is not None and at <= now:
+                each.tick(now)
+                self.reconsider(each, now)
+
+    def _receive(self, participant: Participant) -> None:
+        now = time.monotonic()
+        for heard in participant.receive(now):
+            effects = self.sync.hear(participant.name, heard, now)
+            if effects:
+                self._perform(effects, now)
+
+    def _perform(self, effects: Iterable[Tagged], now: float) -> None:
+        queue, said = deque(effects), list[Callable[[], None]]()
+        while queue:
+            name, effect = queue.popleft()
+            participant = self.participants[name]
+            try:
+                self._do(participant, effect, now, said)
+            except OSError as error:
+                # What else was to be done assumes the addresses: the fault undoes it for the whole group.
+                participant.could_not_take(error, now)
+                self._faulty.add(name)
+                queue = deque(self.sync.fault(name, now))
+        for say in said:
+            say()
+
+    def _do(
+        self, participant: Participant, effect: Effect, now: float, said: list[Callable[[], None]]
+    ) -> None:
+        match effect:
+            case SendAdvert(priority=priority):
+                participant.send(priority, now)
+            case TakeAddresses():
+                participant.take()
+            case ReleaseAddresses():
+                participant.release()
+            case Announce(repeat=repeat):
+                participant.announce(repeat, now)
+            case Entered():
+                participant.figures.entered(effect, wall=time.time())
+                if effect.state is State.ACTIVE:
+                    participant.claimed()
+                said.append(lambda: self._listener.entered(participant, effect))
+            case SplitBrain():
+                participant.figures.split_brains += 1
+                said.append(lambda: self._listener.split_brain(participant, effect))
+            case HandOver(successor=successor):
+                said.append(lambda: self._listener.handed_over(participant, successor))
+            case Left():
+                said.append(lambda: self._take_leave(participant))
+            case _:
+                assert_never(effect)
+
+    def _take_leave(self, participant: Participant) -> None:
+        self._left.add(participant.name)
+        if self._left == self.participants.keys():
+            self._listener.left(self)
+
+    def _guarded(self, step: Callable[[], None]) -> None:
+        try:
+            step()
+        except Exception as error:  # noqa: BLE001  # a bug in one router must not end the others; it is logged
+            self._listener.crashed(self, error)
+
+    @property
+    def state(self) -> State:
+        """Return the state of all of them."""
+        return self.sync.state

@@ -1,0 +1,149 @@
+"""All virtual routers here, in their groups, and how a new configuration changes them.
+
+A router that did not change keeps its participant: its sockets, its state and its addresses.
+"""
+
+from collections.abc import Callable, Iterable, Iterator
+
+from appliance.core.election import State
+from appliance.core.priority import Unknown
+from appliance.core.router_changes import Added, Removed, Replaced, Revised, changes
+from appliance.model.virtual_router import VirtualRouter
+from appliance.programs.router_group import Listener, RouterGroup
+from appliance.programs.virtual_router import Machine, Participant
+
+Look = Callable[[Participant], None]
+"""Gives a new participant, or a changed one, the state of its interface and of what it tracks."""
+
+
+class RouterGroups:
+    """The groups; `leaving` are those that a reload or a stop has told to go."""
+
+    def __init__(self, machine: Machine, listener: Listener, look: Look) -> None:
+        self.leaving: list[RouterGroup] = []
+        self._machine = machine
+        self._listener = listener
+        self._look = look
+        self._groups: list[RouterGroup] = []
+        self._participants: dict[str, Participant] = {}
+
+    def __iter__(self) -> Iterator[RouterGroup]:
+        return iter(tuple(self._groups))
+
+    @property
+    def participants(self) -> tuple[Participant, ...]:
+        """Return those that are configured, in the order in which they came."""
+        return tuple(self._participants.values())
+
+    def find(self, name: str) -> tuple[RouterGroup, Participant] | None:
+        """Return a router of that name with its group."""
+        for group in self._groups:
+            if name in group.participants:
+                return group, group.participants[name]
+        return None
+
+    def apply(
+        self, routers: Iterable[VirtualRouter], now: float, *, resumes: Callable[[Participant], bool]
+    ) -> None:
+        """Make these the routers. `resumes` says which new one goes on where an earlier life was active."""
+        resumed = set[str]()
+        routers = tuple(routers)
+        for change in changes((each.router for each in self.participants), routers):
+            match change:
+                case Removed(router=router):
+                    self._dismiss(router.name, now)
+                case Replaced(before=before, after=after, keeps=keeps):
+                    if keeps and self._participants[before.name].election.state is State.ACTIVE:
+                        self._detach(before.name).close()
+                        resumed.add(after.name)
+                    else:
+                        self._dismiss(before.name, now)
+                    self._participants[after.name] = self._new(after)
+                case Revised(after=after):
+                    self._revise(after, now)
+                case Added(router=router):
+                    self._participants[router.name] = participant = self._new(router)
+                    if resumes(participant):
+                        resumed.add(router.name)
+        order = {each.name: place for place, each in enumerate(routers)}
+        self._participants = dict(sorted(self._participants.items(), key=lambda item: order[item[0]]))
+        self._regroup(resumed, now)
+
+    def remove(self, group: RouterGroup) -> None:
+        """Forget a group that has left."""
+        self._machine.loop.remove(group)
+        group.close()
+        self.leaving = [each for each in self.leaving if each is not group]
+        self._groups = [each for each in self._groups if each is not group]
+
+    def leave(self, now: float) -> None:
+        """Have everybody leave; the listener hears of each group that has."""
+        leaving, self._groups = self._groups, []
+        self._participants = {}
+        self.leaving += leaving
+        for group in leaving:
+            group.leave(now)
+
+    def _new(self, router: VirtualRouter) -> Participant:
+        participant = Participant(router, self._machine)
+        self._look(participant)
+        return participant
+
+    def _revise(self, router: VirtualRouter, now: float) -> None:
+        found = self.find(router.name)
+        if found is None:
+            return
+        group, participant = found
+        participant.unknown = Unknown.PASS  # a track that is new has no result yet: no reason to stop serving
+        group.revise(participant, router, now)
+
+    def _dismiss(self, name: str, now: float) -> None:
+        """Have a router leave on its own; what was grouped with it stays."""
+        participant = self._detach(name)
+        group = RouterGroup([participant], self._listener)
+        self._machine.loop.add(group)
+        self.leaving.append(group)
+        group.leave(now)
+
+    def _detach(self, name: str) -> Participant:
+        """Take a router out of its group, in the state that it is in."""
+        participant = self._participants.pop(name)
+        for group in self._groups:
+            if name in group.participants:
+                self._drop(group)
+                others = [each for each in group.participants.values() if each is not participant]
+                if others:
+                    self._add(RouterGroup(others, self._listener))
+                break
+        return participant
+
+    def _regroup(self, resumed: set[str], now: float) -> None:
+        """Put who belongs together into one group; groups that are right already are left alone."""
+        wanted: dict[tuple[str, str], list[Participant]] = {}
+        for each in self._participants.values():
+            key = ("group", each.router.sync_group) if each.router.sync_group else ("router", each.name)
+            wanted.setdefault(key, []).append(each)
+        kept = [group for group in self._groups if list(group.participants.values()) in wanted.values()]
+        for group in self._groups:
+            if group not in kept:
+                self._drop(group)
+        members = {name for group in kept for name in group.participants}
+        for participants in wanted.values():
+            if participants[0].name not in members:
+                self._begin(participants, resumed, now)
+
+    def _begin(self, participants: list[Participant], resumed: set[str], now: float) -> None:
+        group = RouterGroup(participants, self._listener)
+        self._add(group)
+        if all(each.name in resumed for each in participants):
+            group.resume(now)
+        else:
+            group.start(now)
+
+    def _add(self, group: RouterGroup) -> None:
+        self._groups.append(group)
+        self._machine.loop.add(group)
+
+    def _drop(self, group: RouterGroup) -> None:
+        self._groups = [each for each in self._groups if each is not group]
+        self._machine.loop.remove(group)

@@ -1,0 +1,352 @@
+"""Our part in one virtual router: the sockets and addresses that its election's effects are performed on.
+
+What keeps it from taking part is in `reasons`, by what is wrong; the election is in FAULT while there is one.
+An error here is this router's alone.
+"""
+
+import socket
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from structlog.typing import FilteringBoundLogger
+
+from appliance.core.announcing import Announcing
+from appliance.core.conflicts import Conflict, Conflicts
+from appliance.core.election import Election, Heard, Terms
+from appliance.core.priority import Priority, Result, Unknown, effective
+from appliance.core.reception import bare
+from appliance.model.virtual_router import VirtualRouter
+from appliance.net.addresses import Addresses
+from appliance.net.links import Link
+from appliance.net.loop import Loop
+from appliance.programs.address_watch import AddressWatch
+from appliance.programs.advert_intake import Dropped
+from appliance.programs.router_figures import Figures
+from appliance.programs.router_port import RouterPort
+
+_TRY_AGAIN: Final = 1.0  # seconds until what the kernel refused is tried again
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """What all virtual routers of the program share. `missing` are the capabilities that it lacks."""
+
+    loop: Loop
+    addresses: Addresses
+    log: FilteringBoundLogger
+    missing: tuple[str, ...]
+
+
+class Participant:
+    """One virtual router here. Its group sets `on_readable`, its socket has something to `receive`,
+    and `on_alarm`, a conflict was seen.
+    """
+
+    def __init__(self, router: VirtualRouter, machine: Machine) -> None:
+        self.router = router
+        self.name = router.name
+        self.figures = Figures()
+        self.reasons: dict[str, str] = {}
+        self.results: dict[str, Result] = {}
+        self.unknown = Unknown.FAULT
+        self.held = False
+        self.link: Link | None = None
+        self.retry_at: float | None = None
+        self._machine = machine
+        self.on_readable: Callable[[str], None] | None = None
+        self.on_alarm: Callable[[str], None] | None = None
+        self._port: RouterPort | None = None
+        self._opened: object = None
+        self.conflicts = Conflicts(router.on_conflict, advert=router.advert)
+        self._watch: AddressWatch | None = None
+        self._announcing = Announcing(router.announce)
+        self.priority = self._weighed()
+        self.election = Election(terms(router, own=b""), priority=self.priority.value)
+        if machine.missing:
+            self.reasons["capabilities"] = f"missing {', '.join(machine.missing)}"
+
+    # The interface
+
+    def look(self, link: Link | None) -> None:
+        """Take the state of the interface, None while there is none, and have sockets that fit it."""
+        self.link = link
+        if link is None:
+            self._fail("interface", f"interface {self.router.interface} does not exist")
+            self._close_port()
+        elif not link.up:
+            self._fail("interface", f"interface {self.router.interface} is down or has no carrier")
+        else:
+            self.reasons.pop("interface", None)
+            self.open_port()
+
+    def open_port(self) -> None:
+        """Open the sockets, or open them again where the interface is another one now."""
+        if self.link is None or self._machine.missing:
+            return
+        source = self._source(self.link)
+        if source is None:
+            self._fail("source", f"{self.router.interface} has no IPv{self.router.family} address of its own")
+            return
+        self.reasons.pop("source", None)
+        wanted = (self.link.index, self.link.mac, source, self.router)
+        if self._port is not None and self._opened == wanted:
+            return
+        self._close_port()
+        try:
+            self._port = RouterPort(
+                self.router,
+                interface=self.router.interface,
+                mac=self.link.mac,
+                source=source,
+                on_drop=self._dropped,
+            )
+        except OSError as error:
+            self._fail("socket", f"no socket on {self.router.interface}: {error.strerror or error}")
+            return
+        self._opened = wanted
+        self.reasons.pop("socket", None)
+        self._machine.addresses.prepare(self.link.index, self.router.addresses, label=self.router.label)
+        self._machine.loop.read(self._port.fileno(), self._readable)
+
+    # What it hears
+
+    def receive(self, now: float) -> Iterator[Heard]:
+        """Yield what is to be told to the election."""
+        if self._port is None:
+            return
+        wall = time.time()
+        try:
+            for heard in self._port.intake.receive():
+                self.figures.heard(heard.peer, heard.priority, now=now, wall=wall)
+                self.conflicts.valid(interval=heard.interval, now=now)
+                if self._watch is not None:
+                    self.stop_watching()
+                yield heard
+        except OSError as error:
+            self._troubled("receive", error)
+
+    # Who else is there
+
+    def watch(self, now: float) -> None:
+        """Ask whether somebody else has the addresses, until there is an active."""
+        if self.router.family != 4 or self._watch is not None or self.link is None or self._port is None:
+            return
+        try:
+            self._watch = AddressWatch(
+                self._machine.loop, self.router, mac=self.link.mac, now=now, on_answer=self._answered
+            )
+        except OSError as error:
+            self._troubled("watch", error)
+
+    def stop_watching(self) -> None:
+        """Ask no more."""
+        if self._watch is not None:
+            self._watch.close()
+            self._watch = None
+
+    def claimed(self) -> None:
+        """Note that it is active: from now on a conflict is only told."""
+        self.conflicts.claimed()
+        self.stop_watching()
+
+    def _answered(self, mac: str, address: str) -> None:
+        interval = self._watch.interval if self._watch else 0.0
+        now = time.monotonic()
+        self._alarm(self.conflicts.answered(mac, address=address, interval=interval, now=now))
+
+    def _dropped(self, dropped: Dropped) -> None:
+        said = dropped.said
+        if self.figures.dropped(dropped.reason, dropped.peer):
+            self._machine.log.warning(
+                "drop", router=self.name, reason=dropped.reason.value, peer=dropped.peer
+            )
+        self._alarm(
+            self.conflicts.dropped(
+                dropped.reason,
+                peer=dropped.peer,
+                detail=f"version {said.version}, {', '.join(said.addresses)}" if said else "",
+                interval=said.interval if said else 0.0,
+                now=time.monotonic(),
+            )
+        )
+
+    def _alarm(self, conflict: Conflict | None) -> None:
+        """Have the group look at what the conflicts mean; tell a new one."""
+        if conflict is not None:
+            self._machine.log.warning(
+                "address-conflict",
+                router=self.name,
+                kind=conflict.kind.value,
+                peer=conflict.peer,
+                detail=conflict.detail,
+            )
+        if self.on_alarm is not None:
+            self.on_alarm(self.name)
+
+    # What it does
+
+    @property
+    def deadline(self) -> float | None:
+        """Return when something besides the election is due."""
+        at, retry = self._announcing.deadline, self.retry_at
+        if retry is not None and (at is None or retry < at):
+            at = retry
+        watch = self._watch.deadline if self._watch else None
+        return watch if watch is not None and (at is None or watch < at) else at
+
+    def tick(self, now: float) -> None:
+        """Announce, or try again what the kernel refused."""
+        if repeat := self._announcing.due(now):
+            self._announce(repeat)
+        if self._watch is not None and self._watch.deadline is not None and now >= self._watch.deadline:
+            self._watch.tick(now)
+        if self.retry_at is not None and now >= self.retry_at:
+            self.retry_at = None
+            self.reasons.pop("addresses", None)
+            self.open_port()
+
+    def send(self, priority: int, now: float) -> None:
+        """Send one advertisement."""
+        if self._port is None:
+            return
+        try:
+            self._port.sender.send(priority)
+        except OSError as error:
+            self._troubled("send", error)
+            return
+        self.figures.sent(priority, now=now)
+
+    def take(self) -> None:
+        """Put the addresses on the interface; raises OSError."""
+        if self.link is None:
+            raise OSError(f"interface {self.router.interface} does not exist")
+        self.held = True  # from the first one on there is something to release
+        taken = self._machine.addresses.take(self.link.index, self.router.addresses, label=self.router.label)
+        for address in taken.foreign:
+            if self.figures.first("foreign", address):
+                self._machine.log.warning("address-foreign", router=self.name, address=address)
+        if taken.failed:
+            raise OSError("; ".join(f"{address}: {why}" for address, why in taken.failed.items()))
+
+    def release(self) -> None:
+        """Remove the addresses from the interface."""
+        self._announcing.end()
+        self.held = False
+        if self.link is None:
+            return
+        try:
+            self._machine.addresses.release(self.link.index, self.router.addresses)
+        except OSError as error:
+            self._troubled("release", error)
+
+    def announce(self, repeat: int, now: float) -> None:
+        """Announce the addresses, and plan what follows."""
+        self._announce(repeat)
+        self._announcing.begin(now)
+
+    def could_not_take(self, error: OSError, now: float) -> None:
+        """Take note that the addresses are not there, and when that is tried again."""
+        self._fail("addresses", f"the addresses cannot be taken: {error.strerror or error}")
+        self.retry_at = now + _TRY_AGAIN
+
+    def weigh(self) -> bool:
+        """Take the tracks' results; return whether anything about the priority is another than before."""
+        before, self.priority = self.priority, self._weighed()
+        for name in [each for each in self.reasons if each.startswith("track ")]:
+            del self.reasons[name]
+        for name in self.priority.fault:
+            detail = self.results[name].detail if name in self.results else "no result yet"
+            self.reasons[f"track {name}"] = f"track {name}: {detail or 'down'}"
+        return self.priority != before
+
+    def revise(self, router: VirtualRouter, now: float) -> None:
+        """Take other parameters of the same virtual router; while active the addresses follow at once."""
+        before, self.router = self.router, router
+        self._announcing.revise(router.announce, now)
+        self.open_port()
+        gone = [each for each in before.addresses if each not in router.addresses]
+        if self.held and before.addresses != router.addresses and self.link is not None:
+            self.take()
+            self._machine.addresses.release(self.link.index, gone)
+            self.announce(router.announce.repeat, now)
+
+    def close(self) -> None:
+        """Let go of the sockets; addresses that are held stay."""
+        self.stop_watching()
+        self._close_port()
+
+    def _weighed(self) -> Priority:
+        return effective(self.router.priority, self.router.track, self.results, unknown=self.unknown)
+
+    def _announce(self, repeat: int) -> None:
+        if self._port is None:
+            return
+        try:
+            self.figures.gratuitous_sent += self._port.announce(repeat)
+        except OSError as error:
+            self._troubled("announce", error)
+
+    def _readable(self) -> None:
+        if self.on_readable is not None:
+            self.on_readable(self.name)
+
+    def _source(self, link: Link) -> str | None:
+        router = self.router
+        if router.source is not None:
+            return router.source
+        if router.family == 6 and router.peers and not router.peers[0].startswith("fe80"):
+            own = (each for each in bare(link.own) if ":" in each and not each.startswith("fe80"))
+            return next((each for each in own if each not in bare(router.addresses)), None)
+        return link.primary(router.family, excluding=router.addresses)
+
+    @property
+    def held_addresses(self) -> tuple[str, ...]:
+        """Return the addresses that are to be on the interface now."""
+        return self.router.addresses if self.held else ()
+
+    @property
+    def source(self) -> str | None:
+        """Return the address that it sends from, None while it has none."""
+        return self._port.source if self._port else None
+
+    @property
+    def terms(self) -> Terms:
+        """Return what the election is to know by now."""
+        family = socket.AF_INET6 if self.router.family == 6 else socket.AF_INET
+        return terms(self.router, own=socket.inet_pton(family, self.source) if self.source else b"")
+
+    def _close_port(self) -> None:
+        if self._port is not None:
+            self._machine.loop.forget(self._port.fileno())
+            self._port.close()
+            self._port = None
+
+    def _troubled(self, doing: str, error: OSError) -> None:
+        """Count what the kernel refused, and say the first of each kind; netlink tells when it matters."""
+        self.figures.send_errors += 1
+        if self.figures.first(doing, str(error.errno)):
+            self._machine.log.warning(
+                "socket-error", router=self.name, doing=doing, reason=error.strerror or str(error)
+            )
+
+    def _fail(self, what: str, reason: str) -> None:
+        self.reasons[what] = reason
+
+
+def terms(router: VirtualRouter, *, own: bytes) -> Terms:
+    """Return what the election is to know of a router; `own` is its packed source address."""
+    return Terms(
+        version=router.version,
+        router_id=router.router_id,
+        priority=router.priority,
+        advert=router.advert,
+        preempt=router.preempt,
+        preempt_delay=router.preempt_delay,
+        down_timer_adverts=router.down_timer_adverts,
+        own=own,
+        listen=router.listen,
+        hand_over=router.hand_over,
+        announce=router.announce,
+    )

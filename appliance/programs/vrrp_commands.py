@@ -1,0 +1,109 @@
+"""The commands of `vrrp`: what is asked of it over its control socket."""
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import asdict
+
+from appliance.core.election import State
+from appliance.model.paths import Paths
+from appliance.model.snapshot import Snapshot, SnapshotError
+from appliance.net import snapshots
+from appliance.net.control_loop import Deferred, Handler
+from appliance.programs.vrrp_program import PROGRAM, VrrpProgram
+from appliance.programs.vrrp_status import described
+from appliance.wire.control import Answer, ControlError, Question, bad, good
+
+
+class VrrpCommands:
+    """The handlers; none of them waits."""
+
+    def __init__(self, paths: Paths, program: VrrpProgram) -> None:
+        self._paths = paths
+        self._program = program
+        self._pending: Snapshot | None = None
+        self._started_at = time.time()
+
+    @property
+    def handlers(self) -> Mapping[str, Handler]:
+        """Return the handlers by the name of their command."""
+        return {
+            "status": self._status,
+            "prepare": self._prepare,
+            "commit": self._commit,
+            "abort": self._abort,
+            "move": self._move,
+            "reclaim": self._reclaim,
+        }
+
+    def _status(self, _: Question) -> Answer:
+        program, now = self._program, time.monotonic()
+        lateness = program.reports.lateness
+        return good(
+            program=PROGRAM,
+            pid=os.getpid(),
+            started_at=self._started_at,
+            snapshot=program.snapshot.number if program.snapshot else 0,
+            pending=self._pending.number if self._pending else None,
+            missing=list(program.missing),
+            realtime=asdict(program.realtime),
+            late_wakeups=lateness.count,
+            latest_wakeup_s=round(lateness.latest, 6),
+            routers=[
+                described(group, participant, now=now)
+                for group in program.groups
+                for participant in group.participants.values()
+            ],
+            leaving=[name for group in program.groups.leaving for name in group.participants],
+        )
+
+    def _prepare(self, question: Question) -> Answer | Deferred:
+        snapshot = self._read(question.integer("snapshot"))
+        self._pending = snapshot
+        ours = self._program.snapshot
+        changed = snapshot.virtual_routers != (ours.virtual_routers if ours else ())
+        return good(changed=changed, generation=None)
+
+    def _commit(self, question: Question) -> Answer:
+        number = question.integer("snapshot")
+        ours = self._program.snapshot
+        if ours is None or ours.number != number:
+            pending, self._pending = self._pending, None
+            self._program.apply(pending if pending and pending.number == number else self._read(number))
+        return good(snapshot=number)
+
+    def _abort(self, question: Question) -> Answer:
+        if self._pending is not None and self._pending.number == question.integer("snapshot"):
+            self._pending = None
+        return good()
+
+    def _move(self, question: Question) -> Answer | Deferred:
+        name = question.text("name")
+        found = self._program.groups.find(name)
+        if found is None:
+            return bad(f"no virtual IP {name!r} is configured")
+        group, participant = found
+        if participant.election.state is not State.ACTIVE:
+            return bad(f"{name} is not active here: it is {participant.election.state.value}")
+        answer = self._program.reports.wait_for_move(name)
+        group.move(time.monotonic())
+        return answer
+
+    def _reclaim(self, question: Question) -> Answer:
+        name = question.text("name")
+        found = self._program.groups.find(name)
+        if found is None:
+            return bad(f"no virtual IP {name!r} is configured")
+        group, participant = found
+        yielded = participant.election.yielded
+        group.reclaim(time.monotonic())
+        return good(name=name, changed=yielded)
+
+    def _read(self, number: int) -> Snapshot:
+        try:
+            snapshot = snapshots.read(self._paths.snapshot(number))
+        except SnapshotError as error:
+            raise ControlError(str(error)) from error
+        if snapshot is None:
+            raise ControlError(f"no snapshot {number}")
+        return snapshot

@@ -1,0 +1,289 @@
+"""What `vrrp` does: its virtual routers in their groups, and everything that they hear of from outside."""
+
+import os
+import time
+from typing import Final
+
+from structlog.typing import FilteringBoundLogger
+
+from appliance.core.election import State
+from appliance.core.priority import Result
+from appliance.model.paths import Paths
+from appliance.model.snapshot import Snapshot, SnapshotError
+from appliance.model.virtual_router import Track, TrackKind
+from appliance.net import log as logs
+from appliance.net import snapshots
+from appliance.net.addresses import Addresses
+from appliance.net.boards import BoardWriter
+from appliance.net.links import Change, Links
+from appliance.net.loop import Loop
+from appliance.net.owned_addresses import OwnedAddresses
+from appliance.net.realtime import Realtime
+from appliance.net.tracker_child import TrackerChild
+from appliance.net.vrrp_publisher import VrrpPublisher
+from appliance.programs.router_group import RouterGroup
+from appliance.programs.router_groups import RouterGroups
+from appliance.programs.virtual_router import Machine, Participant
+from appliance.programs.vrrp_reports import Reports
+from appliance.programs.vrrp_status import record
+from appliance.wire.tracker_lines import Ran, Run, TrackerLineError, Verdict, Watch, decode_report, encode
+from appliance.wire.vrrp_board import VrrpBoard
+from appliance.wire.vrrp_board import encode as encode_board
+
+PROGRAM: Final = "vrrp"
+_TRACKER: Final = ("-m", "appliance.programs.tracker")
+_MARGIN: Final = 1.0  # seconds beyond the longest hand-over until a stop does not wait any longer
+
+
+class VrrpProgram:
+    """Everything but the commands. `before` is the board of an earlier life, None for the first one."""
+
+    def __init__(
+        self,
+        paths: Paths,
+        log: FilteringBoundLogger,
+        loop: Loop,
+        *,
+        missing: tuple[str, ...],
+        realtime: Realtime,
+        before: VrrpBoard | None,
+    ) -> None:
+        self.missing = missing
+        self.realtime = realtime
+        self.snapshot: Snapshot | None = None
+        self._paths = paths
+        self._log = log
+        self._loop = loop
+        self._before = {each.name: each for each in before.routers} if before else {}
+        self._stop_by: float | None = None
+        self._links = Links()
+        self._addresses = Addresses(OwnedAddresses(paths.owned_addresses))
+        self._publisher = VrrpPublisher(
+            BoardWriter(paths.vrrp_board), self._board, on_trouble=self._board_trouble
+        )
+        self._tracker = TrackerChild(
+            loop, _TRACKER, greeting=self._watch_line, on_line=self._tracked, on_end=self._tracker_ended
+        )
+        self.reports = Reports(log, run=self._run, touch=self._publisher.touch, left=self._left)
+        machine = Machine(loop=loop, addresses=self._addresses, log=log, missing=missing)
+        self.groups = RouterGroups(machine, self.reports, self._look)
+        if missing:
+            log.error("capabilities-missing", missing=list(missing))
+        loop.read(self._links.fileno(), self._links_changed)
+        accepted = self._accepted()
+        if accepted is not None:
+            self.apply(accepted)
+        self._clean()
+        loop.add(self._publisher)
+        loop.add(self)
+
+    # Configuration
+
+    def apply(self, snapshot: Snapshot) -> None:
+        """Make a snapshot's virtual routers real; those that did not change are not touched."""
+        self._log = self.reports.log = logs.configure(
+            PROGRAM, level=snapshot.log.level, form=snapshot.log.format
+        )
+        self.snapshot = snapshot
+        self.groups.apply(snapshot.virtual_routers, time.monotonic(), resumes=self._resumes)
+        self._before = {}
+        self._tracker.want(bool(self._tracks()) or any(_notifies(each) for each in self.groups.participants))
+        self._tracker.send(self._watch_line())
+        self._publisher.touch()
+
+    def _resumes(self, participant: Participant) -> bool:
+        """Say whether an earlier life was active a moment ago, and its addresses are all still there."""
+        router, link = participant.router, participant.link
+        last = self._before.get(router.name)
+        if last is None or last.state != State.ACTIVE.value or link is None:
+            return False
+        patience = (router.down_timer_adverts - 1) * router.advert
+        there = {held.address for held in self._addresses.leftovers() if held.index == link.index}
+        return 0 <= time.monotonic() - last.last_advert < patience and there >= set(router.addresses)
+
+    def _clean(self) -> None:
+        """Remove what an earlier life left and nobody goes on with."""
+        for held in () if self.missing else self._addresses.leftovers():
+            try:
+                self._addresses.release(held.index, [held.address])
+            except OSError as error:
+                self._log.error("leftover-stays", address=held.address, reason=error.strerror or str(error))
+            else:
+                self._log.warning("leftover-removed", address=held.address)
+
+    def _accepted(self) -> Snapshot | None:
+        try:
+            return snapshots.read(self._paths.accepted)
+        except SnapshotError as error:
+            self._log.error("snapshot-unreadable", reason=str(error))
+            return None
+
+    # Interfaces
+
+    def _look(self, participant: Participant) -> None:
+        """Give a participant that is new the state of its interface, and of those that it tracks."""
+        participant.look(self._links.state(participant.router.interface))
+        self._track_interfaces(participant)
+
+    def _links_changed(self) -> None:
+        now = time.monotonic()
+        events = self._links.read()
+        names = {event.name for event in events}
+        removed = {(event.name, event.address) for event in events if event.change is Change.ADDRESS_REMOVED}
+        for group in (*self.groups, *self.groups.leaving):
+            for each in group.participants.values():
+                if each.router.interface in names:
+                    group.look(each, self._links.state(each.router.interface), now)
+                    self._restore(group, each, removed, now)
+                if self._track_interfaces(each):
+                    group.weigh(each, now)
+
+    def _restore(
+        self, group: RouterGroup, participant: Participant, removed: set[tuple[str, str]], now: float
+    ) -> None:
+        """Put back what somebody else has removed from an active, and say so."""
+        lost = [
+            each for each in participant.held_addresses if (participant.router.interface, each) in removed
+        ]
+        if lost:
+            group.restore(participant, now)
+            participant.figures.restored += len(lost)
+            self._log.warning("address-restored", router=participant.name, addresses=lost)
+
+    def _track_interfaces(self, participant: Participant) -> bool:
+        before = dict(participant.results)
+        for track in participant.router.track:
+            if track.kind is TrackKind.INTERFACE:
+                link = self._links.state(track.target)
+                up = link is not None and link.up
+                participant.results[track.name] = Result(
+                    up=up, detail="" if up else f"{track.target} is down"
+                )
+        return participant.results != before
+
+    # The tracker
+
+    def _tracks(self) -> tuple[tuple[str, Track], ...]:
+        return tuple(
+            (each.name, track)
+            for each in self.groups.participants
+            for track in each.router.track
+            if track.kind is not TrackKind.INTERFACE
+        )
+
+    def _watch_line(self) -> bytes:
+        return encode(Watch(tracks=self._tracks()))
+
+    def _run(self, order: Run) -> None:
+        self._tracker.send(encode(order))
+
+    def _tracked(self, line: bytes) -> None:
+        try:
+            report = decode_report(line)
+        except TrackerLineError as error:
+            self._log.error("tracker-line", reason=str(error))
+            return
+        if isinstance(report, Verdict):
+            self._judged(report)
+        else:
+            self._ran(report)
+
+    def _judged(self, verdict: Verdict) -> None:
+        found = self.groups.find(verdict.router)
+        if found is None or all(each.name != verdict.track for each in found[1].router.track):
+            return
+        group, participant = found
+        before = participant.results.get(verdict.track)
+        participant.results[verdict.track] = Result(up=verdict.up, value=verdict.value, detail=verdict.detail)
+        group.weigh(participant, time.monotonic())
+        if before is None or before.up is not verdict.up:
+            say = self._log.info if verdict.up else self._log.warning
+            say(
+                "track-up" if verdict.up else "track-down",
+                router=verdict.router,
+                track=verdict.track,
+                detail=verdict.detail,
+                priority=participant.election.priority,
+            )
+
+    def _ran(self, ran: Ran) -> None:
+        self._log.info("notify", router=ran.router, command=list(ran.words), outcome=ran.outcome)
+
+    def _tracker_ended(self, reason: str) -> None:
+        self._log.warning("tracker-ended", reason=reason)
+
+    # The end
+
+    @property
+    def deadline(self) -> float | None:
+        """Return until when a stop may take."""
+        return self._stop_by
+
+    def tick(self, now: float) -> None:
+        """Stop without waiting any longer."""
+        del now
+        self._log.warning(
+            "stop-cut", routers=[name for group in self.groups.leaving for name in group.participants]
+        )
+        self._release_all()
+
+    def stop(self, now: float) -> None:
+        """Leave all virtual routers and end the loop when that is done; a second time without waiting."""
+        if self._stop_by is not None:
+            self._release_all()
+            return
+        patience = max((each.router.hand_over for each in self.groups.participants), default=0.0)
+        self._stop_by = now + patience + _MARGIN
+        self.groups.leave(now)
+        self._end_when_left()
+
+    def close(self) -> None:
+        """Write the board for the last time and let go of everything."""
+        self._publisher.close()
+        self._tracker.close()
+        self._addresses.close()
+        self._links.close()
+
+    def _release_all(self) -> None:
+        for group in self.groups.leaving:
+            for each in group.participants.values():
+                if each.held:
+                    each.release()
+        self._loop.stop()
+
+    def _left(self, group: RouterGroup) -> None:
+        self.groups.remove(group)
+        self._publisher.touch()
+        self._end_when_left()
+
+    def _end_when_left(self) -> None:
+        if self._stop_by is not None and not self.groups.leaving:
+            self._loop.stop()
+
+    # The board
+
+    def _board(self) -> bytes:
+        lateness = self.reports.lateness
+        return encode_board(
+            VrrpBoard(
+                snapshot=self.snapshot.number if self.snapshot else 0,
+                pid=os.getpid(),
+                written_at=time.time(),
+                monotonic=time.monotonic(),
+                late_wakeups=lateness.count,
+                latest_wakeup=lateness.latest,
+                realtime=self.realtime.scheduler,
+                routers=tuple(record(each) for each in self.groups.participants),
+            )
+        )
+
+    def _board_trouble(self, reason: str) -> None:
+        if reason:
+            self._log.error("board-not-written", board=str(self._paths.vrrp_board), reason=reason)
+        else:
+            self._log.info("board-written", board=str(self._paths.vrrp_board))
+
+
+def _notifies(participant: Participant) -> bool:
+    notify = participant.router.notify
+    return any((notify.active, notify.backup, notify.fault, notify.stop, notify.any))

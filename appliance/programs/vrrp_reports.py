@@ -1,0 +1,117 @@
+"""Tells what has happened to the virtual routers: log, notify commands, board, and who waits for an answer."""
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+from structlog.typing import FilteringBoundLogger
+
+from appliance.core.election import Entered, SplitBrain, State
+from appliance.core.notification import commands
+from appliance.net.control_loop import Deferred
+from appliance.programs.router_group import RouterGroup
+from appliance.programs.virtual_router import Participant
+from appliance.wire.control import bad, good
+from appliance.wire.tracker_lines import Run
+
+_LATE_PAUSE: Final = 1.0  # seconds between two lines about late wake-ups
+_TROUBLE: Final = frozenset({State.FAULT})
+
+
+class Lateness:
+    """Wake-ups that came too late: how many, and by how many seconds the worst one."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self.latest = 0.0
+
+
+class Reports:
+    """The listener of every group. `run` has a notify command run, `touch` has the board written."""
+
+    def __init__(
+        self,
+        log: FilteringBoundLogger,
+        *,
+        run: Callable[[Run], None],
+        touch: Callable[[], None],
+        left: Callable[[RouterGroup], None],
+    ) -> None:
+        self.log = log
+        self.lateness = Lateness()
+        self._run = run
+        self._touch = touch
+        self._left = left
+        self._moves: dict[str, list[Deferred]] = {}
+        self._late_said = float("-inf")
+
+    def wait_for_move(self, name: str) -> Deferred:
+        """Return the answer that is given when a planned hand-over of this router has ended."""
+        answer = Deferred()
+        self._moves.setdefault(name, []).append(answer)
+        return answer
+
+    def entered(self, participant: Participant, entered: Entered) -> None:
+        """Log a transition, have its commands run, and publish it."""
+        say = self.log.warning if entered.state in _TROUBLE else self.log.info
+        facts: dict[str, object] = {"peer": entered.peer, "priority": participant.election.priority}
+        if entered.state is State.FAULT:
+            facts["reasons"] = list(participant.reasons.values())
+        say(
+            "vrrp-state",
+            router=participant.name,
+            state=entered.state.value,
+            previous=entered.previous.value,
+            cause=entered.cause.value,
+            **facts,
+        )
+        self._touch()
+        self._notify(participant, entered)
+
+    def split_brain(self, participant: Participant, split: SplitBrain) -> None:
+        """Log another active that was heard while active."""
+        self.log.warning(
+            "split-brain",
+            router=participant.name,
+            peer=split.peer,
+            priority=split.priority,
+            own_priority=participant.election.priority,
+            stays=split.winner,
+        )
+
+    def handed_over(self, participant: Participant, successor: str | None) -> None:
+        """Answer whoever asked for the hand-over."""
+        self.log.info("hand-over", router=participant.name, successor=successor)
+        for answer in self._moves.pop(participant.name, ()):
+            answer.resolve(
+                good(name=participant.name, successor=successor)
+                if successor
+                else bad(f"{participant.name}: nobody took over in time, it stays here")
+            )
+
+    def left(self, group: RouterGroup) -> None:
+        """Forget a group that has left."""
+        self._left(group)
+
+    def late(self, group: RouterGroup, seconds: float) -> None:
+        """Count a late wake-up, and say it now and then."""
+        lateness, now = self.lateness, time.monotonic()
+        lateness.count += 1
+        lateness.latest = max(lateness.latest, seconds)
+        if now - self._late_said >= _LATE_PAUSE:
+            self._late_said = now
+            self.log.warning(
+                "late-wakeup",
+                routers=list(group.participants),
+                seconds=round(seconds, 6),
+                count=lateness.count,
+            )
+
+    def crashed(self, group: RouterGroup, error: Exception) -> None:
+        """Log a bug that one group met with."""
+        self.log.error("router-crashed", routers=list(group.participants), exc_info=error)
+
+    def _notify(self, participant: Participant, entered: Entered) -> None:
+        notify, router = participant.router.notify, participant.router
+        for words in commands(router, entered.state, priority=participant.election.priority):
+            self._run(Run(router=router.name, words=words, user=notify.user, timeout=notify.timeout))
