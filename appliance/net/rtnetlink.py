@@ -46,6 +46,7 @@ _WORD: Final = struct.Struct("=I")
 _ATTRIBUTE: Final = struct.Struct("=HH")
 _AF_SPEC: Final = 26  # IFLA_AF_SPEC of linux/if_link.h
 _INET_CONF: Final = 1  # IFLA_INET_CONF
+_GENERATE_NONE: Final = 1  # IN6_ADDR_GEN_MODE_NONE
 
 
 class Ipv4Option(IntEnum):
@@ -64,6 +65,16 @@ class AddressFacts:
     address: str
     ours: bool
     usable: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MacvlanFacts:
+    """One macvlan: another MAC on the interface `parent`."""
+
+    index: int
+    name: str
+    mac: bytes
+    parent: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,8 +112,21 @@ def decode_link(message: Message) -> LinkFacts | None:
     return LinkFacts(
         index=int(decoded["index"]),
         name=str(decoded.get_attr("IFLA_IFNAME")),
-        mac=bytes.fromhex(str(decoded.get_attr("IFLA_ADDRESS") or "").replace(":", "")),
+        mac=_mac(decoded),
         up=decoded["flags"] & (_UP | _RUNNING) == _UP | _RUNNING,
+    )
+
+
+def decode_macvlan(message: Message) -> MacvlanFacts | None:
+    """Return what a message about a link says of a macvlan; None for every other link."""
+    decoded = _decoded(ifinfmsg, message)
+    if decoded.get_nested("IFLA_LINKINFO", "IFLA_INFO_KIND") != "macvlan":
+        return None
+    return MacvlanFacts(
+        index=int(decoded["index"]),
+        name=str(decoded.get_attr("IFLA_IFNAME")),
+        mac=_mac(decoded),
+        parent=int(decoded.get_attr("IFLA_LINK") or 0),
     )
 
 
@@ -143,6 +167,45 @@ def all_links() -> bytes:
     return encode(message, kind=RTM_GETLINK, flags=REQUEST | DUMP)
 
 
+def add_macvlan(name: str, *, parent: int, mac: bytes) -> bytes:
+    """Return the request for a macvlan, down for now; EEXIST where the name is taken."""
+    message = ifinfmsg()
+    # Private: nothing is passed on to other macvlans of the same parent.
+    details = {"attrs": [("IFLA_MACVLAN_MODE", "private")]}
+    kind = {"attrs": [("IFLA_INFO_KIND", "macvlan"), ("IFLA_INFO_DATA", details)]}
+    message["attrs"] = [
+        ("IFLA_IFNAME", name),
+        ("IFLA_LINK", parent),
+        ("IFLA_ADDRESS", mac.hex(":")),
+        ("IFLA_LINKINFO", kind),
+    ]
+    return encode(message, kind=RTM_NEWLINK, flags=REQUEST | ACKNOWLEDGE | CREATE | EXCLUSIVE)
+
+
+def remove_link(index: int) -> bytes:
+    """Return the request that deletes an interface; ENODEV where there is none."""
+    message = ifinfmsg()
+    message["index"] = index
+    return encode(message, kind=RTM_DELLINK, flags=REQUEST | ACKNOWLEDGE)
+
+
+def set_up(index: int, *, up: bool) -> bytes:
+    """Return the request that sets an interface up or down."""
+    message = ifinfmsg()
+    message["index"], message["change"] = index, _UP
+    message["flags"] = _UP if up else 0
+    return encode(message, kind=RTM_SETLINK, flags=REQUEST | ACKNOWLEDGE)
+
+
+def no_link_local(index: int) -> bytes:
+    """Return the request that keeps the kernel from making up IPv6 addresses for an interface."""
+    message = ifinfmsg()
+    message["index"] = index
+    mode = {"attrs": [("IFLA_INET6_ADDR_GEN_MODE", _GENERATE_NONE)]}
+    message["attrs"] = [("IFLA_AF_SPEC", {"attrs": [("AF_INET6", mode)]})]
+    return encode(message, kind=RTM_SETLINK, flags=REQUEST | ACKNOWLEDGE)
+
+
 def set_ipv4_options(index: int, options: Mapping[Ipv4Option, int]) -> bytes:
     """Return the request that sets what /proc/sys/net/ipv4/conf has, also where /proc/sys is read-only."""
     message = ifinfmsg()
@@ -160,6 +223,10 @@ def encode(message: nlmsg, *, kind: int, flags: int) -> bytes:
     message["header"]["flags"] = flags
     message.encode()
     return bytes(message.data)
+
+
+def _mac(decoded: nlmsg) -> bytes:
+    return bytes.fromhex(str(decoded.get_attr("IFLA_ADDRESS") or "").replace(":", ""))
 
 
 def _attribute(kind: int, payload: bytes) -> bytes:

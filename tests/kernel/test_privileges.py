@@ -1,0 +1,93 @@
+"""What works with which capabilities, in processes that have no others."""
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.namespaces import INTERFACE, Node, Segment
+
+from appliance.net import privileges
+
+pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "setpriv", root=True)]
+
+_NOBODY = "65534"
+_MISSING = "from appliance.net import privileges; print(*privileges.missing())"
+_EVERYTHING = f"""
+import pathlib, sys
+from appliance.net import privileges, virtual_mac
+from appliance.net.addresses import Addresses
+from appliance.net.frames import ARP, FrameSocket
+from appliance.net.links import Links
+from appliance.net.netlink import Requests
+from appliance.net.owned_addresses import OwnedAddresses
+from appliance.net.vrrp_sockets import VrrpSocket
+from appliance.wire.vrrp import MULTICAST_4, MULTICAST_6
+
+assert privileges.missing() == ()
+with Links() as links, Addresses(OwnedAddresses(pathlib.Path(sys.argv[1]))) as addresses:
+    link = links.state("{INTERFACE}")
+    taken = addresses.take(link.index, ["192.0.2.100/24", "fd00::100/64"])
+    assert len(taken.added) == 2, taken
+    for family, group in ((4, MULTICAST_4), (6, MULTICAST_6)):
+        with VrrpSocket(link.name, family=family, source=link.primary(family), group=group) as opened:
+            opened.send(b"1234", group)
+    with FrameSocket(link.name, receive=ARP) as frames:
+        frames.send(bytes(60))
+    addresses.release(link.index, ["192.0.2.100/24"])
+with Requests() as requests:
+    virtual_mac.add(requests, parent=link.index, router_id=7, family=4)
+print("done")
+"""
+
+
+@pytest.fixture
+def node() -> Iterator[Node]:
+    """A node of its own."""
+    with Segment() as segment:
+        yield segment.node("only")
+
+
+def _run(node: Node, capabilities: str, program: str, *arguments: str) -> str:
+    """Run a program as nobody, with these capabilities of root's and no others."""
+    return node.run(
+        [
+            *("setpriv", f"--reuid={_NOBODY}", f"--regid={_NOBODY}", "--clear-groups"),
+            *(f"--inh-caps={capabilities}", f"--ambient-caps={capabilities}"),
+            *(f"--bounding-set={capabilities}", "--no-new-privs"),
+            *(sys.executable, "-c", program, *arguments),
+        ]
+    )
+
+
+@pytest.mark.parametrize(
+    ("capabilities", "missing"),
+    [
+        ("-all", "CAP_NET_ADMIN CAP_NET_RAW"),
+        ("-all,+net_raw", "CAP_NET_ADMIN"),
+        ("-all,+net_admin", "CAP_NET_RAW"),
+        ("-all,+net_admin,+net_raw", ""),
+    ],
+)
+def test_missing(node: Node, capabilities: str, missing: str):
+    """Exactly the needed capabilities that are not there are named."""
+    assert _run(node, capabilities, _MISSING).strip() == missing
+
+
+def test_two_capabilities_are_enough(node: Node, tmp_path: Path):
+    """As an ordinary user with CAP_NET_ADMIN and CAP_NET_RAW everything about virtual addresses works."""
+    tmp_path.chmod(0o777)
+    ran = _run(node, "-all,+net_admin,+net_raw", _EVERYTHING, str(tmp_path / "owned.json"))
+    assert ran.strip() == "done"
+    assert node.holds("fd00::100/64")
+    assert not node.holds("192.0.2.100/24")
+
+
+def test_root_has_all():
+    """A process of root's misses nothing, and one without any says so of each."""
+    assert privileges.missing() == ()
+    ran = subprocess.run(
+        [sys.executable, "-c", _MISSING], check=True, capture_output=True, text=True, timeout=30
+    )
+    assert ran.stdout.strip() == ""
