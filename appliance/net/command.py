@@ -9,6 +9,7 @@ import contextlib
 import ctypes
 import errno
 import os
+import select
 import signal
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -61,7 +62,7 @@ class Command:
     def wait(self, timeout: float) -> Ending:
         """Return how it ended; one that needs longer than `timeout` seconds is told to end, then made to."""
         try:
-            if self.ended.wait(timeout):
+            if self.ended.wait(timeout) or self._ended_unnoticed():
                 return self._ending
             self._sweep = True
             self._signal(signal.SIGTERM)
@@ -71,6 +72,14 @@ class Command:
             raise
         self._signal(signal.SIGKILL)
         return Ending(passed=False, detail=_with(f"no end within {timeout:g} s", self._said))
+
+    def _ended_unnoticed(self) -> bool:
+        """Return whether it ended in time, and it is us who were not running and come late."""
+        if self.ended.is_set():
+            return True
+        now = select.poll()
+        now.register(self._pidfd, select.POLLIN)
+        return bool(now.poll(0) and self.ended.wait(GRACE))
 
     def kill(self) -> None:
         """Kill it and all that is in its session's first group."""

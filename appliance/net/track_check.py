@@ -3,8 +3,12 @@
 A look blocks its greenlet only, and for about the track's timeout at most.
 """
 
+import time
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Final, Protocol
+
+_STALLED: Final = 0.1
+"""Seconds by which a timeout is late only when the whole process was."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -18,6 +22,15 @@ class Seen:
 
 class Unseen(Exception):  # noqa: N818  # a state of this machine, not a mistake
     """This machine could not even look, out of descriptors say: nothing is known of what is tracked."""
+
+
+def judge_timeout(started: float, timeout: float) -> None:
+    """Raise Unseen when it is this process that was not running when the time was up.
+
+    The answer may have come meanwhile: a machine that was busy must not move its addresses.
+    """
+    if time.monotonic() - started > timeout + _STALLED:
+        raise Unseen("the tracker was not running for a while")
 
 
 class TrackCheck(Protocol):

@@ -113,4 +113,4 @@ def probe_check(
 def _detail(outcome: Outcome) -> str:
     if outcome.status:
         return f"HTTP {outcome.status} {outcome.detail}".rstrip()
-    return outcome.detail or outcome.result.value
+    return outcome.detail or ("it accepts" if outcome.passed else outcome.result.value)

@@ -7,13 +7,14 @@ always up, and the number says how much the priority changes.
 import os
 import re
 import stat
+import time
 from typing import Final
 
 import gevent
 from gevent import get_hub
 from gevent.event import AsyncResult
 
-from appliance.net.track_check import Seen
+from appliance.net.track_check import Seen, judge_timeout
 
 _LONGEST: Final = 64
 _NUMBER: Final = re.compile(rb"[+-]?[0-9]{1,10}")
@@ -30,11 +31,13 @@ class FileTrack:
         self._reading: AsyncResult | None = None
 
     def look(self) -> Seen:
-        """Return what the file says."""
+        """Return what the file says; raises Unseen."""
+        started = time.monotonic()
         reading = self._reading = self._reading or get_hub().threadpool.spawn(_read, self._path)
         try:
             text: bytes = reading.get(timeout=self._timeout)
         except gevent.Timeout:
+            judge_timeout(started, self._timeout)
             return Seen(up=False, detail=f"not read within {self._timeout:g} s")
         except (FileNotFoundError, NotADirectoryError):
             text = b""

@@ -26,13 +26,15 @@ class PoolTrack:
     def look(self) -> Seen:
         """Return whether a server is up."""
         self.close()
+        if not self._path.exists():
+            return Seen(up=False, detail="there is no health board")
         try:
             self._board = BoardReader(self._path)
             self._changes = self._board.changes
             payload = self._board.read()
             servers = decode(payload).servers if payload else ()
         except (BoardError, BoardFormatError) as error:
-            return Seen(up=False, detail=f"no health board: {error}")
+            return Seen(up=False, detail=f"the health board cannot be read: {error}")
         return _judge([each for each in servers if each.pool == self._pool])
 
     def wait(self, seconds: float) -> None:

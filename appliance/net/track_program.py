@@ -1,5 +1,6 @@
 """Tracks a program of this appliance: a proxy is up while a worker accepts, others while they answer."""
 
+import time
 from pathlib import Path
 from typing import Final
 
@@ -10,7 +11,7 @@ from appliance.net import control
 from appliance.net.boards import BoardError, BoardReader
 from appliance.net.control import ControlUnavailable
 from appliance.net.lives import Lives
-from appliance.net.track_check import Seen, TrackCheck, Unseen
+from appliance.net.track_check import Seen, TrackCheck, Unseen, judge_timeout
 from appliance.wire import worker_board
 from appliance.wire.control import Question
 from appliance.wire.health_board import BoardFormatError
@@ -68,8 +69,8 @@ class AnsweringTrack:
         self._timeout = timeout
 
     def look(self) -> Seen:
-        """Return whether it answers in time."""
-        late = gevent.Timeout(self._timeout)
+        """Return whether it answers in time; raises Unseen."""
+        started, late = time.monotonic(), gevent.Timeout(self._timeout)
         try:
             with late:
                 answer = control.ask(self._path, Question(command="status"), timeout=self._timeout)
@@ -78,6 +79,7 @@ class AnsweringTrack:
         except gevent.Timeout as error:
             if error is not late:
                 raise
+            judge_timeout(started, self._timeout)
             return Seen(up=False, detail=f"no answer within {self._timeout:g} s")
         if not answer.ok:
             return Seen(up=False, detail="; ".join(each.message for each in answer.errors))

@@ -1,9 +1,10 @@
 """The tracker: looks at everything that virtual routers track, and runs their notify commands, for `vrrp`.
 
-Started by `vrrp` as `python -m appliance.programs.tracker FD`, where FD is its end of a socket pair. It lives
-as long as that socket: at its end the checks end with all their processes, and commands that were ordered
-before are finished, each within its timeout, because the news of a stop is ordered last. Signals meant for
-`vrrp` often reach its children too (a terminal's, systemd's): they end it only when it is alone.
+Started by `vrrp` as `python -m appliance.programs.tracker [FD]`, where FD is its end of a socket pair;
+without it that is standard input. It lives as long as that socket: at its end the checks end with all their
+processes, and commands that were ordered before are finished, each within its timeout, because the news of
+a stop is ordered last. Signals meant for `vrrp` often reach its children too (a terminal's, systemd's): they
+end it only when it is alone.
 """
 
 import os
@@ -171,7 +172,7 @@ def _by_track(tracks: tuple[tuple[str, Track], ...]) -> dict[Track, list[str]]:
 
 def main() -> int:
     """Serve the vrrp that holds the other end of the socket."""
-    connection = socket.socket(fileno=int(sys.argv[1]))
+    connection = socket.socket(fileno=int(sys.argv[1]) if len(sys.argv) > 1 else 0)
     connection.set_inheritable(False)  # the standard library's signature
     be_ordinary()
     log = logs.configure(PROGRAM, level="info", form="json")

@@ -4,8 +4,10 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
+import gevent
 import pytest
 from support import nobody
 from support.greenlets import until
@@ -147,6 +149,16 @@ def test_one_that_takes_too_long_is_told_to_end():
     ending = late.wait(SOON)
     assert ending == Ending(passed=False, detail="no end within 0.2 s: waiting")
     assert not alive(late.pid)
+
+
+def test_an_end_that_we_were_too_late_to_see_is_an_end():
+    """A machine that was busy, or stopped, blames no command for that."""
+    quick = command("true")
+    waiting = gevent.spawn(quick.wait, SOON)
+    gevent.sleep(0)
+    wait_until(lambda: not alive(quick.pid), what="it has ended")
+    time.sleep(2 * SOON)  # no greenlet runs meanwhile
+    assert waiting.get() == Ending(passed=True, detail="exited 0")
 
 
 def test_the_whole_group_of_a_late_one_is_killed(tmp_path: Path):

@@ -158,7 +158,7 @@ def test_a_port_that_accepts_is_up():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         for host in ("127.0.0.1", "localhost"):
-            assert tcp(f"{host}:{port}").look().up
+            assert tcp(f"{host}:{port}").look() == Seen(up=True, detail="it accepts")
     assert tcp(f"127.0.0.1:{port}").look() == Seen(up=False, detail="connection refused")
 
 

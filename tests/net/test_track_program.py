@@ -3,6 +3,7 @@
 import contextlib
 import os
 import socket
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from support.ports import free_port
 from appliance.model.paths import Paths
 from appliance.net.boards import BoardWriter
 from appliance.net.control import ControlServer
-from appliance.net.track_check import Seen, TrackCheck
+from appliance.net.track_check import Seen, TrackCheck, Unseen
 from appliance.net.track_program import program_track
 from appliance.wire import worker_board
 from appliance.wire.control import bad, good
@@ -103,6 +104,18 @@ def test_a_program_that_hangs_is_down_in_time(paths: Paths):
         seen = program_track("health", paths, timeout=0.1).look()
     assert not seen.up
     assert "0.1 s" in seen.detail
+
+
+def test_our_own_absence_is_not_the_program_s(paths: Paths):
+    """The time was up while this process did not run: nothing is known."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(paths.control("health")))
+        listener.listen()
+        looking = gevent.spawn(program_track("health", paths, timeout=0.05).look)
+        gevent.sleep(0)
+        time.sleep(0.3)  # no greenlet runs meanwhile
+        with pytest.raises(Unseen):
+            looking.get()
 
 
 def test_a_program_that_refuses_is_down(paths: Paths):

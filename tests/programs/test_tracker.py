@@ -148,6 +148,25 @@ def test_a_script_s_verdict_follows_what_it_tests(tracker: Tracker, tmp_path: Pa
     assert tracker.verdicts()[-1].at <= time.monotonic()
 
 
+def test_its_socket_may_be_its_standard_input(paths: Paths):
+    """Then it needs no argument."""
+    ours, theirs = socket.socketpair()
+    words = [sys.executable, "-m", "appliance.programs.tracker"]
+    with (
+        ours,
+        theirs,
+        subprocess.Popen(words, stdin=theirs, env={**os.environ, **paths.environment()}) as process,
+    ):
+        theirs.close()
+        ours.sendall(encode(Watch(tracks=(("api", script("cat; exit 1")),))))
+        ours.settimeout(15.0)
+        report = decode_report(ours.recv(65536).splitlines()[0])
+        assert isinstance(report, Verdict)
+        assert report.detail == "exited 1"
+        ours.close()
+        assert process.wait(15) == 0
+
+
 def test_every_kind_is_tracked(tracker: Tracker, tmp_path: Path):
     """One of each, all of them up, and those that cannot be asked down with the reason."""
     (tmp_path / "number").write_text("12")
