@@ -39,11 +39,12 @@ COMMANDS: Final[Mapping[str, Entry]] = {
         ("check", "check", "check", "Validate a configuration and print every error."),
         ("schema", "schema", "schema", "Print the JSON Schema of the configuration."),
         ("reload", "reload", "reload", "Make the appliance obey its configuration as it is now."),
-        ("status", "status", "status", "Show programs, frontends, pools, servers and draining generations."),
+        ("status", "status", "status", "Show programs, virtual IPs, frontends, pools and servers."),
         ("drain", "server_states", "drain", "Give servers no new connections, keep those they have."),
         ("ready", "server_states", "ready", "Let the checks of servers decide again."),
         ("maint", "server_states", "maint", "Take servers out of service."),
         ("sessions", "sessions", "sessions", "List the connections, or end some of them."),
+        ("vip", "vip", "vip", "Show virtual IPs, move one away, or take part again."),
         ("vr-ids", "vr_ids", "vr_ids", "Print the virtual router ids of a cluster."),
     )
 }

@@ -14,8 +14,10 @@ from typing import Final
 import msgspec
 
 from appliance.console.asking import at_once
+from appliance.core.acceptance import VRRP
 from appliance.core.evidence import Evidence, Said, Supervised
 from appliance.core.status import DegradedStart, ProgramState
+from appliance.core.vip_said import VrrpSaid
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot, SnapshotError
 from appliance.model.snapshot import decode as decode_snapshot
@@ -24,7 +26,7 @@ from appliance.net.control import ControlUnavailable, ask
 from appliance.net.snapshots import read_degraded
 from appliance.net.supervisor_rpc import ProcessInfo, Supervisor, SupervisorUnavailable
 from appliance.wire import health_board, worker_board
-from appliance.wire.control import Problem, Question
+from appliance.wire.control import Answer, Problem, Question
 from appliance.wire.health_board import BoardFormatError, HealthBoard
 from appliance.wire.worker_board import WorkerBoard
 
@@ -34,15 +36,15 @@ _DOWN: Final = frozenset({"BACKOFF", "EXITED", "FATAL", "UNKNOWN"})
 
 def observe(paths: Paths, *, timeout: float = TIMEOUT) -> Evidence:
     """Return what can be found; `timeout` is seconds for each program asked."""
-    programs: dict[str, Said] = {}
+    programs: dict[str, Answer] = {}
     supervised: list[tuple[Supervised, ...] | str] = []
 
     def ask_supervisord() -> None:
         supervised.append(_supervised(paths.supervisor_socket, timeout))
 
     def ask_program(path: Path) -> None:
-        if answer := _said(path, timeout):
-            programs[path.stem] = answer
+        with contextlib.suppress(ControlUnavailable):
+            programs[path.stem] = ask(path, Question(command="status"), timeout=timeout)
 
     questions: list[Callable[[], None]] = [ask_supervisord]
     questions += [partial(ask_program, path) for path in _program_sockets(paths)]
@@ -50,12 +52,20 @@ def observe(paths: Paths, *, timeout: float = TIMEOUT) -> Evidence:
     return Evidence(
         snapshot=_snapshot(paths.accepted),
         supervised=supervised[0],
-        said=dict(sorted(programs.items())),
+        said={name: said for name, answer in sorted(programs.items()) if (said := _said(answer))},
         health=_health(paths.health_board),
         workers=tuple(living_workers(paths.runtime)),
         failures=dict(_failures(paths.runtime)),
         degraded=_degraded(paths),
+        vrrp=vrrp_said(programs[VRRP]) if VRRP in programs else None,
     )
+
+
+def vrrp_said(answer: Answer) -> VrrpSaid | None:
+    """Return what vrrp answered to `status`, None where it is no such answer."""
+    with contextlib.suppress(msgspec.ValidationError):
+        return msgspec.convert(answer.values, VrrpSaid) if answer.ok else None
+    return None
 
 
 def living_workers(runtime: Path) -> Iterable[WorkerBoard]:
@@ -89,9 +99,8 @@ def _program_sockets(paths: Paths) -> list[Path]:
     return [path for path in paths.runtime.glob("[!.]*.control") if not path.name.startswith("worker-")]
 
 
-def _said(path: Path, timeout: float) -> Said | None:
-    with contextlib.suppress(ControlUnavailable, msgspec.ValidationError):
-        answer = ask(path, Question(command="status"), timeout=timeout)
+def _said(answer: Answer) -> Said | None:
+    with contextlib.suppress(msgspec.ValidationError):
         return msgspec.convert(answer.values, Said) if answer.ok else Said()
     return None
 

@@ -21,14 +21,15 @@ def current_status(paths: Paths) -> Status:
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON; the keys are stable.")
 @click.pass_obj
 def status(paths: Paths, *, as_json: bool) -> None:
-    """Show programs, frontends, pools, servers, and what draining generations still hold.
+    """Show programs, virtual IPs, frontends, pools, servers, and what draining generations still hold.
 
-    Exits 0 when every program that the configuration needs runs, every pool in use has a server up and every
-    reload socket is listened on, else 1. Works when any program is down, supervisord too.
+    Exits 0 when every program that the configuration needs runs, every pool in use has a server up, every
+    reload socket is listened on and no virtual IP is in fault or conflict, else 1. Works when any program is
+    down, supervisord too.
 
     JSON: ok, problems, at, snapshot, source, cluster, degraded, supervisor, programs, frontends, pools (with
-    servers and their last check), generations (with what they hold), ended. Times are Unix seconds,
-    durations seconds.
+    servers and their last check), generations (with what they hold), ended, virtual_ips. Times are Unix
+    seconds, durations seconds.
     """
     now = current_status(paths)
     if as_json:

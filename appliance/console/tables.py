@@ -19,6 +19,7 @@ from appliance.core.status import (
     ProgramStatus,
     ServerStatus,
     Status,
+    VirtualIpStatus,
 )
 from appliance.wire.health_board import ServerState
 
@@ -30,10 +31,15 @@ _STATE_STYLES: Final = {
     ServerState.CHECKING: "dim",
 }
 
+ROUTER_STYLES: Final = {"active": "bold green", "backup": "green", "fault": "bold red"}
+"""Styles of a virtual router's state; any other one is on its way."""
+
 
 def tables(status: Status) -> RenderableType:
     """Return everything that is known; what matters least comes last, where a live view may cut it off."""
     parts: list[RenderableType] = [*_alarms(status), _title(status), _programs(status)]
+    if status.virtual_ips:
+        parts += ["", _virtual_ips(status)]
     if status.pools:
         parts += ["", _servers(status)]
     if draining := [each for each in status.generations if each.phase is GenerationPhase.DRAINING]:
@@ -60,14 +66,14 @@ def _title(status: Status) -> Text:
     return Text(f"{name}{about}", style="bold", no_wrap=True, overflow="ellipsis")
 
 
-def _table(*columns: str) -> Table:
+def columns(*names: str) -> Table:
     """Return a table without rows; a column's name ends with > where it holds numbers, with ... for prose."""
     table = Table(box=None, pad_edge=False)
-    for column in columns:
-        prose = column.endswith("...")
+    for name in names:
+        prose = name.endswith("...")
         table.add_column(
-            column.rstrip(">."),
-            justify="right" if column.endswith(">") else "left",
+            name.rstrip(">."),
+            justify="right" if name.endswith(">") else "left",
             header_style="dim",
             no_wrap=not prose,
             overflow="fold" if prose else "ellipsis",
@@ -76,7 +82,7 @@ def _table(*columns: str) -> Table:
 
 
 def _programs(status: Status) -> Table:
-    table = _table("program", "state", "pid>", "uptime>", "generation>", "config>", "reason...")
+    table = columns("program", "state", "pid>", "uptime>", "generation>", "config>", "reason...")
     for program in status.programs:
         table.add_row(*_program_row(program))
     return table
@@ -96,8 +102,32 @@ def _program_row(program: ProgramStatus) -> tuple[RenderableType, ...]:
     )
 
 
+def _virtual_ips(status: Status) -> Table:
+    table = columns(
+        "virtual ip", "addresses", "interface", "id>", "state", "since>", "priority>", "active on"
+    )
+    for each in status.virtual_ips:
+        table.add_row(*_virtual_ip_row(each, status.at))
+    return table
+
+
+def _virtual_ip_row(each: VirtualIpStatus, now: float) -> tuple[RenderableType, ...]:
+    state = each.state or "unknown"
+    away = " (moved away)" if each.yielded else ""
+    return (
+        each.name,
+        Text(" ".join(each.addresses)),
+        Text(each.interface),
+        _number(each.router_id),
+        Text(f"{state}{away}", style=ROUTER_STYLES.get(state, "yellow")),
+        duration(now - each.since) if each.since else "-",
+        _number(each.priority),
+        Text("this node" if each.active else each.active_peer or "-"),
+    )
+
+
 def _frontends(status: Status) -> Table:
-    table = _table("frontend", "address", "to", "current>", "total>", "denied>", "failed>", "in>", "out>")
+    table = columns("frontend", "address", "to", "current>", "total>", "denied>", "failed>", "in>", "out>")
     for frontend in status.frontends:
         table.add_row(*_frontend_row(frontend))
     return table
@@ -118,7 +148,7 @@ def _frontend_row(frontend: FrontendStatus) -> tuple[RenderableType, ...]:
 
 
 def _servers(status: Status) -> Table:
-    table = _table(
+    table = columns(
         "server", "address", "state", "since>", "last check", "weight>", "current>", "total>", "failed>",
         "queue>",
     )  # fmt: skip
@@ -158,7 +188,7 @@ def _weight(server: ServerStatus) -> str:
 
 
 def _draining(generations: list[GenerationStatus], now: float) -> Table:
-    table = _table("draining", "generation>", "sessions>", "cut in>", "still holds...")
+    table = columns("draining", "generation>", "sessions>", "cut in>", "still holds...")
     for each in generations:
         left = duration(max(0.0, each.drain_deadline - now)) if each.drain_deadline else "-"
         holds = ", ".join(f"{held.pool}/{held.server} {held.connections}" for held in each.holds)

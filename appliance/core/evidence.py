@@ -22,8 +22,11 @@ from appliance.core.status import (
     ProgramStatus,
     ServerStatus,
     Status,
+    VirtualIpStatus,
 )
+from appliance.core.vip_said import VrrpSaid, troubles
 from appliance.model.snapshot import Bind, Frontend, Group, Pool, Server, Snapshot
+from appliance.model.virtual_router import VirtualRouter
 from appliance.wire.health_board import CheckResult, HealthBoard, ServerHealth, ServerState
 from appliance.wire.worker_board import Phase, ServerCounters, WorkerBoard
 
@@ -55,7 +58,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """All that was found. `snapshot` is a text where it could not be read: why.
+    """All that was found. `snapshot` is a text where it could not be read: why. `vrrp` is its own answer.
 
     `supervised` is a text where supervisord did not answer: why. `workers` are those alive. `failures` are
     what programs left to say why they could not start.
@@ -68,6 +71,7 @@ class Evidence:
     workers: tuple[WorkerBoard, ...]
     failures: Mapping[str, str]
     degraded: DegradedStart | None
+    vrrp: VrrpSaid | None = None
 
 
 def assess(evidence: Evidence, now: float) -> Status:
@@ -80,6 +84,7 @@ def assess(evidence: Evidence, now: float) -> Status:
         *map(_complaint, _wrong(programs)),
         *_deaf(evidence.said),
         *_without_server(pools),
+        *(troubles(evidence.vrrp) if evidence.vrrp else ()),
     )
     return Status(
         ok=not problems,
@@ -95,6 +100,30 @@ def assess(evidence: Evidence, now: float) -> Status:
         pools=pools,
         generations=tuple(_generations(evidence.workers)),
         ended=_ended(evidence.workers),
+        virtual_ips=tuple(_virtual_ip(each, evidence.vrrp) for each in _routers(snapshot)),
+    )
+
+
+def _routers(snapshot: Snapshot | None) -> tuple[VirtualRouter, ...]:
+    return snapshot.virtual_routers if snapshot else ()
+
+
+def _virtual_ip(router: VirtualRouter, vrrp: VrrpSaid | None) -> VirtualIpStatus:
+    said = vrrp.router(router.name) if vrrp else None
+    return VirtualIpStatus(
+        name=router.name,
+        addresses=router.addresses,
+        interface=router.interface,
+        router_id=router.router_id,
+        version=router.version,
+        sync_group=router.sync_group,
+        state=said.state if said else None,
+        since=(said.since or None) if said else None,
+        active=said.is_active if said else None,
+        active_peer=said.active_peer if said else None,
+        priority=said.priority if said else None,
+        base=router.priority,
+        yielded=said.yielded if said else False,
     )
 
 

@@ -120,6 +120,29 @@ class PoolStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class VirtualIpStatus:
+    """One virtual IP. `state` is None where the program vrrp does not tell it, and so are the others.
+
+    `active` is whether this node serves it, `active_peer` the address of the router that does instead, as far
+    as one is heard. `base` is the configured priority, `priority` what tracked things make of it.
+    """
+
+    name: str
+    addresses: tuple[str, ...]
+    interface: str
+    router_id: int
+    version: int
+    sync_group: str | None
+    state: str | None
+    since: float | None
+    active: bool | None
+    active_peer: str | None
+    priority: int | None
+    base: int
+    yielded: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Held:
     """Connections that a generation has open to one server."""
 
@@ -172,3 +195,4 @@ class Status:
     pools: tuple[PoolStatus, ...]
     generations: tuple[GenerationStatus, ...]
     ended: Mapping[str, int]
+    virtual_ips: tuple[VirtualIpStatus, ...] = ()

@@ -4,13 +4,16 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 from support import boards
 from support.processes import running
-from support.snapshots import frontend, group, pool, server, snapshot
+from support.snapshots import frontend, group, pool, server, snapshot, virtual_router
+from support.vip_answers import answer, router
 from support.waiting import wait_until
 
 from appliance.console.command import main
@@ -130,7 +133,7 @@ def test_json_keys_are_stable(paths: Paths):
     found = values(paths)
     assert list(found) == [
         "ok", "problems", "at", "snapshot", "source", "cluster", "degraded", "supervisor", "programs",
-        "frontends", "pools", "generations", "ended",
+        "frontends", "pools", "generations", "ended", "virtual_ips",
     ]  # fmt: skip
     assert list(found["programs"][0]) == [
         "name", "state", "expected", "ok", "pid", "uptime", "generation", "snapshot", "reason",
@@ -265,3 +268,47 @@ def test_a_broken_snapshot_is_named(paths: Paths):
     result = status(paths)
     assert result.exit_code == 1
     assert "no accepted configuration" in result.stdout
+
+
+@contextmanager
+def vrrp(paths: Paths, said: dict[str, object]) -> Iterator[None]:
+    """Accept a configuration with one virtual IP, and have a program answer on vrrp's socket."""
+    routers = [virtual_router("api")]
+    paths.accepted.write_bytes(encode(snapshot(groups=[], pools=[], virtual_routers=routers)))
+    file = paths.runtime / "answer.json"
+    file.write_text(json.dumps(said))
+    arguments = [sys.executable, "-m", "support.fake_vrrp", str(paths.control("vrrp")), str(file)]
+    tests = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
+    with running(arguments, log=paths.runtime / "log", environment=tests):
+        wait_until(paths.control("vrrp").exists, what="the program listens")
+        yield
+
+
+def test_virtual_ips_are_shown(paths: Paths):
+    """A virtual IP has its line, with who is active."""
+    with vrrp(paths, answer(router())):
+        shown = [line.split() for line in status(paths).stdout.splitlines()]
+        [found] = values(paths)["virtual_ips"]
+    line = next(words for words in shown if words[:1] == ["api"])
+    assert line == ["api", "192.0.2.200/24", "eth0", "51", "active", "1m", "120", "this", "node"]
+    assert list(found) == [
+        "name", "addresses", "interface", "router_id", "version", "sync_group", "state", "since", "active",
+        "active_peer", "priority", "base", "yielded",
+    ]  # fmt: skip
+
+
+def test_a_fault_of_a_virtual_ip_is_a_problem(paths: Paths):
+    """It stands on top, with its reasons."""
+    with vrrp(paths, answer(router(state="fault", fault_reasons=["eth0 is down"]))):
+        found = values(paths)
+    assert "virtual IP api is in fault: eth0 is down" in found["problems"]
+    assert found["programs"][1]["name"] == "vrrp"
+    assert found["programs"][1]["state"] == "running"
+
+
+def test_an_answer_of_vrrp_that_nobody_understands_hides_nothing_else(paths: Paths):
+    """Of another version's vrrp the program is shown, and its virtual IPs without a state."""
+    with vrrp(paths, {"pid": 4711, "routers": "none"}):
+        found = values(paths)
+    assert found["programs"][1]["pid"] == 4711
+    assert found["virtual_ips"][0]["state"] is None

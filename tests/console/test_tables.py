@@ -6,11 +6,12 @@ from io import StringIO
 import pytest
 from rich.console import Console
 from support import boards
-from support.snapshots import pool, server, snapshot
+from support.snapshots import pool, server, snapshot, virtual_router
 
 from appliance.console.tables import tables
 from appliance.core.evidence import Evidence, Said, Supervised, assess
 from appliance.core.status import ProgramState
+from appliance.core.vip_said import RouterSaid, VrrpSaid
 from appliance.wire.health_board import CheckResult, Verdict
 from appliance.wire.worker_board import Phase
 
@@ -102,3 +103,13 @@ def test_a_narrow_terminal_has_one_line_for_a_server():
         lines = drawn(_EVIDENCE, width=width)
         line = next(number for number, text in enumerate(lines) if text.startswith("poo"))
         assert lines[line + 1] == ""
+
+
+def test_virtual_ips():
+    """A virtual IP has its state and who is active; unknown where vrrp does not answer."""
+    routers = [virtual_router("api"), virtual_router("b")]
+    said = RouterSaid(name="api", state="backup", since=100.0, priority=90, yielded=True)
+    configured = replace(_EVIDENCE, snapshot=snapshot(virtual_routers=routers))
+    lines = drawn(replace(configured, vrrp=VrrpSaid(routers=(said,))))
+    assert row(lines, "api  ")[3:] == ["51", "backup", "(moved", "away)", "1m", "40s", "90", "-"]
+    assert row(lines, "b  ")[3:] == ["51", "unknown", "-", "-", "-"]
