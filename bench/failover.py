@@ -17,6 +17,8 @@ from support.keepalived import Instance, Keepalived
 from support.namespaces import Node, Segment
 from support.vip_client import Outage, VipClient, serve
 from support.vrrp_node import VrrpNode, router
+from support.vrrp_packets import Advert
+from support.waiting import wait_until
 
 _ADDRESS: Final = "192.0.2.100"
 _HIGH: Final = 150
@@ -137,11 +139,26 @@ def _once(name: str, timers: Timers, event: Event) -> Outage:
         pair = stack.enter_context(_PAIRS[name](high, low, timers))
         probes = stack.enter_context(VipClient(client, _ADDRESS, interval=min(0.002, timers.advert / 20)))
         probes.wait_for_answer_by("high")
+        _settle(capture, high, low)
+        begin = probes.mark()
         _let_it_happen(event, pair, high, capture)
         probes.wait_for_answer_by("low")
         # Whatever shakes after the change belongs to it as well: an old answer, a second change.
         probes.wait_for_more(int(0.5 / min(0.002, timers.advert / 20)))
-        return probes.stop().since_answer_by("high")
+        return probes.stop().since(begin)
+
+
+def _settle(capture: Capture, high: Node, low: Node) -> None:
+    """Wait until the high one alone advertises and has the address."""
+
+    def calm() -> bool:
+        mark = capture.mark()
+        for _ in range(3):
+            capture.wait_for_advert(since=capture.mark(), source=high.address)
+        loud = any(isinstance(each, Advert) and each.source == low.address for each in capture.read()[mark:])
+        return not loud and high.holds(_ADDRESS) and not low.holds(_ADDRESS)
+
+    wait_until(calm, what="the pair has settled", timeout=30.0)
 
 
 def _let_it_happen(event: Event, pair: Pair, high: Node, capture: Capture) -> None:
@@ -173,8 +190,7 @@ def _ours(high: Node, low: Node, timers: Timers) -> Iterator[Pair]:
     def node(where: Node, priority: int) -> VrrpNode:
         return VrrpNode(where, router(version=timers.version, advert=timers.advert, priority=priority))
 
-    with node(low, _LOW) as backup, node(high, _HIGH) as active:
-        backup.wait_for("backup")
+    with node(low, _LOW), node(high, _HIGH) as active:
         yield Pair(kill=active.kill, stop=active.terminate, move=active.move)
 
 

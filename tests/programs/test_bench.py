@@ -5,12 +5,14 @@ import sys
 from pathlib import Path
 
 import pytest
+from support.vip_client import Outage, Probe
 
 pytestmark = [pytest.mark.programs, pytest.mark.needs("haproxy", "nginx", "wrk", "strace")]
 
 _ROOT = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(_ROOT))
 
+failover = importlib.import_module("bench.failover")
 measures = importlib.import_module("bench.measures")
 rounds = importlib.import_module("bench.rounds")
 table = importlib.import_module("bench.table")
@@ -42,3 +44,36 @@ def test_a_section_is_replaced_between_its_markers(tmp_path: Path):
     table.write(page, "results", "new\n")
     table.write(page, "results", "new\n")
     assert page.read_text() == "before\n<!-- results -->\n\nnew\n\n<!-- end of results -->\nafter\n"
+
+
+def _outage(answers: str) -> Outage:
+    """Return what a client saw that probed each millisecond: + is answered, - is lost."""
+    return Outage(
+        probes=tuple(
+            Probe(sent=number / 1000, answered=number / 1000, by="low" if each == "+" else "")
+            for number, each in enumerate(answers)
+        )
+    )
+
+
+def test_a_gap_is_from_the_first_lost_probe_to_the_next_answer():
+    """The longest run of lost probes counts, and nothing lost is no gap."""
+    outage = _outage("+-+--+")
+    assert (outage.lost, outage.gap) == (3, pytest.approx(0.002))
+    assert _outage("++").gap == 0.0
+
+
+def test_the_table_of_failover_compares_medians():
+    """A row shows both contenders, their ratio, and whether the target is reached."""
+    timers = failover.ALL_TIMERS[0]
+    results = {
+        (timers, failover.Event.CRASH): {
+            failover.RIVAL: [_outage("+--+")],
+            failover.OURS: [_outage("+-+")],
+        },
+        (timers, failover.Event.MOVE): {failover.OURS: [_outage("++")]},
+    }
+    crash, move = failover.markdown(results).splitlines()[2:]
+    assert crash.startswith("| v2, 1000 ms | crash | 2.0-2.0-2.0 | 2-2-2 | 1.0-1.0-1.0 | 1-1-1 | 0.50 |")
+    assert crash.endswith("reached |")
+    assert move.endswith("none lost: reached |")

@@ -133,8 +133,12 @@ class Keepalived:
     def kill(self) -> None:
         """KILL it and its children; what it put on the interface stays there."""
         assert self._process is not None
-        for pid in [self._process.pid, *_children(self._process.pid)]:
-            kill(pid)
+        # The child would leave well when its parent dies, and the parent start another child.
+        if self._process.poll() is None:
+            self._process.send_signal(signal.SIGSTOP)
+            for pid in _children(self._process.pid):
+                kill(pid)
+            self._process.kill()
         self._process.wait()
 
     def pause(self) -> None:

@@ -19,6 +19,7 @@ PACKAGES: Final = {
     "nghttp": "nghttp2-client",
     "nginx": "nginx-light",
     "openssl": "openssl",
+    "setpriv": "util-linux",
     "strace": "strace",
     "tcpdump": "tcpdump",
     "vrrpd": "frr",

@@ -48,9 +48,8 @@ class Outage:
         unfinished = self.probes[-1].sent - start if start is not None else 0.0
         return max(longest, unfinished)
 
-    def since_answer_by(self, name: str) -> "Outage":
-        """Return what was seen from the first answer of a node on: what it took to begin is left out."""
-        first = next(index for index, probe in enumerate(self.probes) if probe.by == name)
+    def since(self, first: int) -> "Outage":
+        """Return what was seen from the probe of this number on, as `VipClient.mark` gave it."""
         return Outage(probes=self.probes[first:])
 
     @property
@@ -95,10 +94,17 @@ class VipClient:
                 stream.close()
         end(self._process)
 
+    def mark(self) -> int:
+        """Return how many probes were sent so far.
+
+        The kernel keeps probes until it knows the MAC: the first ones may be answered long after others.
+        """
+        return self._ask()[0]
+
     def wait_for_more(self, number: int) -> None:
         """Wait until this many further probes have been sent."""
-        wanted = self._ask()[0] + number
-        wait_until(lambda: self._ask()[0] >= wanted, what=f"{number} more probes", timeout=60.0)
+        wanted = self.mark() + number
+        wait_until(lambda: self.mark() >= wanted, what=f"{number} more probes", timeout=60.0)
 
     def wait_for_answer_by(self, name: str) -> None:
         """Wait until the last answer was that of the node of this short name."""

@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final, Self
@@ -97,10 +97,8 @@ def track(kind: str, target: str, **changes: object) -> Track:
 class VrrpNode:
     """Our `vrrp` in a node. At the end of its context everything it started is killed."""
 
-    def __init__(
-        self, node: Node, *routers: VirtualRouter, environment: Mapping[str, str] | None = None
-    ) -> None:
-        """Accept these virtual routers and start the program."""
+    def __init__(self, node: Node, *routers: VirtualRouter, through: Sequence[str] = ()) -> None:
+        """Accept these virtual routers and start the program, `through` a command that takes a command."""
         self.node = node
         self._directory = tempfile.TemporaryDirectory(prefix="lb-vrrp-")
         root = Path(self._directory.name)
@@ -108,7 +106,7 @@ class VrrpNode:
         self.paths.snapshot(0).parent.mkdir()
         self.log_file = root / "log"
         self._number = 0
-        self._environment = dict(environment or {})
+        self._through = tuple(through)
         self._process: subprocess.Popen[bytes] | None = None
         self.paths.accepted.write_bytes(model.encode(self._propose(routers)))
         self.start()
@@ -135,9 +133,9 @@ class VrrpNode:
         """Start it, for the first time or again, and do not wait."""
         with self.log_file.open("ab") as log:
             self._process = self.node.start(
-                [sys.executable, "-m", "appliance.programs.vrrp"],
+                [*self._through, sys.executable, "-m", "appliance.programs.vrrp"],
                 output=log,
-                environment={**os.environ, **self.paths.environment(), **self._environment},
+                environment={**os.environ, **self.paths.environment()},
             )
 
     def log(self) -> str:
