@@ -123,6 +123,24 @@ def test_it_runs_as_its_user_with_all_groups():
     assert ending.detail == f"exited 1: Uid: {ids}; Gid: {ids}; Groups: 4321 {nobody.UID}; /none nobody"
 
 
+@pytest.mark.needs("setpriv", root=True)
+def test_without_the_right_to_change_the_user_it_says_so():
+    """An appliance that does not run as root runs no command as anybody else, and not as itself instead."""
+    if not nobody.possible():
+        pytest.skip("no mount namespaces here")
+    program = (
+        "from appliance.net.command import Command; from appliance.net.account import account\n"
+        "print(Command(['true'], account('root', timeout=10), sweep=True).wait(10).detail)\n"
+        "print(Command(['true'], account(None, timeout=10), sweep=True).wait(10).detail)"
+    )
+    words = nobody.command([sys.executable, "-c", program])
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert done.stdout.splitlines() == [
+        "cannot be run: true: not permitted to run as user root",
+        "exited 0",
+    ], done.stderr
+
+
 def test_an_account_has_the_groups_that_the_system_says():
     """Numbers and groups are those of `id`."""
     said = subprocess.run(["id", "-G", "nobody"], capture_output=True, text=True, check=True).stdout
