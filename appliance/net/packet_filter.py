@@ -3,11 +3,13 @@
 import ctypes
 import socket
 import struct
+from collections.abc import Iterable
 from typing import Final
 
 _ATTACH: Final = 26
 """SO_ATTACH_FILTER of asm-generic/socket.h; the socket module does not name it."""
 
+_LOAD_WORD: Final = 0x20  # BPF_LD | BPF_W | BPF_ABS
 _LOAD_BYTE: Final = 0x30  # BPF_LD | BPF_B | BPF_ABS
 _LOAD_BYTE_INDEXED: Final = 0x50  # BPF_LD | BPF_B | BPF_IND
 _LOAD_HEADER_LENGTH: Final = 0xB1  # BPF_LDX | BPF_B | BPF_MSH: the length of the IPv4 header at this offset
@@ -15,26 +17,61 @@ _JUMP_EQUAL: Final = 0x15  # BPF_JMP | BPF_JEQ | BPF_K
 _RETURN: Final = 0x06  # BPF_RET | BPF_K
 _WHOLE: Final = 0x40000
 
+# Offsets in an Ethernet frame: RFC 826, and RFC 4861 section 4.4 behind an IPv6 header without extensions.
+_ARP_SENDER: Final = 28
+_NEXT_HEADER: Final = 20
+_ICMP_TYPE: Final = 54
+_NEIGHBOUR_TARGET_END: Final = 74
+_ICMP_6: Final = 58
+_NEIGHBOUR_ADVERTISEMENT: Final = 136
+
 _ROUTER_ID_AT: Final = 1
 """The id is the second byte in every version (RFC 9568 section 5.2, RFC 3768 section 5.3)."""
 
 Instruction = tuple[int, int, int, int]
 """Code, jump when true, jump when false, constant: `struct sock_filter`."""
 
+Program = tuple[Instruction, ...]
 
-def router_id(number: int, *, family: int) -> tuple[Instruction, ...]:
+
+_REFUSE: Final[Instruction] = (_RETURN, 0, 0, 0)
+
+
+def router_id(number: int, *, family: int) -> Program:
     """Return the program for a raw socket that keeps the advertisements of one virtual router.
 
     A raw IPv4 socket gets its packets with the IP header, an IPv6 one without.
     """
-    load: tuple[Instruction, ...] = ((_LOAD_BYTE, 0, 0, _ROUTER_ID_AT),)
+    load: Program = ((_LOAD_BYTE, 0, 0, _ROUTER_ID_AT),)
     if family == socket.AF_INET:
         load = ((_LOAD_HEADER_LENGTH, 0, 0, 0), (_LOAD_BYTE_INDEXED, 0, 0, _ROUTER_ID_AT))
-    return (*load, (_JUMP_EQUAL, 0, 1, number), (_RETURN, 0, 0, _WHOLE), (_RETURN, 0, 0, 0))
+    return (*load, *_accept(number), _REFUSE)
 
 
-def attach(receiver: socket.socket, program: tuple[Instruction, ...]) -> None:
+def claims(addresses: Iterable[str], *, family: int) -> Program:
+    """Return the program for a packet socket that keeps frames in which somebody claims one of the addresses.
+
+    For IPv4 those are ARP packets from it, a socket for ARP is assumed. For IPv6 they are neighbour
+    advertisements whose target has its last four bytes: look at the whole of it.
+    """
+    ends = [int.from_bytes(socket.inet_pton(family, address)[-4:], "big") for address in addresses]
+    accepted = [instruction for end in ends for instruction in _accept(end)]
+    if family == socket.AF_INET:
+        return ((_LOAD_WORD, 0, 0, _ARP_SENDER), *accepted, _REFUSE)
+    return (
+        *((_LOAD_BYTE, 0, 0, _NEXT_HEADER), (_JUMP_EQUAL, 1, 0, _ICMP_6), _REFUSE),
+        *((_LOAD_BYTE, 0, 0, _ICMP_TYPE), (_JUMP_EQUAL, 1, 0, _NEIGHBOUR_ADVERTISEMENT), _REFUSE),
+        *((_LOAD_WORD, 0, 0, _NEIGHBOUR_TARGET_END), *accepted, _REFUSE),
+    )
+
+
+def attach(receiver: socket.socket, program: Program) -> None:
     """Filter what the socket receives from now on; raises OSError when the kernel refuses the program."""
     code = b"".join(struct.pack("HBBI", *instruction) for instruction in program)
     held = ctypes.create_string_buffer(code)
     receiver.setsockopt(socket.SOL_SOCKET, _ATTACH, struct.pack("HP", len(program), ctypes.addressof(held)))
+
+
+def _accept(value: int) -> tuple[Instruction, Instruction]:
+    """Return what ends the program when the value is loaded, and goes on when another one is."""
+    return (_JUMP_EQUAL, 0, 1, value), (_RETURN, 0, 0, _WHOLE)

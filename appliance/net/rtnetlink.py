@@ -4,6 +4,7 @@ import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import lru_cache
 from ipaddress import ip_interface
 from socket import AF_INET, AF_INET6, AF_UNSPEC
 from typing import Final
@@ -148,6 +149,7 @@ def add_address(index: int, address: str, *, label: str | None, prefix_route: bo
     return encode(message, kind=RTM_NEWADDR, flags=REQUEST | ACKNOWLEDGE | CREATE | EXCLUSIVE)
 
 
+@lru_cache(maxsize=1024)
 def remove_address(index: int, address: str) -> bytes:
     """Return the request that removes an address; EADDRNOTAVAIL where it is not there."""
     return encode(_address(index, address), kind=RTM_DELADDR, flags=REQUEST | ACKNOWLEDGE)

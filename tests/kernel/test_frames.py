@@ -7,7 +7,7 @@ import pytest
 from support.namespaces import INTERFACE, Segment
 
 from appliance.net.frames import ARP, FrameSocket
-from appliance.wire import arp
+from appliance.wire import arp, neighbour
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", root=True)]
 
@@ -73,6 +73,29 @@ def test_own_frames_and_others_are_not_received(segment: Segment):
         assert _next_frames(witness)
         assert deaf.receive() == []
         assert own.receive() == []
+
+
+def test_claims_of_others(segment: Segment):
+    """Only frames in which another node claims one of the addresses are received, in both families."""
+    first, second = segment.nodes.values()
+    cases = [
+        (arp.gratuitous, {"form": arp.Form.REPLY}, "192.0.2.77", [VIRTUAL, "192.0.2.101"]),
+        (neighbour.unsolicited, {}, "fd00::77", ["fd00::100", "fd00::101"]),
+    ]
+    for make, arguments, other, watched in cases:
+        with first.inside():
+            watch = FrameSocket.claims(INTERFACE, watched)
+        with second.inside():
+            sender = FrameSocket(INTERFACE)
+        frames = [make(_mac(second.mac), address, **arguments) for address in (other, *watched)]
+        with watch, sender:
+            sender.send(b"\xff" * 60)
+            for frame in frames:
+                sender.send(frame)
+            heard: list[bytes] = []
+            while len(heard) < 2:
+                heard += _next_frames(watch)
+        assert heard == frames[1:]
 
 
 def test_interface_down(segment: Segment):
