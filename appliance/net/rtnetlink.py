@@ -172,8 +172,8 @@ def all_links() -> bytes:
 def add_macvlan(name: str, *, parent: int, mac: bytes) -> bytes:
     """Return the request for a macvlan, down for now; EEXIST where the name is taken."""
     message = ifinfmsg()
-    # Private: nothing is passed on to other macvlans of the same parent.
-    details = {"attrs": [("IFLA_MACVLAN_MODE", "private")]}
+    # In private mode the parent would not hear others that send from the same MAC: another active.
+    details = {"attrs": [("IFLA_MACVLAN_MODE", "bridge")]}
     kind = {"attrs": [("IFLA_INFO_KIND", "macvlan"), ("IFLA_INFO_DATA", details)]}
     message["attrs"] = [
         ("IFLA_IFNAME", name),

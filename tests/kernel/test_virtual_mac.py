@@ -1,5 +1,6 @@
 """The virtual router's own MAC, as neighbours on the segment see it."""
 
+import contextlib
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -116,6 +117,23 @@ def test_advertisements_come_from_it(segment: Segment, requests: Requests, tmp_p
             lambda: [frame for frame in witness.receive() if b"an advertisement" in frame], what="an advert"
         )
     assert adverts[0][6:12] == made.mac
+
+
+def test_another_active_is_heard(segment: Segment):
+    """With the virtual MAC up on both nodes, the interface of each still hears the other."""
+    opened = []
+    with contextlib.ExitStack() as stack:
+        for node in segment.nodes.values():
+            parent = _parent(node)
+            with node.inside(), Requests() as requests:
+                made = virtual_mac.add(requests, parent=parent, router_id=42, family=4)
+                virtual_mac.raise_up(requests, made)
+                sender = VrrpSocket(made.name, family=4, source=node.address, group=None)
+                receiver = VrrpSocket(INTERFACE, family=4, source=node.address, group=MULTICAST_4)
+            opened.append((stack.enter_context(sender), stack.enter_context(receiver)))
+        opened[0][0].send(b"an advertisement", MULTICAST_4)
+        (heard,) = wait_until(opened[1][1].receive, what="the other's advertisement")
+    assert heard.source == segment.nodes["first"].address
 
 
 def test_name_of_somebody_else(segment: Segment, requests: Requests):
