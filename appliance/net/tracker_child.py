@@ -1,7 +1,8 @@
 """The child that does for `vrrp` what may block: tracked checks and notify commands.
 
-Lines go both ways over a socket whose number is the child's last argument. When it ends another one is started,
-after a pause that grows while they end soon; what it found stays true until its successor finds otherwise.
+Lines go both ways over a socket whose number is the child's last argument. When it ends another one
+is started, after a pause that grows while they end soon; what it found stays true until its successor
+finds otherwise.
 """
 
 import contextlib
@@ -51,6 +52,7 @@ class TrackerChild:
         self._socket: socket.socket | None = None
         self._lines = LineBuffer()
         self._backlog = bytearray()
+        self._unsent = bytearray()
         self._pid = 0
         self._pause = _SHORTEST_PAUSE
         self._started_at = 0.0
@@ -88,15 +90,17 @@ class TrackerChild:
             self._start_at = None
             self._disconnect()
 
+    def greet(self) -> None:
+        """Tell the child again what every new one is told; one that is to come hears it anyway."""
+        if self._socket is not None:
+            self._put(self._greeting())
+
     def send(self, line: bytes) -> None:
-        """Tell the child something; lost while there is none."""
-        if self._socket is None:
-            return
-        self._backlog += line
-        if len(self._backlog) > _LONGEST_BACKLOG:
-            self._ended("does not read")
-        else:
-            self._write()
+        """Tell the child something, or the next one, which may be late or never come."""
+        if self._socket is not None:
+            self._put(line)
+        elif self._wanted and len(self._unsent) < _LONGEST_BACKLOG:
+            self._unsent += line
 
     def close(self) -> None:
         """End the child by the end of its socket, after what it was told; do not start another one."""
@@ -126,7 +130,15 @@ class TrackerChild:
         ours.settimeout(0)
         self._socket, self._lines = ours, LineBuffer()
         self._loop.read(ours.fileno(), self._read)
-        self.send(self._greeting())
+        self._put(self._greeting() + bytes(self._unsent))
+        self._unsent.clear()
+
+    def _put(self, line: bytes) -> None:
+        self._backlog += line
+        if len(self._backlog) > _LONGEST_BACKLOG:
+            self._ended("does not read")
+        else:
+            self._write()
 
     def _read(self) -> None:
         if self._socket is None:

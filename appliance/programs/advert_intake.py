@@ -23,7 +23,7 @@ class Dropped:
 
 
 class AdvertIntake:
-    """What one virtual router hears over `socket`. A packet that repeats the last good one is not read again."""
+    """What one virtual router hears over `socket`. A packet like the last good one is not read again."""
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ from appliance.wire.vrrp import MULTICAST_4, MULTICAST_6
 
 
 class AdvertSender:
-    """What one virtual router says, from `source` over `socket`; `last` is the monotonic time of the latest."""
+    """What one virtual router says, from the address `source` over `socket`."""
 
     def __init__(self, router: VirtualRouter, socket: VrrpSocket, *, source: str) -> None:
         self._router = router

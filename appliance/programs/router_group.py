@@ -117,7 +117,10 @@ class RouterGroup:
                 each.watch(now)
 
     def resume(self, now: float) -> None:
-        """Go on as active, after a crash or under another router id: what is not known yet is no reason to stop."""
+        """Go on as active, after a crash or under another router id.
+
+        What is not known yet of what is tracked is no reason to stop.
+        """
         for each in self.participants.values():
             each.unknown = Unknown.PASS
             each.weigh()

@@ -40,7 +40,9 @@ class Machine:
 
 
 class Participant:
-    """One virtual router here. Its group sets `on_readable`, its socket has something to `receive`,
+    """One virtual router here.
+
+    Its group sets `on_readable`, its socket has something to `receive`,
     and `on_alarm`, a conflict was seen.
     """
 
@@ -198,7 +200,8 @@ class Participant:
 
     def tick(self, now: float) -> None:
         """Announce, or try again what the kernel refused."""
-        if repeat := self._announcing.due(now):
+        # While leaving the successor may have announced itself: ours would call its clients back.
+        if (repeat := self._announcing.due(now)) and not self.election.leaving:
             self._announce(repeat)
         if self._watch is not None and self._watch.deadline is not None and now >= self._watch.deadline:
             self._watch.tick(now)

@@ -1,4 +1,4 @@
-"""The program `vrrp`: takes part in the virtual routers of the accepted snapshot, in one loop that never waits.
+"""The program `vrrp`: takes part in the virtual routers of the snapshot, in one loop that never waits.
 
 No gevent, and nothing that may block: tracked checks and notify commands are a child's (`tracker`). Each
 virtual router, or sync group of them, is a RouterGroup; an error in one of them is its own.

@@ -10,7 +10,7 @@ from appliance.core.election import State
 from appliance.core.priority import Result
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot, SnapshotError
-from appliance.model.virtual_router import Track, TrackKind
+from appliance.model.virtual_router import Track, TrackKind, VirtualRouter
 from appliance.net import log as logs
 from appliance.net import snapshots
 from appliance.net.addresses import Addresses
@@ -85,10 +85,11 @@ class VrrpProgram:
             PROGRAM, level=snapshot.log.level, form=snapshot.log.format
         )
         self.snapshot = snapshot
+        if any(_needs_tracker(each) for each in snapshot.virtual_routers):
+            self._tracker.want(True)  # before anything happens that a command is to hear of
         self.groups.apply(snapshot.virtual_routers, time.monotonic(), resumes=self._resumes)
         self._before = {}
-        self._tracker.want(bool(self._tracks()) or any(_notifies(each) for each in self.groups.participants))
-        self._tracker.send(self._watch_line())
+        self._tracker.greet()
         self._publisher.touch()
 
     def _resumes(self, participant: Participant) -> bool:
@@ -284,6 +285,7 @@ class VrrpProgram:
             self._log.info("board-written", board=str(self._paths.vrrp_board))
 
 
-def _notifies(participant: Participant) -> bool:
-    notify = participant.router.notify
-    return any((notify.active, notify.backup, notify.fault, notify.stop, notify.any))
+def _needs_tracker(router: VirtualRouter) -> bool:
+    notify = router.notify
+    tracked = any(track.kind is not TrackKind.INTERFACE for track in router.track)
+    return tracked or any((notify.active, notify.backup, notify.fault, notify.stop, notify.any))

@@ -1,4 +1,4 @@
-"""Tells what has happened to the virtual routers: log, notify commands, board, and who waits for an answer."""
+"""Tells what has happened to the virtual routers: log, notify commands, board, and who waits to hear it."""
 
 import time
 from collections.abc import Callable
