@@ -1,10 +1,9 @@
 """What makes this process be on time, each part as far as it is permitted.
 
-Its children are ordinary again: scheduling is reset on fork, locked memory is not inherited, and
-`ordinary` gives up what is.
+Its children are ordinary again: scheduling is reset on fork, locked memory is not inherited, and they give
+up the rest themselves (net/ordinary).
 """
 
-import contextlib
 import ctypes
 import gc
 import os
@@ -61,13 +60,6 @@ def settle() -> None:
     gc.collect()
     gc.freeze()
     gc.set_threshold(*_COLLECT_AFTER)
-
-
-def ordinary() -> None:
-    """Give up what a child inherits of this; call it first in every child that stays."""
-    with contextlib.suppress(OSError):
-        _OOM_SCORE.write_text("0")
-    os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
 
 
 def _tried(attempt: Callable[[], None], what: str, refused: list[str]) -> bool:

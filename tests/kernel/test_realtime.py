@@ -17,7 +17,7 @@ from dataclasses import asdict
 from appliance.net import realtime
 applied = realtime.apply()
 status = pathlib.Path("/proc/self/status").read_text()
-child = "import os, pathlib; from appliance.net import realtime; realtime.ordinary(); " \\
+child = "import os, pathlib; from appliance.net.ordinary import be_ordinary; be_ordinary(); " \\
     "print(os.sched_getscheduler(0), pathlib.Path('/proc/self/oom_score_adj').read_text().strip())"
 print(json.dumps({
     **asdict(applied),
