@@ -103,7 +103,8 @@ def reclaim(paths: Paths, *, name: str, as_json: bool) -> None:
     if as_json:
         print_json({"name": name, "ok": answer.ok, "errors": _messages(answer)})
     elif answer.ok:
-        click.echo(f"{name}: priorities decide again")
+        was_moved = answer.values.get("changed", True)
+        click.echo(f"{name}: {'priorities decide again' if was_moved else 'was not moved away'}")
     _end(answer, quietly=as_json)
 
 

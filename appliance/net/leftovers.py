@@ -17,8 +17,10 @@ from appliance.model.paths import RUNTIME_VARIABLE, Paths
 from appliance.net import orphans
 from appliance.wire.control import Question, encode_question
 
-_MODULES: Final = tuple(f"appliance.programs.{name}" for name in ("reload", "health", "proxy", "worker"))
-_WORKER: Final = _MODULES[-1]
+_MODULES: Final = tuple(
+    f"appliance.programs.{name}" for name in ("reload", "health", "proxy", "vrrp", "worker")
+)
+_VRRP, _WORKER = _MODULES[-2:]
 _PATIENCE: Final = 0.5  # seconds for a worker to take an order; one that hangs is killed at the deadline
 
 
@@ -41,6 +43,17 @@ class Leftovers:
                 self._told.add(pid)
                 self._log.warning("leftover-program", program=name, pid=pid)
                 _send(pid, signal.SIGTERM)
+
+    def make_way_for_vrrp(self) -> None:
+        """KILL the program of the virtual IPs: told to end, it would give away what the next one takes on.
+
+        That one finds the addresses where they are, and who was active a moment ago on the board.
+        """
+        for pid, name in self.find().items():
+            if name == _VRRP:
+                self._told.add(pid)
+                self._log.warning("leftover-program", program=name, pid=pid)
+                _send(pid, signal.SIGKILL)
 
     def drain_workers(self, deadline: float) -> None:
         """Let every worker finish its sessions until `deadline` (Unix seconds)."""

@@ -27,7 +27,7 @@ from supervisor.medusa import asyncore_25 as asyncore
 from supervisor.process import ProcessGroup, Subprocess
 from supervisor.states import ProcessStates, SupervisorStates
 
-from appliance.core.acceptance import STOP_MARGIN, stop_seconds
+from appliance.core.acceptance import STOP_MARGIN, VRRP, stop_seconds
 from appliance.model.paths import Paths
 from appliance.model.snapshot import SnapshotError
 from appliance.net import orphans, snapshots
@@ -155,6 +155,9 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
                 with contextlib.suppress(ProcessLookupError):
                     kill(pid, signal.SIGKILL)
 
+    def _will_start(self, program: str) -> bool:
+        return any(each.config.name == program and each.config.autostart for each in self._processes())
+
     def _forward_hangup(self) -> None:
         for process in self._processes():
             if process.config.name == "reload" and process.pid:
@@ -163,6 +166,8 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
     def _running(self, _: object) -> None:
         """End the programs of a supervisord that was killed; masters hand their workers over to ours."""
         self.handle_signal()  # told to end before the first program was started: none has to be
+        if self.options.mood >= SupervisorStates.RUNNING and self._will_start(VRRP):
+            self._leftovers.make_way_for_vrrp()
         self._leftovers.end_programs()
 
     def _stopping(self, _: object) -> None:

@@ -1,6 +1,7 @@
 """Programs of a runtime directory that nobody supervises: which are found, and which are another's."""
 
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -84,3 +85,24 @@ def test_programs_are_told_once_and_workers_are_not(tmp_path: Path, runtime: Pat
         left.kill()
         assert worker.wait(15) < 0
         wait_until(lambda: not left.find(), what="nothing is left")
+
+
+def test_vrrp_makes_way_without_giving_anything_away(tmp_path: Path, runtime: Path):
+    """The program of the virtual IPs is killed where the next one goes on; the others are told to end."""
+    with (
+        program(tmp_path, runtime=runtime) as health,
+        program(tmp_path, name="vrrp", runtime=runtime) as vrrp,
+    ):
+        left = leftovers(runtime)
+        left.make_way_for_vrrp()
+        assert vrrp.wait(15) == -signal.SIGKILL
+        assert health.poll() is None
+        left.end_programs()
+        assert health.wait(15) == -signal.SIGTERM
+
+
+def test_vrrp_is_told_to_end_where_nothing_goes_on(tmp_path: Path, runtime: Path):
+    """When everything ends, it may hand over."""
+    with program(tmp_path, name="vrrp", runtime=runtime) as vrrp:
+        leftovers(runtime).end_programs()
+        assert vrrp.wait(15) == -signal.SIGTERM

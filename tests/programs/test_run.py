@@ -112,6 +112,41 @@ def test_groups_come_and_go():
         assert stopped["name"] == "proxy-api"
 
 
+def virtual_ip(address: str = "192.0.2.200/24") -> dict[str, object]:
+    """Return virtual IPs on an interface that there is not: nothing of this machine is touched."""
+    return {"virtual_ips": {"api": {"addresses": [address], "interface": "lb-none", "router_id": 51}}}
+
+
+def test_virtual_ips_alone_are_a_configuration():
+    """A node that does keepalived's job alone runs vrrp and reload, says what is wrong, and ends cleanly."""
+    with Appliance(virtual_ip()) as appliance:
+        assert not appliance.program_pid("health")
+        [router] = appliance.ask("vrrp", "status")["routers"]
+        assert (router["name"], router["state"]) == ("api", "fault")
+        status = appliance.command("status", "--json", check=False)
+        problems = " ".join(json.loads(status.stdout)["problems"])
+        assert status.returncode == 1
+        assert "virtual IP api is in fault" in problems or "vrrp lacks" in problems
+        assert "api: fault" in appliance.command("vip", "status", check=False).stdout
+        assert appliance.stop(patience=30) == 0
+
+
+def test_virtual_ips_come_and_go():
+    """A reload starts vrrp for the first virtual IP, has it take changes live, and stops it after the last."""
+    port = free_port()
+    with Appliance(config(api=port)) as appliance:
+        added = appliance.reload({**config(api=port), **virtual_ip()})
+        assert (added["changed"], "warnings" in added) == (["virtual_ips.api"], False)
+        pid = appliance.program_pid("vrrp")
+        changed = appliance.reload({**config(api=port), **virtual_ip("192.0.2.201/24")})
+        assert (changed["changed"], "warnings" in changed) == (["virtual_ips.api"], False)
+        assert appliance.program_pid("vrrp") == pid
+        assert appliance.ask("vrrp", "status")["routers"][0]["addresses"] == ["192.0.2.201/24"]
+        assert "warnings" not in appliance.reload(config(api=port))
+        wait_until(lambda: state(appliance, "vrrp") == "STOPPED", what="vrrp is stopped")
+        assert ready(port)
+
+
 def test_a_group_that_is_removed_and_added_at_once_serves():
     """Its program, still on its way down, is waited for and started; no answer has a warning."""
     api, ingress = free_port(), free_port()

@@ -22,6 +22,8 @@ _START = 30.0
 _STOP = 30.0
 _COMMAND = Path(sys.executable).parent / "appliance"
 
+_PROGRAMS = (("pools", "health"), ("virtual_ips", "vrrp"))
+
 Values = dict[str, "object"]
 
 
@@ -227,8 +229,9 @@ class Appliance:
 
     def _accepts(self) -> bool:
         proxies = [f"proxy-{group}" for group in ("api", "ingress") if group in self.config]
+        others = [each for section, each in _PROGRAMS if self.config.get(section)]
         # What a supervisord that was killed has left may still answer: only our children count.
-        ours = (self.program_pid(program) for program in ("reload", "health", *proxies))
+        ours = (self.program_pid(program) for program in ("reload", *others, *proxies))
         return all(pid and parent(pid) == self.pid for pid in ours) and all(map(self.accepting, proxies))
 
     def _kill_left_overs(self) -> list[str]:

@@ -37,8 +37,9 @@ class FakeVrrp:
 
     def reclaim(self, call: Call) -> Answer:
         """Take part again."""
-        self._named(call)["yielded"] = False
-        return good()
+        router = self._named(call)
+        yielded, router["yielded"] = router["yielded"], False
+        return good(name=router["name"], changed=yielded)
 
     def _named(self, call: Call) -> dict[str, Any]:
         name = call.question.text("name")
