@@ -270,7 +270,7 @@ class Election:
         if state is State.ACTIVE:
             return self._become_active(cause, now)
         if self.state is State.ACTIVE:
-            return self._become_backup(cause, now)
+            return self._retreat(cause, now)
         return self.recover(now, cause)
 
     def hold(self, until: float) -> None:
@@ -295,8 +295,10 @@ class Election:
             self._tenure.end(heard.sender)
             self._wait_until(now + self.skew, Cause.ACTIVE_LEFT)
             return []
+        contested = self._tenure.better_than(heard.sender, self.priority)
         degraded = self._tenure.degraded(heard.sender, heard.priority)
-        if heard.priority < self.priority and self._may_preempt(now, degraded=degraded):
+        worse = heard.priority < self.priority and not contested
+        if worse and self._may_preempt(now, degraded=degraded):
             # The clause discards it, and a better router waits for the whole down interval: skew is enough.
             self._hasten(max(now + self.skew, self._listen_until))
             return []
@@ -324,6 +326,8 @@ class Election:
         self.yielded = False
         self.active_interval = self.terms.advert
         self.deadline = now + self.terms.advert
+        # Who was preempted says once more that it was active.
+        self._expected = now + self.terms.advert if cause is Cause.PREEMPTED else now
         self._tenure.forget()
         self._offer.begin(self.priority)
         self._rivalry = Rivalry()
@@ -337,7 +341,7 @@ class Election:
             self._expected = self.deadline = now + 2 * self.terms.advert
             return [SendAdvert(priority=0)]
         # From the deadline and not from now, so that lateness does not add up.
-        self.deadline = due + self.terms.advert if now - due <= self.terms.advert else now + self.terms.advert
+        self.deadline = due + self.terms.advert if now - due < self.terms.advert else now + self.terms.advert
         effects: list[Effect] = [SendAdvert(priority=self.priority)]
         if self._rivalry.announces(now):
             effects.append(self._announce())
@@ -359,7 +363,7 @@ class Election:
         self.peer = heard.peer
         self._learn(heard)
         self._tenure.degraded(heard.sender, heard.priority)
-        effects = self._become_backup(Cause.HIGHER_ADDRESS if tie else Cause.HIGHER_PRIORITY, now)
+        effects = self._retreat(Cause.HIGHER_ADDRESS if tie else Cause.HIGHER_PRIORITY, now)
         if tie:
             # A higher priority is how preemption looks, too; nobody preempts an equal one.
             effects.append(SplitBrain(peer=heard.peer, priority=heard.priority, winner=False))
@@ -376,14 +380,15 @@ class Election:
         self.deadline = now + self.terms.advert
         return effects
 
+    def _retreat(self, cause: Cause, now: float) -> list[Effect]:
+        # One more advertisement than the clause has: the winner, any that keeps to the clause, answers it,
+        # and so knows of the conflict and announces the addresses after our announcements.
+        return [SendAdvert(priority=self.priority), *self._become_backup(cause, now)]
+
     def _become_backup(self, cause: Cause, now: float) -> list[Effect]:
         entered = self._enter(State.BACKUP, cause, now, peer=self.peer)
-        departure, self._departure = self._departure, None
         self._wait_until(now + self.down_interval, Cause.ACTIVE_DOWN)
-        effects: list[Effect] = [ReleaseAddresses(), entered]
-        if departure is not None:
-            effects.append(HandOver(successor=departure.successor))
-        return effects
+        return [ReleaseAddresses(), entered]
 
     # -- Leaving -----------------------------------------------------------------------------------------
 
@@ -415,10 +420,11 @@ class Election:
         if departure.purpose is Purpose.STOP:
             self._departure = None
             return [ReleaseAddresses(), *self._stop(now)]
+        self._departure = None
         if departure.relieved:
             self.yielded = True
-            return self._become_backup(Cause.HANDED_OVER, now)
-        self._departure = None
+            effects = self._become_backup(Cause.HANDED_OVER, now)
+            return [*effects, HandOver(successor=departure.successor)]
         self.deadline = now + self.terms.advert
         return [SendAdvert(priority=self.priority), HandOver(successor=None)]
 

@@ -8,7 +8,7 @@ returns does not take from a healthy active; an active that has become worse dur
 class Tenure:
     """The active that a Backup hears, and the best priority that it has advertised."""
 
-    __slots__ = ("_best", "_sender")
+    __slots__ = ("_best", "_last", "_sender")
 
     def __init__(self) -> None:
         self.forget()
@@ -17,11 +17,16 @@ class Tenure:
         """Note that its time is over."""
         self._sender = b""
         self._best = 0
+        self._last = 0
 
     def end(self, sender: bytes) -> None:
         """Note that this active leaves."""
         if sender == self._sender:
             self.forget()
+
+    def better_than(self, sender: bytes, priority: int) -> bool:
+        """Whether another one than `sender` is active, of this priority at least: it sees to the sender."""
+        return sender != self._sender and self._last >= priority
 
     def degraded(self, sender: bytes, priority: int) -> bool:
         """Take the advertised priority; return whether it was a better one before."""
@@ -29,6 +34,7 @@ class Tenure:
             self._sender = sender
             self._best = priority
         self._best = max(self._best, priority)
+        self._last = priority
         return priority < self._best
 
 

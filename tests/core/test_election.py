@@ -1,15 +1,20 @@
 """One election, event by event, with literal times: RFC 9568 section 6.4 and what operators add to it."""
 
 import pytest
-from support.elections import became_active, heard, terms, tick_at
+from support.elections import became_active, heard, sent, terms, tick_at
 
+from appliance.core.departure import Relief
 from appliance.core.election import (
+    Announce,
     Cause,
+    Effect,
     Election,
     Entered,
+    HandOver,
     Left,
     ReleaseAddresses,
     SendAdvert,
+    SplitBrain,
     State,
     Terms,
 )
@@ -66,6 +71,7 @@ def test_gives_way_to_a_higher_priority():
     """An active that hears a better one drops the addresses first."""
     election = active()
     assert election.hear(heard(priority=101), 4.0) == [
+        SendAdvert(priority=100),
         ReleaseAddresses(),
         Entered(state=State.BACKUP, previous=State.ACTIVE, cause=Cause.HIGHER_PRIORITY, peer="192.0.2.2"),
     ]
@@ -82,3 +88,573 @@ def test_leaves_when_a_successor_is_heard():
         Entered(state=State.INITIALIZE, previous=State.ACTIVE, cause=Cause.STOPPED, peer="192.0.2.2"),
         Left(),
     ]
+
+
+# Initialize and Backup: RFC 9568 sections 6.4.1 and 6.4.2
+
+
+def test_listens_longer_than_the_down_interval():
+    """With a longer `listen` the first claim waits for it, and neither preemption nor an owner is earlier."""
+    election = backup(terms(listen=10.0))
+    assert election.deadline == 10.0
+    election.hear(heard(priority=50), 1.0)
+    assert election.deadline == 10.0
+    assert backup(terms(listen=10.0, priority=255)).deadline == 10.0
+
+
+def test_owner_claims_after_listening():
+    """An owner does not wait for the down interval, at the start and after a fault."""
+    election = backup(terms(priority=255, listen=0.5))
+    assert election.deadline == 0.5
+    election.fault(0.1)
+    election.recover(0.2)
+    assert election.deadline == 0.2
+
+
+def test_starts_only_once():
+    """A second start, or resuming while taking part, changes nothing."""
+    election = backup()
+    assert election.start(1.0) == election.resume(1.0) == []
+    assert election.state is State.BACKUP
+
+
+def test_resumes_as_active():
+    """A router whose earlier life was active until now is so at once."""
+    election = Election(terms())
+    assert election.resume(5.0) == became_active(100, Cause.RESUMED, previous=State.INITIALIZE)
+    assert election.deadline == 6.0
+
+
+def test_hears_nothing_before_the_start_and_in_fault():
+    """Who takes no part waits for nobody."""
+    election = Election(terms())
+    assert election.hear(heard(priority=150), 0.0) == []
+    election.fault(0.0)
+    assert election.hear(heard(priority=150), 0.0) == []
+    assert (election.deadline, election.tick(100.0)) == (None, [])
+
+
+def test_own_advertisement_is_nobody():
+    """What comes back from the switch is no router."""
+    election = backup()
+    before = election.deadline
+    election.hear(heard(priority=200, peer="192.0.2.1"), 3.0)
+    assert election.deadline == before
+
+
+def test_learns_the_interval_in_version_3():
+    """The active's interval is the one that counts; one of 0 counts as the least there is."""
+    election = backup()
+    election.hear(heard(priority=150, interval=0.1), 1.0)
+    assert (election.active_interval, election.skew) == (0.1, 0.1 * 156 / 256)
+    assert election.deadline == 1.0 + election.down_interval
+    election.hear(heard(priority=150, interval=0.0), 1.0)
+    assert election.active_interval == 0.01
+
+
+def test_own_interval_in_version_2():
+    """Version 2 has one interval for all, and its skew is a part of a second."""
+    election = backup(terms(version=2, advert=5.0))
+    election.hear(heard(priority=150, interval=1.0), 1.0)
+    assert (election.active_interval, election.skew) == (5.0, 156 / 256)
+
+
+def test_active_that_leaves_is_followed_after_the_skew_time():
+    """Priority 0 cuts the wait to the skew time, and listening with it."""
+    election = backup(terms(listen=60.0))
+    election.hear(heard(priority=150), 1.0)
+    election.hear(heard(priority=0), 1.5)
+    assert election.deadline == 1.5 + 156 / 256
+    assert tick_at(election) == became_active(100, Cause.ACTIVE_LEFT, peer="192.0.2.2")
+
+
+def test_preempts_after_the_skew_time():
+    """A better router does not wait for the down interval, nor longer the more it hears."""
+    election = backup()
+    election.hear(heard(priority=90), 1.0)
+    election.hear(heard(priority=90), 1.5)
+    assert election.deadline == 1.0 + 156 / 256
+    assert tick_at(election) == became_active(100, Cause.PREEMPTED, peer="192.0.2.2")
+
+
+def test_does_not_preempt_an_equal():
+    """A Backup leaves an active of its own priority alone, whatever the addresses are."""
+    election = backup()
+    election.hear(heard(priority=100, peer="192.0.2.0"), 1.0)
+    assert election.deadline == 1.0 + election.down_interval
+
+
+def test_preempts_after_its_delay():
+    """The delay counts from the start, and again from a recovery."""
+    election = backup(terms(preempt_delay=10.0))
+    election.hear(heard(priority=90), 9.0)
+    assert election.deadline == 9.0 + election.down_interval
+    election.hear(heard(priority=90), 10.0)
+    assert election.deadline == 10.0 + election.skew
+    election.fault(10.1)
+    election.recover(11.0)
+    election.hear(heard(priority=90), 12.0)
+    assert election.deadline == 12.0 + election.down_interval
+
+
+def test_leaves_a_healthy_active_alone_without_preemption():
+    """Without preemption a worse active is followed like a better one."""
+    election = backup(terms(preempt=False))
+    election.hear(heard(priority=90), 1.0)
+    assert election.deadline == 1.0 + election.down_interval
+
+
+def test_takes_over_from_a_degraded_active_without_preemption():
+    """An active that was better earlier in its tenure, and is worse than this router now, is not healthy."""
+    election = backup(terms(preempt=False))
+    for at, priority in enumerate([150, 120, 90]):
+        election.hear(heard(priority=priority), float(at))
+    assert election.deadline == 2.0 + election.skew
+
+
+def test_tenure_ends_with_the_active():
+    """What another active advertised earlier says nothing of this one, nor what it did before it left."""
+    election = backup(terms(preempt=False))
+    election.hear(heard(priority=150), 0.0)
+    election.hear(heard(priority=90, peer="192.0.2.3"), 1.0)
+    assert election.deadline == 1.0 + election.down_interval
+    election.hear(heard(priority=0, peer="192.0.2.9"), 1.1)
+    election.hear(heard(priority=0, peer="192.0.2.3"), 1.1)
+    election.hear(heard(priority=80, peer="192.0.2.3"), 1.2)
+    assert election.deadline == 1.2 + election.down_interval
+
+
+def test_better_active_sees_to_a_worse_one():
+    """A Backup that follows a better active does not claim because it hears a third one once."""
+    election = backup()
+    election.hear(heard(priority=150), 1.0)
+    election.hear(heard(priority=90, peer="192.0.2.3"), 1.1)
+    assert election.deadline == 1.1 + election.down_interval
+    election.hear(heard(priority=90, peer="192.0.2.3"), 2.1)
+    assert election.deadline == 2.1 + election.skew
+
+
+def test_badly_late_wait_proves_nothing():
+    """A process that could not run for an interval waits for one more, once."""
+    election = backup()
+    assert tick_at(election, late=1.5) == []
+    assert election.deadline == pytest.approx(3 + 156 / 256 + 2.5)
+    assert tick_at(election, late=1.5) == became_active(100, Cause.ACTIVE_DOWN)
+
+
+def test_postpones_again_after_it_has_heard_the_active():
+    """Each wait has its own excuse."""
+    election = backup()
+    tick_at(election, late=1.5)
+    election.hear(heard(priority=150), 6.0)
+    assert tick_at(election, late=1.5) == []
+
+
+def test_does_not_claim_while_held():
+    """A conflict before the claim puts it off, and every wait that begins meanwhile."""
+    election = backup()
+    election.hold(20.0)
+    assert election.deadline == 20.0
+    election.hear(heard(priority=0), 5.0)
+    assert election.deadline == 20.0
+    election.hold(5.0)
+    election.hear(heard(priority=0), 6.0)
+    assert election.deadline == 6.0 + election.skew
+
+
+def test_active_is_not_held():
+    """A conflict that comes later leaves an active where it is."""
+    election = active()
+    before = election.deadline
+    election.hold(100.0)
+    assert election.deadline == before
+
+
+# Active: RFC 9568 section 6.4.3
+
+
+def test_advertises_without_drift():
+    """The next advertisement counts from when this one was due."""
+    election = active()
+    first = election.deadline
+    assert first is not None
+    assert tick_at(election, late=0.4) == [SendAdvert(priority=100)]
+    assert election.deadline == first + 1.0
+
+
+def test_missed_advertisements_are_not_made_up_for():
+    """After a long sleep one advertisement goes out, and the next an interval later."""
+    election = active()
+    first = election.deadline
+    assert first is not None
+    assert tick_at(election, late=5.0) == [SendAdvert(priority=100)]
+    assert election.deadline == first + 6.0
+
+
+def test_answers_a_leaving_router():
+    """Priority 0 of another one is answered at once: Backups must not wait for us in vain."""
+    election = active()
+    assert election.hear(heard(priority=0), 4.0) == [SendAdvert(priority=100)]
+    assert election.deadline == 5.0
+
+
+def test_wins_a_conflict():
+    """A worse active is answered, the addresses are announced again, and it is told once."""
+    election = active()
+    assert election.hear(heard(priority=90), 4.0) == [
+        SendAdvert(priority=100),
+        Announce(repeat=5),
+        SplitBrain(peer="192.0.2.2", priority=90, winner=True),
+    ]
+
+
+def test_rival_that_goes_on_is_answered_always_and_told_once():
+    """Each advertisement is answered; announcements keep a pace, with our own advertisements if need be."""
+    election = active(terms(advert=0.1, priority=100))
+    start = now_of(election)
+    election.hear(heard(priority=90), start)
+    assert election.hear(heard(priority=90), start + 0.05) == [SendAdvert(priority=100)]
+    assert election.tick(start + 0.15) == [SendAdvert(priority=100)]
+    assert election.tick(start + 1.1) == [SendAdvert(priority=100), Announce(repeat=5)]
+    assert election.tick(start + 2.0) == [SendAdvert(priority=100)]
+
+
+def test_another_episode_is_told_again():
+    """A rival that comes back after a down interval is news, and so is another rival."""
+    election = active()
+    election.hear(heard(priority=90), 4.0)
+    assert SplitBrain(peer="192.0.2.3", priority=90, winner=True) in election.hear(
+        heard(priority=90, peer="192.0.2.3"), 4.1
+    )
+    assert SplitBrain(peer="192.0.2.2", priority=90, winner=True) in election.hear(heard(priority=90), 10.0)
+
+
+def test_preempted_active_is_no_split_brain():
+    """Who was preempted advertises once more: it is answered and announced over, not reported."""
+    election = backup()
+    election.hear(heard(priority=90), 1.0)
+    tick_at(election)
+    answer = election.hear(heard(priority=90), now_of(election) + 0.001)
+    assert answer == [SendAdvert(priority=100), Announce(repeat=5)]
+
+
+@pytest.mark.parametrize(("peer", "state"), [("192.0.2.2", State.BACKUP), ("192.0.2.0", State.ACTIVE)])
+def test_equal_priorities_are_decided_by_address(peer: str, state: State):
+    """The greater address stays, and both ends call it a split brain: nobody preempts an equal."""
+    election = active()
+    effects = election.hear(heard(priority=100, peer=peer), 4.0)
+    assert election.state is state
+    assert effects[0] == SendAdvert(priority=100)
+    assert effects[-1] == SplitBrain(peer=peer, priority=100, winner=state is State.ACTIVE)
+
+
+def test_tie_is_left_to_another_member():
+    """In a sync group only one member decides a tie."""
+    election = active()
+    election.decides_ties = False
+    assert election.hear(heard(priority=100), 4.0) == []
+    assert election.state is State.ACTIVE
+
+
+def test_learns_from_whom_it_gives_way_to():
+    """The winner's interval counts from the first moment on."""
+    election = active()
+    election.hear(heard(priority=150, interval=0.5), 4.0)
+    assert (election.active_interval, election.deadline) == (0.5, 4.0 + election.down_interval)
+
+
+# Weights
+
+
+def test_new_priority_is_advertised_at_once():
+    """A Backup that is better now need not wait for the next advertisement; the same one is no news."""
+    election = active()
+    assert election.weigh(90, 4.0) == [SendAdvert(priority=90)]
+    assert election.weigh(90, 4.1) == []
+    assert sent(tick_at(election)) == [90]
+
+
+def test_new_priority_of_a_backup_counts_from_the_next_wait():
+    """Nothing is sent by a Backup."""
+    election = backup()
+    assert election.weigh(150, 1.0) == []
+    election.hear(heard(priority=120), 1.0)
+    assert election.deadline == 1.0 + 106 / 256
+
+
+def offering(*, at: float = 10.0) -> Election:
+    """Return an active that must not be preempted and has just offered itself after its priority fell."""
+    election = active(terms(preempt=False))
+    election.weigh(80, at)
+    while sent(tick_at(election)) != [0]:
+        assert election.deadline is not None
+        assert election.deadline < at + 5
+    return election
+
+
+def test_degraded_active_offers_itself_once():
+    """An active that falls and is not relieved says priority 0 once, and keeps the addresses."""
+    election = offering()
+    now = election.deadline
+    assert now is not None
+    assert election.state is State.ACTIVE
+    assert sent(tick_at(election)) == [80]
+    assert all(sent(tick_at(election)) == [80] for _ in range(20))
+
+
+def test_worse_successor_of_an_offer_is_answered():
+    """Nothing is lost where nobody is better, and it is no split brain."""
+    election = offering()
+    assert election.deadline is not None
+    answer = election.hear(heard(priority=70), election.deadline - 1.5)
+    assert answer == [SendAdvert(priority=80), Announce(repeat=5)]
+
+
+def test_offer_is_taken_back_when_the_priority_is_back():
+    """An active that is wholly well again within the down interval offers nothing."""
+    election = active(terms(preempt=False))
+    election.weigh(80, 4.0)
+    election.weigh(90, 4.1)
+    election.weigh(100, 4.2)
+    assert all(sent(tick_at(election)) == [100] for _ in range(20))
+
+
+def test_preempting_active_offers_nothing():
+    """Where preemption is on, a better router comes by itself."""
+    election = active()
+    election.weigh(80, 4.0)
+    assert all(sent(tick_at(election)) == [80] for _ in range(20))
+
+
+# Fault
+
+
+def test_fault_leaves_at_once():
+    """A faulty active tells the Backup and drops the addresses."""
+    election = active()
+    assert election.fault(5.0) == [
+        SendAdvert(priority=0),
+        ReleaseAddresses(),
+        Entered(state=State.FAULT, previous=State.ACTIVE, cause=Cause.FAULT, peer=None),
+    ]
+    assert (election.deadline, election.fault(6.0)) == (None, [])
+
+
+def test_recovers_into_backup():
+    """A recovered router waits for a down interval; one that has no fault has nothing to recover from."""
+    election = backup()
+    assert election.recover(0.5) == []
+    election.fault(1.0)
+    assert election.recover(2.0) == [
+        Entered(state=State.BACKUP, previous=State.FAULT, cause=Cause.RECOVERED, peer=None)
+    ]
+    assert election.deadline == 2.0 + election.down_interval
+
+
+# Leaving
+
+
+def stopped(previous: State, peer: str | None = None) -> list[Effect]:
+    """Return the end of a stop."""
+    return [
+        Entered(state=State.INITIALIZE, previous=previous, cause=Cause.STOPPED, peer=peer),
+        Left(),
+    ]
+
+
+def test_who_holds_nothing_leaves_at_once():
+    """A Backup, a faulty router and one that never started need nobody's relief."""
+    assert backup().leave(1.0) == stopped(State.BACKUP)
+    faulty = backup()
+    faulty.fault(1.0)
+    assert faulty.leave(2.0) == stopped(State.FAULT)
+    assert Election(terms()).leave(0.0) == [Left()]
+
+
+def test_leaves_alone_when_the_time_is_up():
+    """With no successor the addresses go after `hand_over`, with one more priority 0 at half time."""
+    election = active(terms(hand_over=4.0))
+    election.leave(10.0)
+    assert election.leaving
+    assert election.tick(11.9) == []
+    assert election.tick(12.0) == [SendAdvert(priority=0)]
+    assert election.leave(12.5) == []
+    assert election.tick(14.0) == [ReleaseAddresses(), *stopped(State.ACTIVE)]
+    assert not election.leaving
+
+
+def test_does_not_repeat_what_is_over():
+    """A wake-up after the end releases and says nothing."""
+    election = active(terms(hand_over=4.0))
+    election.leave(10.0)
+    assert election.tick(20.0) == [ReleaseAddresses(), *stopped(State.ACTIVE)]
+
+
+def test_moves_to_a_successor():
+    """A planned hand-over ends in Backup, and a worse active is left alone until the word is taken back."""
+    election = active()
+    assert election.move(10.0) == [SendAdvert(priority=0)]
+    assert election.move(10.1) == []
+    election.hear(heard(priority=90), 10.6)
+    election.hear(heard(priority=90), 10.62)
+    assert tick_at(election) == [
+        ReleaseAddresses(),
+        Entered(state=State.BACKUP, previous=State.ACTIVE, cause=Cause.HANDED_OVER, peer="192.0.2.2"),
+        HandOver(successor="192.0.2.2"),
+    ]
+    assert now_of(election) == pytest.approx(10.63)
+    assert (election.yielded, election.leaving) == (True, False)
+    election.hear(heard(priority=90), 11.6)
+    assert election.deadline == 11.6 + election.down_interval
+    assert election.reclaim(12.0) == []
+    election.hear(heard(priority=90), 12.6)
+    assert election.deadline == 12.6 + election.skew
+
+
+def test_yield_ends_when_the_active_is_gone():
+    """Who has to take over again is sent away no more."""
+    election = active()
+    election.move(10.0)
+    election.hear(heard(priority=90), 10.6)
+    tick_at(election)
+    tick_at(election)
+    assert (election.state, election.yielded) == (State.ACTIVE, False)
+
+
+def test_move_to_nobody_stays():
+    """With no successor the addresses stay, and the Backups hear of it."""
+    election = active()
+    election.move(10.0)
+    assert election.tick(11.5) == [SendAdvert(priority=0)]
+    assert election.tick(13.0) == [SendAdvert(priority=100), HandOver(successor=None)]
+    assert (election.state, election.deadline) == (State.ACTIVE, 14.0)
+
+
+def test_nothing_to_move():
+    """Who holds nothing has nothing to hand over."""
+    assert backup().move(1.0) == [HandOver(successor=None)]
+
+
+def test_stop_overtakes_a_move():
+    """A router that is stopped while it hands over leaves by the same successor, and the move has ended."""
+    election = active()
+    election.move(10.0)
+    election.hear(heard(priority=90), 10.6)
+    assert election.leave(10.61) == [HandOver(successor="192.0.2.2")]
+    assert tick_at(election) == [ReleaseAddresses(), *stopped(State.ACTIVE, "192.0.2.2")]
+
+
+def test_successor_that_leaves_is_none():
+    """When the successor goes again before the addresses went, they wait for another one."""
+    election = active()
+    election.move(10.0)
+    election.hear(heard(priority=90), 10.6)
+    election.hear(heard(priority=0), 10.61)
+    assert election.tick(10.63) == []
+    election.hear(heard(priority=80, peer="192.0.2.3"), 11.0)
+    assert tick_at(election)[-1] == HandOver(successor="192.0.2.3")
+
+
+def test_fault_ends_a_departure():
+    """A fault while leaving drops the addresses at once, and the departure has ended."""
+    election = active()
+    election.leave(10.0)
+    assert election.fault(10.1) == [SendAdvert(priority=0), ReleaseAddresses(), *stopped(State.ACTIVE)]
+    election = active()
+    election.move(10.0)
+    assert election.fault(10.1)[-1] == HandOver(successor=None)
+    assert election.state is State.FAULT
+
+
+def test_weight_while_leaving_is_not_advertised():
+    """An advertisement would put the successor off."""
+    election = active()
+    election.leave(10.0)
+    assert election.weigh(50, 10.1) == []
+    assert election.priority == 50
+
+
+# Reload
+
+
+def test_reload_with_the_same_interval_moves_no_deadline():
+    """What does not change leaves the timers alone."""
+    election = backup()
+    before = election.deadline
+    election.revise(terms(preempt=False), 2.0)
+    assert election.deadline == before
+    election.hear(heard(priority=90), 2.5)
+    assert election.deadline == 2.5 + election.down_interval
+
+
+def test_reload_of_the_interval():
+    """An active advertises in the new interval at once; a Backup that knows of no active waits anew."""
+    election = active()
+    election.revise(terms(advert=0.1), 4.0)
+    assert election.deadline == 4.1
+    election = backup()
+    election.revise(terms(advert=0.1), 1.0)
+    assert election.deadline == pytest.approx(1.3 + 0.1 * 156 / 256)
+
+
+def test_reload_keeps_the_learned_interval():
+    """A Backup in version 3 goes by the active's interval, whatever its own is."""
+    election = backup()
+    election.hear(heard(priority=150, interval=2.0), 1.0)
+    before = election.deadline
+    election.revise(terms(advert=0.1), 1.5)
+    assert (election.active_interval, election.deadline) == (2.0, before)
+
+
+def test_reload_of_who_waits_for_nothing():
+    """A faulty router has no timer to change, and a leaving one keeps its end."""
+    election = backup()
+    election.fault(1.0)
+    election.revise(terms(advert=0.1), 2.0)
+    assert election.deadline is None
+    election = active()
+    election.leave(10.0)
+    election.revise(terms(advert=0.1), 10.1)
+    assert election.deadline == 11.5
+
+
+# What a sync group makes of it
+
+
+def test_follows_its_group():
+    """A member enters what the group has entered, unless it is there already, or leaves."""
+    election = backup()
+    assert election.force(State.BACKUP, 1.0) == []
+    assert election.force(State.ACTIVE, 1.0) == became_active(100, Cause.GROUP)
+    assert election.force(State.BACKUP, 2.0) == [
+        SendAdvert(priority=100),
+        ReleaseAddresses(),
+        Entered(state=State.BACKUP, previous=State.ACTIVE, cause=Cause.GROUP, peer=None),
+    ]
+    assert election.force(State.FAULT, 3.0) == [
+        Entered(state=State.FAULT, previous=State.BACKUP, cause=Cause.GROUP, peer=None)
+    ]
+    assert election.force(State.BACKUP, 4.0) == [
+        Entered(state=State.BACKUP, previous=State.FAULT, cause=Cause.GROUP, peer=None)
+    ]
+    leaving = active()
+    leaving.leave(5.0)
+    assert leaving.force(State.BACKUP, 5.1) == []
+
+
+def test_releases_with_its_group():
+    """A member that has a successor waits for the others' ones; one that stays has nothing to release."""
+    election = active()
+    assert not election.succeeded
+    election.leave(10.0)
+    election.hear(heard(priority=90), 10.6)
+    assert election.succeeded
+    election.release_with(Relief.PARTIAL, 10.6)
+    assert election.deadline == 13.0
+    election.release_with(Relief.COMPLETE, 11.0)
+    election.release_with(Relief.COMPLETE, 11.01)
+    assert election.deadline == pytest.approx(11.03)
+    other = active()
+    before = other.deadline
+    other.release_with(Relief.COMPLETE, 20.0)
+    assert other.deadline == before
