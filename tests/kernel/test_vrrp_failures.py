@@ -1,0 +1,307 @@
+"""What goes wrong with two of ours: killed, stopped, unplugged, cut off; client and addresses tell."""
+
+import pytest
+from support.namespaces import INTERFACE
+from support.vip_client import VipClient, serve
+from support.vrrp_field import VIP, VIP6, AddressMonitor, Field
+from support.vrrp_node import VrrpNode, router
+from support.waiting import wait_until
+
+from appliance.model.virtual_router import Announce
+
+pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "tcpdump", root=True)]
+
+HIGH = router(priority=150)
+LOW = router(priority=100)
+
+
+def test_killed_and_not_restarted(ground: Field):
+    """After kill -9 the backup serves the client, though the dead one's address is still on its interface."""
+    serve(ground.one, ground.two)
+    with VrrpNode(ground.one, HIGH) as high, VrrpNode(ground.two, LOW) as low:
+        ground.wait_for_holder(ground.one)
+        low.wait_for("backup")
+        with VipClient(ground.client, VIP) as client:
+            client.wait_for_answer_by("one")
+            high.kill()
+            low.wait_for("active")
+            client.wait_for_answer_by("two")
+            # The address that was left behind goes when the program starts, and then it takes over again.
+            assert ground.one.holds(VIP)
+            high.start()
+            client.wait_for_answer_by("one")
+        ground.wait_for_holder(ground.one)
+        assert low.transitions() == ["backup", "active", "backup"]
+
+
+def test_killed_and_restarted_late_as_backup(ground: Field):
+    """One that comes back with a lower priority than who serves removes what it left behind."""
+    with VrrpNode(ground.one, router(priority=150, preempt=False)) as high:
+        high.wait_for("active")
+        with VrrpNode(ground.two, LOW) as low:
+            low.wait_for("backup")
+            high.kill()
+            low.wait_for("active")
+            assert ground.one.holds(VIP)
+            high.start()
+            ground.wait_for_holder(ground.two)
+            high.wait_for("backup")
+            assert low.transitions() == ["backup", "active"]
+
+
+def test_killed_and_restarted_at_once(ground: Field):
+    """Restarted within its advertisements it goes on: the address never leaves, the peer sees nothing."""
+    high_router, low_router = router(priority=150, advert=1.0), router(priority=100, advert=1.0, listen=0.0)
+    serve(ground.one, ground.two)
+    with VrrpNode(ground.one, high_router) as high, VrrpNode(ground.two, low_router) as low:
+        ground.wait_for_holder(ground.one)
+        low.wait_for("backup")
+        before = low.transitions()
+        with AddressMonitor(ground.one) as monitor, VipClient(ground.client, VIP) as client:
+            client.wait_for_answer_by("one")
+            begin = client.mark()
+            high.kill()
+            high.start()
+            high.wait_for("active")
+            ground.wait_for_adverts(3, source=ground.one.address)
+            outage = client.stop().since(begin)
+            assert monitor.went(VIP) == 0
+        assert outage.answerers == ["one"]
+        assert outage.lost == 0
+        assert low.transitions() == before
+        assert high.transitions() == ["active"]
+
+
+def test_unplugged_and_plugged(ground: Field):
+    """Without carrier it is in fault and leaves the address; with it again it takes over."""
+    serve(ground.one, ground.two)
+    with VrrpNode(ground.one, HIGH) as high, VrrpNode(ground.two, LOW) as low:
+        ground.wait_for_holder(ground.one)
+        low.wait_for("backup")
+        with VipClient(ground.client, VIP) as client:
+            client.wait_for_answer_by("one")
+            ground.one.unplug()
+            high.wait_for("fault")
+            ground.wait_for_holder(ground.two)
+            client.wait_for_answer_by("two")
+            ground.one.plug()
+            client.wait_for_answer_by("one")
+        ground.wait_for_holder(ground.one)
+        assert high.transitions()[-3:] == ["fault", "backup", "active"]
+
+
+def test_interface_taken_down_and_up(ground: Field):
+    """An interface that the operator takes down is a fault like a pulled cable, in both families."""
+    six = router("six", priority=150, router_id=6, addresses=(f"{VIP6}/64",))
+    with VrrpNode(ground.one, HIGH, six) as high:
+        high.wait_for("active")
+        high.wait_for("active", "six")
+        ground.one.ip("link", "set", INTERFACE, "down")
+        high.wait_for("fault")
+        high.wait_for("fault", "six")
+        assert not ground.one.holds(VIP)
+        ground.one.batch(f"link set {INTERFACE} up", f"address replace fd00::1/64 dev {INTERFACE} nodad")
+        ground.wait_for_holder(ground.one)
+        ground.wait_for_holder(ground.one, VIP6)
+
+
+def test_interface_deleted_and_made_again(ground: Field):
+    """An interface that disappears is a fault; another one of its name is taken as its return."""
+    with VrrpNode(ground.one, HIGH) as high, VrrpNode(ground.two, LOW):
+        ground.wait_for_holder(ground.one)
+        ground.one.ip("link", "delete", INTERFACE)
+        high.wait_for("fault")
+        ground.wait_for_holder(ground.two)
+        port, mac = ground.one.port, ground.one.mac
+        ground.segment.batch(
+            f"link add {port} type veth peer name {INTERFACE} address {mac} netns {ground.one.name}",
+            f"link set {port} master bridge up",
+        )
+        ground.one.batch(f"link set {INTERFACE} up", f"address add {ground.one.address}/24 dev {INTERFACE}")
+        ground.wait_for_holder(ground.one)
+
+
+def test_stopped_for_ten_intervals(ground: Field):
+    """One that was not scheduled for ten intervals finds a successor: only one keeps the address."""
+    serve(ground.one, ground.two)
+    with VrrpNode(ground.one, HIGH) as high, VrrpNode(ground.two, LOW) as low:
+        ground.wait_for_holder(ground.one)
+        low.wait_for("backup")
+        with VipClient(ground.client, VIP) as client:
+            client.wait_for_answer_by("one")
+            high.pause()
+            low.wait_for("active")
+            ground.wait_for_adverts(7, source=ground.two.address)
+            high.go_on()
+            # Better than who serves it may go on at once, and the other one leaves within an interval.
+            ground.wait_for_holder(ground.one)
+            client.wait_for_answer_by("one")
+        assert low.transitions() == ["backup", "active", "backup"]
+        wakeups = high.ask("status")["late_wakeups"]
+        assert isinstance(wakeups, int)
+        assert wakeups > 0
+
+
+def test_worse_one_stopped_for_ten_intervals(ground: Field):
+    """An active that was stopped while a better one came leaves the address as soon as it goes on."""
+    with VrrpNode(ground.one, LOW) as low:
+        low.wait_for("active")
+        low.pause()
+        with VrrpNode(ground.two, HIGH) as high:
+            high.wait_for("active")
+            ground.wait_for_adverts(7, source=ground.two.address)
+            mark = ground.capture.mark()
+            low.go_on()
+            ground.wait_for_holder(ground.two)
+            ground.wait_for_adverts(5, source=ground.two.address)
+            # It had read that there is a better one before it thought of its own advertisements: all that
+            # it says is that it was active, so that the better one announces itself once more.
+            later = ground.capture.read()[mark:]
+            said = [each for each in ground.capture.adverts(source=ground.one.address) if each in later]
+            assert len(said) <= 1
+            assert [each for each in ground.capture.announcements(mac=ground.two.mac) if each in later]
+            assert low.transitions() == ["backup", "active", "backup"]
+
+
+def test_backup_stopped_for_ten_intervals(ground: Field):
+    """A backup that was stopped does not claim when it goes on: what it missed is read first."""
+    with VrrpNode(ground.one, HIGH), VrrpNode(ground.two, LOW) as low:
+        ground.wait_for_holder(ground.one)
+        low.wait_for("backup")
+        before, mark = low.transitions(), ground.capture.mark()
+        low.pause()
+        ground.wait_for_adverts(10, source=ground.one.address)
+        low.go_on()
+        ground.wait_for_adverts(5, source=ground.one.address)
+        assert low.transitions() == before
+        assert ground.senders(since=mark) == {ground.one.address}
+
+
+def test_both_isolated_and_rejoined(ground: Field):
+    """Cut off from each other both serve; joined again one leaves, and the other announces itself again."""
+    serve(ground.one, ground.two)
+    with VrrpNode(ground.one, HIGH) as high, VrrpNode(ground.two, LOW) as low:
+        ground.wait_for_holder(ground.one)
+        low.wait_for("backup")
+        ground.one.isolate()
+        ground.two.isolate()
+        low.wait_for("active")
+        assert high.state() == "active"
+        ground.two.rejoin()
+        with VipClient(ground.client, VIP) as client:
+            client.wait_for_answer_by("two")
+            mark = ground.capture.mark()
+            ground.one.rejoin()
+            ground.wait_for_holder(ground.one)
+            # The client has learnt the loser's MAC: only an announcement moves it.
+            client.wait_for_answer_by("one")
+        later = ground.capture.read()[mark:]
+        assert [each for each in ground.capture.announcements(mac=ground.one.mac) if each in later]
+        assert high.transitions() == ["backup", "active"]
+        assert low.transitions()[-2:] == ["active", "backup"]
+        assert "split-brain" in high.log()
+        assert ground.two.address in high.log()
+
+
+@pytest.mark.parametrize("address", [f"{VIP}/24", f"{VIP6}/64"])
+def test_deleted_by_hand_comes_back(ground: Field, address: str):
+    """A virtual IP that something else removes is there again, announced, without a transition."""
+    bare = address.partition("/")[0]
+    with VrrpNode(ground.one, router(addresses=(address,))) as ours:
+        ours.wait_for("active")
+        ground.wait_for_holder(ground.one, bare)
+        told = len(ground.capture.announcements(address=bare))
+        ground.one.ip("address", "delete", address, "dev", INTERFACE)
+        ground.wait_for_holder(ground.one, bare)
+        wait_until(
+            lambda: len(ground.capture.announcements(address=bare)) > told, what="it is announced again"
+        )
+        assert ours.transitions() == ["backup", "active"]
+
+
+def test_a_backup_leaves_foreign_addresses_alone(ground: Field):
+    """What others have put on the interface stays there, through start, election, stop and start."""
+    foreign = "192.0.2.201/24"
+    ground.one.ip("address", "add", foreign, "dev", INTERFACE)
+    with VrrpNode(ground.one, LOW) as ours:
+        ours.wait_for("active")
+        ours.stop()
+        ours.start()
+        ours.wait_for("active")
+    assert ground.one.holds(foreign)
+    assert ground.one.holds(ground.one.address)
+
+
+def test_a_planned_move_loses_nothing(ground: Field):
+    """`move` hands the address over without one lost probe, and it stays there though the other is worse."""
+    serve(ground.one, ground.two)
+    with VrrpNode(ground.one, HIGH) as high, VrrpNode(ground.two, LOW) as low:
+        ground.wait_for_holder(ground.one)
+        low.wait_for("backup")
+        with VipClient(ground.client, VIP) as client:
+            client.wait_for_answer_by("one")
+            begin = client.mark()
+            assert high.move()["ok"]
+            client.wait_for_answer_by("two")
+            ground.wait_for_adverts(5, source=ground.two.address)
+            outage = client.stop().since(begin)
+        assert outage.answerers == ["one", "two"]
+        assert outage.lost == 0
+        ground.wait_for_holder(ground.two)
+        assert high.status()["yielded"]
+        assert high.ask("reclaim", name="api")["ok"]
+        ground.wait_for_holder(ground.one)
+
+
+def test_a_stop_loses_nothing(ground: Field):
+    """A stop hands over like a move: the old active answers until its successor does."""
+    serve(ground.one, ground.two)
+    with VrrpNode(ground.one, HIGH) as high, VrrpNode(ground.two, LOW) as low:
+        ground.wait_for_holder(ground.one)
+        low.wait_for("backup")
+        with VipClient(ground.client, VIP) as client:
+            client.wait_for_answer_by("one")
+            begin = client.mark()
+            assert high.stop() == 0
+            client.wait_for_answer_by("two")
+            outage = client.stop().since(begin)
+        assert outage.answerers == ["one", "two"]
+        assert outage.lost == 0
+
+
+def test_one_that_leaves_announces_nothing(ground: Field):
+    """Announcements that are due while it hands over are left out: they would call clients back."""
+    restless = Announce(repeat=5, delay=0.0, refresh=0.005, refresh_repeat=1, reply=False)
+    serve(ground.one, ground.two)
+    with VrrpNode(ground.one, router(priority=150, announce=restless)) as high, VrrpNode(ground.two, LOW):
+        ground.wait_for_holder(ground.one)
+        with VipClient(ground.client, VIP) as client:
+            client.wait_for_answer_by("one")
+            assert high.move()["ok"]
+            client.wait_for_answer_by("two")
+        ground.wait_for_holder(ground.two)
+    left = ground.capture.adverts(source=ground.one.address, priority=0)[0]
+    told = ground.capture.announcements(mac=ground.one.mac)
+    assert len(told) > 5
+    assert not [each for each in told if each.at > left.at]
+
+
+def test_a_reload_leaves_the_unchanged_alone(ground: Field):
+    """A reload that changes one of three virtual IPs: the other two never leave the interface."""
+    routers = [
+        router(f"ip{number}", router_id=number, addresses=(f"192.0.2.{100 + number}/24",))
+        for number in (1, 2, 3)
+    ]
+    with VrrpNode(ground.one, *routers) as ours:
+        for each in routers:
+            ours.wait_for("active", each.name)
+        changed = router("ip2", router_id=2, addresses=("192.0.2.112/24",))
+        with AddressMonitor(ground.one) as monitor:
+            ours.reload(routers[0], changed, routers[2])
+            ground.wait_for_holder(ground.one, "192.0.2.112")
+            assert not ground.one.holds("192.0.2.102")
+            ours.reload(routers[0], routers[2])
+            wait_until(lambda: not ground.one.holds("192.0.2.112"), what="the removed one is gone")
+            assert (monitor.went("192.0.2.101"), monitor.went("192.0.2.103")) == (0, 0)
+            assert (monitor.went("192.0.2.102"), monitor.went("192.0.2.112")) == (1, 1)
+        assert ours.transitions("ip1") == ours.transitions("ip3") == ["backup", "active"]
