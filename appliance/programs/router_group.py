@@ -194,21 +194,26 @@ class RouterGroup:
     def _tick(self, now: float) -> None:
         due = self.sync.deadline
         if due is not None and due <= now:
-            late = now - due
-            self._perform(self.sync.tick(now, late), now)
-            if late > self._late_from:
-                self._listener.late(self, late)
+            self._perform(self.sync.tick(now, now - due), now)
+            self._tell_if_late(due, now)
         for each in self.participants.values():
             if (at := each.deadline) is not None and at <= now:
                 each.tick(now)
                 self.reconsider(each, now)
 
     def _receive(self, participant: Participant) -> None:
-        now = time.monotonic()
+        now, due = time.monotonic(), self.sync.deadline
         for heard in participant.receive(now):
             effects = self.sync.hear(participant.name, heard, now)
             if effects:
                 self._perform(effects, now)
+        # What was heard may have moved the deadline: then the tick will not know that it was missed.
+        if due is not None and due != self.sync.deadline:
+            self._tell_if_late(due, now)
+
+    def _tell_if_late(self, due: float, now: float) -> None:
+        if now - due > self._late_from:
+            self._listener.late(self, now - due)
 
     def _perform(self, effects: Iterable[Tagged], now: float) -> None:
         queue, said = deque(effects), list[Callable[[], None]]()
