@@ -83,6 +83,7 @@ class Links:
     def __init__(self, *, buffer: int = _BUFFER) -> None:
         self._links: dict[int, Link] = {}
         self._addresses: dict[int, dict[str, bool]] = {}
+        self._touched: set[int] = set()
         self._requests = Requests()
         try:
             self._socket = netlink.open_socket(_GROUPS, buffer=buffer)
@@ -123,6 +124,7 @@ class Links:
             self.overruns += 1
             self._drain()
             self._read_anew()
+        self._put_together()
         return _differences(before, self._links)
 
     def _follow(self) -> None:
@@ -149,6 +151,7 @@ class Links:
         self._addresses.clear()
         for message in messages:
             self._apply(message)
+        self._put_together()
 
     def _apply(self, message: Message) -> None:
         if message.kind in (rtnetlink.NEW_LINK, rtnetlink.GONE_LINK):
@@ -164,8 +167,8 @@ class Links:
             self._links.pop(facts.index, None)
             self._addresses.pop(facts.index, None)
             return
-        link = Link(name=facts.name, index=facts.index, mac=facts.mac, up=facts.up)
-        self._links[facts.index] = self._with_addresses(link)
+        self._links[facts.index] = Link(name=facts.name, index=facts.index, mac=facts.mac, up=facts.up)
+        self._touched.add(facts.index)
 
     def _apply_address(self, facts: AddressFacts | None, *, gone: bool) -> None:
         if facts is None:
@@ -175,14 +178,15 @@ class Links:
             addresses.pop(facts.address, None)
         else:
             addresses[facts.address] = facts.ours
-        link = self._links.get(facts.index)
-        if link is not None:
-            self._links[facts.index] = self._with_addresses(link)
+        self._touched.add(facts.index)
 
-    def _with_addresses(self, link: Link) -> Link:
-        addresses = self._addresses.get(link.index, {})
-        own = tuple(address for address, ours in addresses.items() if not ours)
-        return replace(link, addresses=tuple(addresses), own=own)
+    def _put_together(self) -> None:
+        """Give the links that something was told about their addresses."""
+        for index in self._touched & self._links.keys():
+            addresses = self._addresses.get(index, {})
+            own = tuple(address for address, ours in addresses.items() if not ours)
+            self._links[index] = replace(self._links[index], addresses=tuple(addresses), own=own)
+        self._touched.clear()
 
 
 def _differences(before: dict[int, Link], after: dict[int, Link]) -> list[LinkEvent]:

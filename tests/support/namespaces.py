@@ -64,6 +64,11 @@ class Node:
         """The link-local IPv6 address, without its interface."""
         return next(found.split("/")[0] for found in self.addresses() if found.startswith("fe80"))
 
+    def has_link_local(self) -> bool:
+        """Return whether the link-local address is there and in use."""
+        shown = self.ip("-6", "-oneline", "address", "show", "dev", INTERFACE, "scope", "link")
+        return "fe80" in shown and "tentative" not in shown
+
     def run(self, arguments: Sequence[str], *, check: bool = True, timeout: float = 30.0) -> str:
         """Run a program to its end and return its output; a failure raises with what it printed."""
         ran = subprocess.run(
@@ -202,6 +207,8 @@ class Segment:
         node = Node(segment=self, name=name, number=len(self.nodes) + 1)
         self.nodes[name] = node
         node.forwards()
+        # The kernel makes it up, and finds that it need not be detected, a little later.
+        wait_until(node.has_link_local, what=f"{node.name} has its link-local address", pause=0.002)
         return node
 
     def port(self, node: Node) -> str:
