@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 from support.processes import alive, end, kill, with_environment
+from support.snapshots import snapshot, virtual_router
 from support.waiting import wait_until
 
+from appliance.model.snapshot import encode
 from appliance.net.packaged import packaged
 from appliance.net.supervisor_rpc import ProcessInfo, Supervisor, SupervisorUnavailable
 
@@ -236,6 +238,18 @@ def test_stop_in_order(room: Room):
     (room.root / "go").touch()
     assert room.wait() == 0
     assert room.order()[2:] == ["first"]
+
+
+def test_programs_have_the_time_of_the_accepted_configuration(room: Room):
+    """A vrrp that does not end is killed when its longest hand-over of today is over."""
+    accepted = snapshot(virtual_routers=[virtual_router(hand_over=0.2)])
+    (room.root / "accepted.json").write_bytes(encode(accepted))
+    room.program("vrrp", _STUBBORN)
+    room.start()
+    setting = f"APPLIANCE_RUNTIME_DIR={room.root}"
+    wait_until(lambda: len(with_environment(setting)) > 2, what="it does not listen to TERM any more")
+    room.signal(signal.SIGTERM)
+    assert room.wait() == 0  # within the time that a room waits, which is half of what its file says
 
 
 @pytest.mark.parametrize("second", [signal.SIGTERM, signal.SIGINT, signal.SIGQUIT])
