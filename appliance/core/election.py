@@ -4,9 +4,6 @@ A pure machine: events and `now` (monotonic seconds) in, effects out, and `deadl
 Effects are performed in the order in which they are returned. The driver reads its sockets before each tick.
 """
 
-from dataclasses import dataclass
-from typing import Final, Literal
-
 from appliance.core.departure import Departure, Purpose, Relief
 from appliance.core.election_effects import (
     Announce,
@@ -21,10 +18,11 @@ from appliance.core.election_effects import (
     State,
     TakeAddresses,
 )
+from appliance.core.election_terms import OWNER, Heard, Terms
 from appliance.core.preemption import Offer, Tenure
 from appliance.core.rivalry import Rivalry
 from appliance.core.vrrp_timers import SHORTEST_ADVERT, down_interval, skew
-from appliance.model.virtual_router import Announce as AnnounceTerms
+from appliance.core.waiting import Waiting
 
 __all__ = [
     "OWNER",
@@ -44,40 +42,6 @@ __all__ = [
     "Terms",
 ]
 
-OWNER: Final = 255
-"""Priority of the router that owns the addresses (RFC 9568 section 5.2.4)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
-    """What the configuration says of one virtual router's election. Times are seconds.
-
-    `priority` is the configured one, `own` the packed primary address that advertisements come from, `listen`
-    the least time from the start to the first claim, `hand_over` the longest wait for a successor.
-    """
-
-    version: Literal[2, 3]
-    router_id: int
-    priority: int
-    advert: float
-    preempt: bool
-    preempt_delay: float
-    down_timer_adverts: int
-    own: bytes
-    listen: float
-    hand_over: float
-    announce: AnnounceTerms
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Heard:
-    """One valid advertisement: `interval` in seconds, `sender` the packed source address, `peer` its text."""
-
-    priority: int
-    interval: float
-    sender: bytes
-    peer: str
-
 
 class Election:
     """One virtual router's machine. Each method returns the effects in the order to perform them.
@@ -88,18 +52,14 @@ class Election:
     """
 
     __slots__ = (
+        "_advert_at",
         "_departure",
-        "_expected",
-        "_held_until",
         "_joined",
-        "_listen_until",
         "_offer",
-        "_postponed",
         "_rivalry",
         "_tenure",
-        "_why",
+        "_waiting",
         "active_interval",
-        "deadline",
         "decides_ties",
         "peer",
         "priority",
@@ -113,22 +73,27 @@ class Election:
         self.terms = terms
         self.priority = terms.priority if priority is None else priority
         self.state = State.INITIALIZE
-        self.deadline: float | None = None
         self.active_interval = terms.advert
         self.since: float | None = None
         self.peer: str | None = None
         self.yielded = False
         self.decides_ties = True
-        self._why = Cause.ACTIVE_DOWN
         self._joined = 0.0
-        self._listen_until = 0.0
-        self._held_until = 0.0
-        self._postponed = False
-        self._expected = 0.0
+        self._advert_at = 0.0
+        self._waiting = Waiting()
         self._tenure = Tenure()
         self._offer = Offer()
         self._rivalry = Rivalry()
         self._departure: Departure | None = None
+
+    @property
+    def deadline(self) -> float | None:
+        """When to `tick` next; None is never."""
+        if self._departure is not None:
+            return self._departure.deadline
+        if self.state is State.ACTIVE:
+            return self._advert_at
+        return self._waiting.deadline if self.state is State.BACKUP else None
 
     @property
     def leaving(self) -> bool:
@@ -159,10 +124,8 @@ class Election:
         """Take part (RFC 9568 section 6.4.1): listen first, whatever the priority."""
         if self.state is not State.INITIALIZE:
             return []
-        self._listen_until = now + self.terms.listen
-        entered = self._join(Cause.STARTED, now)
-        self._wait_until(max(self._listen_until, now + self._first_wait()), Cause.ACTIVE_DOWN)
-        return [entered]
+        self._waiting.listen(now + self.terms.listen)
+        return [self._join(Cause.STARTED, now)]
 
     def resume(self, now: float) -> list[Effect]:
         """Go on as Active: an earlier life of this program was it, and the addresses are still here."""
@@ -173,12 +136,13 @@ class Election:
 
     def tick(self, now: float, late: float = 0.0) -> list[Effect]:
         """Do what is due; `late` is by how many seconds this wake-up missed its time."""
-        if self.deadline is None or now < self.deadline:
+        due = self.deadline
+        if due is None or now < due:
             return []
         if self._departure is not None:
             return self._depart(self._departure, now)
         if self.state is State.ACTIVE:
-            return self._advertise(self.deadline, now)
+            return self._advertise(due, now)
         return self._claim(now, late)
 
     def hear(self, heard: Heard, now: float) -> list[Effect]:
@@ -210,7 +174,6 @@ class Election:
         if self.state is State.ACTIVE:
             effects = [SendAdvert(priority=0), ReleaseAddresses()]
         departure, self._departure = self._departure, None
-        self.deadline = None
         if departure is not None and departure.purpose is Purpose.STOP:
             return [*effects, *self._stop(now)]
         effects.append(self._enter(State.FAULT, cause, now))
@@ -222,9 +185,8 @@ class Election:
         """Take part again after a fault."""
         if self.state is not State.FAULT:
             return []
-        entered = self._join(cause, now)
-        self._wait_until(now + self._first_wait(), Cause.ACTIVE_DOWN)
-        return [entered]
+        self._waiting.begin(now, Cause.ACTIVE_DOWN)
+        return [self._join(cause, now)]
 
     def leave(self, now: float) -> list[Effect]:
         """Stop (RFC 9568 sections 6.4.2 and 6.4.3, Shutdown), make before break; ends with Left."""
@@ -250,15 +212,14 @@ class Election:
     def revise(self, terms: Terms, now: float) -> list[Effect]:
         """Take new parameters of the same virtual router; state and effective priority stay."""
         before, self.terms = self.terms, terms
-        if self.deadline is None or self.leaving or before.advert == terms.advert:
+        if before.advert == terms.advert:
             return []
         if self.state is State.ACTIVE:
             self.active_interval = terms.advert
-            self.deadline = min(self.deadline, now + terms.advert)
-            return []
-        if terms.version == 2 or self.peer is None:
+            self._advert_at = min(self._advert_at, now + terms.advert)
+        elif terms.version == 2 or self.peer is None:
             self.active_interval = terms.advert
-            self._wait_until(max(now + self.down_interval, self._listen_until), self._why)
+            self._waiting.replace(now + self.down_interval)
         return []
 
     def force(self, state: State, now: float, cause: Cause = Cause.GROUP) -> list[Effect]:
@@ -275,49 +236,36 @@ class Election:
 
     def hold(self, until: float) -> None:
         """Do not claim before `until`; a time that has passed ends it. An active stays."""
-        self._held_until = until
-        if self.state is State.BACKUP and self.deadline is not None:
-            self.deadline = max(self.deadline, until)
+        self._waiting.hold(until)
 
     def release_with(self, relief: Relief, now: float) -> None:
         """Release the addresses with the sync group: not before all its members have successors."""
         if self._departure is not None:
             self._departure.heed(relief, now=now)
-            self.deadline = self._departure.deadline
 
     # -- Backup: RFC 9568 section 6.4.2 ------------------------------------------------------------------
 
     def _hear_backup(self, heard: Heard, now: float) -> list[Effect]:
-        self._postponed = False
         self.peer = heard.peer
         if heard.priority == 0:
             # The active leaves: only the skew time is left of the wait, and of listening.
             self._tenure.end(heard.sender)
-            self._wait_until(now + self.skew, Cause.ACTIVE_LEFT)
-            return []
-        contested = self._tenure.better_than(heard.sender, self.priority)
-        degraded = self._tenure.degraded(heard.sender, heard.priority)
-        worse = heard.priority < self.priority and not contested
-        if worse and self._may_preempt(now, degraded=degraded):
+            self._waiting.begin(now + self.skew, Cause.ACTIVE_LEFT)
+        elif self._tenure.ends(heard, own=self.priority, preempt=self._preempts(now)):
             # The clause discards it, and a better router waits for the whole down interval: skew is enough.
-            self._hasten(max(now + self.skew, self._listen_until))
-            return []
-        self._learn(heard)
-        self._wait_until(now + self.down_interval, Cause.ACTIVE_DOWN)
+            self._waiting.hasten(now + self.skew, Cause.PREEMPTED)
+        else:
+            self._learn(heard)
+            self._waiting.begin(now + self.down_interval, Cause.ACTIVE_DOWN)
         return []
 
-    def _may_preempt(self, now: float, *, degraded: bool) -> bool:
-        if degraded:
-            return True
+    def _preempts(self, now: float) -> bool:
         return self.terms.preempt and not self.yielded and now >= self._joined + self.terms.preempt_delay
 
     def _claim(self, now: float, late: float) -> list[Effect]:
-        # A wait that ended while this process could not run proves nothing: one more interval, once.
-        if late > self.active_interval and not self._postponed:
-            self._postponed = True
-            self.deadline = now + self.active_interval
+        if self._waiting.excuses(now, late=late, interval=self.active_interval):
             return []
-        return self._become_active(self._why, now)
+        return self._become_active(self._waiting.why, now)
 
     def _become_active(self, cause: Cause, now: float) -> list[Effect]:
         # The addresses first: who hears the advertisement gives them up.
@@ -325,12 +273,13 @@ class Election:
         self.peer = None
         self.yielded = False
         self.active_interval = self.terms.advert
-        self.deadline = now + self.terms.advert
-        # Who was preempted says once more that it was active.
-        self._expected = now + self.terms.advert if cause is Cause.PREEMPTED else now
+        self._advert_at = now + self.terms.advert
         self._tenure.forget()
         self._offer.begin(self.priority)
         self._rivalry = Rivalry()
+        if cause is Cause.PREEMPTED:
+            # Who was preempted says once more that it was active.
+            self._rivalry.expect(until=self._advert_at)
         return [TakeAddresses(), SendAdvert(priority=self.priority), self._announce(), entered]
 
     # -- Active: RFC 9568 section 6.4.3 ------------------------------------------------------------------
@@ -338,10 +287,11 @@ class Election:
     def _advertise(self, due: float, now: float) -> list[Effect]:
         if self._offer.due(now):
             # Twice the interval: the successor's skew time ends before the next advertisement.
-            self._expected = self.deadline = now + 2 * self.terms.advert
+            self._advert_at = now + 2 * self.terms.advert
+            self._rivalry.expect(until=self._advert_at)
             return [SendAdvert(priority=0)]
         # From the deadline and not from now, so that lateness does not add up.
-        self.deadline = due + self.terms.advert if now - due < self.terms.advert else now + self.terms.advert
+        self._advert_at = (due if now - due < self.terms.advert else now) + self.terms.advert
         effects: list[Effect] = [SendAdvert(priority=self.priority)]
         if self._rivalry.announces(now):
             effects.append(self._announce())
@@ -350,7 +300,7 @@ class Election:
     def _hear_active(self, heard: Heard, now: float) -> list[Effect]:
         if heard.priority == 0:
             # Somebody leaves: say at once that there is an active.
-            self.deadline = now + self.terms.advert
+            self._advert_at = now + self.terms.advert
             return [SendAdvert(priority=self.priority)]
         if heard.priority != self.priority:
             return self._give_way(heard, now) if heard.priority > self.priority else self._insist(heard, now)
@@ -362,7 +312,7 @@ class Election:
         tie = heard.priority == self.priority
         self.peer = heard.peer
         self._learn(heard)
-        self._tenure.degraded(heard.sender, heard.priority)
+        self._tenure.begin(heard)
         effects = self._retreat(Cause.HIGHER_ADDRESS if tie else Cause.HIGHER_PRIORITY, now)
         if tie:
             # A higher priority is how preemption looks, too; nobody preempts an equal one.
@@ -372,12 +322,12 @@ class Election:
     def _insist(self, heard: Heard, now: float) -> list[Effect]:
         # The clause answers at once; a conflict that is won is announced, too.
         effects: list[Effect] = [SendAdvert(priority=self.priority)]
-        begins = self._rivalry.heard(heard.peer, now=now, silence=self.down_interval)
+        news = self._rivalry.heard(heard.peer, now=now, silence=self.down_interval)
         if self._rivalry.announces(now):
             effects.append(self._announce())
-        if begins and now >= self._expected:
+        if news:
             effects.append(SplitBrain(peer=heard.peer, priority=heard.priority, winner=True))
-        self.deadline = now + self.terms.advert
+        self._advert_at = now + self.terms.advert
         return effects
 
     def _retreat(self, cause: Cause, now: float) -> list[Effect]:
@@ -387,14 +337,13 @@ class Election:
 
     def _become_backup(self, cause: Cause, now: float) -> list[Effect]:
         entered = self._enter(State.BACKUP, cause, now, peer=self.peer)
-        self._wait_until(now + self.down_interval, Cause.ACTIVE_DOWN)
+        self._waiting.begin(now + self.down_interval, Cause.ACTIVE_DOWN)
         return [ReleaseAddresses(), entered]
 
     # -- Leaving -----------------------------------------------------------------------------------------
 
     def _begin(self, purpose: Purpose, now: float) -> list[Effect]:
         self._departure = Departure(purpose, now=now, patience=self.terms.hand_over)
-        self.deadline = self._departure.deadline
         return [SendAdvert(priority=0)]
 
     def _turn_into_stop(self, departure: Departure) -> list[Effect]:
@@ -410,12 +359,10 @@ class Election:
             self.peer = heard.peer
             self._learn(heard)
             departure.relieve(heard.peer, now=now)
-        self.deadline = departure.deadline
         return []
 
     def _depart(self, departure: Departure, now: float) -> list[Effect]:
         if departure.repeats(now):
-            self.deadline = departure.deadline
             return [SendAdvert(priority=0)]
         if departure.purpose is Purpose.STOP:
             self._departure = None
@@ -425,11 +372,10 @@ class Election:
             self.yielded = True
             effects = self._become_backup(Cause.HANDED_OVER, now)
             return [*effects, HandOver(successor=departure.successor)]
-        self.deadline = now + self.terms.advert
+        self._advert_at = now + self.terms.advert
         return [SendAdvert(priority=self.priority), HandOver(successor=None)]
 
     def _stop(self, now: float) -> list[Effect]:
-        self.deadline = None
         if self.state is State.INITIALIZE:
             return [Left()]
         return [self._enter(State.INITIALIZE, Cause.STOPPED, now, peer=self.peer), Left()]
@@ -441,29 +387,19 @@ class Election:
         self.peer = None
         self.active_interval = self.terms.advert
         self._tenure.forget()
+        if self.priority != OWNER:
+            # Section 6.4.1 lets only the owner claim at once.
+            self._waiting.extend(now + self.down_interval)
         return self._enter(State.BACKUP, cause, now)
-
-    def _first_wait(self) -> float:
-        # Section 6.4.1 lets the owner claim at once.
-        return 0.0 if self.priority == OWNER else self.down_interval
 
     def _enter(self, state: State, cause: Cause, now: float, *, peer: str | None = None) -> Entered:
         previous, self.state = self.state, state
         self.since = now
-        self._postponed = False
         return Entered(state=state, previous=previous, cause=cause, peer=peer)
 
     def _learn(self, heard: Heard) -> None:
         if self.terms.version == 3:
             self.active_interval = max(heard.interval, SHORTEST_ADVERT)
-
-    def _wait_until(self, at: float, why: Cause) -> None:
-        self.deadline = max(at, self._held_until)
-        self._why = why
-
-    def _hasten(self, at: float) -> None:
-        if self.deadline is None or at < self.deadline:
-            self._wait_until(at, Cause.PREEMPTED)
 
     def _announce(self) -> Announce:
         return Announce(repeat=self.terms.announce.repeat)

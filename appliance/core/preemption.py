@@ -4,6 +4,8 @@
 returns does not take from a healthy active; an active that has become worse during its tenure is not healthy.
 """
 
+from appliance.core.election_terms import Heard
+
 
 class Tenure:
     """The active that a Backup hears, and the best priority that it has advertised."""
@@ -24,18 +26,27 @@ class Tenure:
         if sender == self._sender:
             self.forget()
 
-    def better_than(self, sender: bytes, priority: int) -> bool:
-        """Whether another one than `sender` is active, of this priority at least: it sees to the sender."""
-        return sender != self._sender and self._last >= priority
+    def begin(self, heard: Heard) -> None:
+        """Take the advertisement of whom we gave way to."""
+        self._note(heard)
 
-    def degraded(self, sender: bytes, priority: int) -> bool:
-        """Take the advertised priority; return whether it was a better one before."""
-        if sender != self._sender:
-            self._sender = sender
-            self._best = priority
-        self._best = max(self._best, priority)
-        self._last = priority
-        return priority < self._best
+    def ends(self, heard: Heard, *, own: int, preempt: bool) -> bool:
+        """Take an advertisement; return whether a Backup of priority `own` may take over from its sender.
+
+        It may from a worse one if it preempts, or if the sender was a better one before. Where it hears a
+        better active than itself, that one sees to the sender.
+        """
+        contested = heard.sender != self._sender and self._last >= own
+        degraded = self._note(heard)
+        return heard.priority < own and not contested and (preempt or degraded)
+
+    def _note(self, heard: Heard) -> bool:
+        if heard.sender != self._sender:
+            self._sender = heard.sender
+            self._best = heard.priority
+        self._best = max(self._best, heard.priority)
+        self._last = heard.priority
+        return heard.priority < self._best
 
 
 class Offer:
