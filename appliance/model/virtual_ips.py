@@ -128,7 +128,7 @@ class Track(Section):
 
 
 class Notify(Section):
-    """Commands that are told of transitions, by further words as keepalived has them."""
+    """Commands that are run on transitions."""
 
     active: Command | None = Field(default=None, examples=["/usr/local/bin/tell active"])
     """Run on becoming active (notify_master)."""
@@ -139,7 +139,7 @@ class Notify(Section):
     stop: Command | None = Field(default=None, examples=["/usr/local/bin/tell stop"])
     """Run when the virtual IP stops (notify_stop)."""
     any: Command | None = Field(default=None, examples=[["/usr/local/bin/tell", "any"]])
-    """Run on every transition, after the other one (notify)."""
+    """Run on every transition with the words INSTANCE NAME STATE PRIORITY behind its own (notify)."""
     user: User | None = Field(default=None, examples=["nobody"])
     """User that the commands run as; that of the appliance by default."""
     timeout: Duration = written("30s", duration)
@@ -196,7 +196,7 @@ class VirtualIp(Section):
     track: dict[Name, Track] = Field(default_factory=dict)
     """What is watched, by name: decides the priority, or that this router cannot serve at all."""
     notify: Notify = Field(default_factory=Notify)
-    """Commands that are told of transitions."""
+    """Commands that are run on transitions."""
 
     @property
     def families(self) -> tuple[Literal[4, 6], ...]:

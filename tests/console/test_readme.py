@@ -29,14 +29,22 @@ def judged(path: Path, text: str) -> Snapshot:
     return found.snapshot
 
 
+FIRST, *ADDED = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+
+
 def test_first_configuration_is_good(tmp_path: Path):
     """The configuration to start from is accepted as it stands."""
-    [text] = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
-    snapshot = judged(tmp_path / "appliance.yaml", text)
+    snapshot = judged(tmp_path / "appliance.yaml", FIRST)
     assert {group.name for group in snapshot.groups} == {"api", "ingress"}
     assert {pool.name for pool in snapshot.pools} == {
         "masters", "machine-config", "routers-http", "routers-https",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize("text", ADDED, ids=["pair", "keepalived", "openshift"])
+def test_virtual_ips_can_be_added(tmp_path: Path, text: str):
+    """Each example of virtual IPs is good behind the first configuration."""
+    assert judged(tmp_path / "appliance.yaml", FIRST + text).virtual_routers
 
 
 @pytest.mark.parametrize("ipv6", [True, False])
@@ -59,7 +67,7 @@ def test_commands_exist():
     """Every `appliance COMMAND` that is named is one."""
     named = set(re.findall(r"(?:\$ |`|&& )appliance ([a-z-]+)", README))
     assert named <= COMMANDS.keys()
-    assert named >= {"check", "run", "reload", "status", "sessions", "maint", "vr-ids"}
+    assert named >= {"check", "run", "reload", "status", "sessions", "maint", "vip", "vr-ids"}
 
 
 def test_router_ids_are_those_shown():
