@@ -1,4 +1,4 @@
-"""Which advertisements one virtual router accepts: RFC 9568 section 7.1, RFC 3768 section 7.1, and the operator's word."""
+"""Which advertisements one virtual router accepts: section 7.1 of RFC 9568 and RFC 3768, and the operator."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

@@ -57,10 +57,9 @@ def changes(before: Iterable[VirtualRouter], after: Iterable[VirtualRouter]) -> 
 def _change(before: VirtualRouter, after: VirtualRouter) -> Revised | Replaced:
     if _identity(before) == _identity(after):
         return Revised(before=before, after=after)
-    keeps = _place(before) == _place(after) and frozenset(bare(before.addresses)) == frozenset(
-        bare(after.addresses)
-    )
-    return Replaced(before=before, after=after, keeps=keeps)
+    same = _place(before) == _place(after) and set(bare(before.addresses)) == set(bare(after.addresses))
+    # A virtual MAC has the router id in it, and the addresses are on that.
+    return Replaced(before=before, after=after, keeps=same and not before.virtual_mac)
 
 
 def _identity(router: VirtualRouter) -> tuple[object, ...]:

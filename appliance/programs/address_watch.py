@@ -1,7 +1,7 @@
-"""Asks, while a virtual router listens before its first claim, whether somebody else has its IPv4 addresses.
+"""Asks, while a virtual router listens before its first claim, whether somebody else has its addresses.
 
-RFC 5227's probe, which claims nothing. The socket that hears every ARP frame of the interface is closed as
-soon as there is an active, be it we or a peer: its answers are as they should be.
+By the probes of RFC 5227 and RFC 4862, which claim nothing. It ends as soon as there is an active, be it we
+or a peer: its answers are as they should be.
 """
 
 import contextlib
@@ -10,10 +10,11 @@ from typing import Final
 
 from appliance.core.reception import bare
 from appliance.model.virtual_router import VirtualRouter
-from appliance.net import frames
 from appliance.net.frames import FrameSocket
 from appliance.net.loop import Loop
-from appliance.wire import arp
+from appliance.wire import arp, neighbour
+from appliance.wire.arp import ArpError
+from appliance.wire.neighbour import NeighbourError
 
 _PROBES: Final = 3  # in the time of listening (RFC 5227 section 1.1, PROBE_NUM)
 _SHORTEST: Final = 0.01
@@ -37,8 +38,10 @@ class AddressWatch:
         self._mac = mac
         self._on_answer = on_answer
         self._addresses = frozenset(bare(router.addresses))
-        self._probes = tuple(arp.probe(mac, each) for each in bare(router.addresses))
-        self._socket = FrameSocket(router.interface, receive=frames.ARP)
+        self._family = router.family
+        probe = arp.probe if router.family == 4 else neighbour.probe
+        self._probes = tuple(probe(mac, each) for each in bare(router.addresses))
+        self._socket = FrameSocket.claims(router.interface, bare(router.addresses))
         loop.read(self._socket.fileno(), self._read)
 
     def tick(self, now: float) -> None:
@@ -58,9 +61,17 @@ class AddressWatch:
     def _read(self) -> None:
         with contextlib.suppress(OSError):
             for frame in self._socket.receive():
-                with contextlib.suppress(arp.ArpError):
-                    self._hear(arp.decode(frame))
+                with contextlib.suppress(ArpError, NeighbourError):
+                    self._hear(*self._claim(frame))
 
-    def _hear(self, packet: arp.ArpPacket) -> None:
-        if packet.sender in self._addresses and packet.sender_mac != self._mac:
-            self._on_answer(packet.sender_mac.hex(":"), packet.sender)
+    def _claim(self, frame: bytes) -> tuple[bytes, str]:
+        """Return who claims which address by a frame."""
+        if self._family == 4:
+            said = arp.decode(frame)
+            return said.sender_mac, said.sender
+        claim = neighbour.decode(frame)
+        return claim.sender_mac, claim.target
+
+    def _hear(self, mac: bytes, address: str) -> None:
+        if address in self._addresses and mac != self._mac:
+            self._on_answer(mac.hex(":"), address)

@@ -4,10 +4,12 @@ What is to be said is said after everything was done, so that no line of a log s
 its announcement.
 """
 
+import contextlib
+import functools
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
-from typing import Final, Protocol, assert_never
+from typing import Concatenate, Final, ParamSpec, Protocol, assert_never
 
 from appliance.core.conflicts import Advice
 from appliance.core.election import (
@@ -29,7 +31,12 @@ from appliance.net.links import Link
 from appliance.programs.virtual_router import Participant
 
 _LATE_FRACTION: Final = 0.25  # of the shortest interval: from here on a wake-up is told as late
+_CRASH_PAUSE: Final = 1.0
+_BUG: Final = "bug"
 _LATE_LEAST: Final = 0.002  # seconds
+
+
+_Given = ParamSpec("_Given")
 
 
 class Listener(Protocol):
@@ -54,6 +61,22 @@ class Listener(Protocol):
         """Take a bug that one group met with."""
 
 
+_Method = Callable[Concatenate["RouterGroup", _Given], None]
+
+
+def _guarded(method: _Method[_Given]) -> _Method[_Given]:
+    """Have a bug in one group harm this group only."""
+
+    @functools.wraps(method)
+    def guarded(group: "RouterGroup", /, *given: _Given.args, **named: _Given.kwargs) -> None:
+        try:
+            method(group, *given, **named)
+        except Exception as error:  # noqa: BLE001  # whatever it is, the other groups go on; it is logged
+            group.crashed(error)
+
+    return guarded
+
+
 class RouterGroup:
     """The participants of one sync group. Whatever goes wrong here is this group's alone."""
 
@@ -63,6 +86,7 @@ class RouterGroup:
         self._listener = listener
         self._faulty: set[str] = set()
         self._left: set[str] = set()
+        self._crashed_until: float | None = None
         for each in self.participants.values():
             each.on_readable = self.receive
             each.on_alarm = self.heed
@@ -76,6 +100,8 @@ class RouterGroup:
     @property
     def deadline(self) -> float | None:
         """Return when something is due."""
+        if self._crashed_until is not None:
+            return self._crashed_until
         at = self.sync.deadline
         for each in self.participants.values():
             other = each.deadline
@@ -83,14 +109,22 @@ class RouterGroup:
                 at = other
         return at
 
+    @_guarded
     def tick(self, now: float) -> None:
         """Do what is due."""
-        self._guarded(lambda: self._tick(now))
+        if self._crashed_until is not None:
+            self._crashed_until = None
+            for each in self.participants.values():
+                each.reasons.pop(_BUG, None)
+                self._reconsider(each, now)
+        self._tick(now)
 
+    @_guarded
     def receive(self, name: str) -> None:
         """Take what a member's socket has."""
-        self._guarded(lambda: self._receive(self.participants[name]))
+        self._receive(self.participants[name])
 
+    @_guarded
     def heed(self, name: str) -> None:
         """Take what a member's conflicts mean before its first claim."""
         now, participant = time.monotonic(), self.participants[name]
@@ -107,15 +141,18 @@ class RouterGroup:
 
     # From the program
 
+    @_guarded
     def start(self, now: float) -> None:
         """Take part, those that can."""
+        fresh = [each for each in self.participants.values() if each.election.state is State.INITIALIZE]
         for each in self.participants.values():
             self.reconsider(each, now)
         self._perform(self.sync.start(now), now)
-        for each in self.participants.values():
+        for each in fresh:
             if each.election.state is State.BACKUP:
                 each.watch(now)
 
+    @_guarded
     def resume(self, now: float) -> None:
         """Go on as active, after a crash or under another router id.
 
@@ -128,8 +165,12 @@ class RouterGroup:
         for each in self.participants.values():
             self.reconsider(each, now)
 
+    @_guarded
     def reconsider(self, participant: Participant, now: float) -> None:
         """Take what a participant's reasons say by now: a fault, or its end."""
+        self._reconsider(participant, now)
+
+    def _reconsider(self, participant: Participant, now: float) -> None:
         name, faulty = participant.name, bool(participant.reasons)
         if faulty and name not in self._faulty:
             self._faulty.add(name)
@@ -138,6 +179,7 @@ class RouterGroup:
             self._faulty.discard(name)
             self._perform(self.sync.recover(name, now), now)
 
+    @_guarded
     def weigh(self, participant: Participant, now: float) -> None:
         """Take a participant's new results of its tracks."""
         before = participant.priority.value
@@ -146,6 +188,7 @@ class RouterGroup:
             self._perform(self.sync.weigh(participant.name, participant.priority.value, now), now)
         self.reconsider(participant, now)
 
+    @_guarded
     def revise(self, participant: Participant, router: VirtualRouter, now: float) -> None:
         """Take other parameters of one virtual router."""
         try:
@@ -155,6 +198,7 @@ class RouterGroup:
         self.look(participant, participant.link, now)
         self.weigh(participant, now)
 
+    @_guarded
     def look(self, participant: Participant, link: Link | None, now: float) -> None:
         """Take the state of a participant's interface."""
         participant.look(link)
@@ -162,18 +206,22 @@ class RouterGroup:
             self._perform(self.sync.revise(participant.name, participant.terms, now), now)
         self.reconsider(participant, now)
 
+    @_guarded
     def leave(self, now: float) -> None:
         """Stop, make before break; the listener is told when all have left."""
         self._perform(self.sync.leave(now), now)
 
+    @_guarded
     def move(self, now: float) -> None:
         """Hand over on purpose."""
         self._perform(self.sync.move(now), now)
 
+    @_guarded
     def reclaim(self, now: float) -> None:
         """Forget that it was moved away."""
         self._perform(self.sync.reclaim(now), now)
 
+    @_guarded
     def restore(self, participant: Participant, now: float) -> None:
         """Put back addresses that somebody else has removed."""
         self._perform(
@@ -262,11 +310,17 @@ class RouterGroup:
         if self._left == self.participants.keys():
             self._listener.left(self)
 
-    def _guarded(self, step: Callable[[], None]) -> None:
-        try:
-            step()
-        except Exception as error:  # noqa: BLE001  # a bug in one router must not end the others; it is logged
-            self._listener.crashed(self, error)
+    def crashed(self, error: Exception) -> None:
+        """Take a bug for a fault, and try again a little later: the peers can serve."""
+        now = time.monotonic()
+        self._crashed_until = now + _CRASH_PAUSE
+        for each in self.participants.values():
+            each.reasons[_BUG] = f"{type(error).__name__}: {error}"
+            with contextlib.suppress(Exception):  # a second bug says nothing that the first one does not
+                self._reconsider(each, now)
+            if each.held:
+                each.release()
+        self._listener.crashed(self, error)
 
     @property
     def state(self) -> State:

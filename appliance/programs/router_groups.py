@@ -54,7 +54,7 @@ class RouterGroups:
                     self._dismiss(router.name, now)
                 case Replaced(before=before, after=after, keeps=keeps):
                     if keeps and self._participants[before.name].election.state is State.ACTIVE:
-                        self._detach(before.name).close()
+                        self._detach(before.name, now).close()
                         resumed.add(after.name)
                     else:
                         self._dismiss(before.name, now)
@@ -99,13 +99,13 @@ class RouterGroups:
 
     def _dismiss(self, name: str, now: float) -> None:
         """Have a router leave on its own; what was grouped with it stays."""
-        participant = self._detach(name)
+        participant = self._detach(name, now)
         group = RouterGroup([participant], self._listener)
         self._machine.loop.add(group)
         self.leaving.append(group)
         group.leave(now)
 
-    def _detach(self, name: str) -> Participant:
+    def _detach(self, name: str, now: float) -> Participant:
         """Take a router out of its group, in the state that it is in."""
         participant = self._participants.pop(name)
         for group in self._groups:
@@ -113,7 +113,7 @@ class RouterGroups:
                 self._drop(group)
                 others = [each for each in group.participants.values() if each is not participant]
                 if others:
-                    self._add(RouterGroup(others, self._listener))
+                    self._begin(others, set(), now)
                 break
         return participant
 

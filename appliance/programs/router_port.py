@@ -1,55 +1,65 @@
 """The sockets of one virtual router, on one interface as it is now: made together, closed together."""
 
 from collections.abc import Callable
+from contextlib import ExitStack
 from typing import Final
 
 from appliance.core.reception import bare
 from appliance.model.virtual_router import VirtualRouter
 from appliance.net.frames import FrameSocket
 from appliance.net.vrrp_sockets import VrrpSocket
+from appliance.programs.address_seat import AddressSeat
 from appliance.programs.advert_intake import AdvertIntake, Dropped
 from appliance.programs.advert_sender import AdvertSender
 from appliance.wire import arp, neighbour
 from appliance.wire.vrrp import MULTICAST_4, MULTICAST_6
 
+_NOBODY: Final = 0  # no virtual router has this id: what speaks only hears nothing
 _GROUPS: Final = {4: MULTICAST_4, 6: MULTICAST_6}
 
 
 class RouterPort:
-    """What a virtual router sends and receives by, from the address `source`; raises OSError."""
+    """What a virtual router sends and receives by, from the address `source`; raises OSError.
+
+    `seat` is where its addresses are: with a virtual MAC it speaks from there, and hears on its interface.
+    """
 
     def __init__(
         self,
         router: VirtualRouter,
         *,
-        interface: str,
-        mac: bytes,
+        seat: AddressSeat,
         source: str,
         on_drop: Callable[[Dropped], None],
     ) -> None:
         self.source = source
-        self._socket = VrrpSocket(
-            interface,
-            family=router.family,
-            source=source,
-            group=None if router.peers else _GROUPS[router.family],
-            router_id=router.router_id,
-        )
-        try:
-            self._frames = FrameSocket(interface)
-        except OSError:
-            self._socket.close()
-            raise
-        self.sender = AdvertSender(router, self._socket, source=source)
-        self.intake = AdvertIntake(router, self._socket, source=source, on_drop=on_drop)
+        with ExitStack() as stack:
+            self._ears = stack.enter_context(
+                VrrpSocket(
+                    router.interface,
+                    family=router.family,
+                    source=source,
+                    group=None if router.peers else _GROUPS[router.family],
+                    router_id=router.router_id,
+                )
+            )
+            mouth = self._ears
+            if router.virtual_mac:
+                mouth = VrrpSocket(
+                    seat.name, family=router.family, source=source, group=None, router_id=_NOBODY
+                )
+                stack.enter_context(mouth)
+            self._frames = stack.enter_context(FrameSocket(seat.name))
+            self._opened = stack.pop_all()
+        self.sender = AdvertSender(router, mouth, source=source)
+        self.intake = AdvertIntake(router, self._ears, source=source, on_drop=on_drop)
         self._announcements = {
-            address: _announcements(router, address, mac) for address in bare(router.addresses)
+            address: _announcements(router, address, seat.mac) for address in bare(router.addresses)
         }
-        self._probes = tuple(_probe(router, address, mac) for address in bare(router.addresses))
 
     def fileno(self) -> int:
         """Return the descriptor that can be read when something is to be heard."""
-        return self._socket.fileno()
+        return self._ears.fileno()
 
     def announce(self, repeat: int) -> int:
         """Announce every address `repeat` times, each once before any again; return how many frames went."""
@@ -59,15 +69,9 @@ class RouterPort:
                 self._frames.send(frame)
         return repeat * len(frames)
 
-    def probe(self) -> None:
-        """Ask who has our addresses, and claim nothing."""
-        for frame in self._probes:
-            self._frames.send(frame)
-
     def close(self) -> None:
         """Close them; harmless when repeated."""
-        self._socket.close()
-        self._frames.close()
+        self._opened.close()
 
 
 def _announcements(router: VirtualRouter, address: str, mac: bytes) -> tuple[bytes, ...]:
@@ -77,7 +81,3 @@ def _announcements(router: VirtualRouter, address: str, mac: bytes) -> tuple[byt
     if not router.announce.reply:
         return (request,)
     return (request, arp.gratuitous(mac, address, form=arp.Form.REPLY))
-
-
-def _probe(router: VirtualRouter, address: str, mac: bytes) -> bytes:
-    return arp.probe(mac, address) if router.family == 4 else neighbour.probe(mac, address)

@@ -21,6 +21,8 @@ from appliance.model.virtual_router import VirtualRouter
 from appliance.net.addresses import Addresses
 from appliance.net.links import Link
 from appliance.net.loop import Loop
+from appliance.net.netlink import Requests
+from appliance.programs.address_seat import AddressSeat
 from appliance.programs.address_watch import AddressWatch
 from appliance.programs.advert_intake import Dropped
 from appliance.programs.router_figures import Figures
@@ -35,6 +37,7 @@ class Machine:
 
     loop: Loop
     addresses: Addresses
+    requests: Requests
     log: FilteringBoundLogger
     missing: tuple[str, ...]
 
@@ -61,6 +64,7 @@ class Participant:
         self.on_alarm: Callable[[str], None] | None = None
         self._port: RouterPort | None = None
         self._opened: object = None
+        self._seat: AddressSeat | None = None
         self.conflicts = Conflicts(router.on_conflict, advert=router.advert)
         self._watch: AddressWatch | None = None
         self._announcing = Announcing(router.announce)
@@ -92,24 +96,25 @@ class Participant:
             self._fail("source", f"{self.router.interface} has no IPv{self.router.family} address of its own")
             return
         self.reasons.pop("source", None)
-        wanted = (self.link.index, self.link.mac, source, self.router)
+        own = set(self.link.own) - set(self.router.addresses)
+        wanted = (self.link.index, self.link.mac, own, source, self.router)
         if self._port is not None and self._opened == wanted:
             return
         self._close_port()
         try:
-            self._port = RouterPort(
+            self._seat = AddressSeat(
                 self.router,
-                interface=self.router.interface,
-                mac=self.link.mac,
+                self.link,
                 source=source,
-                on_drop=self._dropped,
+                addresses=self._machine.addresses,
+                requests=self._machine.requests,
             )
+            self._port = RouterPort(self.router, seat=self._seat, source=source, on_drop=self._dropped)
         except OSError as error:
             self._fail("socket", f"no socket on {self.router.interface}: {error.strerror or error}")
             return
         self._opened = wanted
         self.reasons.pop("socket", None)
-        self._machine.addresses.prepare(self.link.index, self.router.addresses, label=self.router.label)
         self._machine.loop.read(self._port.fileno(), self._readable)
 
     # What it hears
@@ -133,7 +138,7 @@ class Participant:
 
     def watch(self, now: float) -> None:
         """Ask whether somebody else has the addresses, until there is an active."""
-        if self.router.family != 4 or self._watch is not None or self.link is None or self._port is None:
+        if self._watch is not None or self.link is None or self._port is None:
             return
         try:
             self._watch = AddressWatch(
@@ -223,10 +228,10 @@ class Participant:
 
     def take(self) -> None:
         """Put the addresses on the interface; raises OSError."""
-        if self.link is None:
+        if self.link is None or self._seat is None:
             raise OSError(f"interface {self.router.interface} does not exist")
         self.held = True  # from the first one on there is something to release
-        taken = self._machine.addresses.take(self.link.index, self.router.addresses, label=self.router.label)
+        taken = self._seat.take(self.router.addresses)
         for address in taken.foreign:
             if self.figures.first("foreign", address):
                 self._machine.log.warning("address-foreign", router=self.name, address=address)
@@ -237,10 +242,10 @@ class Participant:
         """Remove the addresses from the interface."""
         self._announcing.end()
         self.held = False
-        if self.link is None:
+        if self._seat is None:
             return
         try:
-            self._machine.addresses.release(self.link.index, self.router.addresses)
+            self._seat.leave(self.router.addresses)
         except OSError as error:
             self._troubled("release", error)
 
@@ -270,15 +275,25 @@ class Participant:
         self._announcing.revise(router.announce, now)
         self.open_port()
         gone = [each for each in before.addresses if each not in router.addresses]
-        if self.held and before.addresses != router.addresses and self.link is not None:
+        if self.held and before.addresses != router.addresses and self._seat is not None:
             self.take()
-            self._machine.addresses.release(self.link.index, gone)
+            self._seat.release(gone)
             self.announce(router.announce.repeat, now)
 
     def close(self) -> None:
         """Let go of the sockets; addresses that are held stay."""
         self.stop_watching()
         self._close_port()
+        if self._seat is not None and not self.held:
+            try:
+                self._seat.close()
+            except OSError as error:
+                self._troubled("close", error)
+
+    @property
+    def seat(self) -> AddressSeat | None:
+        """Return where the addresses are put, None before there is an interface."""
+        return self._seat
 
     def _weighed(self) -> Priority:
         return effective(self.router.priority, self.router.track, self.results, unknown=self.unknown)

@@ -12,11 +12,12 @@ from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot, SnapshotError
 from appliance.model.virtual_router import Track, TrackKind, VirtualRouter
 from appliance.net import log as logs
-from appliance.net import snapshots
+from appliance.net import snapshots, virtual_mac
 from appliance.net.addresses import Addresses
 from appliance.net.boards import BoardWriter
 from appliance.net.links import Change, Links
 from appliance.net.loop import Loop
+from appliance.net.netlink import Requests
 from appliance.net.owned_addresses import OwnedAddresses
 from appliance.net.realtime import Realtime
 from appliance.net.tracker_child import TrackerChild
@@ -65,10 +66,15 @@ class VrrpProgram:
             loop, _TRACKER, greeting=self._watch_line, on_line=self._tracked, on_end=self._tracker_ended
         )
         self.reports = Reports(log, run=self._run, touch=self._publisher.touch, left=self._left)
-        machine = Machine(loop=loop, addresses=self._addresses, log=log, missing=missing)
+        self._requests = Requests()
+        machine = Machine(
+            loop=loop, addresses=self._addresses, requests=self._requests, log=log, missing=missing
+        )
         self.groups = RouterGroups(machine, self.reports, self._look)
         if missing:
             log.error("capabilities-missing", missing=list(missing))
+        if realtime.refused:
+            log.warning("realtime-refused", refused=list(realtime.refused))
         loop.read(self._links.fileno(), self._links_changed)
         accepted = self._accepted()
         if accepted is not None:
@@ -94,12 +100,12 @@ class VrrpProgram:
 
     def _resumes(self, participant: Participant) -> bool:
         """Say whether an earlier life was active a moment ago, and its addresses are all still there."""
-        router, link = participant.router, participant.link
+        router, seat = participant.router, participant.seat
         last = self._before.get(router.name)
-        if last is None or last.state != State.ACTIVE.value or link is None:
+        if last is None or last.state != State.ACTIVE.value or seat is None:
             return False
         patience = (router.down_timer_adverts - 1) * router.advert
-        there = {held.address for held in self._addresses.leftovers() if held.index == link.index}
+        there = {held.address for held in self._addresses.leftovers() if held.index == seat.index}
         return 0 <= time.monotonic() - last.last_advert < patience and there >= set(router.addresses)
 
     def _clean(self) -> None:
@@ -111,6 +117,11 @@ class VrrpProgram:
                 self._log.error("leftover-stays", address=held.address, reason=error.strerror or str(error))
             else:
                 self._log.warning("leftover-removed", address=held.address)
+        seats = {each.seat.index for each in self.groups.participants if each.seat is not None}
+        for virtual in () if self.missing else virtual_mac.present(self._requests):
+            if virtual.index not in seats:
+                virtual_mac.remove(self._requests, virtual)
+                self._log.warning("leftover-removed", interface=virtual.name)
 
     def _accepted(self) -> Snapshot | None:
         try:
@@ -133,7 +144,7 @@ class VrrpProgram:
         removed = {(event.name, event.address) for event in events if event.change is Change.ADDRESS_REMOVED}
         for group in (*self.groups, *self.groups.leaving):
             for each in group.participants.values():
-                if each.router.interface in names:
+                if names & {each.router.interface, each.seat.name if each.seat else ""}:
                     group.look(each, self._links.state(each.router.interface), now)
                     self._restore(group, each, removed, now)
                 if self._track_interfaces(each):
@@ -143,9 +154,8 @@ class VrrpProgram:
         self, group: RouterGroup, participant: Participant, removed: set[tuple[str, str]], now: float
     ) -> None:
         """Put back what somebody else has removed from an active, and say so."""
-        lost = [
-            each for each in participant.held_addresses if (participant.router.interface, each) in removed
-        ]
+        place = participant.seat.name if participant.seat else ""
+        lost = [each for each in participant.held_addresses if (place, each) in removed]
         if lost:
             group.restore(participant, now)
             participant.figures.restored += len(lost)
@@ -243,6 +253,7 @@ class VrrpProgram:
         self._publisher.close()
         self._tracker.close()
         self._addresses.close()
+        self._requests.close()
         self._links.close()
 
     def _release_all(self) -> None:

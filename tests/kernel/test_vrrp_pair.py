@@ -2,8 +2,8 @@
 
 import contextlib
 import json
-import os
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from support.appliance import Values
@@ -12,8 +12,11 @@ from support.vrrp_field import VIP, VIP6, AddressMonitor, Field, field
 from support.vrrp_node import VrrpNode, router, track
 from support.waiting import wait_until
 
+from appliance.model.virtual_router import Hmac, HmacKey, HmacMode, Notify
+
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nsenter", "tcpdump", root=True)]
 
+ONE, OTHER = "one", "other"
 THREE = (
     router("a", addresses=("192.0.2.101/24",), router_id=1),
     router("b", addresses=("192.0.2.102/24",), router_id=2),
@@ -334,18 +337,18 @@ def test_version_2_with_a_password(meadow: Field) -> None:
     """Version 2 with a password agrees; another password is a named conflict that is told."""
     terms = {"version": 2, "advert": 1.0}
     with (
-        VrrpNode(meadow.one, router(priority=150, password="secret", **terms)) as one,
+        VrrpNode(meadow.one, router(priority=150, password=ONE, **terms)) as one,
         contextlib.ExitStack() as stack,
     ):
         one.wait_for("active")
-        other = router(priority=100, password="other", on_conflict="wait", **terms)
+        other = router(priority=100, password=OTHER, on_conflict="wait", **terms)
         two = stack.enter_context(VrrpNode(meadow.two, other))
         wait_until(lambda: two.status().get("conflicts"), what="the conflict is known")
         assert two.status()["conflicts"][0]["kind"] == "authentication"
         assert two.status()["drops"]["password"] >= 1
         meadow.wait_for_adverts(5, source=meadow.one.address)
         assert two.state() == "backup"
-        two.reload(router(priority=100, password="secret", **terms))
+        two.reload(router(priority=100, password=ONE, **terms))
         wait_until(lambda: two.status()["heard"], what="the active is heard")
 
 
@@ -359,7 +362,62 @@ def test_an_address_in_use_is_a_conflict(meadow: Field) -> None:
         assert one.state() == "backup"
         meadow.client.ip("address", "delete", f"{VIP}/24", "dev", "eth0")
         one.wait_for("active")
-    assert events(one, "address-conflict") if one.log_file.exists() else True
+        assert events(one, "address-conflict")
+
+
+def test_an_ipv6_address_in_use_is_a_conflict(meadow: Field) -> None:
+    """A neighbour that answers for an IPv6 address is told as well."""
+    meadow.client.ip("address", "add", f"{VIP6}/64", "dev", "eth0", "nodad")
+    with VrrpNode(meadow.one, router(addresses=(f"{VIP6}/64",), on_conflict="wait")) as one:
+        wait_until(lambda: one.status().get("conflicts"), what="the conflict is known")
+        assert one.status()["conflicts"][0]["peer"] == meadow.client.mac
+        assert one.state() == "backup"
+
+
+@pytest.mark.parametrize("address", [f"{VIP}/24", f"{VIP6}/64"])
+def test_a_virtual_mac_moves_with_the_address(meadow: Field, address: str) -> None:
+    """With a virtual MAC the address is on an interface of its own, which only the active has up."""
+    with (
+        VrrpNode(meadow.one, router(priority=150, addresses=(address,), virtual_mac=True)) as one,
+        VrrpNode(meadow.two, router(priority=100, addresses=(address,), virtual_mac=True)) as two,
+    ):
+        one.wait_for("active")
+        two.wait_for("backup")
+        wait_until(lambda: two.status()["heard"], what="the active is heard")
+        family = 6 if ":" in address else 4
+        mac = f"00:00:5e:00:0{family // 3}:2a"
+        meadow.wait_for_adverts(2, priority=150, mac=mac)
+        bare = address.partition("/")[0]
+        serve(meadow.one, meadow.two)
+        with VipClient(meadow.client, bare) as client:
+            client.wait_for_answer_by("one")
+            begun = client.mark()
+            assert mac in meadow.client.ip("neighbour", "show", bare)
+            assert one.move()["ok"] is True
+            client.wait_for_answer_by("two")
+            client.wait_for_more(20)
+            assert client.stop().since(begun).answerers == ["one", "two"]
+        meadow.wait_for_adverts(2, priority=100, mac=mac)
+        assert f"vrrp{family}" in meadow.two.ip("-o", "address", "show", "to", bare)
+        assert one.stop() == 0
+        assert two.stop() == 0
+        assert "vrrp" not in meadow.one.ip("-o", "link") + meadow.two.ip("-o", "link")
+
+
+@pytest.mark.parametrize("address", [f"{VIP}/24", f"{VIP6}/64"])
+def test_sealed_advertisements_are_believed(meadow: Field, address: str) -> None:
+    """With the same HMAC key two agree; one without the key is not heard."""
+    hmac = Hmac(keys=(HmacKey(id=1, secret="00" * 32),), send=1, mode=HmacMode.ENFORCE, time_window=5.0)
+    with (
+        VrrpNode(meadow.one, router(priority=150, addresses=(address,), hmac=hmac)) as one,
+        VrrpNode(meadow.two, router(priority=100, addresses=(address,), hmac=hmac)) as two,
+    ):
+        one.wait_for("active")
+        two.wait_for("backup")
+        wait_until(lambda: two.status()["heard"], what="the active is heard")
+        two.reload(router(priority=250, addresses=(address,)))
+        wait_until(lambda: one.status()["drops"].get("hmac-missing"), what="the unsealed one is dropped")
+        assert one.state() == "active"
 
 
 def test_a_conflict_may_be_refused(meadow: Field) -> None:
@@ -381,12 +439,11 @@ def test_an_active_that_is_there_is_no_conflict(meadow: Field) -> None:
             assert two.status()["conflicts"] == []
 
 
-def test_what_is_tracked_moves_the_address(meadow: Field, tmp_path: object) -> None:
+def test_what_is_tracked_moves_the_address(meadow: Field, tmp_path: Path) -> None:
     """A weight that is lost lets the other one take over, and its return brings the address back."""
-    flag = f"{tmp_path}/flag"
-    with open(flag, "w") as file:  # noqa: PTH123  # one line
-        file.write("1")
-    tracked = track("file", flag, name="flag", weight=100)
+    flag = tmp_path / "flag"
+    flag.write_text("1")
+    tracked = track("file", str(flag), name="flag", weight=100)
     with (
         VrrpNode(meadow.one, router(priority=50, track=(tracked,))) as one,
         VrrpNode(meadow.two, router(priority=100)) as two,
@@ -394,54 +451,50 @@ def test_what_is_tracked_moves_the_address(meadow: Field, tmp_path: object) -> N
         two.wait_for("backup")
         one.wait_for("active")
         assert one.status()["priority"] == 150
-        with open(flag, "w") as file:  # noqa: PTH123
-            file.write("0")
+        flag.write_text("0")
         two.wait_for("active")
         one.wait_for("backup")
-        with open(flag, "w") as file:  # noqa: PTH123
-            file.write("1")
+        flag.write_text("1")
         one.wait_for("active")
         meadow.wait_for_holder(meadow.one)
 
 
-def test_a_fault_hands_over_at_once(meadow: Field, tmp_path: object) -> None:
-    """A track without a weight that fails is a fault that names it; the tracker is started anew when it dies."""
-    flag = f"{tmp_path}/flag"
-    check = track("script", "test", arguments=("-e", flag), name="flag", weight=None, timeout=5.0)
-    with open(flag, "w"):  # noqa: PTH123
-        pass
+def test_a_fault_hands_over_at_once(meadow: Field, tmp_path: Path) -> None:
+    """A track without a weight that fails is a fault that names it, until it is well again."""
+    flag = tmp_path / "flag"
+    flag.touch()
+    check = track("script", "test", arguments=("-e", str(flag)), name="flag", weight=None, timeout=5.0)
     with (
         VrrpNode(meadow.one, router(priority=150, track=(check,))) as one,
         VrrpNode(meadow.two, router(priority=100)) as two,
     ):
         one.wait_for("active")
         two.wait_for("backup")
-        os.unlink(flag)  # noqa: PTH108
+        flag.unlink()
         one.wait_for("fault")
         assert "flag" in str(one.status()["fault_reasons"])
         two.wait_for("active")
-        with open(flag, "w"):  # noqa: PTH123
-            pass
+        flag.touch()
         one.wait_for("active")
 
 
-def test_commands_are_run(meadow: Field, tmp_path: object) -> None:
+def test_commands_are_run(meadow: Field, tmp_path: Path) -> None:
     """Notify commands hear of each state with keepalived's words, the stop included."""
-    from dataclasses import replace
-
-    from support.vrrp_node import _NOTIFY
-
-    told = f"{tmp_path}/told"
-    notify = replace(
-        _NOTIFY, any=("sh", "-c", f'echo "$@" >> {told}', "sh"), active=("touch", f"{told}.active")
+    told, active = tmp_path / "told", tmp_path / "active"
+    any_state = ("sh", "-c", f'echo "$@" >> {told}', "sh")
+    notify = Notify(
+        active=("touch", str(active)), backup=(), fault=(), stop=(), any=any_state, user=None, timeout=5.0
     )
     with VrrpNode(meadow.one, router(notify=notify)) as one:
         one.wait_for("active")
-        wait_until(lambda: os.path.exists(f"{told}.active"), what="the active command was run")
+        wait_until(active.exists, what="the active command was run")
         one.stop()
-        wait_until(lambda: "STOP" in open(told).read(), what="the stop was told")
-        lines = open(told).read().splitlines()
-    assert lines == ["INSTANCE api BACKUP 100", "INSTANCE api MASTER 100", "INSTANCE api STOP 100"]
+        wait_until(lambda: "STOP" in told.read_text(), what="the stop was told")
+    assert told.read_text().splitlines() == [
+        "INSTANCE api BACKUP 100",
+        "INSTANCE api MASTER 100",
+        "INSTANCE api STOP 100",
+    ]
 
 
 def test_a_paused_active_heals_at_once(meadow: Field) -> None:
