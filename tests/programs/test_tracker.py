@@ -118,9 +118,7 @@ def tracker(paths: Paths) -> Iterator[Tracker]:
     """Tracker that has said nothing and left nothing at the end."""
     subject = Tracker(paths)
     yield subject
-    subject.socket.close()
-    subject.process.kill()
-    subject.process.wait()
+    subject.end()
     assert "Traceback" not in subject.log()
 
 
