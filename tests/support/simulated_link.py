@@ -63,6 +63,7 @@ class Router:
     effects: list[tuple[float, str, Effect]] = field(default_factory=list)
     frozen: bool = False
     alive: bool = True
+    ends: bool = False
     gone: bool = False
     healthy: list[tuple[float, bool]] = field(default_factory=list)
     planned: float | None = None
@@ -112,7 +113,7 @@ class Link:
         """Start a router anew that was killed or has left."""
         router = self.routers[name]
         router.group = _group(router.terms)
-        router.alive, router.gone, router.frozen = True, False, False
+        router.alive, router.ends, router.gone, router.frozen = True, False, False, False
         self._started(router)
 
     def freeze(self, name: str) -> None:
@@ -150,6 +151,7 @@ class Link:
 
     def leave(self, name: str) -> None:
         """Stop a router."""
+        self.routers[name].ends = True
         self._unhealthy(self.routers[name])
         self._perform(self.routers[name], self.routers[name].group.leave(self.now))
 
@@ -280,7 +282,7 @@ class Link:
         self._healthy(router)
 
     def _healthy(self, router: Router) -> None:
-        if router.alive and not router.gone and not router.frozen and router.group.state is not State.FAULT:
+        if router.alive and not router.ends and not router.frozen and router.group.state is not State.FAULT:
             router.healthy.append((self.now, True))
 
     def _unhealthy(self, router: Router) -> None:
