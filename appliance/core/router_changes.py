@@ -6,7 +6,6 @@ A router that is the same in both is in no plan, and so is not touched.
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from appliance.core.reception import bare
 from appliance.model.virtual_router import VirtualRouter
 
 
@@ -57,7 +56,7 @@ def changes(before: Iterable[VirtualRouter], after: Iterable[VirtualRouter]) -> 
 def _change(before: VirtualRouter, after: VirtualRouter) -> Revised | Replaced:
     if _identity(before) == _identity(after):
         return Revised(before=before, after=after)
-    same = _place(before) == _place(after) and set(bare(before.addresses)) == set(bare(after.addresses))
+    same = _place(before) == _place(after) and set(before.addresses) == set(after.addresses)
     # A virtual MAC has the router id in it, and the addresses are on that.
     return Replaced(before=before, after=after, keeps=same and not before.virtual_mac)
 

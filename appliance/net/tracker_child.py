@@ -79,16 +79,11 @@ class TrackerChild:
         if self._start_at is not None and now >= self._start_at:
             self._start(now)
 
-    def want(self, wanted: bool) -> None:  # noqa: FBT001  # the wish is the argument
-        """Have a child, or none."""
-        if wanted is self._wanted:
-            return
-        self._wanted = wanted
-        if wanted:
+    def require(self) -> None:
+        """Have a child from now on."""
+        if not self._wanted:
+            self._wanted = True
             self._start_at = 0.0
-        else:
-            self._start_at = None
-            self._disconnect()
 
     def greet(self) -> None:
         """Tell the child again what every new one is told; one that is to come hears it anyway."""

@@ -61,7 +61,7 @@ def main() -> int:
         control = LoopControlServer(
             loop,
             paths.control(PROGRAM),
-            VrrpCommands(paths, program).handlers,
+            VrrpCommands(paths, program, loop).handlers,
             on_error=lambda command, error: program.reports.log.error(
                 "command-failed", command=command, exc_info=error
             ),

@@ -1,15 +1,19 @@
 """The commands of `vrrp`: what is asked of it over its control socket."""
 
 import os
+import pwd
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 
 from appliance.core.election import State
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot, SnapshotError
+from appliance.model.virtual_router import VirtualRouter
 from appliance.net import snapshots
 from appliance.net.control_loop import Deferred, Handler
+from appliance.net.loop import Loop
+from appliance.net.off_the_loop import OffTheLoop
 from appliance.programs.vrrp_program import PROGRAM, VrrpProgram
 from appliance.programs.vrrp_status import described
 from appliance.wire.control import Answer, ControlError, Question, bad, good
@@ -18,8 +22,9 @@ from appliance.wire.control import Answer, ControlError, Question, bad, good
 class VrrpCommands:
     """The handlers; none of them waits."""
 
-    def __init__(self, paths: Paths, program: VrrpProgram) -> None:
+    def __init__(self, paths: Paths, program: VrrpProgram, loop: Loop) -> None:
         self._paths = paths
+        self._loop = loop
         self._program = program
         self._pending: Snapshot | None = None
         self._started_at = time.time()
@@ -59,6 +64,21 @@ class VrrpCommands:
 
     def _prepare(self, question: Question) -> Answer | Deferred:
         snapshot = self._read(question.integer("snapshot"))
+        users = _users(snapshot.virtual_routers)
+        if not users:
+            return self._prepared(snapshot, ())
+        answer = Deferred()
+        # A directory service may be far, and the loop does not wait for it.
+        OffTheLoop(
+            self._loop,
+            lambda: tuple(filter(_is_unknown, users)),
+            lambda unknown: answer.resolve(self._prepared(snapshot, unknown)),
+        )
+        return answer
+
+    def _prepared(self, snapshot: Snapshot, unknown: tuple[str, ...]) -> Answer:
+        if unknown:
+            return bad(*(f"there is no user {each!r} to run commands as" for each in unknown))
         self._pending = snapshot
         ours = self._program.snapshot
         changed = snapshot.virtual_routers != (ours.virtual_routers if ours else ())
@@ -107,3 +127,21 @@ class VrrpCommands:
         if snapshot is None:
             raise ControlError(f"no snapshot {number}")
         return snapshot
+
+
+def _users(routers: Iterable[VirtualRouter]) -> tuple[str, ...]:
+    """Return the users that scripts and notify commands are run as."""
+    named = {
+        user for router in routers for user in (router.notify.user, *(each.user for each in router.track))
+    }
+    return tuple(sorted(user for user in named if user))
+
+
+def _is_unknown(user: str) -> bool:
+    try:
+        pwd.getpwnam(user)
+    except KeyError:
+        return True
+    except OSError:  # the directory does not answer: the tracker says so when it matters
+        return False
+    return False

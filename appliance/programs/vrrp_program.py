@@ -92,7 +92,7 @@ class VrrpProgram:
         )
         self.snapshot = snapshot
         if any(_needs_tracker(each) for each in snapshot.virtual_routers):
-            self._tracker.want(True)  # before anything happens that a command is to hear of
+            self._tracker.require()  # before anything happens that a command is to hear of
         self.groups.apply(snapshot.virtual_routers, time.monotonic(), resumes=self._resumes)
         self._before = {}
         self._tracker.greet()

@@ -1,0 +1,67 @@
+"""What a reload does to the virtual routers that run."""
+
+import pytest
+from support.snapshots import virtual_router
+
+from appliance.core.router_changes import Added, Removed, Replaced, Revised, changes
+
+pytestmark = pytest.mark.pure
+
+A, B, C = (virtual_router(name, router_id=number) for number, name in enumerate("abc", 1))
+
+
+def test_what_is_the_same_is_in_no_plan():
+    """Equal routers are left alone, in whatever order."""
+    assert changes((A, B), (B, A)) == ()
+
+
+def test_first_what_goes_then_what_comes():
+    """Addresses may pass from one router to another: the old one leaves first."""
+    changed = virtual_router("b", router_id=2, priority=7)
+    assert changes((A, B), (changed, C)) == (
+        Removed(router=A),
+        Revised(before=B, after=changed),
+        Added(router=C),
+    )
+
+
+@pytest.mark.parametrize(
+    "difference",
+    [
+        {"priority": 200},
+        {"advert": 2.0},
+        {"addresses": ("192.0.2.201/24",)},
+        {"peers": ("192.0.2.2",)},
+        {"sync_group": "service"},
+        {"preempt": False},
+    ],
+)
+def test_parameters_are_revised(difference: dict[str, object]):
+    """The same virtual router with other parameters goes on."""
+    after = virtual_router("a", **{"router_id": 1, **difference})
+    assert changes((A,), (after,)) == (Revised(before=A, after=after),)
+
+
+@pytest.mark.parametrize(
+    ("difference", "keeps"),
+    [
+        ({"router_id": 9}, True),
+        ({"version": 3}, True),
+        ({"interface": "eth1"}, False),
+        ({"virtual_mac": True}, False),
+        ({"router_id": 9, "addresses": ("192.0.2.201/24",)}, False),
+        ({"router_id": 9, "addresses": ("192.0.2.200/32",)}, False),
+        ({"family": 6, "addresses": ("fd00::1/64",)}, False),
+    ],
+)
+def test_another_virtual_router_takes_its_place(difference: dict[str, object], *, keeps: bool):
+    """Another identity replaces it; its addresses stay when they are the same ones, in the same place."""
+    after = virtual_router("a", **{"router_id": 1, **difference})
+    assert changes((A,), (after,)) == (Replaced(before=A, after=after, keeps=keeps),)
+
+
+def test_a_virtual_mac_has_the_router_id_in_it():
+    """With virtual MACs the addresses move to another interface with the router id."""
+    before = virtual_router("a", virtual_mac=True, router_id=1)
+    after = virtual_router("a", virtual_mac=True, router_id=2)
+    assert changes((before,), (after,)) == (Replaced(before=before, after=after, keeps=False),)
