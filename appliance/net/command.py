@@ -11,7 +11,7 @@ import errno
 import os
 import select
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NoReturn
@@ -20,6 +20,7 @@ from gevent import get_hub
 from gevent.event import Event
 
 from appliance.net.account import Account
+from appliance.net.script_leftovers import mark
 
 PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 GRACE: Final = 0.5
@@ -44,13 +45,16 @@ class Ending:
 class Command:
     """One running command; raises OSError when this machine cannot start any.
 
-    `sweep` ends as well what it left behind in its session when it ended by itself.
+    `sweep` ends as well what it left behind in its session when it ended by itself. With `runtime` its
+    processes are marked for `script_leftovers`.
     """
 
-    def __init__(self, words: Sequence[str], account: Account, *, sweep: bool) -> None:
+    def __init__(
+        self, words: Sequence[str], account: Account, *, sweep: bool, runtime: Path | None = None
+    ) -> None:
         self.ended = Event()
         self._sweep = sweep
-        self._output, self._failure, self.pid, self._pidfd = _start(words, account)
+        self._output, self._failure, self.pid, self._pidfd = _start(words, account, runtime)
         self._said = b""
         self._ending = Ending(passed=False, detail="")
         loop = get_hub().loop
@@ -129,7 +133,7 @@ class Command:
         self.ended.set()
 
 
-def _start(words: Sequence[str], account: Account) -> tuple[int, int, int, int]:
+def _start(words: Sequence[str], account: Account, runtime: Path | None) -> tuple[int, int, int, int]:
     """Return the reading ends of its output and of why it could not be run, its process id and pidfd."""
     with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
         output, their_output = os.pipe2(os.O_CLOEXEC)
@@ -143,7 +147,9 @@ def _start(words: Sequence[str], account: Account) -> tuple[int, int, int, int]:
         parent, prctl = os.getpid(), ctypes.CDLL(None).prctl
         pid = os.fork()
         if pid == 0:
-            _run(words, account, their_output, their_failure, lambda: _die_with(parent, prctl))
+            marks = {} if runtime is None else mark(runtime, os.getpid())
+            environment = {**_environment(account), **marks}
+            _run(words, account, environment, their_output, their_failure, lambda: _die_with(parent, prctl))
         pidfd = _hold(pid)
         ours.pop_all()
     return output, failure, pid, pidfd
@@ -160,7 +166,12 @@ def _hold(pid: int) -> int:
 
 
 def _run(
-    words: Sequence[str], account: Account, output: int, failure: int, bind: Callable[[], None]
+    words: Sequence[str],
+    account: Account,
+    environment: Mapping[str, str],
+    output: int,
+    failure: int,
+    bind: Callable[[], None],
 ) -> NoReturn:
     """Become the command; this is the child, and it must not return."""
     try:
@@ -173,7 +184,7 @@ def _run(
         os.umask(0o022)
         os.closerange(3, failure)
         os.closerange(failure + 1, _MOST_DESCRIPTORS)
-        os.execvpe(words[0], list(words), _environment(account))  # noqa: S606  # no shell is the point
+        os.execvpe(words[0], list(words), environment)  # noqa: S606  # no shell is the point
     except BaseException as error:  # noqa: BLE001  # nothing may run on in a copy of us
         with contextlib.suppress(OSError):
             os.write(failure, _objection(words[0], error).encode(errors="replace"))

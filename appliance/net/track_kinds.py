@@ -45,9 +45,9 @@ class _Impossible:
         """Do nothing: there is nothing."""
 
 
-def _script(track: Track) -> TrackCheck:
+def _script(track: Track, paths: Paths) -> TrackCheck:
     words = (track.target, *track.arguments)
-    return ScriptTrack(words, user=track.user, timeout=track.timeout)
+    return ScriptTrack(words, user=track.user, timeout=track.timeout, runtime=paths.runtime)
 
 
 def _file(track: Track) -> TrackCheck:
@@ -60,7 +60,7 @@ _Make = Callable[[Track, Paths, TlsContexts], TrackCheck]
 _BY_KIND: Final[dict[TrackKind, _Make]] = {
     TrackKind.HTTP: lambda track, _, contexts: http_track(track, contexts),
     TrackKind.TCP: lambda track, _, contexts: tcp_track(track, contexts),
-    TrackKind.SCRIPT: lambda track, _, __: _script(track),
+    TrackKind.SCRIPT: lambda track, paths, _: _script(track, paths),
     TrackKind.PROCESS: lambda track, _, __: ProcessTrack(track.target),
     TrackKind.FILE: lambda track, _, __: _file(track),
     TrackKind.POOL: lambda track, paths, _: PoolTrack(track.target, paths.health_board),

@@ -1,6 +1,7 @@
 """Tracks what a script says by its exit status: 0 is up."""
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import gevent
 
@@ -12,10 +13,13 @@ from appliance.net.track_check import Seen, Unseen
 class ScriptTrack:
     """A script, at most one run of it at a time. What it leaves in the background is ended with it."""
 
-    def __init__(self, words: Sequence[str], *, user: str | None, timeout: float) -> None:
+    def __init__(
+        self, words: Sequence[str], *, user: str | None, timeout: float, runtime: Path | None = None
+    ) -> None:
         self._words = tuple(words)
         self._user = user
         self._timeout = timeout
+        self._runtime = runtime
         self._account: Account | None = None
         self._running: Command | None = None
 
@@ -26,7 +30,7 @@ class ScriptTrack:
             return Seen(up=False, detail=f"process {last.pid} of an earlier run cannot be killed")
         try:
             who = self._account = self._account or account(self._user, timeout=self._timeout)
-            self._running = Command(self._words, who, sweep=True)
+            self._running = Command(self._words, who, sweep=True, runtime=self._runtime)
         except UnknownUserError as error:
             return Seen(up=False, detail=str(error))
         except OSError as error:

@@ -23,6 +23,7 @@ from appliance.model.virtual_router import Track, TrackKind
 from appliance.net import log as logs
 from appliance.net.notify_commands import NotifyCommands
 from appliance.net.ordinary import be_ordinary
+from appliance.net.script_leftovers import end_leftovers
 from appliance.net.tls_contexts import TlsContexts
 from appliance.net.track_follower import Follower
 from appliance.net.track_kinds import check_of
@@ -176,7 +177,11 @@ def main() -> int:
     connection.set_inheritable(False)  # the standard library's signature
     be_ordinary()
     log = logs.configure(PROGRAM, level="info", form="json")
-    tracker = Tracker(connection, Paths.from_environment(os.environ), log)
+    paths = Paths.from_environment(os.environ)
+    left = end_leftovers(paths.runtime)
+    if left:
+        log.warning("scripts-left", killed=left)
+    tracker = Tracker(connection, paths, log)
     for number in (signal.SIGTERM, signal.SIGINT):
         gevent.signal_handler(number, tracker.interrupt)
     return tracker.serve()

@@ -294,6 +294,25 @@ def test_a_killed_tracker_takes_its_scripts_along(tracker: Tracker, tmp_path: Pa
     wait_until(lambda: not alive(pid), what="the script is gone")
 
 
+def test_the_next_tracker_ends_what_a_killed_one_left(paths: Paths, tmp_path: Path):
+    """Children of scripts do not die with it; a daemon in a group of its own is nobody's business."""
+    child, daemon = tmp_path / "child", tmp_path / "daemon"
+    first = Tracker(paths)
+    text = f"setsid sh -c 'echo $$ > {daemon}; exec sleep 60' & sleep 600 & echo $! > {child}; wait"
+    first.watch(script(text, timeout=AGES))
+    pids = number(child), number(daemon)
+    first.process.kill()
+    first.process.wait()
+    assert alive(pids[0])
+    second = Tracker(paths)
+    wait_until(lambda: not alive(pids[0]), what="the child is gone")
+    wait_until(lambda: "scripts-left" in second.log(), what="it is told")
+    assert alive(pids[1])
+    os.kill(pids[1], signal.SIGKILL)
+    first.socket.close()
+    second.end()
+
+
 def test_scripts_do_not_hold_the_socket(tracker: Tracker, tmp_path: Path):
     """Else vrrp would not hear of the tracker's end."""
     out = tmp_path / "out"

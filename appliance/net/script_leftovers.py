@@ -1,0 +1,45 @@
+"""Ends the scripts of a tracker that was killed: their first process dies with it, the children do not.
+
+Scripts carry a mark in their environment: where this appliance runs, and the process that led them. What has
+the mark and is still in that process's group is ended. A daemon that a script started properly, in a group
+of its own, lives on.
+"""
+
+import contextlib
+import os
+import signal
+from pathlib import Path
+from typing import Final
+
+MARK: Final = "APPLIANCE_SCRIPT"
+
+
+def mark(runtime: Path, leader: int) -> dict[str, str]:
+    """Return the variable that a script's processes carry."""
+    return {MARK: f"{runtime}:{leader}"}
+
+
+def end_leftovers(runtime: Path) -> int:
+    """Kill what scripts of an earlier tracker of this runtime directory have left; return how many."""
+    return sum(_end(int(each.name), runtime) for each in Path("/proc").iterdir() if each.name.isdigit())
+
+
+def _end(pid: int, runtime: Path) -> bool:
+    with contextlib.suppress(OSError, ValueError):  # it has ended, or is none of ours
+        pidfd = os.pidfd_open(pid)
+        try:
+            leader = _leader(pid, runtime)
+            if leader is None or os.getpgid(pid) != leader:
+                return False
+            signal.pidfd_send_signal(pidfd, signal.SIGKILL)
+        finally:
+            os.close(pidfd)
+        return True
+    return False
+
+
+def _leader(pid: int, runtime: Path) -> int | None:
+    """Return the process that led the script which this process belongs to, None for none of ours."""
+    start = f"{MARK}={runtime}:".encode()
+    words = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    return next((int(word[len(start) :]) for word in words if word.startswith(start)), None)
