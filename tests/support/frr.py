@@ -114,8 +114,8 @@ class Frr:
         self._processes[-1].terminate()
 
     def _write(self, settings: Settings) -> None:
-        common = f"log file {self.root}/{{}}.log debugging\n"
-        body = "\n".join(["debug vrrp", f"interface {INTERFACE}", *settings.lines()])
+        common = f"log file {self.root}/{{}}.log informational\n"
+        body = "\n".join([f"interface {INTERFACE}", *settings.lines()])
         (self.root / "zebra.conf").write_text(common.format("zebra"))
         (self.root / "vrrpd.conf").write_text(f"{common.format('vrrpd')}{body}\n")
         user = pwd.getpwnam("frr")

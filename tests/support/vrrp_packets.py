@@ -65,7 +65,14 @@ Packet = Advert | Announcement | ArpRequest
 
 
 def read(frame: bytes, *, at: float) -> Packet | None:
-    """Return what an Ethernet frame says, None for everything that is not of interest."""
+    """Return what an Ethernet frame says, None for everything that is not of interest or damaged."""
+    try:
+        return _read(frame, at=at)
+    except (IndexError, ValueError, struct.error):
+        return None
+
+
+def _read(frame: bytes, *, at: float) -> Packet | None:
     mac = ":".join(f"{byte:02x}" for byte in frame[6:12])
     (kind,) = struct.unpack_from("!H", frame, 12)
     if kind == _ARP:

@@ -1,0 +1,89 @@
+"""Two whole appliances at 10 ms advertisements while their proxies use every core: nothing moves.
+
+`E2E_FULL=1` keeps the load up for ten minutes.
+"""
+
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Final
+
+import pytest
+from support import tools
+from support.appliance import Appliance, Values
+from support.namespaces import Node
+from support.nginx import nginx
+from support.vrrp_field import VIP, Field
+from support.waiting import wait_until
+
+pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nginx", "tcpdump", "wrk", root=True)]
+
+_SECONDS: Final = 600 if os.environ.get("E2E_FULL") == "1" else 15
+_PORT: Final = 9445
+
+
+def _config(server: str, *, priority: int) -> dict[str, object]:
+    return {
+        "api": {"frontends": {"kube-api": {"bind": [f"0.0.0.0:{_PORT}"], "pool": "masters"}}},
+        "pools": {
+            "masters": {
+                "check": {"type": "tcp", "interval": "1s"},
+                "servers": {"master-0": {"address": server}},
+            }
+        },
+        "virtual_ips": {
+            "api": {
+                "addresses": [f"{VIP}/24"],
+                "interface": "eth0",
+                "router_id": 42,
+                "version": 3,
+                "advert": "10ms",
+                "priority": priority,
+            }
+        },
+    }
+
+
+@contextmanager
+def _appliance(node: Node, config: dict[str, object]) -> Iterator[Appliance]:
+    with ExitStack() as stack:
+        with node.inside():
+            running = stack.enter_context(Appliance(config))
+        yield running
+
+
+def _router(appliance: Appliance) -> Values:
+    routers = appliance.ask("vrrp", "status").get("routers")
+    assert isinstance(routers, list)
+    return dict(routers[0]) if routers else {}
+
+
+def _wakeups(appliance: Appliance) -> str:
+    status = appliance.ask("vrrp", "status")
+    return f"{status['late_wakeups']} late, the latest by {status['latest_wakeup_s']} s, {status['realtime']}"
+
+
+def test_full_load_moves_nothing(ground: Field):
+    """With every core busy in both appliances no virtual IP changes its place, at 10 ms advertisements."""
+    with ExitStack() as stack:
+        with ground.client.inside():
+            server = f"{ground.client.address}:{stack.enter_context(nginx()).port}"
+        one = stack.enter_context(_appliance(ground.one, _config(server, priority=150)))
+        two = stack.enter_context(_appliance(ground.two, _config(server, priority=100)))
+        ground.wait_for_holder(ground.one)
+        wait_until(lambda: _router(two)["state"] == "backup", what="the other one is backup")
+        before = _router(one)["transitions"], _router(two)["transitions"]
+        mark = ground.capture.mark()
+        wrk = [tools.path("wrk") or "wrk", "-t1", "-c64", f"-d{_SECONDS}s"]
+        loads = [
+            ground.client.start([*wrk, f"http://{address}:{_PORT}/name"])
+            for address in (VIP, ground.two.address)
+        ]
+        for load in loads:
+            assert load.wait(_SECONDS + 60) == 0
+        after = _router(one)["transitions"], _router(two)["transitions"]
+        assert after == before, f"one: {_wakeups(one)}; two: {_wakeups(two)}"
+        assert ground.senders(since=mark) == {ground.one.address}
+        ground.wait_for_holder(ground.one)
+        served = [appliance.ask("proxy-api", "status") for appliance in (one, two)]
+        assert all(status["ok"] for status in served)

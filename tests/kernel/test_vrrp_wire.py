@@ -1,0 +1,162 @@
+"""What comes over the wire that is no peer's advertisement: it is counted and changes nothing."""
+
+from collections.abc import Callable
+
+import pytest
+from support.keepalived import Instance, Keepalived
+from support.vrrp_field import VIP, Field
+from support.vrrp_forger import Forger, advert, damaged
+from support.vrrp_node import VrrpNode, router
+from support.waiting import wait_until
+
+from appliance.model.virtual_router import Checksum, Hmac, HmacKey, HmacMode
+
+pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "keepalived", "tcpdump", root=True)]
+
+_STRANGER = "192.0.2.77"
+
+
+def _drops(node: VrrpNode) -> dict[str, int]:
+    drops = node.status().get("drops", {})
+    assert isinstance(drops, dict)
+    return {str(reason): int(count) for reason, count in drops.items() if count}
+
+
+def test_damaged_packets_change_nothing(ground: Field):
+    """Flipped, cut, lengthened and random packets leave active and backup as they are."""
+    with (
+        VrrpNode(ground.one, router(priority=150)) as active,
+        VrrpNode(ground.two, router(priority=100)) as backup,
+        Forger(ground.client) as forger,
+    ):
+        ground.wait_for_holder(ground.one)
+        backup.wait_for("backup")
+        before = active.transitions(), backup.transitions()
+        bodies = list(damaged(advert(source=_STRANGER, priority=254), seed=1))
+        for body in bodies:
+            forger.send(body, source=_STRANGER)
+        # What does not name their virtual router is none of theirs, and not counted.
+        counted = sum(1 for body in bodies if len(body) > 1 and body[1] == 42)
+        for node in (active, backup):
+            wait_until(lambda node=node: sum(_drops(node).values()) == counted, what="all are counted")
+        assert {"checksum", "truncated", "trailing"} <= _drops(backup).keys()
+        ground.wait_for_adverts(10, source=ground.one.address)
+        assert (active.transitions(), backup.transitions()) == before
+        ground.wait_for_holder(ground.one)
+
+
+_WRONG: dict[str, Callable[[], bytes]] = {
+    "type": lambda: advert(source=_STRANGER, kind=2),
+    "version": lambda: advert(source=_STRANGER, version=2, interval=1),
+    "address-list": lambda: advert(source=_STRANGER, addresses=("192.0.2.99",)),
+    "address-count": lambda: advert(source=_STRANGER, addresses=(VIP, "192.0.2.99")),
+    "checksum": lambda: advert(source="192.0.2.78"),
+}
+
+
+def test_wrong_packets_are_counted_by_reason(ground: Field):
+    """A better advertisement with one wrong field is dropped with its reason, and nobody leaves for it."""
+    with VrrpNode(ground.one, router(priority=100)) as ours, Forger(ground.client) as forger:
+        ours.wait_for("active")
+        for wrong in _WRONG.values():
+            forger.send(wrong(), source=_STRANGER)
+        forger.send(advert(source=_STRANGER), source=_STRANGER, ttl=254)
+        forger.send(advert(source=_STRANGER, router_id=43), source=_STRANGER)
+        wait_until(lambda: "hop-limit" in _drops(ours), what="the last one is counted")
+        ground.wait_for_adverts(2, source=ground.one.address)
+        assert {"type", "version", "checksum", "hop-limit"} <= _drops(ours).keys()
+        assert {"address-list", "address-count"} & _drops(ours).keys()
+        assert ours.transitions() == ["backup", "active"]
+
+
+@pytest.mark.parametrize("pseudo_header", [True, False])
+def test_both_checksums_are_accepted(ground: Field, *, pseudo_header: bool):
+    """A better advertisement over IPv4 counts with RFC 5798's checksum and with RFC 9568's."""
+    with VrrpNode(ground.one, router(priority=100)) as ours, Forger(ground.client) as forger:
+        ours.wait_for("active")
+        forger.send(advert(source=_STRANGER, pseudo_header=pseudo_header), source=_STRANGER)
+        wait_until(lambda: ours.transitions()[1:3] == ["active", "backup"], what="ours gave way")
+
+
+def test_the_checksum_that_is_configured_is_sent(ground: Field):
+    """Two of ours with different checksums understand each other, each as it was told on the wire."""
+    with (
+        VrrpNode(ground.one, router(priority=150, checksum=Checksum.MESSAGE)) as first,
+        VrrpNode(ground.two, router(priority=100)) as second,
+    ):
+        ground.wait_for_holder(ground.one)
+        second.wait_for("backup")
+        ground.wait_for_adverts(4, source=ground.one.address)
+        first.stop()
+        ground.wait_for_holder(ground.two)
+        ground.wait_for_adverts(1, source=ground.two.address)
+    sent = {(each.source, each.checksum) for each in ground.capture.adverts()}
+    assert sent == {(ground.one.address, "message"), (ground.two.address, "pseudo-header")}
+
+
+def test_another_password_is_a_named_conflict(ground: Field):
+    """A keepalived with another password is not obeyed: it is counted, and named as a conflict."""
+    with (
+        Keepalived(ground.two, Instance(version=2, advert=1, password="theirs", priority=150)) as peer,  # noqa: S106  # what is tested
+        VrrpNode(ground.one, router(version=2, advert=1.0, password="ours")) as ours,  # noqa: S106  # the same
+    ):
+        peer.wait_for("MASTER")
+        wait_until(lambda: ours.status().get("conflicts"), what="a conflict is named")
+        conflicts = ours.status()["conflicts"]
+        assert ground.two.address in str(conflicts)
+        assert "authentication" in str(conflicts)
+        assert _drops(ours)["password"]
+
+
+@pytest.mark.parametrize(("policy", "state"), [("warn", "active"), ("wait", "backup"), ("refuse", "fault")])
+def test_a_foreign_holder_of_the_router_id(ground: Field, policy: str, state: str):
+    """A keepalived with our id and another address is named, and what happens is what was configured."""
+    foreign = Instance(priority=200, addresses=("192.0.2.99/24",))
+    with Keepalived(ground.two, foreign) as peer:
+        peer.wait_for("MASTER")
+        with VrrpNode(ground.one, router(on_conflict=policy)) as ours:
+            wait_until(lambda: ours.status().get("conflicts"), what="a conflict is named")
+            ours.wait_for(state)
+            assert ground.two.address in str(ours.status()["conflicts"])
+            # A keepalived 2.2 that hears an active with other addresses puts its own advertisements off.
+            heard = ground.one if state == "active" else ground.two
+            ground.wait_for_adverts(6, source=heard.address)
+            assert ours.state() == state
+            if policy == "wait":
+                peer.terminate()
+                ours.wait_for("active")
+
+
+def test_an_address_in_use_is_named(ground: Field):
+    """A host that has the virtual IP without VRRP answers our probe, and is named as a conflict."""
+    ground.client.ip("address", "add", f"{VIP}/24", "dev", "eth0")
+    with VrrpNode(ground.one, router(on_conflict="wait")) as ours:
+        wait_until(lambda: ours.status().get("conflicts"), what="a conflict is named")
+        assert ground.client.mac in str(ours.status()["conflicts"])
+        assert ours.state() == "backup"
+        ground.client.ip("address", "delete", f"{VIP}/24", "dev", "eth0")
+        ours.wait_for("active")
+
+
+def test_hmac_keeps_strangers_out(ground: Field):
+    """Two of ours with a key trust each other, and an advertisement without its trailer moves nothing."""
+    key = HmacKey(id=1, secret="00112233445566778899aabbccddeeff" * 2)
+    hmac = Hmac(keys=(key,), send=1, mode=HmacMode.ENFORCE, time_window=5.0)
+    with (
+        VrrpNode(ground.one, router(priority=150, hmac=hmac)) as active,
+        VrrpNode(ground.two, router(priority=100, hmac=hmac)) as backup,
+        Forger(ground.client) as forger,
+    ):
+        ground.wait_for_holder(ground.one)
+        backup.wait_for("backup")
+        for _ in range(10):
+            forger.send(advert(source=_STRANGER), source=_STRANGER)
+        wait_until(lambda: _drops(active).get("hmac-missing") == 10, what="all are counted")
+        ground.wait_for_adverts(4, source=ground.one.address)
+        assert active.transitions() == ["backup", "active"]
+        assert backup.transitions() == ["backup"]
+        active.stop()
+        ground.wait_for_holder(ground.two)
+    ours = [each for each in ground.capture.adverts() if each.source != _STRANGER]
+    assert {len(each.trailer) for each in ours} == {28}
+    assert {each.checksum for each in ours} == {"pseudo-header"}
