@@ -30,8 +30,8 @@ test: lint debian test-pure  ## lint, then every layer of tests that this machin
 test-pure: venv  ## only the tests without processes and sockets, with complete coverage
 	$(PYTEST) -m pure $(COVERAGE) --cov-report=term-missing:skip-covered $(ARGS)
 
-test-full: debian  ## the load tests at full size: 1,000 sessions, 100 reloads, 100,000 connections; ten minutes
-	E2E_FULL=1 $(PYTEST) tests/programs -k e2e $(ARGS)
+test-full: debian  ## the load tests at full size: 1,000 sessions, 100 reloads, 100,000 connections; half an hour
+	E2E_FULL=1 $(PYTEST) tests/programs tests/kernel -k e2e $(ARGS)
 
 test-programs test-kernel: debian  ## only one layer of tests
 	$(PYTEST) -m $(@:test-%=%) $(ARGS)
