@@ -11,7 +11,7 @@ import click
 from structlog.typing import FilteringBoundLogger
 
 from appliance.console.places import located
-from appliance.core.acceptance import PROGRAMS, VRRP, needed, stop_seconds
+from appliance.core.acceptance import PROGRAMS, VRRP_STOP_SECONDS, needed, stop_seconds
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot
 from appliance.net import boot
@@ -72,7 +72,7 @@ def environment(paths: Paths, snapshot: Snapshot) -> Mapping[str, str]:
         **starts,
         "APPLIANCE_PYTHON": sys.executable,
         "APPLIANCE_STOP_SECONDS": str(stop_seconds(snapshot, "proxy-api")),
-        "APPLIANCE_VRRP_STOP_SECONDS": str(stop_seconds(snapshot, VRRP)),
+        "APPLIANCE_VRRP_STOP_SECONDS": str(VRRP_STOP_SECONDS),
         _INCLUDE: os.environ.get(_INCLUDE) or str(absolute.runtime / "supervisor.d" / "*.conf"),
     }
 

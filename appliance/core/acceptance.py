@@ -12,6 +12,9 @@ VRRP: Final = "vrrp"
 PROGRAMS: Final = ("health", "proxy-api", "proxy-ingress", VRRP)
 """Every program that a configuration can need."""
 
+VRRP_STOP_SECONDS: Final = 65
+"""Seconds that vrrp has to stop alone: a reload may have changed its hand-over, which is a minute at most."""
+
 STOP_MARGIN: Final = 5
 """Seconds that a program has beyond the time it needs to stop before supervisord kills it."""
 
@@ -39,7 +42,7 @@ def needed(snapshot: Snapshot) -> tuple[str, ...]:
 
 
 def stop_seconds(snapshot: Snapshot, program: str) -> int | None:
-    """Return the seconds that a program may take to stop; None where that does not depend on the snapshot."""
+    """Return the seconds that a program may take when all stop; None where that is not the snapshot's."""
     if program == VRRP:
         waits = (each.hand_over for each in snapshot.virtual_routers)
         return math.ceil(max(waits, default=0.0)) + STOP_MARGIN

@@ -133,6 +133,7 @@ Verify = Annotated[
 ]
 
 AdvertTime = Annotated[float, PlainValidator(units.advert), _pattern(units.DURATION_PATTERN)]
+HandOverTime = Annotated[float, PlainValidator(units.hand_over), _pattern(units.DURATION_PATTERN)]
 VirtualAddresses = Annotated[
     tuple[
         Annotated[str, PlainValidator(router_words.virtual_address), _pattern("^[0-9A-Fa-f:.]+/[0-9]{1,3}$")],

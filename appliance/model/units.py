@@ -74,6 +74,11 @@ def advert(value: object) -> float:
     return _between(value, least="10ms", most="255s")
 
 
+def hand_over(value: object) -> float:
+    """Return how long a hand-over may take, in seconds: a stop has to end some time."""
+    return _between(value, least="10ms", most="1m")
+
+
 def percentage(value: object) -> float:
     """Return a percentage as a fraction: `30%` is 0.3."""
     number, _ = _quantity(value, right="a percentage such as `30%`", units=("%",))

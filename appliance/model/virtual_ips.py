@@ -16,6 +16,7 @@ from appliance.model.fields import (
     DurationOrOff,
     ExpectedStatuses,
     FilePath,
+    HandOverTime,
     InterfaceName,
     KeyId,
     Label,
@@ -181,8 +182,8 @@ class VirtualIp(Section):
     """Advertisements that may be missing before the active router counts as dead (down_timer_adverts)."""
     listen: DurationOrOff | None = Field(default=None, examples=["3s"])
     """Time to listen for others before the first claim; as long as a death takes to be seen by default."""
-    hand_over: Duration | None = Field(default=None, examples=["3s"])
-    """Longest wait for a successor when leaving; two adverts and a second by default, at most 30s."""
+    hand_over: HandOverTime | None = Field(default=None, examples=["3s"])
+    """Longest wait for a successor when leaving, to 1m; two adverts and a second by default, at most 30s."""
     on_conflict: ConflictPolicy = Field(default=OnConflict.WARN)
     """While others use the router id or an address otherwise: warn, wait for its end, or refuse to serve."""
     sync_group: Name | None = Field(default=None, examples=["api"])

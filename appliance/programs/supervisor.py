@@ -100,15 +100,17 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
                 self._forward_hangup()
 
     def ordered_stop_groups_phase_1(self) -> None:
-        """Stop the groups of the highest priority number that is left."""
+        """Stop the groups of the highest priority number that is left; one that never ran costs no round."""
+        self._forget_stopped()
         for group in self._stopping_now():
             group.stop_all()
 
     def ordered_stop_groups_phase_2(self) -> None:
         """Forget those of them that have stopped."""
-        # By identity: supervisord's groups are equal when their priorities are.
-        ended = {id(group) for group in self._stopping_now() if not group.get_unstopped_processes()}
-        self.stop_groups = [group for group in self.stop_groups or () if id(group) not in ended]
+        self._forget_stopped()
+
+    def _forget_stopped(self) -> None:
+        self.stop_groups = [group for group in self.stop_groups or () if group.get_unstopped_processes()]
 
     def shutdown_report(self) -> list[object]:
         """Return what has to end before we may: our programs, then what is left of an earlier supervisord."""
