@@ -10,6 +10,7 @@ from typing import Final
 
 from appliance.core.reception import bare
 from appliance.model.virtual_router import VirtualRouter
+from appliance.net.closer import Closer
 from appliance.net.frames import FrameSocket
 from appliance.net.loop import Loop
 from appliance.wire import arp, neighbour
@@ -28,13 +29,21 @@ class AddressWatch:
     """Probes the addresses of one virtual router on an interface; raises OSError."""
 
     def __init__(
-        self, loop: Loop, router: VirtualRouter, *, mac: bytes, now: float, on_answer: Answered
+        self,
+        router: VirtualRouter,
+        *,
+        loop: Loop,
+        closer: Closer,
+        mac: bytes,
+        now: float,
+        on_answer: Answered,
     ) -> None:
         # An active that is there is heard before the first probe, and then there is none.
         first = min(_PATIENCE * router.advert, router.listen / 2)
         self.interval = max((router.listen - first) / _PROBES, _SHORTEST)
         self.deadline: float | None = now + first
         self._loop = loop
+        self._closer = closer
         self._mac = mac
         self._on_answer = on_answer
         self._addresses = frozenset(bare(router.addresses))
@@ -56,7 +65,7 @@ class AddressWatch:
         if self.deadline is not None:
             self.deadline = None
             self._loop.forget(self._socket.fileno())
-            self._socket.close()
+            self._closer.close(self._socket)
 
     def _read(self) -> None:
         with contextlib.suppress(OSError):

@@ -6,6 +6,7 @@ from typing import Final
 
 from appliance.core.reception import bare
 from appliance.model.virtual_router import VirtualRouter
+from appliance.net.closer import Closer
 from appliance.net.frames import FrameSocket
 from appliance.net.vrrp_sockets import VrrpSocket
 from appliance.programs.address_seat import AddressSeat
@@ -30,9 +31,11 @@ class RouterPort:
         *,
         seat: AddressSeat,
         source: str,
+        closer: Closer,
         on_drop: Callable[[Dropped], None],
     ) -> None:
         self.source = source
+        self._closer = closer
         with ExitStack() as stack:
             self._ears = stack.enter_context(
                 VrrpSocket(
@@ -49,7 +52,7 @@ class RouterPort:
                     seat.name, family=router.family, source=source, group=None, router_id=_NOBODY
                 )
                 stack.enter_context(mouth)
-            self._frames = stack.enter_context(FrameSocket(seat.name))
+            self._frames = FrameSocket(seat.name)
             self._opened = stack.pop_all()
         self.sender = AdvertSender(router, mouth, source=source)
         self.intake = AdvertIntake(router, self._ears, source=source, on_drop=on_drop)
@@ -70,8 +73,9 @@ class RouterPort:
         return repeat * len(frames)
 
     def close(self) -> None:
-        """Close them; harmless when repeated."""
+        """Close them."""
         self._opened.close()
+        self._closer.close(self._frames)
 
 
 def _announcements(router: VirtualRouter, address: str, mac: bytes) -> tuple[bytes, ...]:

@@ -19,6 +19,7 @@ from appliance.core.priority import Priority, Result, Unknown, effective
 from appliance.core.reception import bare
 from appliance.model.virtual_router import VirtualRouter
 from appliance.net.addresses import Addresses
+from appliance.net.closer import Closer
 from appliance.net.links import Link
 from appliance.net.loop import Loop
 from appliance.net.netlink import Requests
@@ -38,6 +39,7 @@ class Machine:
     loop: Loop
     addresses: Addresses
     requests: Requests
+    closer: Closer
     log: FilteringBoundLogger
     missing: tuple[str, ...]
 
@@ -109,7 +111,13 @@ class Participant:
                 addresses=self._machine.addresses,
                 requests=self._machine.requests,
             )
-            self._port = RouterPort(self.router, seat=self._seat, source=source, on_drop=self._dropped)
+            self._port = RouterPort(
+                self.router,
+                seat=self._seat,
+                source=source,
+                closer=self._machine.closer,
+                on_drop=self._dropped,
+            )
         except OSError as error:
             self._fail("socket", f"no socket on {self.router.interface}: {error.strerror or error}")
             return
@@ -142,7 +150,12 @@ class Participant:
             return
         try:
             self._watch = AddressWatch(
-                self._machine.loop, self.router, mac=self.link.mac, now=now, on_answer=self._answered
+                self.router,
+                loop=self._machine.loop,
+                closer=self._machine.closer,
+                mac=self.link.mac,
+                now=now,
+                on_answer=self._answered,
             )
         except OSError as error:
             self._troubled("watch", error)

@@ -6,7 +6,6 @@ virtual router, or sync group of them, is a RouterGroup; an error in one of them
 
 import contextlib
 import fcntl
-import gc
 import os
 import signal
 import sys
@@ -67,8 +66,7 @@ def main() -> int:
             ),
         )
         loop.on_signals(_SIGNALS, lambda _: program.stop(time.monotonic()))
-        gc.collect()
-        gc.freeze()
+        realtime.settle()
         loop.run()
         control.close()
         program.close()

@@ -15,6 +15,7 @@ from appliance.net import log as logs
 from appliance.net import snapshots, virtual_mac
 from appliance.net.addresses import Addresses
 from appliance.net.boards import BoardWriter
+from appliance.net.closer import Closer
 from appliance.net.links import Change, Links
 from appliance.net.loop import Loop
 from appliance.net.netlink import Requests
@@ -68,7 +69,12 @@ class VrrpProgram:
         self.reports = Reports(log, run=self._run, touch=self._publisher.touch, left=self._left)
         self._requests = Requests()
         machine = Machine(
-            loop=loop, addresses=self._addresses, requests=self._requests, log=log, missing=missing
+            loop=loop,
+            addresses=self._addresses,
+            requests=self._requests,
+            closer=Closer(),
+            log=log,
+            missing=missing,
         )
         self.groups = RouterGroups(machine, self.reports, self._look)
         if missing:
