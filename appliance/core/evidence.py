@@ -22,11 +22,10 @@ from appliance.core.status import (
     ProgramStatus,
     ServerStatus,
     Status,
-    VirtualIpStatus,
 )
 from appliance.core.vip_said import VrrpSaid, troubles
+from appliance.core.vip_status import virtual_ips
 from appliance.model.snapshot import Bind, Frontend, Group, Pool, Server, Snapshot
-from appliance.model.virtual_router import VirtualRouter
 from appliance.wire.health_board import CheckResult, HealthBoard, ServerHealth, ServerState
 from appliance.wire.worker_board import Phase, ServerCounters, WorkerBoard
 
@@ -100,30 +99,7 @@ def assess(evidence: Evidence, now: float) -> Status:
         pools=pools,
         generations=tuple(_generations(evidence.workers)),
         ended=_ended(evidence.workers),
-        virtual_ips=tuple(_virtual_ip(each, evidence.vrrp) for each in _routers(snapshot)),
-    )
-
-
-def _routers(snapshot: Snapshot | None) -> tuple[VirtualRouter, ...]:
-    return snapshot.virtual_routers if snapshot else ()
-
-
-def _virtual_ip(router: VirtualRouter, vrrp: VrrpSaid | None) -> VirtualIpStatus:
-    said = vrrp.router(router.name) if vrrp else None
-    return VirtualIpStatus(
-        name=router.name,
-        addresses=router.addresses,
-        interface=router.interface,
-        router_id=router.router_id,
-        version=router.version,
-        sync_group=router.sync_group,
-        state=said.state if said else None,
-        since=(said.since or None) if said else None,
-        active=said.is_active if said else None,
-        active_peer=said.active_peer if said else None,
-        priority=said.priority if said else None,
-        base=router.priority,
-        yielded=said.yielded if said else False,
+        virtual_ips=virtual_ips(snapshot, evidence.vrrp) if snapshot else (),
     )
 
 

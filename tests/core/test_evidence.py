@@ -8,7 +8,7 @@ from support.snapshots import frontend, group, pool, server, snapshot, virtual_r
 
 from appliance.core.evidence import Evidence, Said, Supervised, assess
 from appliance.core.status import DegradedStart, GenerationPhase, Held, ProgramState, Status
-from appliance.core.vip_said import HeardSaid, RouterSaid, VrrpSaid
+from appliance.core.vip_said import RouterSaid, VrrpSaid
 from appliance.wire.control import Problem
 from appliance.wire.health_board import Admin, CheckResult, ServerState, Verdict
 from appliance.wire.worker_board import Phase, Reason
@@ -266,30 +266,11 @@ def with_virtual_ip(vrrp: VrrpSaid | None, *, runs: bool = True) -> Evidence:
     """Return what is found where there is a virtual IP besides."""
     programs = (*NAMES, "vrrp") if runs else NAMES
     return evidence(
-        snapshot=snapshot(number=7, virtual_routers=[virtual_router("api", sync_group="both")]),
+        snapshot=snapshot(number=7, virtual_routers=[virtual_router("api")]),
         supervised=tuple(map(supervised, programs)),
         said={name: Said(pid=77, started_at=150.0, snapshot=7) for name in programs},
         vrrp=vrrp,
     )
-
-
-def test_a_virtual_ip_is_shown_with_what_vrrp_says_of_it():
-    """Addresses and terms are the configuration's, state and priority vrrp's."""
-    said = RouterSaid(name="api", state="active", since=190.0, priority=120, held=True)
-    status = assess(with_virtual_ip(VrrpSaid(routers=(said,))), NOW)
-    [shown] = status.virtual_ips
-    assert status.ok
-    assert (shown.name, shown.addresses, shown.interface) == ("api", ("192.0.2.200/24",), "eth0")
-    assert (shown.router_id, shown.version, shown.sync_group, shown.base) == (51, 2, "both", 100)
-    assert (shown.state, shown.since, shown.active, shown.priority) == ("active", 190.0, True, 120)
-
-
-def test_a_backup_names_the_active_router():
-    """Who serves instead is shown, as far as it is heard."""
-    heard = HeardSaid(peer="192.0.2.9", state="active", last_heard=199.0)
-    said = RouterSaid(name="api", state="backup", heard=(heard,), yielded=True)
-    [shown] = assess(with_virtual_ip(VrrpSaid(routers=(said,))), NOW).virtual_ips
-    assert (shown.active, shown.active_peer, shown.since, shown.yielded) == (False, "192.0.2.9", None, True)
 
 
 def test_without_vrrp_nothing_is_known_of_virtual_ips():
@@ -298,12 +279,6 @@ def test_without_vrrp_nothing_is_known_of_virtual_ips():
     [shown] = status.virtual_ips
     assert (shown.state, shown.active, shown.priority, shown.yielded) == (None, None, None, False)
     assert status.problems == ("vrrp is gone",)
-
-
-def test_a_virtual_ip_that_vrrp_does_not_know_yet_has_no_state():
-    """Between a reload and its commit vrrp may not know it."""
-    [shown] = assess(with_virtual_ip(VrrpSaid()), NOW).virtual_ips
-    assert shown.state is None
 
 
 def test_trouble_with_virtual_ips_is_a_problem():
