@@ -4,7 +4,7 @@ import contextlib
 import struct
 import subprocess
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Final, Self, TypeVar
 
@@ -72,15 +72,13 @@ class Capture:
         """Return the gratuitous ARP and neighbour advertisements whose fields have these values."""
         return _matching(self.read(), Announcement, fields)
 
-    def wait_for_advert(
-        self, *, since: int = 0, where: Callable[[Advert], bool] = lambda _: True, **fields: object
-    ) -> Advert:
+    def wait_for_advert(self, *, since: int = 0, pause: float = 0.002, **fields: object) -> Advert:
         """Wait for an advertisement after the first `since` packets with these fields, and return it."""
-
-        def found() -> list[Advert]:
-            return [each for each in _matching(self.read()[since:], Advert, fields) if where(each)]
-
-        return wait_until(found, what=f"an advertisement with {fields}")[0]
+        return wait_until(
+            lambda: _matching(self.read()[since:], Advert, fields),
+            what=f"an advertisement with {fields}",
+            pause=pause,
+        )[0]
 
     def mark(self) -> int:
         """Return how many packets there are, for `since`."""
