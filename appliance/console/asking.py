@@ -2,13 +2,15 @@
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import TypeVar
+from typing import Final, TypeVar
 
 import click
 import gevent
 
 from appliance.net.control import ControlUnavailable, ask
 from appliance.wire.control import Answer, Question
+
+_GLANCE: Final = 0.2  # seconds until Ctrl-C is noticed at the latest
 
 _Value = TypeVar("_Value")
 
@@ -41,3 +43,10 @@ def _interrupt_quietly() -> None:
     """Keep gevent from printing Ctrl-C where it meets the hub; it is raised in the command all the same."""
     hub = gevent.get_hub()
     hub.NOT_ERROR = (*hub.NOT_ERROR, KeyboardInterrupt)
+    gevent.spawn(_look_up)
+
+
+def _look_up() -> None:
+    """Keep the loop turning: a signal that comes just before it waits does not wake it."""
+    while True:
+        gevent.sleep(_GLANCE)

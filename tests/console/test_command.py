@@ -78,6 +78,7 @@ def test_a_closed_pipe_is_no_traceback():
         ("reload.sock", ["reload"]),
         ("worker-x-1-0.control", ["sessions"]),
         ("health.control", ["maint", "a/b"]),
+        ("vrrp.control", ["vip", "move", "api"]),
     ],
 )
 def test_an_interrupt_is_quiet(tmp_path_factory: pytest.TempPathFactory, name: str, command: list[str]):
@@ -97,4 +98,4 @@ def test_an_interrupt_is_quiet(tmp_path_factory: pytest.TempPathFactory, name: s
             assert connection.recv(1)
             process.send_signal(signal.SIGINT)
             output, _ = process.communicate(timeout=30)
-    assert (process.returncode, output) == (130, b"")
+    assert (process.returncode, output.decode()) == (130, "")
