@@ -17,6 +17,7 @@ from gevent.event import Event
 from gevent.lock import RLock
 from gevent.queue import Empty, Queue
 
+from appliance.net import unix_listener
 from appliance.wire.control import (
     Answer,
     ControlError,
@@ -31,7 +32,6 @@ from appliance.wire.control import (
 
 _CHUNK: Final = 65536
 _MAX_DESCRIPTORS: Final = 250  # the kernel takes at most SCM_MAX_FD (253) in one message
-_BACKLOG: Final = 128
 
 
 class ControlUnavailable(Exception):  # noqa: N818  # a state of the other side, not a mistake of ours
@@ -231,19 +231,7 @@ def ask(path: Path, question: Question, *, timeout: float = 30.0) -> Answer:
 
 def listen_unix(path: Path) -> socket.socket:
     """Return a listening unix socket of mode 0600 at `path`, in the place of one left by a dead program."""
-    listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    scratch = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        scratch.unlink(missing_ok=True)
-        listener.bind(str(scratch))
-        scratch.chmod(0o600)
-        listener.listen(_BACKLOG)
-        scratch.replace(path)
-    except OSError:
-        listener.close()
-        scratch.unlink(missing_ok=True)
-        raise
-    return listener
+    return socket.socket(fileno=unix_listener.listen_unix(path).detach())
 
 
 def _send(connection: socket.socket, data: bytes, descriptors: Sequence[int]) -> None:

@@ -89,7 +89,7 @@ class RouterGroup:
         self._crashed_until: float | None = None
         for each in self.participants.values():
             each.on_readable = self.receive
-            each.on_alarm = self.heed
+            each.caution.on_alarm = self.heed
             self.sync.weigh(each.name, each.priority.value, time.monotonic())
         self._late_from = max(
             _LATE_LEAST, _LATE_FRACTION * min(each.router.advert for each in self.participants.values())
@@ -128,13 +128,13 @@ class RouterGroup:
     def heed(self, name: str) -> None:
         """Take what a member's conflicts mean before its first claim."""
         now, participant = time.monotonic(), self.participants[name]
-        match participant.conflicts.advice(now):
+        match participant.caution.conflicts.advice(now):
             case Advice.GO:
                 return
             case Advice.WAIT:
-                self.sync.hold(participant.conflicts.until(now))
+                self.sync.hold(participant.caution.conflicts.until(now))
             case Advice.REFUSE:
-                found = participant.conflicts.present(now)
+                found = participant.caution.conflicts.present(now)
                 told = ", ".join(f"{each.kind.value} of {each.peer}" for each in found)
                 participant.reasons["conflict"] = f"conflict: {told}"
                 self.reconsider(participant, now)
@@ -293,7 +293,7 @@ class RouterGroup:
             case Entered():
                 participant.figures.entered(effect, wall=time.time())
                 if effect.state is State.ACTIVE:
-                    participant.claimed()
+                    participant.caution.claimed()
                 said.append(lambda: self._listener.entered(participant, effect))
             case SplitBrain():
                 participant.figures.split_brains += 1

@@ -6,6 +6,7 @@ An error here is this router's alone.
 
 import socket
 import time
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -13,7 +14,6 @@ from typing import Final
 from structlog.typing import FilteringBoundLogger
 
 from appliance.core.announcing import Announcing
-from appliance.core.conflicts import Conflict, Conflicts
 from appliance.core.election import Election, Heard, Terms
 from appliance.core.priority import Priority, Result, Unknown, effective
 from appliance.core.reception import bare
@@ -24,12 +24,14 @@ from appliance.net.links import Link
 from appliance.net.loop import Loop
 from appliance.net.netlink import Requests
 from appliance.programs.address_seat import AddressSeat
-from appliance.programs.address_watch import AddressWatch
 from appliance.programs.advert_intake import Dropped
+from appliance.programs.router_caution import RouterCaution
 from appliance.programs.router_figures import Figures
 from appliance.programs.router_port import RouterPort
 
 _TRY_AGAIN: Final = 1.0  # seconds until what the kernel refused is tried again
+
+_MOST_RESTORED: Final = 10  # addresses put back at once in that time
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,8 +49,7 @@ class Machine:
 class Participant:
     """One virtual router here.
 
-    Its group sets `on_readable`, its socket has something to `receive`,
-    and `on_alarm`, a conflict was seen.
+    Its group sets `on_readable`: its socket has something to `receive`.
     """
 
     def __init__(self, router: VirtualRouter, machine: Machine) -> None:
@@ -63,12 +64,11 @@ class Participant:
         self.retry_at: float | None = None
         self._machine = machine
         self.on_readable: Callable[[str], None] | None = None
-        self.on_alarm: Callable[[str], None] | None = None
         self._port: RouterPort | None = None
         self._opened: object = None
         self._seat: AddressSeat | None = None
-        self.conflicts = Conflicts(router.on_conflict, advert=router.advert)
-        self._watch: AddressWatch | None = None
+        self._restored: deque[float] = deque(maxlen=_MOST_RESTORED)
+        self.caution = RouterCaution(router, machine.log)
         self._announcing = Announcing(router.announce)
         self.priority = self._weighed()
         self.election = Election(terms(router, own=b""), priority=self.priority.value)
@@ -135,75 +135,27 @@ class Participant:
         try:
             for heard in self._port.intake.receive():
                 self.figures.heard(heard.peer, heard.priority, now=now, wall=wall)
-                self.conflicts.valid(interval=heard.interval, now=now)
-                if self._watch is not None:
-                    self.stop_watching()
+                self.caution.valid(interval=heard.interval, now=now)
                 yield heard
         except OSError as error:
             self._troubled("receive", error)
 
-    # Who else is there
-
     def watch(self, now: float) -> None:
         """Ask whether somebody else has the addresses, until there is an active."""
-        if self._watch is not None or self.link is None or self._port is None:
+        if self.link is None or self._port is None:
             return
+        loop, closer = self._machine.loop, self._machine.closer
         try:
-            self._watch = AddressWatch(
-                self.router,
-                loop=self._machine.loop,
-                closer=self._machine.closer,
-                mac=self.link.mac,
-                now=now,
-                on_answer=self._answered,
-            )
+            self.caution.watch(mac=self.link.mac, loop=loop, closer=closer, now=now)
         except OSError as error:
             self._troubled("watch", error)
 
-    def stop_watching(self) -> None:
-        """Ask no more."""
-        if self._watch is not None:
-            self._watch.close()
-            self._watch = None
-
-    def claimed(self) -> None:
-        """Note that it is active: from now on a conflict is only told."""
-        self.conflicts.claimed()
-        self.stop_watching()
-
-    def _answered(self, mac: str, address: str) -> None:
-        interval = self._watch.interval if self._watch else 0.0
-        now = time.monotonic()
-        self._alarm(self.conflicts.answered(mac, address=address, interval=interval, now=now))
-
     def _dropped(self, dropped: Dropped) -> None:
-        said = dropped.said
         if self.figures.dropped(dropped.reason, dropped.peer):
             self._machine.log.warning(
                 "drop", router=self.name, reason=dropped.reason.value, peer=dropped.peer
             )
-        self._alarm(
-            self.conflicts.dropped(
-                dropped.reason,
-                peer=dropped.peer,
-                detail=f"version {said.version}, {', '.join(said.addresses)}" if said else "",
-                interval=said.interval if said else 0.0,
-                now=time.monotonic(),
-            )
-        )
-
-    def _alarm(self, conflict: Conflict | None) -> None:
-        """Have the group look at what the conflicts mean; tell a new one."""
-        if conflict is not None:
-            self._machine.log.warning(
-                "address-conflict",
-                router=self.name,
-                kind=conflict.kind.value,
-                peer=conflict.peer,
-                detail=conflict.detail,
-            )
-        if self.on_alarm is not None:
-            self.on_alarm(self.name)
+        self.caution.dropped(dropped)
 
     # What it does
 
@@ -213,7 +165,7 @@ class Participant:
         at, retry = self._announcing.deadline, self.retry_at
         if retry is not None and (at is None or retry < at):
             at = retry
-        watch = self._watch.deadline if self._watch else None
+        watch = self.caution.deadline
         return watch if watch is not None and (at is None or watch < at) else at
 
     def tick(self, now: float) -> None:
@@ -221,12 +173,12 @@ class Participant:
         # While leaving the successor may have announced itself: ours would call its clients back.
         if (repeat := self._announcing.due(now)) and not self.election.leaving:
             self._announce(repeat)
-        if self._watch is not None and self._watch.deadline is not None and now >= self._watch.deadline:
-            self._watch.tick(now)
+        self.caution.tick(now)
         if self.retry_at is not None and now >= self.retry_at:
             self.retry_at = None
             self.reasons.pop("addresses", None)
             self.open_port()
+            self._take_again(now)
 
     def send(self, priority: int, now: float) -> None:
         """Send one advertisement."""
@@ -286,6 +238,8 @@ class Participant:
         """Take other parameters of the same virtual router; while active the addresses follow at once."""
         before, self.router = self.router, router
         self._announcing.revise(router.announce, now)
+        self.caution.revise(router)
+        self.reasons.pop("conflict", None)
         self.open_port()
         gone = [each for each in before.addresses if each not in router.addresses]
         if self.held and before.addresses != router.addresses and self._seat is not None:
@@ -295,7 +249,7 @@ class Participant:
 
     def close(self) -> None:
         """Let go of the sockets; addresses that are held stay."""
-        self.stop_watching()
+        self.caution.close()
         self._close_port()
         if self._seat is not None and not self.held:
             try:
@@ -307,6 +261,24 @@ class Participant:
     def seat(self) -> AddressSeat | None:
         """Return where the addresses are put, None before there is an interface."""
         return self._seat
+
+    def may_restore(self, count: int, now: float) -> bool:
+        """Count addresses that somebody else has removed; False puts them off: two may fight."""
+        self.figures.restored += count
+        self._restored.append(now)
+        if now - self._restored[0] > _TRY_AGAIN or len(self._restored) < _MOST_RESTORED:
+            return True
+        self.retry_at = now + _TRY_AGAIN
+        return False
+
+    def _take_again(self, now: float) -> None:
+        if self.held:
+            try:
+                self.take()
+            except OSError as error:
+                self.could_not_take(error, now)
+                return
+            self._announce(1)
 
     def _weighed(self) -> Priority:
         return effective(self.router.priority, self.router.track, self.results, unknown=self.unknown)

@@ -162,9 +162,10 @@ class VrrpProgram:
         """Put back what somebody else has removed from an active, and say so."""
         place = participant.seat.name if participant.seat else ""
         lost = [each for each in participant.held_addresses if (place, each) in removed]
-        if lost:
+        if not lost:
+            return
+        if participant.may_restore(len(lost), now):
             group.restore(participant, now)
-            participant.figures.restored += len(lost)
             self._log.warning("address-restored", router=participant.name, addresses=lost)
 
     def _track_interfaces(self, participant: Participant) -> bool:

@@ -111,5 +111,5 @@ def _conflicts(participant: Participant, *, now: float) -> list[dict[str, object
             "first_heard": wall + each.first_heard,
             "last_heard": wall + each.last_heard,
         }
-        for each in participant.conflicts.present(now)
+        for each in participant.caution.conflicts.present(now)
     ]
