@@ -1,5 +1,6 @@
 """The sockets of one virtual router, on one interface as it is now: made together, closed together."""
 
+import socket
 from collections.abc import Callable
 from contextlib import ExitStack
 from typing import Final
@@ -34,6 +35,7 @@ class RouterPort:
         closer: Closer,
         on_drop: Callable[[Dropped], None],
     ) -> None:
+        _require_own(source, index=socket.if_nametoindex(router.interface))
         self.source = source
         self._closer = closer
         with ExitStack() as stack:
@@ -76,6 +78,15 @@ class RouterPort:
         """Close them."""
         self._opened.close()
         self._closer.close(self._frames)
+
+
+def _require_own(source: str, *, index: int) -> None:
+    """Raise OSError when an address is none of this machine's: advertisements from it would not leave."""
+    family, address = (
+        (socket.AF_INET6, (source, 0, 0, index)) if ":" in source else (socket.AF_INET, (source, 0))
+    )
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        probe.bind(address)
 
 
 def _announcements(router: VirtualRouter, address: str, mac: bytes) -> tuple[bytes, ...]:

@@ -119,7 +119,9 @@ class Participant:
                 on_drop=self._dropped,
             )
         except OSError as error:
-            self._fail("socket", f"no socket on {self.router.interface}: {error.strerror or error}")
+            reason = f"cannot speak from {source} on {self.router.interface}: {error.strerror or error}"
+            self._fail("socket", reason)
+            self.retry_at = time.monotonic() + _TRY_AGAIN
             return
         self._opened = wanted
         self.reasons.pop("socket", None)

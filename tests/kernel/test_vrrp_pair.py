@@ -306,6 +306,16 @@ def test_one_router_s_trouble_is_its_own(meadow: Field) -> None:
         one.wait_for("fault", "lost")
 
 
+def test_a_source_that_is_not_here_is_a_fault(meadow: Field) -> None:
+    """Without the address that it is to send from it does not take part, and with it at once."""
+    with VrrpNode(meadow.one, router(source="192.0.2.9", peers=("192.0.2.2",))) as one:
+        one.wait_for("fault")
+        assert "192.0.2.9" in str(one.status()["fault_reasons"])
+        meadow.one.ip("address", "add", "192.0.2.9/24", "dev", "lo")
+        one.wait_for("active")
+        meadow.wait_for_adverts(2, source="192.0.2.9")
+
+
 def test_unicast_peers_agree(meadow: Field) -> None:
     """Two that know each other's addresses agree without multicast, in both families."""
 
@@ -498,7 +508,7 @@ def test_commands_are_run(meadow: Field, tmp_path: Path) -> None:
 
 
 def test_a_paused_active_heals_at_once(meadow: Field) -> None:
-    """An active that was stopped for ten intervals gives way as soon as it goes on, and the other way round."""
+    """An active that was stopped for ten intervals and goes on leaves one holder."""
     with (
         VrrpNode(meadow.one, router(priority=100)) as one,
         VrrpNode(meadow.two, router(priority=150, preempt=False)) as two,
