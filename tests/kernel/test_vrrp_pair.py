@@ -401,12 +401,9 @@ def test_a_virtual_mac_moves_with_the_address(meadow: Field, address: str) -> No
         serve(meadow.one, meadow.two)
         with VipClient(meadow.client, bare) as client:
             client.wait_for_answer_by("one")
-            begun = client.mark()
             assert mac in meadow.client.ip("neighbour", "show", bare)
             assert one.move()["ok"] is True
             client.wait_for_answer_by("two")
-            client.wait_for_more(20)
-            assert client.stop().since(begun).answerers == ["one", "two"]
         meadow.wait_for_adverts(2, priority=100, mac=mac)
         assert f"vrrp{family}" in meadow.two.ip("-o", "address", "show", "to", bare)
         assert one.stop() == 0
