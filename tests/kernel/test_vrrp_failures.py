@@ -3,7 +3,7 @@
 import pytest
 from support.namespaces import INTERFACE
 from support.vip_client import VipClient, serve
-from support.vrrp_field import VIP, VIP6, AddressMonitor, Field
+from support.vrrp_field import VIP, VIP6, AddressMonitor, Field, pair
 from support.vrrp_node import VrrpNode, router
 from support.waiting import wait_until
 
@@ -18,9 +18,7 @@ LOW = router(priority=100)
 def test_killed_and_not_restarted(ground: Field):
     """After kill -9 the backup serves the client, though the dead one's address is still on its interface."""
     serve(ground.one, ground.two)
-    with VrrpNode(ground.one, HIGH) as high, VrrpNode(ground.two, LOW) as low:
-        ground.wait_for_holder(ground.one)
-        low.wait_for("backup")
+    with pair(ground, HIGH, LOW) as (high, low):
         with VipClient(ground.client, VIP) as client:
             client.wait_for_answer_by("one")
             high.kill()
@@ -35,27 +33,22 @@ def test_killed_and_not_restarted(ground: Field):
 
 
 def test_killed_and_restarted_late_as_backup(ground: Field):
-    """One that comes back with a lower priority than who serves removes what it left behind."""
-    with VrrpNode(ground.one, router(priority=150, preempt=False)) as high:
-        high.wait_for("active")
-        with VrrpNode(ground.two, LOW) as low:
-            low.wait_for("backup")
-            high.kill()
-            low.wait_for("active")
-            assert ground.one.holds(VIP)
-            high.start()
-            ground.wait_for_holder(ground.two)
-            high.wait_for("backup")
-            assert low.transitions() == ["backup", "active"]
+    """One that comes back beside who serves meanwhile, and may not preempt, removes what it left behind."""
+    with pair(ground, router(priority=150, preempt=False), LOW) as (high, low):
+        high.kill()
+        low.wait_for("active")
+        assert ground.one.holds(VIP)
+        high.start()
+        ground.wait_for_holder(ground.two)
+        high.wait_for("backup")
+        assert low.transitions() == ["backup", "active"]
 
 
 def test_killed_and_restarted_at_once(ground: Field):
     """Restarted within its advertisements it goes on: the address never leaves, the peer sees nothing."""
     high_router, low_router = router(priority=150, advert=1.0), router(priority=100, advert=1.0, listen=0.0)
     serve(ground.one, ground.two)
-    with VrrpNode(ground.one, high_router) as high, VrrpNode(ground.two, low_router) as low:
-        ground.wait_for_holder(ground.one)
-        low.wait_for("backup")
+    with pair(ground, high_router, low_router) as (high, low):
         before = low.transitions()
         with AddressMonitor(ground.one) as monitor, VipClient(ground.client, VIP) as client:
             client.wait_for_answer_by("one")
@@ -75,9 +68,7 @@ def test_killed_and_restarted_at_once(ground: Field):
 def test_unplugged_and_plugged(ground: Field):
     """Without carrier it is in fault and leaves the address; with it again it takes over."""
     serve(ground.one, ground.two)
-    with VrrpNode(ground.one, HIGH) as high, VrrpNode(ground.two, LOW) as low:
-        ground.wait_for_holder(ground.one)
-        low.wait_for("backup")
+    with pair(ground, HIGH, LOW) as (high, _low):
         with VipClient(ground.client, VIP) as client:
             client.wait_for_answer_by("one")
             ground.one.unplug()
@@ -107,7 +98,7 @@ def test_interface_taken_down_and_up(ground: Field):
 
 def test_interface_deleted_and_made_again(ground: Field):
     """An interface that disappears is a fault; another one of its name is taken as its return."""
-    with VrrpNode(ground.one, HIGH) as high, VrrpNode(ground.two, LOW):
+    with pair(ground, HIGH, LOW) as (high, _):
         ground.wait_for_holder(ground.one)
         ground.one.ip("link", "delete", INTERFACE)
         high.wait_for("fault")
@@ -124,9 +115,7 @@ def test_interface_deleted_and_made_again(ground: Field):
 def test_stopped_for_ten_intervals(ground: Field):
     """One that was not scheduled for ten intervals finds a successor: only one keeps the address."""
     serve(ground.one, ground.two)
-    with VrrpNode(ground.one, HIGH) as high, VrrpNode(ground.two, LOW) as low:
-        ground.wait_for_holder(ground.one)
-        low.wait_for("backup")
+    with pair(ground, HIGH, LOW) as (high, low):
         with VipClient(ground.client, VIP) as client:
             client.wait_for_answer_by("one")
             high.pause()
@@ -165,9 +154,7 @@ def test_worse_one_stopped_for_ten_intervals(ground: Field):
 
 def test_backup_stopped_for_ten_intervals(ground: Field):
     """A backup that was stopped does not claim when it goes on: what it missed is read first."""
-    with VrrpNode(ground.one, HIGH), VrrpNode(ground.two, LOW) as low:
-        ground.wait_for_holder(ground.one)
-        low.wait_for("backup")
+    with pair(ground, HIGH, LOW) as (_, low):
         before, mark = low.transitions(), ground.capture.mark()
         low.pause()
         ground.wait_for_adverts(10, source=ground.one.address)
@@ -180,9 +167,7 @@ def test_backup_stopped_for_ten_intervals(ground: Field):
 def test_both_isolated_and_rejoined(ground: Field):
     """Cut off from each other both serve; joined again one leaves, and the other announces itself again."""
     serve(ground.one, ground.two)
-    with VrrpNode(ground.one, HIGH) as high, VrrpNode(ground.two, LOW) as low:
-        ground.wait_for_holder(ground.one)
-        low.wait_for("backup")
+    with pair(ground, HIGH, LOW) as (high, low):
         ground.one.isolate()
         ground.two.isolate()
         low.wait_for("active")
@@ -235,9 +220,7 @@ def test_a_backup_leaves_foreign_addresses_alone(ground: Field):
 def test_a_planned_move_loses_nothing(ground: Field):
     """`move` hands the address over without one lost probe, and it stays there though the other is worse."""
     serve(ground.one, ground.two)
-    with VrrpNode(ground.one, HIGH) as high, VrrpNode(ground.two, LOW) as low:
-        ground.wait_for_holder(ground.one)
-        low.wait_for("backup")
+    with pair(ground, HIGH, LOW) as (high, _low):
         with VipClient(ground.client, VIP) as client:
             client.wait_for_answer_by("one")
             begin = client.mark()
@@ -256,9 +239,7 @@ def test_a_planned_move_loses_nothing(ground: Field):
 def test_a_stop_loses_nothing(ground: Field):
     """A stop hands over like a move: the old active answers until its successor does."""
     serve(ground.one, ground.two)
-    with VrrpNode(ground.one, HIGH) as high, VrrpNode(ground.two, LOW) as low:
-        ground.wait_for_holder(ground.one)
-        low.wait_for("backup")
+    with pair(ground, HIGH, LOW) as (high, _low):
         with VipClient(ground.client, VIP) as client:
             client.wait_for_answer_by("one")
             begin = client.mark()
@@ -273,7 +254,7 @@ def test_one_that_leaves_announces_nothing(ground: Field):
     """Announcements that are due while it hands over are left out: they would call clients back."""
     restless = Announce(repeat=5, delay=0.0, refresh=0.005, refresh_repeat=1, reply=False)
     serve(ground.one, ground.two)
-    with VrrpNode(ground.one, router(priority=150, announce=restless)) as high, VrrpNode(ground.two, LOW):
+    with pair(ground, router(priority=150, announce=restless), LOW) as (high, _):
         ground.wait_for_holder(ground.one)
         with VipClient(ground.client, VIP) as client:
             client.wait_for_answer_by("one")

@@ -4,7 +4,7 @@ from collections.abc import Callable
 
 import pytest
 from support.keepalived import Instance, Keepalived
-from support.vrrp_field import VIP, Field
+from support.vrrp_field import VIP, Field, pair
 from support.vrrp_forger import Forger, advert, damaged
 from support.vrrp_node import VrrpNode, router
 from support.waiting import wait_until
@@ -25,12 +25,9 @@ def _drops(node: VrrpNode) -> dict[str, int]:
 def test_damaged_packets_change_nothing(ground: Field):
     """Flipped, cut, lengthened and random packets leave active and backup as they are."""
     with (
-        VrrpNode(ground.one, router(priority=150)) as active,
-        VrrpNode(ground.two, router(priority=100)) as backup,
+        pair(ground, router(priority=150), router(priority=100)) as (active, backup),
         Forger(ground.client) as forger,
     ):
-        ground.wait_for_holder(ground.one)
-        backup.wait_for("backup")
         before = active.transitions(), backup.transitions()
         bodies = list(damaged(advert(source=_STRANGER, priority=254), seed=1))
         for body in bodies:
@@ -80,12 +77,7 @@ def test_both_checksums_are_accepted(ground: Field, *, pseudo_header: bool):
 
 def test_the_checksum_that_is_configured_is_sent(ground: Field):
     """Two of ours with different checksums understand each other, each as it was told on the wire."""
-    with (
-        VrrpNode(ground.one, router(priority=150, checksum=Checksum.MESSAGE)) as first,
-        VrrpNode(ground.two, router(priority=100)) as second,
-    ):
-        ground.wait_for_holder(ground.one)
-        second.wait_for("backup")
+    with pair(ground, router(priority=150, checksum=Checksum.MESSAGE), router(priority=100)) as (first, _):
         ground.wait_for_adverts(4, source=ground.one.address)
         first.stop()
         ground.wait_for_holder(ground.two)
@@ -143,12 +135,9 @@ def test_hmac_keeps_strangers_out(ground: Field):
     key = HmacKey(id=1, secret="00112233445566778899aabbccddeeff" * 2)
     hmac = Hmac(keys=(key,), send=1, mode=HmacMode.ENFORCE, time_window=5.0)
     with (
-        VrrpNode(ground.one, router(priority=150, hmac=hmac)) as active,
-        VrrpNode(ground.two, router(priority=100, hmac=hmac)) as backup,
+        pair(ground, router(priority=150, hmac=hmac), router(priority=100, hmac=hmac)) as (active, backup),
         Forger(ground.client) as forger,
     ):
-        ground.wait_for_holder(ground.one)
-        backup.wait_for("backup")
         for _ in range(10):
             forger.send(advert(source=_STRANGER), source=_STRANGER)
         wait_until(lambda: _drops(active).get("hmac-missing") == 10, what="all are counted")

@@ -12,7 +12,10 @@ from support.capture import Capture
 from support.namespaces import Node, Segment
 from support.processes import end
 from support.vip_client import short_name
+from support.vrrp_node import VrrpNode
 from support.waiting import wait_until
+
+from appliance.model.virtual_router import VirtualRouter
 
 VIP: Final = "192.0.2.100"
 VIP6: Final = "fd00::100"
@@ -62,6 +65,16 @@ def field() -> Iterator[Field]:
         one, two, client = (segment.node(name) for name in ("one", "two", "client"))
         with Capture(segment) as capture:
             yield Field(segment=segment, one=one, two=two, client=client, capture=capture)
+
+
+@contextlib.contextmanager
+def pair(ground: Field, high: VirtualRouter, low: VirtualRouter) -> Iterator[tuple[VrrpNode, VrrpNode]]:
+    """Run two of ours, one after the other: the first one is active on `one` when the second one starts."""
+    with VrrpNode(ground.one, high) as active:
+        active.wait_for("active")
+        with VrrpNode(ground.two, low) as backup:
+            backup.wait_for("backup")
+            yield active, backup
 
 
 class AddressMonitor:
