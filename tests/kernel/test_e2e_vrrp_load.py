@@ -4,6 +4,7 @@
 """
 
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Final
@@ -81,8 +82,10 @@ def test_full_load_moves_nothing(ground: Field):
         ]
         for load in loads:
             assert load.wait(_SECONDS + 60) == 0
+        # What `-rP` shows, and a failure: how late each of them was woken under this load.
+        sys.stderr.write(f"one: {_wakeups(one)}\ntwo: {_wakeups(two)}\n")
         after = _router(one)["transitions"], _router(two)["transitions"]
-        assert after == before, f"one: {_wakeups(one)}; two: {_wakeups(two)}"
+        assert after == before
         assert ground.senders(since=mark) == {ground.one.address}
         ground.wait_for_holder(ground.one)
         served = [appliance.ask("proxy-api", "status") for appliance in (one, two)]
