@@ -62,7 +62,7 @@ def _failover(arguments: argparse.Namespace) -> int:
     if objection is not None:
         print(f"bench: failover is not measured: {objection}")
         return 0
-    count = arguments.rounds or (1 if arguments.quick else 5)
+    count = arguments.rounds or (1 if arguments.quick else 3)
     results = failover.measure(rounds=count, say=lambda text: print(text, file=sys.stderr))
     text = f"{_machine(_keepalived())} {count} rounds.\n\n{failover.markdown(results)}"
     return _report("failover", text, arguments)
@@ -81,7 +81,7 @@ def _arguments() -> argparse.Namespace:
         "part", nargs="?", choices=["all", "proxies", "failover"], default="all", help="what to measure (all)"
     )
     parser.add_argument(
-        "--rounds", type=int, help="interleaved rounds (6, or 2 with --quick; failover 5 or 1)"
+        "--rounds", type=int, help="interleaved rounds (6, or 2 with --quick; failover 3 or 1)"
     )
     parser.add_argument("--quick", action="store_true", help="short measures: a look, not a result")
     parser.add_argument("--compiled", action="store_true", help="measure our package compiled as well")
