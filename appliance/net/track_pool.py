@@ -22,11 +22,13 @@ class PoolTrack:
         self._path = board
         self._board: BoardReader | None = None
         self._changes = 0
+        self._awaits = True
 
     def look(self) -> Seen:
         """Return whether a server is up."""
         self.close()
-        if not self._path.exists():
+        self._awaits = not self._path.exists()
+        if self._awaits:
             return Seen(up=False, detail="there is no health board")
         try:
             self._board = BoardReader(self._path)
@@ -40,8 +42,10 @@ class PoolTrack:
     def wait(self, seconds: float) -> None:
         """Wait, not longer than until the board has changed, come or gone."""
         until = time.monotonic() + seconds
-        while (left := until - time.monotonic()) > 0 and not self._moved():
-            gevent.sleep(min(left, _GLANCE))
+        while (left := until - time.monotonic()) > 0:
+            gevent.sleep(min(left, _GLANCE))  # first of all, so that others get their turn in any case
+            if self._moved():
+                return
 
     def close(self) -> None:
         """Let go of the board."""
@@ -51,7 +55,7 @@ class PoolTrack:
 
     def _moved(self) -> bool:
         if self._board is None:
-            return self._path.exists()
+            return self._awaits and self._path.exists()
         try:
             return self._board.changes != self._changes
         except BoardError:

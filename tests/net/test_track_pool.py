@@ -83,6 +83,16 @@ def test_no_board_is_down(path: Path, track: PoolTrack):
     assert track.look().detail.endswith("not a board of this version")
 
 
+def test_a_board_that_cannot_be_read_holds_nobody_up(path: Path, track: PoolTrack):
+    """It is looked at again after the interval, and others get their turn meanwhile."""
+    path.write_bytes(b"nonsense")
+    assert not track.look().up
+    waiting = gevent.spawn(track.wait, AGES)
+    gevent.sleep(0.15)
+    assert not waiting.ready()
+    waiting.kill()
+
+
 def test_a_change_ends_the_wait(path: Path, track: PoolTrack):
     """A verdict is seen soon, whatever the interval; a mere repetition is not looked at."""
     health = Health(path)
