@@ -27,19 +27,25 @@ def account(user: str | None, *, timeout: float) -> Account:
     """Return a user, None for the one that we run as; raises UnknownUserError. May take `timeout` seconds."""
     asking = get_hub().threadpool.spawn(_look_up, user)
     try:
-        found: Account = asking.get(timeout=timeout)
-    except KeyError as error:
-        raise UnknownUserError(f"no user {user!r}") from error
-    except (OSError, ValueError) as error:  # a name with a zero byte is a ValueError
-        raise UnknownUserError(f"user {user!r}: {getattr(error, 'strerror', None) or error}") from error
+        found: Account | UnknownUserError = asking.get(timeout=timeout)
     except gevent.Timeout as error:
         raise UnknownUserError(f"user {user!r}: not found within {timeout:g} s") from error
+    if isinstance(found, UnknownUserError):
+        raise found
     return found
 
 
-def _look_up(user: str | None) -> Account:
-    if user is None:
-        return _own()
+def _look_up(user: str | None) -> Account | UnknownUserError:
+    """Return the user; what is raised here gevent would print."""
+    try:
+        return _own() if user is None else _named(user)
+    except KeyError:
+        return UnknownUserError(f"no user {user!r}")
+    except (OSError, ValueError) as error:  # a name with a zero byte is a ValueError
+        return UnknownUserError(f"user {user!r}: {getattr(error, 'strerror', None) or error}")
+
+
+def _named(user: str) -> Account:
     entry = pwd.getpwnam(user)
     groups = tuple(os.getgrouplist(user, entry.pw_gid))
     return Account(name=user, uid=entry.pw_uid, gid=entry.pw_gid, groups=groups, home=entry.pw_dir)

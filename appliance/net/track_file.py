@@ -35,18 +35,16 @@ class FileTrack:
         started = time.monotonic()
         reading = self._reading = self._reading or get_hub().threadpool.spawn(_read, self._path)
         try:
-            text: bytes = reading.get(timeout=self._timeout)
+            found: bytes | OSError = reading.get(timeout=self._timeout)
         except gevent.Timeout:
             judge_timeout(started, self._timeout)
             return Seen(up=False, detail=f"not read within {self._timeout:g} s")
-        except (FileNotFoundError, NotADirectoryError):
-            text = b""
-        except OSError as error:
-            return Seen(up=False, detail=f"cannot be read: {error.strerror}")
         finally:
             if reading.ready():
                 self._reading = None
-        return self._judge(text.strip())
+        if isinstance(found, OSError):
+            return Seen(up=False, detail=f"cannot be read: {found.strerror}")
+        return self._judge(found.strip())
 
     def wait(self, seconds: float) -> None:
         """Wait: nothing announces itself."""
@@ -64,7 +62,17 @@ class FileTrack:
         return Seen(up=self._weighted or value == 0, detail=f"the number is {value}", value=value)
 
 
-def _read(path: str) -> bytes:
+def _read(path: str) -> bytes | OSError:
+    """Return the file's text, b"" where there is none; what is raised here gevent would print."""
+    try:
+        return _text(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return b""
+    except OSError as error:
+        return error
+
+
+def _text(path: str) -> bytes:
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

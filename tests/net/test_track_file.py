@@ -63,6 +63,13 @@ def test_what_cannot_be_read_is_down(tmp_path: Path):
     assert not look(loop).up
 
 
+def test_what_is_not_there_prints_nothing(tmp_path: Path, capfd: pytest.CaptureFixture[str]):
+    """A file that is missing or cannot be read is a state, told at every look by its detail alone."""
+    look(tmp_path / "missing")
+    look(tmp_path)
+    assert capfd.readouterr().err == ""
+
+
 def test_a_pipe_does_not_hold_us(tmp_path: Path):
     """Nobody writes to it, and nobody waits for that."""
     pipe = tmp_path / "pipe"

@@ -32,6 +32,12 @@ def test_a_missing_script_is_down_and_says_so():
     assert seen == Seen(up=False, detail="cannot be run: /no/such/check: No such file or directory")
 
 
+def test_an_unknown_user_prints_nothing(capfd: pytest.CaptureFixture[str]):
+    """The detail says it; a traceback at every interval would say nothing more."""
+    script("exit 0", user="no-such-user").look()
+    assert capfd.readouterr().err == ""
+
+
 def test_an_unknown_user_is_down_and_says_so():
     """Nothing is run as anybody else instead."""
     assert script("exit 0", user="no-such-user").look() == Seen(up=False, detail="no user 'no-such-user'")
