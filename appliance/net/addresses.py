@@ -93,8 +93,10 @@ class Addresses:
 
         An address whose network the interface reaches already brings no route of its own.
         """
+        facts = self._facts(index)
+        ours = {held.address for held in self._ours(facts)}
         reached = {
-            ip_interface(each.address).network for each in self._facts(index) if each.usable and not each.ours
+            ip_interface(each.address).network for each in facts if each.usable and each.address not in ours
         }
         for wanted in _wanted(index, addresses, label):
             network = ip_interface(wanted.address).network
@@ -107,7 +109,8 @@ class Addresses:
     def take(self, index: int, addresses: Iterable[str], *, label: str | None = None) -> Taken:
         """Put addresses on an interface, in order; those that are there stay as they are.
 
-        Raises OSError where the record cannot be written: then nothing was added.
+        An IPv6 address of ours with another prefix length gives way. Raises OSError where the record cannot
+        be written: then nothing was added.
         """
         wanted = _wanted(index, addresses, label)
         if not wanted:
@@ -115,10 +118,14 @@ class Addresses:
         if not all(each in self._ready for each in wanted):
             self.prepare(index, [each.address for each in wanted], label=label)
         strangers = frozenset() if self._marks else self._record_new(index, wanted)
-        asked = [each for each in wanted if each.address not in strangers]
-        results = self._requests.ask([self._ready[each] for each in asked])
-        outcomes = dict(zip((each.address for each in asked), results, strict=True))
+        outcomes = self._added(each for each in wanted if each.address not in strangers)
         outcomes |= dict.fromkeys(strangers, errno.EEXIST)
+        refused = frozenset(
+            each for each, outcome in outcomes.items() if outcome == errno.EEXIST and ":" in each
+        )
+        if refused:
+            free = self._make_way(index, refused)
+            outcomes |= self._added(each for each in wanted if each.address in free)
         taken = self._sorted(index, outcomes)
         self._taken |= {Held(index=index, address=address) for address in taken.added | taken.already}
         return taken
@@ -143,25 +150,22 @@ class Addresses:
             raise OSError(result, f"{address}: {os.strerror(result)}")
         return frozenset(found)
 
-    def reconcile(self, wanted: Iterable[Wanted]) -> dict[Wanted, str]:
-        """Make ours what is wanted and nothing else, touching only what differs; return why any failed."""
-        todo = set(wanted)
-        problems = self._take_all(todo)
-        keep = {Held(index=each.index, address=each.address) for each in todo}
-        for held in self.present() - keep:
-            self.release(held.index, [held.address])
-        # An address of ours with another prefix length was in the way, as IPv6 has it.
-        return self._take_all(problems)
+    def _added(self, wanted: Iterable[Wanted]) -> dict[str, int]:
+        """Have the kernel add what was made ready; return an errno for each."""
+        asked = tuple(wanted)
+        results = self._requests.ask([self._ready[each] for each in asked])
+        return dict(zip((each.address for each in asked), results, strict=True))
 
-    def _take_all(self, wanted: Iterable[Wanted]) -> dict[Wanted, str]:
-        problems: dict[Wanted, str] = {}
-        for each in wanted:
-            taken = self.take(each.index, [each.address], label=each.label)
-            if taken.foreign:
-                problems[each] = "belongs to somebody else"
-            elif taken.failed:
-                problems[each] = ", ".join(taken.failed.values())
-        return problems
+    def _make_way(self, index: int, refused: Iterable[str]) -> frozenset[str]:
+        """Remove what differs from a refused address by its prefix length alone; return those it was for.
+
+        IPv6 has an address once on an interface, whatever its prefix length.
+        """
+        ours = {_bare(held.address): held.address for held in self._ours(self._facts(index))}
+        old = {each: ours[_bare(each)] for each in refused if ours.get(_bare(each), each) != each}
+        if old:
+            self.release(index, old.values())
+        return frozenset(old)
 
     def _facts(self, index: int = 0) -> list[AddressFacts]:
         try:
@@ -230,3 +234,7 @@ def _wanted(index: int, addresses: Iterable[str], label: str | None) -> list[Wan
 @lru_cache(maxsize=4096)
 def _canonical(address: str) -> str:
     return str(ip_interface(address))
+
+
+def _bare(address: str) -> str:
+    return address.partition("/")[0]

@@ -1,6 +1,5 @@
 """Addresses of ours on the interfaces of a node, beside those of others."""
 
-import select
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -10,7 +9,7 @@ import pytest
 from support.namespaces import INTERFACE, Node, Segment
 
 from appliance.net import rtnetlink
-from appliance.net.addresses import Addresses, Held, Wanted, kernel_marks
+from appliance.net.addresses import Addresses, Held, kernel_marks
 from appliance.net.netlink import Requests
 from appliance.net.owned_addresses import OwnedAddresses
 
@@ -124,49 +123,30 @@ def test_removing_the_first_of_a_network(addresses: Addresses, node: Node):
     assert {"10.9.8.8/24", "10.9.8.9/24"} <= node.addresses()
 
 
-def test_reconcile(addresses: Addresses, node: Node):
-    """What is wanted and nothing else is ours afterwards; what stays is not touched, also when repeated."""
+def test_another_prefix_length(addresses: Addresses, node: Node):
+    """An IPv6 address of ours changes its prefix length, one of somebody else's is left as it is."""
     index, before = _index(node), node.addresses()
-    addresses.take(index, [FOUR, SIX, "fd00::101/64"])
-    wanted = [
-        Wanted(index=index, address=address)
-        for address in (FOUR, "192.0.2.101/24", "fd00::101/128", f"{node.address}/24")
-    ]
-    foreign = {wanted[-1]: "belongs to somebody else"}
-    with node.inside():
-        monitor = subprocess.Popen(["ip", "-o", "monitor", "address"], stdout=subprocess.PIPE, text=True)
-    try:
-        # A change of somebody else's proves that the monitor listens, another one ends what is read.
-        _change_until_seen(node, monitor)
-        assert addresses.reconcile(wanted) == foreign
-        assert addresses.reconcile(wanted) == foreign
-        node.batch(f"address add 10.255.0.2/32 dev {INTERFACE}")
-        assert not any(FOUR in line for line in _until(monitor, "10.255.0.2"))
-    finally:
-        monitor.kill()
-        monitor.communicate()
-    expected = {FOUR, "192.0.2.101/24", "fd00::101/128", "10.255.0.1/32", "10.255.0.2/32"}
-    assert node.addresses() == before | expected
-    assert addresses.reconcile([]) == {}
-    assert node.addresses() == before | {"10.255.0.1/32", "10.255.0.2/32"}
+    addresses.take(index, [SIX, "fd00::101/64"])
+    assert addresses.take(index, ["fd00::100/128", "fd00::101/64"]).added == {"fd00::100/128"}
+    assert node.addresses() == before | {"fd00::100/128", "fd00::101/64"}
+    assert addresses.take(index, [f"{node.address6}/128"]).foreign == {f"{node.address6}/128"}
+    assert addresses.release(index, [SIX, "fd00::100/128", "fd00::101/64"]) == {
+        "fd00::100/128",
+        "fd00::101/64",
+    }
+    assert node.addresses() == before
 
 
-def _change_until_seen(node: Node, monitor: "subprocess.Popen[str]") -> None:
-    for _ in range(100):
-        node.batch(f"address replace 10.255.0.1/32 dev {INTERFACE} valid_lft 1000 preferred_lft 1000")
-        if select.select([monitor.stdout], [], [], 0.1)[0]:
-            return
-    pytest.fail("ip monitor says nothing")
-
-
-def _until(monitor: "subprocess.Popen[str]", end: str) -> list[str]:
-    assert monitor.stdout is not None
-    lines = []
-    for line in monitor.stdout:
-        lines.append(line)
-        if end in line:
-            break
-    return lines
+def test_recorded_network(node: Node, tmp_path: Path):
+    """An address that only the record knows as ours does not count as reaching its network."""
+    index = _index(node)
+    node.batch(f"address add 10.9.0.5/24 dev {INTERFACE}")
+    OwnedAddresses(tmp_path / "owned.json").add([(INTERFACE, "10.9.0.5/24")])
+    with node.inside(), _opened(tmp_path, marks=False) as addresses:
+        addresses.prepare(index, ["10.9.0.5/24"])
+        addresses.release(index, ["10.9.0.5/24"])
+        addresses.take(index, ["10.9.0.5/24"])
+    assert "10.9.0.0/24" in node.ip("route")
 
 
 @pytest.mark.parametrize("marks", [MARKS, False], ids=["mark", "record"])
@@ -190,7 +170,7 @@ def test_left_by_a_killed_process(node: Node, tmp_path: Path, *, marks: bool):
             assert left == {Held(index=index, address=FOUR), Held(index=index, address=SIX)}
             addresses.take(index, [SIX])
             assert addresses.leftovers() == {Held(index=index, address=FOUR)}
-            addresses.reconcile([])
+            addresses.release(index, [FOUR, SIX])
             assert addresses.leftovers() == set()
     assert node.addresses() == before
 
