@@ -105,6 +105,19 @@ class TrackerChild:
     def _start(self, now: float) -> None:
         self._start_at = None
         self._started_at = now
+        try:
+            ours = self._spawn()
+        except OSError as error:
+            self._ended(str(error))
+            return
+        ours.settimeout(0)
+        self._socket, self._lines = ours, LineBuffer()
+        self._loop.read(ours.fileno(), self._read)
+        self._put(self._greeting() + bytes(self._unsent))
+        self._unsent.clear()
+
+    def _spawn(self) -> socket.socket:
+        """Start a child and return our end of its socket; raises OSError."""
         ours, theirs = socket.socketpair()
         with theirs:
             try:
@@ -118,15 +131,10 @@ class TrackerChild:
                     ],
                     setsigdef=[signal.SIGTERM, signal.SIGINT, signal.SIGPIPE],
                 )
-            except OSError as error:
+            except OSError:
                 ours.close()
-                self._ended(str(error))
-                return
-        ours.settimeout(0)
-        self._socket, self._lines = ours, LineBuffer()
-        self._loop.read(ours.fileno(), self._read)
-        self._put(self._greeting() + bytes(self._unsent))
-        self._unsent.clear()
+                raise
+        return ours
 
     def _put(self, line: bytes) -> None:
         self._backlog += line

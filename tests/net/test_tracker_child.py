@@ -1,6 +1,7 @@
 """A child that is told and tells lines, and is started anew when it ends."""
 
 import os
+import resource
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -121,3 +122,16 @@ def test_a_program_that_is_not_there_is_told(parent: Parent):
     parent.run_until(lambda: parent.ends, "the failure is told")
     assert "No such file" in parent.ends[0]
     assert parent.child.deadline is not None
+
+
+def test_a_machine_without_descriptors_is_told(parent: Parent):
+    """The loop goes on, and a child is started once there are some again."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    parent.child.require()
+    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
+    try:
+        parent.child.tick(0.0)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert "Too many open files" in parent.ends[0]
+    parent.run_until(lambda: parent.lines, "the greeting")
