@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import resource
 from pathlib import Path
 from typing import Final
 
@@ -15,6 +16,8 @@ def be_ordinary() -> None:
     """
     if os.sched_getscheduler(0) != os.SCHED_OTHER:
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+    hard = resource.getrlimit(resource.RLIMIT_RTTIME)[1]
+    resource.setrlimit(resource.RLIMIT_RTTIME, (hard, hard))
     with contextlib.suppress(OSError, ValueError):  # no /proc: nobody has changed it there either
         if int(_SCORE.read_text()) < 0:
             _SCORE.write_text("0")

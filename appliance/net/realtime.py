@@ -8,9 +8,12 @@ import ctypes
 import gc
 import os
 import resource
+import signal
+import threading
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from types import FrameType
 from typing import Final
 
 from appliance.net import privileges
@@ -22,9 +25,13 @@ PRIORITY: Final = 50
 OOM_SCORE: Final = -900
 """Nearly last to be killed for memory; never (-1000) would make a leak of ours everybody else's end."""
 
+REST_WITHIN: Final = 2.0
+"""Seconds without a rest after which it is a bug that runs in real time, and no hurry."""
+
 _OOM_SCORE: Final = Path("/proc/self/oom_score_adj")
 _LOCK_CURRENT_AND_FUTURE: Final = 1 | 2  # MCL_CURRENT | MCL_FUTURE of mman.h
 _SET_TIMER_SLACK: Final = 29  # PR_SET_TIMERSLACK of linux/prctl.h
+_STACK: Final = 512 << 10  # bytes; a thread's usual 8 MB are all locked when it starts, which takes 5 ms
 _COLLECT_AFTER: Final = (10_000, 50, 100)
 
 
@@ -62,6 +69,12 @@ def settle() -> None:
     gc.set_threshold(*_COLLECT_AFTER)
 
 
+def given_up(before: Realtime) -> Realtime:
+    """Return what is true after SIGXCPU: the scheduling is ordinary, for good."""
+    reason = f"real-time scheduling: given up, {REST_WITHIN:g} s without a rest"
+    return replace(before, scheduler=False, refused=(*before.refused, reason))
+
+
 def _tried(attempt: Callable[[], None], what: str, refused: list[str]) -> bool:
     try:
         attempt()
@@ -73,6 +86,17 @@ def _tried(attempt: Callable[[], None], what: str, refused: list[str]) -> bool:
 
 def _schedule() -> None:
     os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(PRIORITY))
+    # One that spins would leave the rest of its processor a twentieth of it, the supervisor perhaps.
+    signal.signal(signal.SIGXCPU, _give_up)
+    hard = resource.getrlimit(resource.RLIMIT_RTTIME)[1]
+    wanted = int(REST_WITHIN * 1e6)
+    soft = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+    resource.setrlimit(resource.RLIMIT_RTTIME, (soft, hard))
+
+
+def _give_up(_: int, __: FrameType | None) -> None:
+    """Be ordinary at once: whoever spins may never come to read a note."""
+    os.sched_setscheduler(0, os.SCHED_OTHER | os.SCHED_RESET_ON_FORK, os.sched_param(0))
 
 
 def _lock() -> None:
@@ -84,6 +108,7 @@ def _lock() -> None:
     if library.mlockall(_LOCK_CURRENT_AND_FUTURE):
         number = ctypes.get_errno()
         raise OSError(number, os.strerror(number))
+    threading.stack_size(_STACK)
 
 
 def _spare() -> None:

@@ -65,12 +65,20 @@ def main() -> int:
                 "command-failed", command=command, exc_info=error
             ),
         )
-        loop.on_signals(_SIGNALS, lambda _: program.stop(time.monotonic()))
+        loop.on_signals(_SIGNALS, lambda number: _signalled(program, number))
         realtime.settle()
         loop.run()
         control.close()
         program.close()
     return 0
+
+
+def _signalled(program: VrrpProgram, number: int) -> None:
+    if number == signal.SIGXCPU:  # its handler is realtime's own
+        program.realtime = realtime.given_up(program.realtime)
+        program.reports.log.error("realtime-given-up", reason=program.realtime.refused[-1])
+    elif number in _SIGNALS:
+        program.stop(time.monotonic())
 
 
 def _locked(lock: IO[str]) -> bool:

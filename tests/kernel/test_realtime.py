@@ -74,3 +74,31 @@ def test_nothing():
 def test_memory_without_a_limit():
     """Where the limit permits it no capability is needed."""
     assert _applied("prlimit", "--memlock=unlimited", *_without("ipc_lock"))["memory"]
+
+
+_SPINNING = """
+import os, resource, threading, time
+from appliance.net import realtime
+from appliance.net.ordinary import be_ordinary
+realtime.REST_WITHIN = 0.2
+before = realtime.apply()
+until = time.monotonic() + 20
+while os.sched_getscheduler(0) & os.SCHED_RR and time.monotonic() < until:
+    pass
+print(before.scheduler, os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK, threading.stack_size() < 8 << 20)
+print(realtime.given_up(before).scheduler, realtime.given_up(before).refused[-1])
+be_ordinary()
+print(*resource.getrlimit(resource.RLIMIT_RTTIME))
+"""
+
+
+def test_one_that_spins_is_ordinary_again():
+    """A bug must not keep a processor from everybody else; a child has no such limit."""
+    ran = subprocess.run(
+        [sys.executable, "-c", _SPINNING], check=True, capture_output=True, text=True, timeout=60
+    )
+    assert ran.stdout.splitlines() == [
+        "True 0 True",
+        "False real-time scheduling: given up, 0.2 s without a rest",
+        "-1 -1",
+    ]
