@@ -136,6 +136,8 @@ def test_ours_with_nopreempt_relieves_a_degraded_keepalived(ground: Field, penal
     ):
         ground.wait_for_holder(ground.two)
         ours.wait_for("backup")
+        # What it advertised before has to be known, or there is no fall.
+        ground.wait_for_adverts(2, source=ground.two.address, priority=150)
         _set(penalty, -60)
         ground.wait_for_holder(ground.one)
         peer.wait_for("BACKUP")

@@ -6,6 +6,7 @@ import pytest
 from support.keepalived import Instance, Keepalived
 from support.vrrp_field import VIP, VIP6, Field
 from support.vrrp_node import VrrpNode, router, track
+from support.waiting import wait_until
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "keepalived", "tcpdump", root=True)]
 
@@ -50,7 +51,7 @@ def test_both_move_with_one_fault(ground: Field, health: Path):
         health.write_text("1\n")
         _wait_for_both(ground, ground.two)
         assert {ours.state("four"), ours.state("six")} == {"fault"}
-        assert peer.states("both", kind="GROUP")[-1] == "MASTER"
+        wait_until(lambda: peer.states("both", kind="GROUP")[-1:] == ["MASTER"], what="the group is MASTER")
         health.write_text("0\n")
         _wait_for_both(ground, ground.one)
 

@@ -109,7 +109,9 @@ class Keepalived:
             pass
         prefix = f'{kind} "{name}" '
         lines = self._heard.decode().splitlines()
-        return [line.removeprefix(prefix).split()[0] for line in lines if line.startswith(prefix)]
+        told = [line.removeprefix(prefix).split()[0] for line in lines if line.startswith(prefix)]
+        # That a master heard a worse one is told in the same place, and is no state.
+        return [each for each in told if each != "MASTER_RX_LOWER_PRI"]
 
     def state(self, name: str = "VI") -> str:
         """Return the last state of an instance, "" before the first."""
