@@ -5,7 +5,8 @@ import pwd
 from dataclasses import dataclass
 
 import gevent
-from gevent import get_hub
+
+from appliance.net import thread_pool
 
 
 class UnknownUserError(Exception):
@@ -24,8 +25,11 @@ class Account:
 
 
 def account(user: str | None, *, timeout: float) -> Account:
-    """Return a user, None for the one that we run as; raises UnknownUserError. May take `timeout` seconds."""
-    asking = get_hub().threadpool.spawn(_look_up, user)
+    """Return a user, None for the one that we run as. May take `timeout` seconds.
+
+    Raises UnknownUserError, and OSError when this machine has no thread to look with.
+    """
+    asking = thread_pool.begin(_look_up, user)
     try:
         found: Account | UnknownUserError = asking.get(timeout=timeout)
     except gevent.Timeout as error:

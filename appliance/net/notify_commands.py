@@ -53,10 +53,13 @@ class NotifyCommands:
         self._waiting.clear()
 
     def _take_turns(self, router: str, waiting: deque[Run]) -> None:
-        while waiting:
-            order = waiting.popleft()
-            self._say(order, self._outcome(order))
-        del self._waiting[router], self._turns[router]
+        try:
+            while waiting:
+                order = waiting.popleft()
+                self._say(order, self._outcome(order))
+        finally:  # whatever it was, the next order gets a turn of its own
+            if self._turns.get(router) is gevent.getcurrent():
+                del self._waiting[router], self._turns[router]
 
     def _outcome(self, order: Run) -> str:
         try:

@@ -11,10 +11,10 @@ import time
 from typing import Final
 
 import gevent
-from gevent import get_hub
 from gevent.event import AsyncResult
 
-from appliance.net.track_check import Seen, judge_timeout
+from appliance.net import thread_pool
+from appliance.net.track_check import Seen, Unseen, judge_timeout
 
 _LONGEST: Final = 64
 _NUMBER: Final = re.compile(rb"[+-]?[0-9]{1,10}")
@@ -33,7 +33,10 @@ class FileTrack:
     def look(self) -> Seen:
         """Return what the file says; raises Unseen."""
         started = time.monotonic()
-        reading = self._reading = self._reading or get_hub().threadpool.spawn(_read, self._path)
+        try:
+            reading = self._reading = self._reading or thread_pool.begin(_read, self._path)
+        except OSError as error:
+            raise Unseen(f"it cannot be read: {error.strerror}") from error
         try:
             found: bytes | OSError = reading.get(timeout=self._timeout)
         except gevent.Timeout:

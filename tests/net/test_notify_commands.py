@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from gevent.threadpool import ThreadPool
 from support.greenlets import until
 from support.processes import alive
 
@@ -128,3 +129,21 @@ def test_closing_kills_what_runs_and_forgets_what_waits(notified: Notified):
     until(lambda: not alive(pid), what="it is gone")
     notified.commands.finish()
     assert notified.reports == []
+
+
+def test_a_machine_without_threads_is_told_and_the_next_command_runs(
+    notified: Notified, monkeypatch: pytest.MonkeyPatch
+):
+    """What this machine cannot do now is an outcome, and holds up neither later commands nor the end."""
+    spawn = ThreadPool.spawn
+
+    def refuse(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(ThreadPool, "spawn", refuse)
+    notified.shell("exit 0")
+    assert notified.outcomes(1) == ["not run: no process can be started: can't start new thread"]
+    monkeypatch.setattr(ThreadPool, "spawn", spawn)
+    notified.shell("exit 3")
+    assert notified.outcomes(2)[1] == "exited 3"
+    notified.commands.finish()

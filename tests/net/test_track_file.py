@@ -6,9 +6,10 @@ from pathlib import Path
 
 import gevent
 import pytest
+from gevent.threadpool import ThreadPool
 from support.greenlets import until
 
-from appliance.net.track_check import Seen
+from appliance.net.track_check import Seen, Unseen
 from appliance.net.track_file import FileTrack
 
 pytestmark = pytest.mark.programs
@@ -97,3 +98,14 @@ def test_a_file_system_that_hangs_is_down_and_comes_back(tmp_path: Path, monkeyp
     assert len(opened) == 1
     answers.set()
     until(lambda: track.look().value == 5, what="the number is read")
+
+
+def test_a_machine_without_threads_has_not_looked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """That says nothing about the file: what was known of it stays true."""
+
+    def refuse(*_: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(ThreadPool, "spawn", refuse)
+    with pytest.raises(Unseen, match="can't start new thread"):
+        look(tmp_path / "number")

@@ -1,0 +1,22 @@
+"""gevent's threads, for what may hang in a file system or a directory and must not hang its greenlets."""
+
+import errno
+from collections.abc import Callable
+from typing import ParamSpec, TypeVar
+
+from gevent import get_hub
+from gevent.event import AsyncResult
+
+_Given = ParamSpec("_Given")
+_Result = TypeVar("_Result")
+
+
+def begin(work: Callable[_Given, _Result], *given: _Given.args, **named: _Given.kwargs) -> AsyncResult:
+    """Have work done in a thread and return what will have its result; raises OSError without a thread.
+
+    `work` must not raise: gevent would print it.
+    """
+    try:
+        return get_hub().threadpool.spawn(work, *given, **named)
+    except RuntimeError as error:  # the limit of processes is reached
+        raise OSError(errno.EAGAIN, str(error)) from error
