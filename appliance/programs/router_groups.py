@@ -3,6 +3,7 @@
 A router that did not change keeps its participant: its sockets, its state and its addresses.
 """
 
+import time
 from collections.abc import Callable, Iterable, Iterator
 
 from appliance.core.election import State
@@ -65,6 +66,7 @@ class RouterGroups:
                     self._participants[router.name] = participant = self._new(router)
                     if resumes(participant):
                         resumed.add(router.name)
+            self._keep_up()
         order = {each.name: place for place, each in enumerate(routers)}
         self._participants = dict(sorted(self._participants.items(), key=lambda item: order[item[0]]))
         self._regroup(resumed, now)
@@ -131,6 +133,17 @@ class RouterGroups:
         for participants in wanted.values():
             if participants[0].name not in members:
                 self._begin(participants, resumed, now)
+                self._keep_up()
+
+    def _keep_up(self) -> None:
+        """Send what is due meanwhile: to make many new routers takes longer than the peers of one wait.
+
+        Only of those that are active: a Backup reads its socket before it acts on a deadline.
+        """
+        for group in self._groups:
+            now = time.monotonic()
+            if group.state is State.ACTIVE and (at := group.deadline) is not None and at <= now:
+                group.tick(now)
 
     def _begin(self, participants: list[Participant], resumed: set[str], now: float) -> None:
         group = RouterGroup(participants, self._listener)
