@@ -7,7 +7,7 @@ from typing import Final
 
 import gevent
 
-from appliance.core.tracking import Tracking
+from appliance.core.tracking import Rise
 from appliance.model.virtual_router import Track
 from appliance.net.track_check import Seen, TrackCheck, Unseen
 
@@ -28,6 +28,7 @@ class Standing:
 class Follower:
     """One track with a greenlet of its own, so that one that hangs holds up no other.
 
+    Looks never overlap: the next one starts an interval after the start of the last, or when that has ended.
     `on_news` is called when verdict, value or detail have become others, `on_bug` when a look raises what it
     never should: then the track is down, because nobody watches it any more.
     """
@@ -45,7 +46,7 @@ class Follower:
         self._check = check
         self._on_news = on_news
         self._on_bug = on_bug
-        self._tracking = Tracking(track, now=time.monotonic())
+        self._rise = Rise(rise=track.rise, fall=track.fall)
         self._loop = gevent.spawn(self._follow)
 
     def close(self) -> None:
@@ -54,16 +55,13 @@ class Follower:
         self._check.close()
 
     def _follow(self) -> None:
-        pace = self._tracking.pace
         while True:
-            pace.begin(time.monotonic())
+            started = time.monotonic()
             seen = self._look()
             now = time.monotonic()
-            if seen is None:
-                pace.end(now)
-            else:
+            if seen is not None:
                 self._conclude(seen, now)
-            self._check.wait(max(pace.deadline - now, _BREATH))
+            self._check.wait(max(started + self.track.interval - now, _BREATH))
 
     def _look(self) -> Seen | None:
         """Return what there is to see; None leaves things as they are, unless nothing was ever seen."""
@@ -76,17 +74,17 @@ class Follower:
             return Seen(up=False, detail=f"{type(error).__name__}: {error}")
 
     def _conclude(self, seen: Seen, now: float) -> None:
-        self._tracking.conclude(up=seen.up, value=seen.value, detail=seen.detail, now=now)
-        up = bool(self._tracking.rise.up)
+        up, last = self._rise.result(seen.up), self.standing
         detail = self._counted(seen) if seen.up is not up else seen.detail
-        last = self.standing
-        if last and (last.up, last.value, last.detail) == (up, seen.value, detail):
+        # A look that failed has no number, and does not count before it has turned the verdict.
+        value = last.value if last and up and not seen.up else seen.value
+        if last and (last.up, last.value, last.detail) == (up, value, detail):
             return
-        self.standing = Standing(up=up, value=seen.value, detail=detail, at=now)
+        self.standing = Standing(up=up, value=value, detail=detail, at=now)
         self._on_news(self)
 
     def _counted(self, seen: Seen) -> str:
         """Return the detail of a result that has not turned the verdict yet."""
-        rise = self._tracking.rise
+        rise = self._rise
         wanted, what = (rise.rise, "good") if seen.up else (rise.fall, "bad")
         return f"{rise.streak} of {wanted} {what}: {seen.detail}"

@@ -124,6 +124,15 @@ def test_a_value_is_news(follow: Follow):
     until(lambda: followed.said[-1] == (True, 7, "fine"), what="the value")
 
 
+def test_a_number_stays_until_the_verdict_falls(follow: Follow):
+    """A look that fails has no number: that is not 0 before the failures are enough."""
+    followed = follow(Seen(up=True, value=7, detail="fine"), fall=3)
+    followed.looked(1)
+    followed.check.seen = BAD
+    until(lambda: not followed.said[-1][0], what="down")
+    assert [(up, value) for up, value, _ in followed.said] == [(True, 7)] * 3 + [(False, 0)]
+
+
 def test_what_cannot_be_looked_at_stays_as_it_was(follow: Follow):
     """This machine's trouble is no verdict, unless there has never been one."""
     followed = follow(GOOD)
