@@ -5,10 +5,17 @@ from dataclasses import dataclass, field
 from ipaddress import ip_interface
 
 from appliance.model.virtual_router import VirtualRouter
-from appliance.wire.vrrp import MULTICAST_4, MULTICAST_6, Advertisement, AuthType, Drop, VrrpError
+from appliance.wire.vrrp import (
+    MULTICAST_4,
+    MULTICAST_6,
+    PASSWORD_BYTES,
+    Advertisement,
+    AuthType,
+    Drop,
+    VrrpError,
+)
 
 _WHOLE_TTL = 255
-_PASSWORD_BYTES = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +39,7 @@ class Reception:
 
     def __post_init__(self) -> None:
         router = self.router
-        password = (router.password or "").encode()[:_PASSWORD_BYTES].rstrip(b"\0")
+        password = (router.password or "").encode()[:PASSWORD_BYTES].rstrip(b"\0")
         object.__setattr__(self, "_peers", frozenset(router.peers))
         object.__setattr__(self, "_addresses", frozenset(bare(router.addresses)))
         object.__setattr__(self, "_password", password)
@@ -83,7 +90,7 @@ def bare(addresses: Iterable[str]) -> tuple[str, ...]:
 
 def advertisement(router: VirtualRouter, priority: int) -> Advertisement:
     """Return what the router says of itself, with this priority."""
-    password = (router.password or "").encode()[:_PASSWORD_BYTES]
+    password = (router.password or "").encode()[:PASSWORD_BYTES]
     return Advertisement(
         version=router.version,
         router_id=router.router_id,

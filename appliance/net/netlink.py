@@ -4,6 +4,7 @@ pyroute2's own sockets run an event loop for every call (0.3 ms each, measured),
 has no such time. The kernel has worked a request off when sending it returns, so nothing waits for an answer.
 """
 
+import contextlib
 import errno
 import os
 import socket
@@ -11,6 +12,8 @@ import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Self
+
+from appliance.net import receive_buffer
 
 REQUEST: Final = 0x1  # flags of linux/netlink.h
 ACKNOWLEDGE: Final = 0x4
@@ -31,7 +34,6 @@ _RECEIVED: Final = 1 << 17
 _AT_ONCE: Final = 64
 _TRIES: Final = 5
 
-_SO_RCVBUFFORCE: Final = 33
 _SOL_NETLINK: Final = 270
 _CAP_ACK: Final = 10  # acknowledgements do not repeat the request
 _STRICT_CHECKING: Final = 12  # dumps obey their filter; Linux 4.20
@@ -60,7 +62,8 @@ class Requests:
     def __init__(self) -> None:
         self._socket = open_socket()
         self._socket.setsockopt(_SOL_NETLINK, _CAP_ACK, 1)
-        self.filters_dumps = _try(self._socket, _STRICT_CHECKING)
+        with contextlib.suppress(OSError):  # older kernels dump more than is asked for
+            self._socket.setsockopt(_SOL_NETLINK, _STRICT_CHECKING, 1)
         self._sequence = 0
 
     def __enter__(self) -> Self:
@@ -139,7 +142,7 @@ def open_socket(groups: int = 0, *, buffer: int = _BUFFER) -> socket.socket:
         socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE
     )
     try:
-        _enlarge(opened, buffer)
+        receive_buffer.enlarge(opened, buffer)
         opened.bind((0, groups))
     except OSError:
         opened.close()
@@ -154,18 +157,3 @@ def split(datagram: bytes) -> Iterator[Message]:
         length, kind, flags, sequence, _port = _HEADER.unpack_from(datagram, at)
         yield Message(kind=kind, flags=flags, sequence=sequence, data=datagram[at : at + length])
         at += max((length + 3) & ~3, _HEADER.size)
-
-
-def _enlarge(receiver: socket.socket, size: int) -> None:
-    try:
-        receiver.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, size)
-    except PermissionError:
-        receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size)
-
-
-def _try(subject: socket.socket, option: int) -> bool:
-    try:
-        subject.setsockopt(_SOL_NETLINK, option, 1)
-    except OSError:
-        return False
-    return True

@@ -11,7 +11,7 @@ import sys
 from dataclasses import dataclass
 from typing import Final, Literal, Self
 
-from appliance.net import packet_filter
+from appliance.net import packet_filter, receive_buffer
 from appliance.wire import ipv4_header
 from appliance.wire.vrrp import PROTOCOL, VrrpError
 
@@ -25,8 +25,7 @@ _PACKET: Final = 65536
 _AT_ONCE: Final = 256
 _ANCILLARY: Final = 128
 
-# What the socket module does not name (linux/in.h, linux/in6.h, asm-generic/socket.h).
-_SO_RCVBUFFORCE: Final = 33
+# What the socket module does not name (linux/in.h, linux/in6.h).
 _IP_PKTINFO: Final = 8
 _IP_MULTICAST_ALL: Final = 49
 
@@ -109,7 +108,7 @@ class VrrpSocket:
         if router_id is not None:
             packet_filter.attach(self._socket, packet_filter.router_id(router_id, family=self._family))
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, self.interface.encode() + b"\0")
-        _enlarge(self._socket)
+        receive_buffer.enlarge(self._socket, _RECEIVE_BUFFER)
         if self._family == socket.AF_INET:
             _set_4(self._socket)
         else:
@@ -150,13 +149,6 @@ def _source(family: int, source: str, index: int) -> Ancillary:
     if family == socket.AF_INET:
         return ((socket.IPPROTO_IP, _IP_PKTINFO, struct.pack("=i4s4x", index, packed)),)
     return ((socket.IPPROTO_IPV6, socket.IPV6_PKTINFO, struct.pack("=16sI", packed, index)),)
-
-
-def _enlarge(receiver: socket.socket) -> None:
-    try:
-        receiver.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, _RECEIVE_BUFFER)
-    except PermissionError:
-        receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _RECEIVE_BUFFER)
 
 
 def _set_4(raw: socket.socket) -> None:

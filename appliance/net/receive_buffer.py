@@ -1,0 +1,14 @@
+"""The kernel's buffer for what a socket has not read yet."""
+
+import socket
+from typing import Final
+
+_FORCE: Final = 33  # SO_RCVBUFFORCE of asm-generic/socket.h; the socket module does not name it
+
+
+def enlarge(receiver: socket.socket, size: int) -> None:
+    """Give a socket a buffer of so many bytes; without CAP_NET_ADMIN the machine's limit holds (rmem_max)."""
+    try:
+        receiver.setsockopt(socket.SOL_SOCKET, _FORCE, size)
+    except PermissionError:
+        receiver.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, size)
