@@ -1,6 +1,7 @@
 """Two whole appliances at 10 ms advertisements while their proxies use every core: nothing moves.
 
-`E2E_FULL=1` keeps the load up for ten minutes.
+`E2E_FULL=1` keeps the load up for ten minutes. A machine that stands still itself for half a down interval,
+as a virtual one does whose host is busy, proves nothing: then a transition is not held against the product.
 """
 
 import os
@@ -14,6 +15,7 @@ from support import tools
 from support.appliance import Appliance, Values
 from support.namespaces import Node
 from support.nginx import nginx
+from support.stalls import Yardstick
 from support.vrrp_field import VIP, Field
 from support.waiting import wait_until
 
@@ -21,6 +23,8 @@ pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nginx", "tcpdump", "w
 
 _SECONDS: Final = 600 if os.environ.get("E2E_FULL") == "1" else 15
 _PORT: Final = 9445
+_STALL: Final = 0.02
+"""Seconds: the down interval is 36 ms, and the backup's own part of a stall is in it."""
 
 
 def _config(server: str, *, priority: int) -> dict[str, object]:
@@ -75,6 +79,7 @@ def test_full_load_moves_nothing(ground: Field):
         wait_until(lambda: _router(two)["state"] == "backup", what="the other one is backup")
         before = _router(one)["transitions"], _router(two)["transitions"]
         mark = ground.capture.mark()
+        yardstick = stack.enter_context(Yardstick())
         wrk = [tools.path("wrk") or "wrk", "-t1", "-c64", f"-d{_SECONDS}s"]
         loads = [
             ground.client.start([*wrk, f"http://{address}:{_PORT}/name"])
@@ -83,8 +88,11 @@ def test_full_load_moves_nothing(ground: Field):
         for load in loads:
             assert load.wait(_SECONDS + 60) == 0
         # What `-rP` shows, and a failure: how late each of them was woken under this load.
-        sys.stderr.write(f"one: {_wakeups(one)}\ntwo: {_wakeups(two)}\n")
+        stalled = yardstick.stop()
+        sys.stderr.write(f"one: {_wakeups(one)}\ntwo: {_wakeups(two)}\nmachine: stalled {stalled:.4f} s\n")
         after = _router(one)["transitions"], _router(two)["transitions"]
+        if after != before and stalled > _STALL:
+            pytest.skip(f"the machine itself stood still for {stalled * 1000:.0f} ms")
         assert after == before
         assert ground.senders(since=mark) == {ground.one.address}
         ground.wait_for_holder(ground.one)
