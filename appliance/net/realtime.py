@@ -26,7 +26,10 @@ OOM_SCORE: Final = -900
 """Nearly last to be killed for memory; never (-1000) would make a leak of ours everybody else's end."""
 
 REST_WITHIN: Final = 2.0
-"""Seconds without a rest after which it is a bug that runs in real time, and no hurry."""
+"""Seconds without a rest after which it is a bug that runs in real time, or a flood, and no hurry."""
+
+TRY_AGAIN: Final = 10.0
+"""Seconds for which the scheduling is ordinary then."""
 
 _OOM_SCORE: Final = Path("/proc/self/oom_score_adj")
 _LOCK_CURRENT_AND_FUTURE: Final = 1 | 2  # MCL_CURRENT | MCL_FUTURE of mman.h
@@ -69,10 +72,33 @@ def settle() -> None:
     gc.set_threshold(*_COLLECT_AFTER)
 
 
-def given_up(before: Realtime) -> Realtime:
-    """Return what is true after SIGXCPU: the scheduling is ordinary, for good."""
-    reason = f"real-time scheduling: given up, {REST_WITHIN:g} s without a rest"
-    return replace(before, scheduler=False, refused=(*before.refused, reason))
+class Punctuality:
+    """Real-time scheduling that is lost to whatever spins, and tried again after a while.
+
+    What spins may be a bug, or a flood of packets that ends. `on_change` is told what is true from then on;
+    `deadline` and `tick` are a loop's.
+    """
+
+    def __init__(self, applied: Realtime, on_change: Callable[[Realtime], None]) -> None:
+        self._applied = applied
+        self._on_change = on_change
+        self.deadline: float | None = None
+
+    def lost(self, now: float) -> None:
+        """Take note of SIGXCPU, whose handler has made the scheduling ordinary."""
+        self.deadline = now + TRY_AGAIN
+        reason = f"real-time scheduling: given up for now, {REST_WITHIN:g} s without a rest"
+        self._on_change(replace(self._applied, scheduler=False, refused=(*self._applied.refused, reason)))
+
+    def tick(self, now: float) -> None:
+        """Try again."""
+        try:
+            _schedule()
+        except OSError:
+            self.deadline = now + TRY_AGAIN
+            return
+        self.deadline = None
+        self._on_change(self._applied)
 
 
 def _tried(attempt: Callable[[], None], what: str, refused: list[str]) -> bool:

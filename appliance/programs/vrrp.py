@@ -65,7 +65,8 @@ def main() -> int:
                 "command-failed", command=command, exc_info=error
             ),
         )
-        loop.on_signals(_SIGNALS, lambda number: _signalled(program, number))
+        punctuality = _punctuality(program, loop)
+        loop.on_signals(_SIGNALS, lambda number: _signalled(program, punctuality, number))
         realtime.settle()
         loop.run()
         control.close()
@@ -73,10 +74,24 @@ def main() -> int:
     return 0
 
 
-def _signalled(program: VrrpProgram, number: int) -> None:
+def _punctuality(program: VrrpProgram, loop: Loop) -> realtime.Punctuality:
+    """Return what follows the program's scheduling, in its loop, its status and its log."""
+
+    def changed(found: realtime.Realtime) -> None:
+        program.realtime = found
+        if found.scheduler:
+            program.reports.log.info("realtime-again")
+        else:
+            program.reports.log.error("realtime-given-up", reason=found.refused[-1])
+
+    made = realtime.Punctuality(program.realtime, changed)
+    loop.add(made)
+    return made
+
+
+def _signalled(program: VrrpProgram, punctuality: realtime.Punctuality, number: int) -> None:
     if number == signal.SIGXCPU:  # its handler is realtime's own
-        program.realtime = realtime.given_up(program.realtime)
-        program.reports.log.error("realtime-given-up", reason=program.realtime.refused[-1])
+        punctuality.lost(time.monotonic())
     elif number in _SIGNALS:
         program.stop(time.monotonic())
 
