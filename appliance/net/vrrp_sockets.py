@@ -23,6 +23,7 @@ _CONTROL_TRAFFIC: Final = 0xC0  # DSCP CS6, network control (RFC 4594 section 3.
 _RECEIVE_BUFFER: Final = 1 << 20
 _PACKET: Final = 65536
 _AT_ONCE: Final = 256
+_DRAINED: Final = 16  # times as many
 _ANCILLARY: Final = 128
 
 # What the socket module does not name (linux/in.h, linux/in6.h).
@@ -117,9 +118,10 @@ class VrrpSocket:
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, _PRIORITY)
         if group is not None:
             self._join(group)
-        # A raw socket hears of everything until it is bound to its interface.
-        while self.receive():
-            pass
+        # A raw socket hears of everything until it is bound to its interface. A flood does not end, this does.
+        for _ in range(_DRAINED):
+            if not self.receive():
+                break
 
     def _join(self, group: str) -> None:
         packed = socket.inet_pton(self._family, group)

@@ -91,6 +91,20 @@ def test_router_id(segment: Segment, family: int):
         assert _next_datagram(member).payload == b"\x31\x2a\x64\x01"
 
 
+class _Flooded(VrrpSocket):
+    """A socket in a flood: something has always arrived."""
+
+    def receive(self) -> list[Datagram]:
+        return [Datagram(source="192.0.2.9", destination=MULTICAST_4, ttl=255, payload=ADVERT)]
+
+
+def test_a_flood_does_not_keep_it_from_opening(segment: Segment):
+    """What arrived before it was bound is thrown away, without waiting for the end of what arrives."""
+    first, _ = segment.nodes.values()
+    with first.inside():
+        _Flooded(INTERFACE, family=4, source=first.address, group=MULTICAST_4).close()
+
+
 def test_other_interface(segment: Segment):
     """What arrives on another interface of the node is not heard."""
     first, second = segment.nodes.values()
