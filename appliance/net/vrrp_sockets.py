@@ -118,7 +118,7 @@ class VrrpSocket:
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, _PRIORITY)
         if group is not None:
             self._join(group)
-        # A raw socket hears of everything until it is bound to its interface. A flood does not end, this does.
+        # A raw socket hears of everything until it is bound to its interface. A flood has no end, this does.
         for _ in range(_DRAINED):
             if not self.receive():
                 break
