@@ -132,7 +132,7 @@ def test_virtual_ips_alone_are_a_configuration():
 
 
 def test_virtual_ips_come_and_go():
-    """A reload starts vrrp for the first virtual IP, has it take changes live, and stops it after the last."""
+    """A reload starts vrrp for the first virtual IP, applies changes live, and stops it after the last."""
     port = free_port()
     with Appliance(config(api=port)) as appliance:
         added = appliance.reload({**config(api=port), **virtual_ip()})
