@@ -91,8 +91,10 @@ class Links:
             self._requests.close()
             raise
         self.overruns = 0
+        self._stale = False
         # Subscribed first: what happens during the dump is told after it.
         self._read_anew()
+        self._told = dict(self._links)
 
     def __enter__(self) -> Self:
         return self
@@ -114,18 +116,29 @@ class Links:
         return next((link for link in self._links.values() if link.name == name), None)
 
     def read(self) -> list[LinkEvent]:
-        """Return what has changed since the last time; never waits."""
-        before = dict(self._links)
+        """Return what has changed since the last time; never waits.
+
+        Raises OSError when the kernel does not answer after it has lost messages: nothing is lost by asking
+        again later.
+        """
+        if not self._stale:
+            self._follow_or_lose()
+        if self._stale:
+            self._drain()
+            self._read_anew()
+            self._stale = False
+        self._put_together()
+        before, self._told = self._told, dict(self._links)
+        return _differences(before, self._told)
+
+    def _follow_or_lose(self) -> None:
         try:
             self._follow()
         except OSError as error:
             if error.errno != errno.ENOBUFS:
                 raise
             self.overruns += 1
-            self._drain()
-            self._read_anew()
-        self._put_together()
-        return _differences(before, self._links)
+            self._stale = True
 
     def _follow(self) -> None:
         with contextlib.suppress(BlockingIOError):

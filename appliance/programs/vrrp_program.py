@@ -12,17 +12,19 @@ from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot, SnapshotError
 from appliance.model.virtual_router import Track, TrackKind, VirtualRouter
 from appliance.net import log as logs
-from appliance.net import snapshots, virtual_mac
+from appliance.net import snapshots
 from appliance.net.addresses import Addresses
 from appliance.net.boards import BoardWriter
 from appliance.net.closer import Closer
 from appliance.net.links import Change, Links
 from appliance.net.loop import Loop
+from appliance.net.namespace_claim import NamespaceClaim
 from appliance.net.netlink import Requests
 from appliance.net.owned_addresses import OwnedAddresses
 from appliance.net.realtime import Realtime
 from appliance.net.tracker_child import TrackerChild
 from appliance.net.vrrp_publisher import VrrpPublisher
+from appliance.programs import vrrp_leftovers
 from appliance.programs.router_group import RouterGroup
 from appliance.programs.router_groups import RouterGroups
 from appliance.programs.virtual_router import Machine, Participant
@@ -34,6 +36,7 @@ from appliance.wire.vrrp_board import encode as encode_board
 
 PROGRAM: Final = "vrrp"
 _TRACKER: Final = ("-m", "appliance.programs.tracker")
+_LOOK_AGAIN: Final = 1.0  # seconds until the kernel is asked again for its interfaces
 _MARGIN: Final = 1.0  # seconds beyond the longest hand-over until a stop does not wait any longer
 
 
@@ -58,6 +61,8 @@ class VrrpProgram:
         self._loop = loop
         self._before = {each.name: each for each in before.routers} if before else {}
         self._stop_by: float | None = None
+        self._look_again: float | None = None
+        self._claim = NamespaceClaim("lb-appliance-vrrp")
         self._links = Links()
         self._addresses = Addresses(OwnedAddresses(paths.owned_addresses))
         self._publisher = VrrpPublisher(
@@ -116,18 +121,15 @@ class VrrpProgram:
 
     def _clean(self) -> None:
         """Remove what an earlier life left and nobody goes on with."""
-        for held in () if self.missing else self._addresses.leftovers():
-            try:
-                self._addresses.release(held.index, [held.address])
-            except OSError as error:
-                self._log.error("leftover-stays", address=held.address, reason=error.strerror or str(error))
-            else:
-                self._log.warning("leftover-removed", address=held.address)
-        seats = {each.seat.index for each in self.groups.participants if each.seat is not None}
-        for virtual in () if self.missing else virtual_mac.present(self._requests):
-            if virtual.index not in seats:
-                virtual_mac.remove(self._requests, virtual)
-                self._log.warning("leftover-removed", interface=virtual.name)
+        if self.missing:
+            return
+        vrrp_leftovers.remove(
+            self._addresses,
+            self._requests,
+            self.groups.participants,
+            alone=self._claim.held,
+            log=self._log,
+        )
 
     def _accepted(self) -> Snapshot | None:
         try:
@@ -145,7 +147,12 @@ class VrrpProgram:
 
     def _links_changed(self) -> None:
         now = time.monotonic()
-        events = self._links.read()
+        try:
+            events = self._links.read()
+        except OSError as error:
+            self._log.error("interfaces-unread", reason=error.strerror or str(error))
+            self._look_again = now + _LOOK_AGAIN
+            return
         names = {event.name for event in events}
         removed = {(event.name, event.address) for event in events if event.change is Change.ADDRESS_REMOVED}
         for group in (*self.groups, *self.groups.leaving):
@@ -234,12 +241,18 @@ class VrrpProgram:
 
     @property
     def deadline(self) -> float | None:
-        """Return until when a stop may take."""
-        return self._stop_by
+        """Return until when a stop may take, or when the interfaces are looked at again."""
+        return min((at for at in (self._stop_by, self._look_again) if at is not None), default=None)
 
     def tick(self, now: float) -> None:
-        """Stop without waiting any longer."""
-        del now
+        """Look at the interfaces again, or stop without waiting any longer."""
+        if self._look_again is not None and now >= self._look_again:
+            self._look_again = None
+            self._links_changed()
+        if self._stop_by is not None and now >= self._stop_by:
+            self._cut()
+
+    def _cut(self) -> None:
         self._log.warning(
             "stop-cut", routers=[name for group in self.groups.leaving for name in group.participants]
         )
@@ -262,6 +275,7 @@ class VrrpProgram:
         self._addresses.close()
         self._requests.close()
         self._links.close()
+        self._claim.close()
 
     def _release_all(self) -> None:
         for group in self.groups.leaving:

@@ -1,5 +1,6 @@
 """What is told about a node's interfaces while they change."""
 
+import errno
 import select
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from support.waiting import wait_until
 
 from appliance.net.addresses import Addresses
 from appliance.net.links import Change, LinkEvent, Links
+from appliance.net.netlink import Message, Requests
 from appliance.net.owned_addresses import OwnedAddresses
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", root=True)]
@@ -150,6 +152,34 @@ def test_duplicate_address_is_not_usable(links: Links, node: Node):
     _until(links, _event(Change.ADDRESS_ADDED, FOUR))
     assert duplicate in node.addresses()
     assert duplicate not in links.state(INTERFACE).addresses
+
+
+class _Unanswered(Requests):
+    """Requests that the kernel has no memory for, once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.refused = False
+
+    def dump(self, request: bytes) -> list[Message]:
+        if not self.refused:
+            self.refused = True
+            raise OSError(errno.ENOBUFS, "no memory")
+        return super().dump(request)
+
+
+def test_overrun_while_the_kernel_does_not_answer(node: Node):
+    """After an overrun whose dump fails the next look has all the differences."""
+    with node.inside(), Links(buffer=4096) as links:
+        links._requests.close()
+        links._requests = _Unanswered()
+        node.batch(*(f"address add 10.9.0.{number}/32 dev {INTERFACE}" for number in range(1, 200)))
+        with pytest.raises(OSError, match="no memory"):
+            links.read()
+        told = links.read()
+        assert _event(Change.ADDRESS_ADDED, "10.9.0.1/32") in told
+        assert _event(Change.ADDRESS_ADDED, "10.9.0.199/32") in told
+        assert set(links.state(INTERFACE).addresses) == node.addresses()
 
 
 def test_overrun(node: Node):
