@@ -26,6 +26,7 @@ from appliance.wire.health_board import BoardFormatError
 from appliance.wire.vrrp_board import VrrpBoard, decode
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+_HARMLESS: Final = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)  # keepalived knows them: habit sends them
 
 
 def last_board(paths: Paths, log: FilteringBoundLogger) -> VrrpBoard | None:
@@ -66,7 +67,7 @@ def main() -> int:
             ),
         )
         punctuality = _punctuality(program, loop)
-        loop.on_signals(_SIGNALS, lambda number: _signalled(program, punctuality, number))
+        loop.on_signals((*_SIGNALS, *_HARMLESS), lambda number: _signalled(program, punctuality, number))
         realtime.settle()
         loop.run()
         control.close()
@@ -94,6 +95,8 @@ def _signalled(program: VrrpProgram, punctuality: realtime.Punctuality, number: 
         punctuality.lost(time.monotonic())
     elif number in _SIGNALS:
         program.stop(time.monotonic())
+    elif number in _HARMLESS:
+        program.reports.log.warning("signal-ignored", signal=signal.Signals(number).name)
 
 
 def _locked(lock: IO[str]) -> bool:

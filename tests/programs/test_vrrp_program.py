@@ -210,6 +210,18 @@ def test_it_stops_when_told(lone: Lone, number: signal.Signals):
     wait_until(lambda: not lone.trackers(), what="the tracker has ended")
 
 
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2])
+def test_it_goes_on_at_signals_that_keepalived_knows(lone: Lone, number: signal.Signals):
+    """Who is used to reload by a signal moves no address; the log says that nothing was done."""
+    lone.accept(1)
+    process = lone.start()
+    wait_until(lone.status, what="it answers")
+    process.send_signal(number)
+    wait_until(lambda: "signal-ignored" in lone.log(), what="it is told")
+    assert number.name in lone.log()
+    assert lone.status()["pid"] == process.pid
+
+
 def test_a_tracker_that_dies_has_a_successor(lone: Lone):
     """A killed tracker is replaced, what it found stays true, and the log says so."""
     lone.accept(1, router(track=(snapshots.track("port", target="127.0.0.1:1", interval=0.1),)))
