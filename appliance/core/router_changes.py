@@ -33,7 +33,10 @@ class Revised:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Replaced:
-    """Another virtual router under the same name. `keeps` is whether its addresses stay where they are."""
+    """Another virtual router under the same name, or the same one under another name.
+
+    `keeps` is whether those of its addresses that both have stay where they are.
+    """
 
     before: VirtualRouter
     after: VirtualRouter
@@ -47,18 +50,28 @@ def changes(before: Iterable[VirtualRouter], after: Iterable[VirtualRouter]) -> 
     """Return what is to be done: first what goes, then what changes, then what comes."""
     old = {each.name: each for each in before}
     new = {each.name: each for each in after}
-    removed = [Removed(router=each) for name, each in old.items() if name not in new]
+    gone = {_identity(each): each for name, each in old.items() if name not in new}
+    renamed = [
+        Replaced(before=gone.pop(_identity(each)), after=each, keeps=True)
+        for name, each in new.items()
+        if name not in old and _identity(each) in gone
+    ]
+    known = old.keys() | {each.after.name for each in renamed}
+    left = {each.before.name for each in renamed} | new.keys()
+    removed = [Removed(router=each) for name, each in old.items() if name not in left]
     changed = [_change(old[name], each) for name, each in new.items() if name in old and old[name] != each]
-    added = [Added(router=each) for name, each in new.items() if name not in old]
-    return (*removed, *changed, *added)
+    added = [Added(router=each) for name, each in new.items() if name not in known]
+    return (*removed, *changed, *renamed, *added)
 
 
 def _change(before: VirtualRouter, after: VirtualRouter) -> Revised | Replaced:
     if _identity(before) == _identity(after):
         return Revised(before=before, after=after)
-    same = _place(before) == _place(after) and set(before.addresses) == set(after.addresses)
     # A virtual MAC has the router id in it, and the addresses are on that.
-    return Replaced(before=before, after=after, keeps=same and not before.virtual_mac)
+    movable = not before.virtual_mac or before.router_id == after.router_id
+    common = set(before.addresses) & set(after.addresses)
+    keeps = movable and _place(before) == _place(after) and bool(common)
+    return Replaced(before=before, after=after, keeps=keeps)
 
 
 def _identity(router: VirtualRouter) -> tuple[object, ...]:

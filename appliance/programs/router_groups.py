@@ -48,6 +48,7 @@ class RouterGroups:
     ) -> None:
         """Make these the routers. `resumes` says which new one goes on where an earlier life was active."""
         resumed = set[str]()
+        revised = list[Participant]()
         routers = tuple(routers)
         for change in changes((each.router for each in self.participants), routers):
             match change:
@@ -55,13 +56,14 @@ class RouterGroups:
                     self._dismiss(router.name, now)
                 case Replaced(before=before, after=after, keeps=keeps):
                     if keeps and self._participants[before.name].election.state is State.ACTIVE:
-                        self._detach(before.name, now).close()
+                        self._detach(before.name, now).hand_on(after.addresses)
                         resumed.add(after.name)
                     else:
                         self._dismiss(before.name, now)
                     self._participants[after.name] = self._new(after)
                 case Revised(after=after):
                     self._revise(after, now)
+                    revised.append(self._participants[after.name])
                 case Added(router=router):
                     self._participants[router.name] = participant = self._new(router)
                     if resumes(participant):
@@ -70,6 +72,8 @@ class RouterGroups:
         order = {each.name: place for place, each in enumerate(routers)}
         self._participants = dict(sorted(self._participants.items(), key=lambda item: order[item[0]]))
         self._regroup(resumed, now)
+        for participant in revised:
+            participant.settle()
 
     def remove(self, group: RouterGroup) -> None:
         """Forget a group that has left."""
@@ -148,8 +152,8 @@ class RouterGroups:
     def _begin(self, participants: list[Participant], resumed: set[str], now: float) -> None:
         group = RouterGroup(participants, self._listener)
         self._add(group)
-        if all(each.name in resumed for each in participants):
-            group.resume(now)
+        if any(each.name in resumed for each in participants):
+            group.resume(now)  # a member that is new to it follows
         else:
             group.start(now)
 

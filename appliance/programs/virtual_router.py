@@ -7,8 +7,8 @@ An error here is this router's alone.
 import socket
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
 from typing import Final
 
 from structlog.typing import FilteringBoundLogger
@@ -36,7 +36,10 @@ _MOST_RESTORED: Final = 10  # addresses put back at once in that time
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """What all virtual routers of the program share. `missing` are the capabilities that it lacks."""
+    """What all virtual routers of the program share. `missing` are the capabilities that it lacks.
+
+    `holders` are those that have addresses on an interface: one may leave what another one has taken over.
+    """
 
     loop: Loop
     addresses: Addresses
@@ -44,6 +47,7 @@ class Machine:
     closer: Closer
     log: FilteringBoundLogger
     missing: tuple[str, ...]
+    holders: set["Participant"] = field(default_factory=set)
 
 
 class Participant:
@@ -59,7 +63,7 @@ class Participant:
         self.reasons: dict[str, str] = {}
         self.results: dict[str, Result] = {}
         self.unknown = Unknown.FAULT
-        self.held = False
+        self._surplus: set[str] = set()
         self.link: Link | None = None
         self.retry_at: float | None = None
         self._machine = machine
@@ -197,7 +201,7 @@ class Participant:
         """Put the addresses on the interface; raises OSError."""
         if self.link is None or self._seat is None:
             raise OSError(f"interface {self.router.interface} does not exist")
-        self.held = True  # from the first one on there is something to release
+        self._machine.holders.add(self)  # from the first one on there is something to release
         taken = self._seat.take(self.router.addresses)
         for address in taken.foreign:
             if self.figures.first("foreign", address):
@@ -208,13 +212,20 @@ class Participant:
     def release(self) -> None:
         """Remove the addresses from the interface."""
         self._announcing.end()
-        self.held = False
+        self._machine.holders.discard(self)
         if self._seat is None:
             return
         try:
-            self._seat.leave(self.router.addresses)
+            self._seat.leave(self._nobody_elses(self._seat, self.router.addresses))
         except OSError as error:
             self._troubled("release", error)
+
+    def hand_on(self, addresses: Iterable[str]) -> None:
+        """Let go of the sockets, and leave these addresses to who takes this one's place; the others go."""
+        self._surplus |= set(self.held_addresses) - set(addresses)
+        self.settle()
+        self.close()
+        self._machine.holders.discard(self)
 
     def announce(self, repeat: int, now: float) -> None:
         """Announce the addresses, and plan what follows."""
@@ -237,17 +248,28 @@ class Participant:
         return self.priority != before
 
     def revise(self, router: VirtualRouter, now: float) -> None:
-        """Take other parameters of the same virtual router; while active the addresses follow at once."""
+        """Take other parameters of the same virtual router; while active its new addresses are taken.
+
+        Those that it has no longer go with `settle`, when everybody has what is new: one may be theirs.
+        """
         before, self.router = self.router, router
         self._announcing.revise(router.announce, now)
         self.caution.revise(router)
         self.reasons.pop("conflict", None)
         self.open_port()
-        gone = [each for each in before.addresses if each not in router.addresses]
         if self.held and before.addresses != router.addresses and self._seat is not None:
+            self._surplus |= set(before.addresses) - set(router.addresses)
             self.take()
-            self._seat.release(gone)
             self.announce(router.announce.repeat, now)
+
+    def settle(self) -> None:
+        """Remove the addresses that it had before it was revised."""
+        surplus, self._surplus = self._surplus, set()
+        if surplus and self._seat is not None:
+            try:
+                self._seat.release(self._nobody_elses(self._seat, sorted(surplus)))
+            except OSError as error:
+                self._troubled("release", error)
 
     def close(self) -> None:
         """Let go of the sockets; addresses that are held stay."""
@@ -258,6 +280,11 @@ class Participant:
                 self._seat.close()
             except OSError as error:
                 self._troubled("close", error)
+
+    @property
+    def held(self) -> bool:
+        """Say whether its addresses are to be on the interface now."""
+        return self in self._machine.holders
 
     @property
     def seat(self) -> AddressSeat | None:
@@ -281,6 +308,15 @@ class Participant:
                 self.could_not_take(error, now)
                 return
             self._announce(1)
+
+    def _nobody_elses(self, seat: AddressSeat, addresses: Iterable[str]) -> list[str]:
+        theirs = {
+            address
+            for each in self._machine.holders
+            if each is not self and each.seat is not None and each.seat.index == seat.index
+            for address in each.router.addresses
+        }
+        return [each for each in addresses if each not in theirs]
 
     def _weighed(self) -> Priority:
         return effective(self.router.priority, self.router.track, self.results, unknown=self.unknown)

@@ -51,6 +51,7 @@ def test_parameters_are_revised(difference: dict[str, object]):
         ({"virtual_mac": True}, False),
         ({"router_id": 9, "addresses": ("192.0.2.201/24",)}, False),
         ({"router_id": 9, "addresses": ("192.0.2.200/32",)}, False),
+        ({"router_id": 9, "addresses": ("192.0.2.200/24", "192.0.2.201/24")}, True),
         ({"family": 6, "addresses": ("fd00::1/64",)}, False),
     ],
 )
@@ -65,3 +66,25 @@ def test_a_virtual_mac_has_the_router_id_in_it():
     before = virtual_router("a", virtual_mac=True, router_id=1)
     after = virtual_router("a", virtual_mac=True, router_id=2)
     assert changes((before,), (after,)) == (Replaced(before=before, after=after, keeps=False),)
+
+
+def test_a_virtual_mac_outlives_another_version():
+    """With the same router id the virtual MAC is the same one."""
+    before = virtual_router("a", virtual_mac=True, version=2)
+    after = virtual_router("a", virtual_mac=True, version=3)
+    assert changes((before,), (after,)) == (Replaced(before=before, after=after, keeps=True),)
+
+
+def test_another_name_is_no_other_virtual_router():
+    """One that is there under another name takes the old one's place, whatever else it changes."""
+    named = virtual_router("z", router_id=1, addresses=("192.0.2.201/24",))
+    assert changes((A, B), (named, B)) == (Replaced(before=A, after=named, keeps=True),)
+
+
+def test_a_name_that_another_one_takes():
+    """Who comes under a name that is in use is the other virtual router; the old one is not renamed."""
+    swapped = virtual_router("a", router_id=2)
+    assert changes((A, B), (swapped,)) == (
+        Removed(router=B),
+        Replaced(before=A, after=swapped, keeps=A.addresses == swapped.addresses),
+    )

@@ -1,0 +1,113 @@
+"""Reloads that give addresses to other virtual routers: those that stay on the machine never leave it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import pytest
+from support.vrrp_field import AddressMonitor, Field, pair
+from support.vrrp_node import VrrpNode, router
+from support.waiting import wait_until
+
+from appliance.model.virtual_router import VirtualRouter
+
+pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nsenter", "tcpdump", root=True)]
+
+X, Y, Z = "192.0.2.101/24", "192.0.2.102/24", "192.0.2.103/24"
+
+
+def entries(*lists: Sequence[str]) -> tuple[VirtualRouter, ...]:
+    """Return virtual routers `a`, `b`... with these addresses."""
+    return tuple(
+        router("abc"[place], router_id=place + 1, addresses=tuple(addresses))
+        for place, addresses in enumerate(lists)
+    )
+
+
+def bare(address: str) -> str:
+    """Return an address without its prefix length."""
+    return address.partition("/")[0]
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        (entries([X], [Y]), entries([Y], [X])),
+        (entries([X, Z], [Y]), entries([X], [Y, Z])),
+        (entries([X], [Y, Z]), entries([X, Z], [Y])),
+        (entries([X], [Y, Z]), entries([X, Y, Z])),
+        (entries([X]), tuple(replace(each, router_id=9) for each in entries([X, Y]))),
+    ],
+    ids=["swapped", "forward", "back", "merged", "with-another-router-id"],
+)
+def test_addresses_change_their_entries(
+    ground: Field, before: tuple[VirtualRouter, ...], after: tuple[VirtualRouter, ...]
+):
+    """An address that another entry has now never leaves the interface (keepalived's issue 1854)."""
+    stay = {each for made in before for each in made.addresses}
+    with VrrpNode(ground.one, *before) as one:
+        for each in before:
+            one.wait_for("active", each.name)
+        with AddressMonitor(ground.one) as monitor:
+            one.reload(*after)
+            wait_until(lambda: one.ask("status")["leaving"] == [], what="who is gone has left")
+            wait_until(
+                lambda: all(ground.one.holds(each) for made in after for each in made.addresses),
+                what="all addresses are there",
+            )
+            ground.one.ip("address", "add", "192.0.2.250/32", "dev", "lo")
+            wait_until(lambda: monitor.came("192.0.2.250"), what="the monitor has seen everything")
+            assert {each: monitor.went(bare(each)) for each in stay} == dict.fromkeys(stay, 0)
+        assert "address-restored" not in one.log()
+        assert {one.state(each.name) for each in after} == {"active"}
+
+
+def test_a_virtual_ip_is_renamed(ground: Field):
+    """Another name is nothing to the peers: the address stays, nobody is told that somebody leaves."""
+    named, peer = router("old", priority=150), router("old", priority=100)
+    with VrrpNode(ground.one, named) as one:
+        one.wait_for("active", "old")
+        with VrrpNode(ground.two, peer) as two, AddressMonitor(ground.one) as monitor:
+            two.wait_for("backup", "old")
+            one.reload(replace(named, name="new"))
+            ground.wait_for_adverts(5, source=ground.one.address, priority=150)
+            assert one.state("new") == "active"
+            assert one.state("old") == ""
+            assert monitor.went(bare(named.addresses[0])) == 0
+            assert two.transitions("old") == ["backup"]
+            assert ground.capture.adverts(priority=0) == []
+
+
+def test_a_renamed_backup_is_a_backup(ground: Field):
+    """A Backup under another name listens again and claims nothing."""
+    high, low = router(priority=150), router(priority=100)
+    with pair(ground, high, low) as (one, two):
+        two.reload(replace(low, name="new"))
+        two.wait_for("backup", "new")
+        ground.wait_for_adverts(5, source=ground.one.address)
+        assert two.transitions("new") == ["backup"]
+        assert one.transitions() == ["backup", "active"]
+
+
+def test_another_router_id_and_a_new_group_at_once(ground: Field):
+    """Active under a new router id it is in a new sync group as well, and takes the new member along."""
+    (alone,) = entries([X])
+    together = tuple(replace(each, sync_group="both") for each in entries([X], [Y]))
+    with VrrpNode(ground.one, alone) as one:
+        one.wait_for("active", "a")
+        with AddressMonitor(ground.one) as monitor:
+            one.reload(replace(together[0], router_id=9), together[1])
+            one.wait_for("active", "b")
+            assert one.transitions("a") == ["active"]
+            assert monitor.went(bare(X)) == 0
+
+
+def test_a_virtual_mac_outlives_another_version(ground: Field):
+    """A virtual MAC belongs to the router id: another version leaves it and its addresses in place."""
+    before = router(virtual_mac=True, version=2, advert=1.0, priority=254, listen=0.1)
+    with VrrpNode(ground.one, before) as one:
+        one.wait_for("active")
+        with AddressMonitor(ground.one) as monitor:
+            one.reload(replace(before, version=3))
+            ground.wait_for_adverts(3, version=3)
+            assert one.state() == "active"
+            assert monitor.went(bare(before.addresses[0])) == 0
