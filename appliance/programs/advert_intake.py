@@ -87,6 +87,8 @@ class AdvertIntake:
     def _check_seal(self, pdu: bytes, trailer: bytes, source: str) -> None:
         hmac = self._router.hmac
         if hmac is None or self._replays is None:
+            if trailer:  # without a key nobody can tell it from damage
+                raise VrrpError(Drop.TRAILING)
             return
         if not trailer:
             if hmac.mode is HmacMode.ENFORCE:

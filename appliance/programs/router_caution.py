@@ -15,6 +15,7 @@ from appliance.net.closer import Closer
 from appliance.net.loop import Loop
 from appliance.programs.address_watch import AddressWatch
 from appliance.programs.advert_intake import Dropped
+from appliance.wire.vrrp import Drop
 
 
 class RouterCaution:
@@ -64,6 +65,8 @@ class RouterCaution:
     def dropped(self, dropped: Dropped) -> None:
         """Take an advertisement with our router id that was not used."""
         said = dropped.said
+        if said is None and dropped.reason is Drop.VERSION:
+            return  # no version of VRRP at all: damage, whose checksum nobody has looked at
         conflict = self.conflicts.dropped(
             dropped.reason,
             peer=dropped.peer,

@@ -36,7 +36,8 @@ def test_damaged_packets_change_nothing(ground: Field):
         counted = sum(1 for body in bodies if len(body) > 1 and body[1] == 42)
         for node in (active, backup):
             wait_until(lambda node=node: sum(_drops(node).values()) == counted, what="all are counted")
-        assert {"checksum", "truncated", "trailing"} <= _drops(backup).keys()
+        assert {"checksum", "truncated", "trailing", "version"} <= _drops(backup).keys()
+        assert backup.status()["conflicts"] == [], "damage is nobody's conflict"
         ground.wait_for_adverts(10, source=ground.one.address)
         assert (active.transitions(), backup.transitions()) == before
         ground.wait_for_holder(ground.one)
