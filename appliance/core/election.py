@@ -270,16 +270,16 @@ class Election:
     def _become_active(self, cause: Cause, now: float) -> list[Effect]:
         # The addresses first: who hears the advertisement gives them up.
         entered = self._enter(State.ACTIVE, cause, now, peer=self.peer)
-        self.peer = None
+        preempted, self.peer = self.peer, None
         self.yielded = False
         self.active_interval = self.terms.advert
         self._advert_at = now + self.terms.advert
         self._tenure.forget()
         self._offer.begin(self.priority)
         self._rivalry = Rivalry()
-        if cause is Cause.PREEMPTED:
+        if cause in {Cause.PREEMPTED, Cause.GROUP}:
             # Who was preempted says once more that it was active.
-            self._rivalry.expect(until=self._advert_at)
+            self._rivalry.expect(preempted, until=self._advert_at)
         return [TakeAddresses(), SendAdvert(priority=self.priority), self._announce(), entered]
 
     # -- Active: RFC 9568 section 6.4.3 ------------------------------------------------------------------

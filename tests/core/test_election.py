@@ -338,6 +338,27 @@ def test_preempted_active_is_no_split_brain():
     assert answer == [SendAdvert(priority=100), Announce(repeat=5)]
 
 
+def test_preempted_active_that_goes_on_is_a_split_brain():
+    """One that was preempted and does not hear us is told, though its first words were expected."""
+    election = backup()
+    election.hear(heard(priority=90), 1.0)
+    tick_at(election)
+    start = now_of(election)
+    effects = [election.hear(heard(priority=90), start + after) for after in (0.5, 1.5, 2.5)]
+    told = SplitBrain(peer="192.0.2.2", priority=90, winner=True)
+    assert [told in each for each in effects] == [False, True, False]
+
+
+@pytest.mark.parametrize("late", [0.001, 1.5])
+def test_active_that_a_sync_group_preempted_is_no_split_brain(late: float):
+    """A member that follows its group expects the last word of its active as well, however late it comes."""
+    election = backup()
+    election.hear(heard(priority=90), 1.0)
+    election.force(State.ACTIVE, 2.0)
+    effects = election.hear(heard(priority=90), 2.0 + late)
+    assert effects == [SendAdvert(priority=100), Announce(repeat=5)]
+
+
 @pytest.mark.parametrize(("peer", "state"), [("192.0.2.2", State.BACKUP), ("192.0.2.0", State.ACTIVE)])
 def test_equal_priorities_are_decided_by_address(peer: str, state: State):
     """The greater address stays, and both ends call it a split brain: nobody preempts an equal."""

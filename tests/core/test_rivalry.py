@@ -23,6 +23,22 @@ def test_expected_rival_is_no_news():
     assert rivalry.heard("b", now=1.0, silence=3.0)
 
 
+def test_expected_rival_that_goes_on_is_news():
+    """Who does not give way although it was to be expected is told, once."""
+    rivalry = Rivalry()
+    rivalry.expect("a", until=1.0)
+    news = [rivalry.heard("a", now=at, silence=3.0) for at in (0.5, 1.5, 2.5)]
+    assert news == [False, True, False]
+
+
+def test_one_late_word_of_a_preempted_peer_is_no_news():
+    """Its advertisement and ours may have crossed, however late it comes; nobody else's may."""
+    rivalry = Rivalry()
+    rivalry.expect("a", until=1.0)
+    heard = [("b", 2.0), ("a", 2.0), ("a", 3.0)]
+    assert [rivalry.heard(peer, now=at, silence=3.0) for peer, at in heard] == [True, False, True]
+
+
 def test_announces_at_a_pace():
     """At once for the first one, then once a second while it goes on, and not without a rival."""
     rivalry = Rivalry()
