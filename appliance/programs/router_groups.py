@@ -55,12 +55,14 @@ class RouterGroups:
                 case Removed(router=router):
                     self._dismiss(router.name, now)
                 case Replaced(before=before, after=after, keeps=keeps):
-                    if keeps and self._participants[before.name].election.state is State.ACTIVE:
-                        self._detach(before.name, now).hand_on(after.addresses)
+                    old = self._participants[before.name]
+                    if keeps and old.election.state is State.ACTIVE:
+                        self._hand_on(old, after, now)
                         resumed.add(after.name)
                     else:
                         self._dismiss(before.name, now)
-                    self._participants[after.name] = self._new(after)
+                    self._participants[after.name] = new = self._new(after)
+                    new.election.yielded = old.election.yielded
                 case Revised(after=after):
                     self._revise(after, now)
                     revised.append(self._participants[after.name])
@@ -110,6 +112,12 @@ class RouterGroups:
         self._machine.loop.add(group)
         self.leaving.append(group)
         group.leave(now)
+
+    def _hand_on(self, participant: Participant, successor: VirtualRouter, now: float) -> None:
+        """Have a router go without a word, and leave its addresses to the one that takes its place here."""
+        self._detach(participant.name, now).hand_on(successor.addresses)
+        if participant.election.leaving:
+            self._listener.handed_over(participant, None)  # a planned hand-over ends with it
 
     def _detach(self, name: str, now: float) -> Participant:
         """Take a router out of its group, in the state that it is in."""

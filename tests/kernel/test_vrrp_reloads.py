@@ -1,6 +1,7 @@
 """Reloads that give addresses to other virtual routers: those that stay on the machine never leave it."""
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
@@ -86,6 +87,30 @@ def test_a_renamed_backup_is_a_backup(ground: Field):
         ground.wait_for_adverts(5, source=ground.one.address)
         assert two.transitions("new") == ["backup"]
         assert one.transitions() == ["backup", "active"]
+
+
+def test_a_renamed_one_that_was_moved_away_stays_away(ground: Field):
+    """Another name or router id does not undo a planned hand-over."""
+    high, low = router(priority=150), router(priority=100)
+    with pair(ground, high, low) as (one, two):
+        assert one.move()["ok"] is True
+        one.reload(replace(high, name="new"))
+        one.wait_for("backup", "new")
+        ground.wait_for_adverts(5, source=ground.two.address)
+        assert one.transitions("new") == ["backup"]
+        assert two.state() == "active"
+
+
+def test_a_move_ends_where_its_router_is_replaced(ground: Field):
+    """Who asked for a hand-over gets an answer though another router id comes meanwhile."""
+    before = router(hand_over=60.0)
+    with VrrpNode(ground.one, before) as one, ThreadPoolExecutor(1) as executor:
+        one.wait_for("active")
+        move = executor.submit(one.move)
+        wait_until(lambda: ground.capture.adverts(priority=0), what="it says that it leaves")
+        one.reload(replace(before, router_id=9))
+        assert move.result(20)["ok"] is False
+        assert one.state() == "active"
 
 
 def test_another_router_id_and_a_new_group_at_once(ground: Field):
