@@ -148,9 +148,7 @@ class RouterGroup:
         for each in self.participants.values():
             self.reconsider(each, now)
         self._perform(self.sync.start(now), now)
-        for each in fresh:
-            if each.election.state is State.BACKUP:
-                each.watch(now)
+        self._watch(fresh, now)
 
     @_guarded
     def resume(self, now: float) -> None:
@@ -178,6 +176,7 @@ class RouterGroup:
         elif not faulty and name in self._faulty:
             self._faulty.discard(name)
             self._perform(self.sync.recover(name, now), now)
+            self._watch(self.participants.values(), now)
 
     @_guarded
     def weigh(self, participant: Participant, now: float) -> None:
@@ -238,6 +237,12 @@ class RouterGroup:
             each.close()
 
     # Inside
+
+    def _watch(self, participants: Iterable[Participant], now: float) -> None:
+        """Have those that listen before they claim ask whether somebody else has their addresses."""
+        for each in participants:
+            if each.election.state is State.BACKUP:
+                each.watch(now)
 
     def _tick(self, now: float) -> None:
         due = self.sync.deadline

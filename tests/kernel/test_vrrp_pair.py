@@ -375,6 +375,17 @@ def test_an_address_in_use_is_a_conflict(meadow: Field) -> None:
         assert events(one, "address-conflict")
 
 
+def test_an_address_in_use_is_asked_for_when_the_interface_comes_late(meadow: Field) -> None:
+    """One that starts before its interface is up asks for its address once it is."""
+    meadow.two.ip("address", "add", f"{VIP}/24", "dev", "eth0")
+    meadow.one.unplug()
+    with VrrpNode(meadow.one, router(advert=0.5)) as one:
+        one.wait_for("fault")
+        meadow.one.plug()
+        wait_until(lambda: events(one, "address-conflict"), what="the conflict is told")
+        assert events(one, "address-conflict")[0]["kind"] == "address-in-use"
+
+
 def test_an_ipv6_address_in_use_is_a_conflict(meadow: Field) -> None:
     """A neighbour that answers for an IPv6 address is told as well."""
     meadow.client.ip("address", "add", f"{VIP6}/64", "dev", "eth0", "nodad")
