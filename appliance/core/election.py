@@ -55,6 +55,7 @@ class Election:
         "_advert_at",
         "_departure",
         "_joined",
+        "_listened",
         "_offer",
         "_rivalry",
         "_tenure",
@@ -79,6 +80,7 @@ class Election:
         self.yielded = False
         self.decides_ties = True
         self._joined = 0.0
+        self._listened = False
         self._advert_at = 0.0
         self._waiting = Waiting()
         self._tenure = Tenure()
@@ -124,7 +126,6 @@ class Election:
         """Take part (RFC 9568 section 6.4.1): listen first, whatever the priority."""
         if self.state is not State.INITIALIZE:
             return []
-        self._waiting.listen(now + self.terms.listen)
         return [self._join(Cause.STARTED, now)]
 
     def resume(self, now: float) -> list[Effect]:
@@ -185,7 +186,6 @@ class Election:
         """Take part again after a fault."""
         if self.state is not State.FAULT:
             return []
-        self._waiting.begin(now, Cause.ACTIVE_DOWN)
         return [self._join(cause, now)]
 
     def leave(self, now: float) -> list[Effect]:
@@ -271,6 +271,7 @@ class Election:
         # The addresses first: who hears the advertisement gives them up.
         entered = self._enter(State.ACTIVE, cause, now, peer=self.peer)
         preempted, self.peer = self.peer, None
+        self._listened = True
         self.yielded = False
         self.active_interval = self.terms.advert
         self._advert_at = now + self.terms.advert
@@ -383,6 +384,7 @@ class Election:
     # -- What several states share -----------------------------------------------------------------------
 
     def _join(self, cause: Cause, now: float) -> Entered:
+        self._wait_first(now)
         self._joined = now
         self.peer = None
         self.active_interval = self.terms.advert
@@ -391,6 +393,14 @@ class Election:
             # Section 6.4.1 lets only the owner claim at once.
             self._waiting.extend(now + self.down_interval)
         return self._enter(State.BACKUP, cause, now)
+
+    def _wait_first(self, now: float) -> None:
+        """Listen once, after the start, or after the fault that there was then."""
+        if self._listened:
+            self._waiting.begin(now, Cause.ACTIVE_DOWN)
+            return
+        self._listened = True
+        self._waiting.listen(now + self.terms.listen)
 
     def _enter(self, state: State, cause: Cause, now: float, *, peer: str | None = None) -> Entered:
         previous, self.state = self.state, state

@@ -679,3 +679,23 @@ def test_releases_with_its_group():
     before = other.deadline
     other.release_with(Relief.COMPLETE, 20.0)
     assert other.deadline == before
+
+
+def test_listens_after_the_fault_of_its_start():
+    """One that starts with a fault listens as long as configured when it ends, and only that time."""
+    election = Election(terms(listen=10.0))
+    election.fault(0.0)
+    election.recover(5.0)
+    assert election.deadline == 15.0
+    election.fault(20.0)
+    election.recover(30.0)
+    assert election.deadline == 33 + 156 / 256
+
+
+def test_one_that_went_on_as_active_has_listened():
+    """After the fault of one that was active from its start it waits as anybody does."""
+    election = Election(terms(listen=10.0))
+    election.resume(0.0)
+    election.fault(20.0)
+    election.recover(30.0)
+    assert election.deadline == 33 + 156 / 256
