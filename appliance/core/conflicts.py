@@ -1,7 +1,8 @@
 """Who else uses what is ours: the same router id with other terms, or one of the addresses without VRRP.
 
 Such a router is no peer, its advertisements are dropped; but its addresses and ours collide. A conflict is
-named while it lasts, and what it means before the first claim is the operator's `on_conflict`.
+named while it lasts, and what it means before the first claim is the operator's `on_conflict`. A peer that is
+obeyed in spite of a deviation is only told: who obeys it does not collide with it.
 """
 
 from dataclasses import dataclass, replace
@@ -42,7 +43,10 @@ _KINDS: Final = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:
-    """One conflict: `peer` is an IP address, for ADDRESS_IN_USE a MAC address. Times are monotonic."""
+    """One conflict: `peer` is an IP address, for ADDRESS_IN_USE a MAC address. Times are monotonic.
+
+    `obeyed` is whether the peer's advertisements are used all the same.
+    """
 
     kind: ConflictKind
     peer: str
@@ -50,6 +54,7 @@ class Conflict:
     first_heard: float
     last_heard: float
     until: float
+    obeyed: bool = False
 
 
 class Advice(Enum):
@@ -74,7 +79,7 @@ class Conflicts:
         self.refused = False
         self._claimed = False
         self._active_until = float("-inf")
-        self._present: dict[tuple[ConflictKind, str], Conflict] = {}
+        self._present: dict[tuple[ConflictKind, str, bool], Conflict] = {}
 
     def dropped(
         self, reason: Drop, *, peer: str, detail: str = "", interval: float = 0.0, now: float
@@ -85,6 +90,12 @@ class Conflicts:
         """
         kind = _KINDS.get(reason)
         return None if kind is None else self._note(kind, peer, detail, interval=interval, now=now)
+
+    def deviated(
+        self, reason: Drop, *, peer: str, detail: str = "", interval: float, now: float
+    ) -> Conflict | None:
+        """Take an advertisement that was used though a stricter router had dropped it; return what is new."""
+        return self._note(_KINDS[reason], peer, detail, interval=interval, now=now, obeyed=True)
 
     def answered(self, mac: str, *, address: str, interval: float, now: float) -> Conflict | None:
         """Take an ARP answer for one of our addresses; return the conflict when it is a new one.
@@ -118,24 +129,43 @@ class Conflicts:
             return Advice.GO
         if self.policy is OnConflict.REFUSE:
             return Advice.REFUSE if self.refused else Advice.GO
-        return Advice.WAIT if self.present(now) else Advice.GO
+        return Advice.WAIT if self._colliding(now) else Advice.GO
 
     def until(self, now: float) -> float:
         """Return until when a claim has to wait, for `Election.hold`; `now` for no longer."""
-        return max((conflict.until for conflict in self.present(now)), default=now)
+        return max((conflict.until for conflict in self._colliding(now)), default=now)
+
+    def _colliding(self, now: float) -> tuple[Conflict, ...]:
+        return tuple(conflict for conflict in self.present(now) if not conflict.obeyed)
 
     def _note(
-        self, kind: ConflictKind, peer: str, detail: str, *, interval: float, now: float
+        self,
+        kind: ConflictKind,
+        peer: str,
+        detail: str,
+        *,
+        interval: float,
+        now: float,
+        obeyed: bool = False,
     ) -> Conflict | None:
         self._present = {key: each for key, each in self._present.items() if now < each.until}
         until = now + LIFETIME * max(interval, self.advert)
-        before = self._present.get((kind, peer))
+        before = self._present.get((kind, peer, obeyed))
         if before is not None:
-            self._present[kind, peer] = replace(before, detail=detail, last_heard=now, until=until)
+            self._present[kind, peer, obeyed] = replace(before, detail=detail, last_heard=now, until=until)
             return None
         if len(self._present) >= MOST:
             return None
-        self.refused = self.refused or (self.policy is OnConflict.REFUSE and not self._claimed)
-        conflict = Conflict(kind=kind, peer=peer, detail=detail, first_heard=now, last_heard=now, until=until)
-        self._present[kind, peer] = conflict
+        if self.policy is OnConflict.REFUSE and not self._claimed and not obeyed:
+            self.refused = True
+        conflict = Conflict(
+            kind=kind,
+            peer=peer,
+            detail=detail,
+            first_heard=now,
+            last_heard=now,
+            until=until,
+            obeyed=obeyed,
+        )
+        self._present[kind, peer, obeyed] = conflict
         return conflict

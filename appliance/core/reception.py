@@ -1,4 +1,10 @@
-"""Which advertisements one virtual router accepts: section 7.1 of RFC 9568 and RFC 3768, and the operator."""
+"""Which advertisements one virtual router accepts: section 7.1 of RFC 9568 and RFC 3768, and the operator.
+
+One that shares an address with us is the same virtual router, though its list is another one: the lists are
+being changed node after node. RFC 9568 section 7.1 asks only for a line in the log, and such an advertisement
+is obeyed and named as a deviation; else both nodes would be active until the change is done. A list that
+shares nothing is a foreign router's, and is dropped. keepalived drops both.
+"""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -54,18 +60,22 @@ class Reception:
         elif arrival.ttl != _WHOLE_TTL:
             raise VrrpError(Drop.HOP_LIMIT)
 
-    def check(self, advertisement: Advertisement) -> None:
-        """Check what it says; that the router id is ours is known already."""
+    def check(self, advertisement: Advertisement) -> Drop | None:
+        """Check what it says; that the router id is ours is known already.
+
+        Return why a stricter router would have dropped it, None where it is just as it should be.
+        """
         if advertisement.version != self.router.version:
             raise VrrpError(Drop.VERSION)
         if advertisement.version == 2:
             self._check_authentication(advertisement)
-        # keepalived checks the list of unicast peers as well; the order says nothing.
-        if frozenset(advertisement.addresses) != self._addresses:
+        # Of unicast peers as well, as in keepalived; the order says nothing.
+        if self._addresses.isdisjoint(advertisement.addresses):
             raise VrrpError(Drop.ADDRESS_LIST)
         # RFC 3768 section 7.1: another interval is a misconfiguration; in version 3 a backup learns it.
         if advertisement.version == 2 and advertisement.interval != self.router.advert:
             raise VrrpError(Drop.INTERVAL)
+        return None if self._addresses == set(advertisement.addresses) else Drop.ADDRESS_LIST
 
     def _check_unicast(self, arrival: Arrival) -> None:
         if arrival.source not in self._peers:

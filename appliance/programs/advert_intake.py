@@ -22,6 +22,15 @@ class Dropped:
     said: Advertisement | None
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Deviation:
+    """An advertisement that is used though it is not as it should be."""
+
+    reason: Drop
+    peer: str
+    said: Advertisement
+
+
 class AdvertIntake:
     """What one virtual router hears over `socket`. A packet like the last good one is not read again."""
 
@@ -32,12 +41,14 @@ class AdvertIntake:
         *,
         source: str,
         on_drop: Callable[[Dropped], None],
+        on_deviation: Callable[[Deviation], None],
     ) -> None:
         self._router = router
         self._socket = socket
         self._source = source
         self._reception = Reception(router)
         self._on_drop = on_drop
+        self._on_deviation = on_deviation
         self._last: Datagram | None = None
         self._last_heard: Heard | None = None
         hmac = router.hmac
@@ -59,7 +70,7 @@ class AdvertIntake:
         said: Advertisement | None = None
         try:
             said = self._decoded(datagram)
-            self._reception.check(said)
+            deviation = self._reception.check(said)
         except VrrpError as error:
             self._on_drop(Dropped(reason=error.reason, peer=datagram.source, said=said))
             return None
@@ -69,7 +80,9 @@ class AdvertIntake:
             sender=_packed(datagram.source),
             peer=datagram.source,
         )
-        if self._replays is None:
+        if deviation is not None:
+            self._on_deviation(Deviation(reason=deviation, peer=datagram.source, said=said))
+        elif self._replays is None:
             self._last, self._last_heard = datagram, heard
         return heard
 

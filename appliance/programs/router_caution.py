@@ -14,7 +14,7 @@ from appliance.model.virtual_router import VirtualRouter
 from appliance.net.closer import Closer
 from appliance.net.loop import Loop
 from appliance.programs.address_watch import AddressWatch
-from appliance.programs.advert_intake import Dropped
+from appliance.programs.advert_intake import Deviation, Dropped
 from appliance.wire.vrrp import Drop
 
 
@@ -76,6 +76,19 @@ class RouterCaution:
         )
         self._alarm(conflict)
 
+    def deviated(self, deviation: Deviation) -> None:
+        """Take an advertisement that was used all the same: that is only told."""
+        said = deviation.said
+        self._tell(
+            self.conflicts.deviated(
+                deviation.reason,
+                peer=deviation.peer,
+                detail=f"version {said.version}, {', '.join(said.addresses)}",
+                interval=said.interval,
+                now=time.monotonic(),
+            )
+        )
+
     def close(self) -> None:
         """Ask no more; harmless when repeated."""
         if self._watch is not None:
@@ -89,6 +102,11 @@ class RouterCaution:
 
     def _alarm(self, conflict: Conflict | None) -> None:
         """Tell a conflict that is new, and have it looked at in any case."""
+        self._tell(conflict)
+        if self.on_alarm is not None:
+            self.on_alarm(self._router.name)
+
+    def _tell(self, conflict: Conflict | None) -> None:
         if conflict is not None:
             self._log.warning(
                 "address-conflict",
@@ -97,5 +115,3 @@ class RouterCaution:
                 peer=conflict.peer,
                 detail=conflict.detail,
             )
-        if self.on_alarm is not None:
-            self.on_alarm(self._router.name)

@@ -11,7 +11,7 @@ from appliance.net.closer import Closer
 from appliance.net.frames import FrameSocket
 from appliance.net.vrrp_sockets import VrrpSocket
 from appliance.programs.address_seat import AddressSeat
-from appliance.programs.advert_intake import AdvertIntake, Dropped
+from appliance.programs.advert_intake import AdvertIntake, Deviation, Dropped
 from appliance.programs.advert_sender import AdvertSender
 from appliance.wire import arp, neighbour
 from appliance.wire.vrrp import MULTICAST_4, MULTICAST_6
@@ -34,6 +34,7 @@ class RouterPort:
         source: str,
         closer: Closer,
         on_drop: Callable[[Dropped], None],
+        on_deviation: Callable[[Deviation], None],
     ) -> None:
         _require_own(source, index=socket.if_nametoindex(router.interface))
         self.source = source
@@ -57,7 +58,9 @@ class RouterPort:
             self._frames = FrameSocket(seat.name)
             self._opened = stack.pop_all()
         self.sender = AdvertSender(router, mouth, source=source)
-        self.intake = AdvertIntake(router, self._ears, source=source, on_drop=on_drop)
+        self.intake = AdvertIntake(
+            router, self._ears, source=source, on_drop=on_drop, on_deviation=on_deviation
+        )
         self._announcements = {
             address: _announcements(router, address, seat.mac) for address in bare(router.addresses)
         }

@@ -121,6 +121,7 @@ class Participant:
                 source=source,
                 closer=self._machine.closer,
                 on_drop=self._dropped,
+                on_deviation=self.caution.deviated,
             )
         except OSError as error:
             reason = f"cannot speak from {source} on {self.router.interface}: {error.strerror or error}"

@@ -122,3 +122,23 @@ def test_made_up_senders_do_not_fill_memory():
         conflicts.dropped(Drop.VERSION, peer=f"192.0.2.{number}", now=0.0)
     assert len(conflicts.present(0.0)) == MOST
     assert conflicts.dropped(Drop.VERSION, peer=PEER, now=3.0) is not None
+
+
+@pytest.mark.parametrize("policy", list(OnConflict))
+def test_who_is_obeyed_is_only_told(policy: OnConflict):
+    """A peer in the middle of a rolling change is named while it lasts, and keeps nobody from claiming."""
+    conflicts = Conflicts(policy, advert=1.0)
+    conflict = conflicts.deviated(Drop.ADDRESS_LIST, peer=PEER, interval=1.0, now=10.0)
+    assert conflict is not None
+    assert conflict.kind is ConflictKind.ADDRESSES
+    assert conflicts.deviated(Drop.ADDRESS_LIST, peer=PEER, interval=1.0, now=11.0) is None
+    assert len(conflicts.present(11.0)) == 1
+    assert (conflicts.advice(11.0), conflicts.until(11.0)) == (Advice.GO, 11.0)
+
+
+def test_who_is_obeyed_no_longer_is_a_collision():
+    """A peer whose list shares nothing any more is a new conflict, with what the policy makes of it."""
+    conflicts = Conflicts(OnConflict.REFUSE, advert=1.0)
+    conflicts.deviated(Drop.ADDRESS_LIST, peer=PEER, interval=1.0, now=10.0)
+    assert conflicts.dropped(Drop.ADDRESS_LIST, peer=PEER, now=11.0) is not None
+    assert conflicts.advice(11.0) is Advice.REFUSE

@@ -9,7 +9,7 @@ from support.vrrp_field import AddressMonitor, Field, pair
 from support.vrrp_node import VrrpNode, router
 from support.waiting import wait_until
 
-from appliance.model.virtual_router import VirtualRouter
+from appliance.model.virtual_router import OnConflict, VirtualRouter
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nsenter", "tcpdump", root=True)]
 
@@ -136,3 +136,23 @@ def test_a_virtual_mac_outlives_another_version(ground: Field):
             ground.wait_for_adverts(3, version=3)
             assert one.state() == "active"
             assert monitor.went(bare(before.addresses[0])) == 0
+
+
+@pytest.mark.parametrize("first", ["active", "backup"])
+@pytest.mark.parametrize("policy", ["warn", "wait", "refuse"])
+def test_addresses_are_added_node_after_node(ground: Field, first: str, policy: str):
+    """While the lists differ the two still hear each other: one is active, and the difference is told."""
+    before = [router(priority=each, addresses=(X,), on_conflict=OnConflict(policy)) for each in (150, 100)]
+    high, low = (replace(each, addresses=(X, Y)) for each in before)
+    with pair(ground, *before) as (one, two):
+        wait_until(lambda: two.status()["heard"], what="the active is heard")
+        one.reload(high) if first == "active" else two.reload(low)
+        wait_until(lambda: two.status()["conflicts"], what="the difference is told")
+        assert two.status()["conflicts"][0]["kind"] == "addresses"
+        ground.wait_for_adverts(8, source=ground.one.address)
+        assert '"address-conflict"' in two.log()
+        two.reload(low) if first == "active" else one.reload(high)
+        wait_until(lambda: not two.status()["conflicts"], what="there is no difference any more")
+        assert (one.transitions(), two.transitions()) == (["backup", "active"], ["backup"])
+        assert ground.senders() == {ground.one.address}
+        assert [ground.one.holds(each) for each in (X, Y)] == [True, True]

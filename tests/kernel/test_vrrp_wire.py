@@ -47,7 +47,6 @@ _WRONG: dict[str, Callable[[], bytes]] = {
     "type": lambda: advert(source=_STRANGER, kind=2),
     "version": lambda: advert(source=_STRANGER, version=2, interval=1),
     "address-list": lambda: advert(source=_STRANGER, addresses=("192.0.2.99",)),
-    "address-count": lambda: advert(source=_STRANGER, addresses=(VIP, "192.0.2.99")),
     "checksum": lambda: advert(source="192.0.2.78"),
 }
 
