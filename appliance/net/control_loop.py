@@ -3,6 +3,7 @@
 A handler must not block. What takes its time is answered later: the handler returns a Deferred, and whoever
 ends the work resolves it. A connection has one question at a time under way, the next ones wait their turn,
 and one question is answered for each turn of the loop, so that a flood of them delays nobody's deadline.
+When all places are taken, who comes next gets the one of the connection that has been idle longest.
 """
 
 import contextlib
@@ -68,7 +69,7 @@ class LoopControlServer:
         self._path = path
         self._handlers = dict(handlers)
         self._on_error = on_error
-        self._connections: set[_Connection] = set()
+        self._connections: dict[_Connection, None] = {}  # as a set, who has been idle longest comes first
         self._listener = listen_unix(path)
         self._listener.settimeout(0)
         self._inode = path.stat().st_ino
@@ -120,12 +121,18 @@ class LoopControlServer:
 
     def ended(self, connection: "_Connection") -> None:
         """Forget a connection, which makes room for another one."""
-        self._connections.discard(connection)
+        self._connections.pop(connection, None)
         self._listen()
+
+    def rested(self, connection: "_Connection") -> None:
+        """Take note of a connection that has got its answers: from now on it is idle."""
+        if connection in self._connections:
+            self._connections[connection] = self._connections.pop(connection)
+            self._listen()
 
     def _listen(self) -> None:
         if self._listener.fileno() >= 0:
-            closed = self._again is not None or len(self._connections) >= _MOST_CONNECTIONS
+            closed = self._again is not None or (self._is_full and self._idlest is None)
             self._loop.read(self._listener.fileno(), None if closed else self._accept)
 
     def _accept(self) -> None:
@@ -139,8 +146,18 @@ class LoopControlServer:
             self._listen()
             return
         accepted.settimeout(0)
-        self._connections.add(_Connection(self._loop, self, accepted))
+        if self._is_full and self._idlest is not None:
+            self._idlest.close()
+        self._connections[_Connection(self._loop, self, accepted)] = None
         self._listen()
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self._connections) >= _MOST_CONNECTIONS
+
+    @property
+    def _idlest(self) -> "_Connection | None":
+        return next((each for each in self._connections if each.idle), None)
 
 
 class _Connection:
@@ -161,6 +178,11 @@ class _Connection:
     def waiting(self) -> bool:
         """Say whether a question can be answered now."""
         return bool(self._questions) and not self._asked and not self._output
+
+    @property
+    def idle(self) -> bool:
+        """Say whether nothing is owed to the asker."""
+        return not (self._questions or self._asked or self._output)
 
     def next(self) -> None:
         """Answer the question that waits longest."""
@@ -222,3 +244,4 @@ class _Connection:
         self._loop.write(self._socket.fileno(), self._write if self._output else None)
         if not self._output and not self._questions:
             self._loop.read(self._socket.fileno(), self._read)
+            self._server.rested(self)

@@ -196,16 +196,37 @@ def test_an_answer_is_given_once(program: Program) -> None:
     assert asked(program, b'{"command": "at-once"}') == [{"ok": True, "first": True}]
 
 
-def test_many_askers_at_a_time_all_get_their_turn(program: Program) -> None:
-    """More connections than are served at a time wait for those before them."""
+def test_idle_connections_keep_nobody_out(program: Program) -> None:
+    """When all places are taken the one that has been idle longest goes, not one that waits for an answer."""
     with contextlib.ExitStack() as stack:
-        many = [stack.enter_context(connected(program)) for _ in range(64)]
-        for each in many:
+        waiting, oldest, *others = [stack.enter_context(connected(program)) for _ in range(64)]
+        waiting.sendall(b'{"command": "later"}\n')
+        for each in (oldest, *others):
             each.sendall(b'{"command": "echo", "say": "x"}\n')
-        assert all(b'"ok"' in each.recv(1000) for each in many)
+            assert b'"ok"' in each.recv(1000)
+        assert asked(program, b'{"command": "echo", "say": "new"}') == [{"ok": True, "said": "new"}]
+        assert oldest.recv(1) == b""
+        others[0].sendall(b'{"command": "owed"}\n')
+        assert b'"ok"' in others[0].recv(1000)
+        assert b"late" in waiting.recv(1000)
+
+
+@pytest.mark.parametrize("end", ["leave", "answer"])
+def test_who_comes_when_all_wait_for_an_answer_waits_as_well(program: Program, end: str) -> None:
+    """There is a place again when one has its answer, or goes without it."""
+    with contextlib.ExitStack() as stack:
+        slow, *others = [stack.enter_context(connected(program)) for _ in range(64)]
+        slow.sendall(b'{"command": "large", "size": 3000000}\n')
+        slow.recv(1)
+        for each in others:
+            each.sendall(b'{"command": "later"}\n')
+        wait_until(lambda: len(program.later) == 63, what="all have asked")
         late = stack.enter_context(connected(program))
         late.sendall(b'{"command": "echo", "say": "late"}\n')
-        many[0].close()
+        if end == "leave":
+            others[0].close()
+        else:
+            slow.makefile("rb").readline()
         assert b"late" in late.recv(1000)
 
 
