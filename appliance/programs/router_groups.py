@@ -49,18 +49,21 @@ class RouterGroups:
         """Make these the routers. `resumes` says which new one goes on where an earlier life was active."""
         resumed = set[str]()
         revised = list[Participant]()
+        handed_on = list[Participant]()
         routers = tuple(routers)
+        known = dict(self._participants)  # by their old names, which others may have by now
         for change in changes((each.router for each in self.participants), routers):
             match change:
                 case Removed(router=router):
-                    self._dismiss(router.name, now)
+                    self._dismiss(known[router.name], now)
                 case Replaced(before=before, after=after, keeps=keeps):
-                    old = self._participants[before.name]
+                    old = known[before.name]
                     if keeps and old.election.state is State.ACTIVE:
                         self._hand_on(old, after, now)
                         resumed.add(after.name)
+                        handed_on.append(old)
                     else:
-                        self._dismiss(before.name, now)
+                        self._dismiss(old, now)
                     self._participants[after.name] = new = self._new(after)
                     new.election.yielded = old.election.yielded
                 case Revised(after=after):
@@ -74,7 +77,7 @@ class RouterGroups:
         order = {each.name: place for place, each in enumerate(routers)}
         self._participants = dict(sorted(self._participants.items(), key=lambda item: order[item[0]]))
         self._regroup(resumed, now)
-        for participant in revised:
+        for participant in (*revised, *handed_on):
             participant.settle()
 
     def remove(self, group: RouterGroup) -> None:
@@ -105,9 +108,9 @@ class RouterGroups:
         participant.unknown = Unknown.PASS  # a track that is new has no result yet: no reason to stop serving
         group.revise(participant, router, now)
 
-    def _dismiss(self, name: str, now: float) -> None:
+    def _dismiss(self, participant: Participant, now: float) -> None:
         """Have a router leave on its own; what was grouped with it stays."""
-        participant = self._detach(name, now)
+        self._detach(participant, now)
         group = RouterGroup([participant], self._listener)
         self._machine.loop.add(group)
         self.leaving.append(group)
@@ -115,21 +118,22 @@ class RouterGroups:
 
     def _hand_on(self, participant: Participant, successor: VirtualRouter, now: float) -> None:
         """Have a router go without a word, and leave its addresses to the one that takes its place here."""
-        self._detach(participant.name, now).hand_on(successor.addresses)
+        self._detach(participant, now)
+        participant.hand_on(successor.addresses)
         if participant.election.leaving:
             self._listener.handed_over(participant, None)  # a planned hand-over ends with it
 
-    def _detach(self, name: str, now: float) -> Participant:
+    def _detach(self, participant: Participant, now: float) -> None:
         """Take a router out of its group, in the state that it is in."""
-        participant = self._participants.pop(name)
+        if self._participants.get(participant.name) is participant:
+            del self._participants[participant.name]
         for group in self._groups:
-            if name in group.participants:
+            if group.participants.get(participant.name) is participant:
                 self._drop(group)
                 others = [each for each in group.participants.values() if each is not participant]
                 if others:
                     self._begin(others, set(), now)
                 break
-        return participant
 
     def _regroup(self, resumed: set[str], now: float) -> None:
         """Put who belongs together into one group; groups that are right already are left alone."""

@@ -222,9 +222,11 @@ class Participant:
             self._troubled("release", error)
 
     def hand_on(self, addresses: Iterable[str]) -> None:
-        """Let go of the sockets, and leave these addresses to who takes this one's place; the others go."""
+        """Let go of the sockets, and leave these addresses to who takes this one's place.
+
+        The others go with `settle`.
+        """
         self._surplus |= set(self.held_addresses) - set(addresses)
-        self.settle()
         self.close()
         self._machine.holders.discard(self)
 

@@ -82,9 +82,33 @@ def test_another_name_is_no_other_virtual_router():
 
 
 def test_a_name_that_another_one_takes():
-    """Who comes under a name that is in use is the other virtual router; the old one is not renamed."""
-    swapped = virtual_router("a", router_id=2)
-    assert changes((A, B), (swapped,)) == (
-        Removed(router=B),
-        Replaced(before=A, after=swapped, keeps=A.addresses == swapped.addresses),
+    """Who is there already and takes the name of one that goes is no other virtual router."""
+    named = virtual_router("a", router_id=2)
+    assert changes((A, B), (named,)) == (Removed(router=A), Replaced(before=B, after=named, keeps=True))
+
+
+def test_names_are_swapped():
+    """Two that swap their names stay what they are to the peers, also on interfaces of their own."""
+    other = virtual_router("b", router_id=2, interface="eth1")
+    swapped = virtual_router("a", router_id=2, interface="eth1"), virtual_router("b", router_id=1)
+    assert changes((A, other), swapped) == (
+        Replaced(before=other, after=swapped[0], keeps=True),
+        Replaced(before=A, after=swapped[1], keeps=True),
+    )
+
+
+def test_several_of_one_identity_are_told_apart_by_their_names():
+    """With unicast peers of their own two may have the same router id: their names say which is which."""
+    before = [virtual_router(each, router_id=1, peers=(f"192.0.2.{each}",)) for each in "23"]
+    revised = virtual_router("3", router_id=1, peers=("192.0.2.3",), priority=7)
+    assert changes(before, before) == ()
+    assert changes(before, (revised, before[0])) == (Revised(before=before[1], after=revised),)
+
+
+def test_names_are_passed_on():
+    """The name of one that is renamed is free for a third one."""
+    named, new = virtual_router("b", router_id=1), virtual_router("a", router_id=3)
+    assert changes((A,), (new, named)) == (
+        Replaced(before=A, after=named, keeps=True),
+        Added(router=new),
     )

@@ -78,6 +78,25 @@ def test_a_virtual_ip_is_renamed(ground: Field):
             assert ground.capture.adverts(priority=0) == []
 
 
+@pytest.mark.parametrize("lists", [([X], [Y]), ([Y], [X])], ids=["names", "router-ids"])
+def test_names_are_swapped(ground: Field, lists: tuple[list[str], list[str]]):
+    """Two that swap names, or their router ids, keep every address, and none says that it leaves."""
+    before = entries([X], [Y])
+    swapped = [replace(each, name=name) for each, name in zip(entries(*lists), "ba", strict=True)]
+    with VrrpNode(ground.one, *before) as one:
+        for each in "ab":
+            one.wait_for("active", each)
+        with AddressMonitor(ground.one) as monitor:
+            one.reload(*swapped)
+            for number in (1, 2):
+                ground.wait_for_adverts(5, router_id=number, priority=100)
+            assert [one.state(each) for each in "ab"] == ["active", "active"]
+            assert [one.status(each)["router_id"] for each in "ab"] == [2, 1]
+            assert [one.status(each)["addresses"] for each in "ba"] == [*lists]
+            assert [monitor.went(bare(each)) for each in (X, Y)] == [0, 0]
+            assert ground.capture.adverts(priority=0) == []
+
+
 def test_a_renamed_backup_is_a_backup(ground: Field):
     """A Backup under another name listens again and claims nothing."""
     high, low = router(priority=150), router(priority=100)
