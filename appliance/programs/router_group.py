@@ -51,6 +51,9 @@ class Listener(Protocol):
     def handed_over(self, participant: Participant, successor: str | None) -> None:
         """Take the end of a planned hand-over."""
 
+    def cut_short(self, participant: Participant, why: str) -> None:
+        """Take the end of a planned hand-over that nobody has answered yet, and will not be waited for."""
+
     def left(self, group: "RouterGroup") -> None:
         """Take the end of a stop: all of the group's routers have left."""
 

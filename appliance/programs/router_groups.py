@@ -55,7 +55,7 @@ class RouterGroups:
         for change in changes((each.router for each in self.participants), routers):
             match change:
                 case Removed(router=router):
-                    self._dismiss(known[router.name], now)
+                    self._dismiss(known[router.name], now, why="the virtual IP was removed")
                 case Replaced(before=before, after=after, keeps=keeps):
                     old = known[before.name]
                     if keeps and old.election.state is State.ACTIVE:
@@ -63,7 +63,7 @@ class RouterGroups:
                         resumed.add(after.name)
                         handed_on.append(old)
                     else:
-                        self._dismiss(old, now)
+                        self._dismiss(old, now, why="the virtual IP was replaced by another one")
                     self._participants[after.name] = new = self._new(after)
                     new.election.yielded = old.election.yielded
                 case Revised(after=after):
@@ -93,6 +93,8 @@ class RouterGroups:
         self._participants = {}
         self.leaving += leaving
         for group in leaving:
+            for each in group.participants.values():
+                self._cut_short(each, "vrrp stops")
             group.leave(now)
 
     def _new(self, router: VirtualRouter) -> Participant:
@@ -108,9 +110,15 @@ class RouterGroups:
         participant.unknown = Unknown.PASS  # a track that is new has no result yet: no reason to stop serving
         group.revise(participant, router, now)
 
-    def _dismiss(self, participant: Participant, now: float) -> None:
+    def _cut_short(self, participant: Participant, why: str) -> None:
+        """Have a planned hand-over answered that has no successor yet."""
+        if participant.election.leaving and not participant.election.succeeded:
+            self._listener.cut_short(participant, why)
+
+    def _dismiss(self, participant: Participant, now: float, *, why: str) -> None:
         """Have a router leave on its own; what was grouped with it stays."""
         self._detach(participant, now)
+        self._cut_short(participant, why)
         group = RouterGroup([participant], self._listener)
         self._machine.loop.add(group)
         self.leaving.append(group)
@@ -121,6 +129,8 @@ class RouterGroups:
         self._detach(participant, now)
         participant.hand_on(successor.addresses)
         if participant.election.leaving:
+            now_is = f"{successor.name} with router id {successor.router_id}"
+            self._listener.cut_short(participant, f"the virtual IP is {now_is} now, and stays here")
             self._listener.handed_over(participant, None)  # a planned hand-over ends with it
 
     def _detach(self, participant: Participant, now: float) -> None:

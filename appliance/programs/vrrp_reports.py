@@ -11,7 +11,7 @@ from appliance.core.notification import commands
 from appliance.net.control_loop import Deferred
 from appliance.programs.router_group import RouterGroup
 from appliance.programs.virtual_router import Participant
-from appliance.wire.control import bad, good
+from appliance.wire.control import Answer, bad, good
 from appliance.wire.tracker_lines import Run
 
 _LATE_PAUSE: Final = 1.0  # seconds between two lines about late wake-ups
@@ -82,12 +82,16 @@ class Reports:
     def handed_over(self, participant: Participant, successor: str | None) -> None:
         """Answer whoever asked for the hand-over."""
         self.log.info("hand-over", router=participant.name, successor=successor)
-        for answer in self._moves.pop(participant.name, ()):
-            answer.resolve(
-                good(name=participant.name, successor=successor)
-                if successor
-                else bad(f"{participant.name}: nobody took over in time, it stays here")
-            )
+        if successor:
+            self._answer(participant, good(name=participant.name, successor=successor))
+        elif participant.election.state is State.FAULT:
+            self._answer(participant, bad(f"{participant.name}: in fault before anybody took over"))
+        else:
+            self._answer(participant, bad(f"{participant.name}: nobody took over in time, it stays here"))
+
+    def cut_short(self, participant: Participant, why: str) -> None:
+        """Answer whoever asked for the hand-over, before what ends it is done."""
+        self._answer(participant, bad(f"{participant.name}: {why}"))
 
     def left(self, group: RouterGroup) -> None:
         """Forget a group that has left."""
@@ -110,6 +114,10 @@ class Reports:
     def crashed(self, group: RouterGroup, error: Exception) -> None:
         """Log a bug that one group met with."""
         self.log.error("router-crashed", routers=list(group.participants), exc_info=error)
+
+    def _answer(self, participant: Participant, answer: Answer) -> None:
+        for each in self._moves.pop(participant.name, ()):
+            each.resolve(answer)
 
     def _notify(self, participant: Participant, entered: Entered) -> None:
         notify, router = participant.router.notify, participant.router

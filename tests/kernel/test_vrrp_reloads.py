@@ -120,16 +120,36 @@ def test_a_renamed_one_that_was_moved_away_stays_away(ground: Field):
         assert two.state() == "active"
 
 
-def test_a_move_ends_where_its_router_is_replaced(ground: Field):
-    """Who asked for a hand-over gets an answer though another router id comes meanwhile."""
+@pytest.mark.parametrize(
+    ("changes", "why"),
+    [
+        ({"router_id": 9}, "api: the virtual IP is api with router id 9 now, and stays here"),
+        ({"name": "new"}, "api: the virtual IP is new with router id 42 now, and stays here"),
+        ({"name": "new", "router_id": 9}, "api: the virtual IP was removed"),
+        ({"interface": "lo"}, "api: the virtual IP was replaced by another one"),
+    ],
+    ids=["router-id", "name", "removed", "elsewhere"],
+)
+def test_a_move_ends_with_its_router(ground: Field, changes: dict[str, object], why: str):
+    """Who asked for a hand-over hears what has become of the virtual IP that a reload changes meanwhile."""
     before = router(hand_over=60.0)
     with VrrpNode(ground.one, before) as one, ThreadPoolExecutor(1) as executor:
         one.wait_for("active")
         move = executor.submit(one.move)
         wait_until(lambda: ground.capture.adverts(priority=0), what="it says that it leaves")
-        one.reload(replace(before, router_id=9))
-        assert move.result(20)["ok"] is False
-        assert one.state() == "active"
+        one.reload(replace(before, **changes))
+        assert move.result(20) == {"ok": False, "errors": [{"message": why}]}
+
+
+def test_a_move_ends_with_a_fault(ground: Field):
+    """Who asked for a hand-over hears that the interface has failed meanwhile."""
+    with VrrpNode(ground.one, router(hand_over=60.0)) as one, ThreadPoolExecutor(1) as executor:
+        one.wait_for("active")
+        move = executor.submit(one.move)
+        wait_until(lambda: ground.capture.adverts(priority=0), what="it says that it leaves")
+        ground.one.unplug()
+        why = "api: in fault before anybody took over"
+        assert move.result(20) == {"ok": False, "errors": [{"message": why}]}
 
 
 def test_another_router_id_and_a_new_group_at_once(ground: Field):
