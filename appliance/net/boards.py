@@ -96,6 +96,10 @@ class BoardWriter:
             # Reserved at once: on a full file system a sparse file would kill its writer by SIGBUS.
             os.posix_fallocate(descriptor, 0, _HEADER + 2 * self._capacity)
             self._map = mmap.mmap(descriptor, 0)
+        except OSError as error:
+            error.filename = str(scratch)
+            scratch.unlink(missing_ok=True)
+            raise
         finally:
             os.close(descriptor)
         self._words = memoryview(self._map)[:_HEADER].cast("Q")

@@ -16,8 +16,8 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.model.paths import Paths
 from appliance.net import log as logs
-from appliance.net import privileges, realtime
-from appliance.net.boards import BoardError, BoardReader
+from appliance.net import privileges, realtime, vrrp_leftovers
+from appliance.net.boards import BoardError, BoardReader, BoardWriter
 from appliance.net.control_loop import LoopControlServer
 from appliance.net.loop import Loop
 from appliance.programs.vrrp_commands import VrrpCommands
@@ -42,22 +42,45 @@ def last_board(paths: Paths, log: FilteringBoundLogger) -> VrrpBoard | None:
 
 
 def main() -> int:
-    """Run until TERM or INT, which hands everything over; 1 when another one has this runtime directory."""
+    """Run until TERM or INT, which hands everything over; 1 when the runtime directory cannot be used."""
     paths = Paths.from_environment(os.environ)
     log = logs.configure(PROGRAM, level="info", form="json")
-    with (paths.runtime / f"{PROGRAM}.lock").open("w") as lock:
+    try:
+        lock = (paths.runtime / f"{PROGRAM}.lock").open("w")
+    except OSError as error:
+        return _given_up(paths, log, error)
+    with lock:
         if not _locked(lock):
             log.error("already-running", lock=lock.name)
             return 1
-        loop = Loop()
-        program = VrrpProgram(
-            paths,
-            log,
-            loop,
-            missing=privileges.missing(),
-            realtime=realtime.apply(),
-            before=last_board(paths, log),
-        )
+        try:
+            last = last_board(paths, log)
+            board = BoardWriter(paths.vrrp_board)
+        except OSError as error:
+            return _given_up(paths, log, error)
+        return _run(paths, log, last, board)
+
+
+def _given_up(paths: Paths, log: FilteringBoundLogger, error: OSError) -> int:
+    """Say why nothing can be served, and leave no address without the advertisements that belong to it."""
+    where = str(error.filename or paths.runtime)
+    log.error("cannot-start", path=where, reason=error.strerror or str(error))
+    vrrp_leftovers.remove_all(paths, log)
+    return 1
+
+
+def _run(paths: Paths, log: FilteringBoundLogger, last: VrrpBoard | None, board: BoardWriter) -> int:
+    loop = Loop()
+    program = VrrpProgram(
+        paths,
+        log,
+        loop,
+        missing=privileges.missing(),
+        realtime=realtime.apply(),
+        before=last,
+        board=board,
+    )
+    try:
         control = LoopControlServer(
             loop,
             paths.control(PROGRAM),
@@ -66,12 +89,16 @@ def main() -> int:
                 "command-failed", command=command, exc_info=error
             ),
         )
-        punctuality = _punctuality(program, loop)
-        loop.on_signals((*_SIGNALS, *_HARMLESS), lambda number: _signalled(program, punctuality, number))
-        realtime.settle()
-        loop.run()
-        control.close()
+    except OSError as error:
         program.close()
+        error.filename = str(paths.control(PROGRAM))  # not the name that it has before it listens
+        return _given_up(paths, log, error)
+    punctuality = _punctuality(program, loop)
+    loop.on_signals((*_SIGNALS, *_HARMLESS), lambda number: _signalled(program, punctuality, number))
+    realtime.settle()
+    loop.run()
+    control.close()
+    program.close()
     return 0
 
 

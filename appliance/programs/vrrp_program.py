@@ -12,7 +12,7 @@ from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot, SnapshotError
 from appliance.model.virtual_router import Track, TrackKind, VirtualRouter
 from appliance.net import log as logs
-from appliance.net import snapshots
+from appliance.net import snapshots, vrrp_leftovers
 from appliance.net.addresses import Addresses
 from appliance.net.boards import BoardWriter
 from appliance.net.closer import Closer
@@ -24,7 +24,6 @@ from appliance.net.owned_addresses import OwnedAddresses
 from appliance.net.realtime import Realtime
 from appliance.net.tracker_child import TrackerChild
 from appliance.net.vrrp_publisher import VrrpPublisher
-from appliance.programs import vrrp_leftovers
 from appliance.programs.router_group import RouterGroup
 from appliance.programs.router_groups import RouterGroups
 from appliance.programs.virtual_router import Machine, Participant
@@ -52,6 +51,7 @@ class VrrpProgram:
         missing: tuple[str, ...],
         realtime: Realtime,
         before: VrrpBoard | None,
+        board: BoardWriter,
     ) -> None:
         self.missing = missing
         self.realtime = realtime
@@ -62,12 +62,10 @@ class VrrpProgram:
         self._before = {each.name: each for each in before.routers} if before else {}
         self._stop_by: float | None = None
         self._look_again: float | None = None
-        self._claim = NamespaceClaim("lb-appliance-vrrp")
+        self._claim = NamespaceClaim(vrrp_leftovers.CLAIM)
         self._links = Links()
         self._addresses = Addresses(OwnedAddresses(paths.owned_addresses))
-        self._publisher = VrrpPublisher(
-            BoardWriter(paths.vrrp_board), self._board, on_trouble=self._board_trouble
-        )
+        self._publisher = VrrpPublisher(board, self._board, on_trouble=self._board_trouble)
         self._tracker = TrackerChild(
             loop, _TRACKER, greeting=self._watch_line, on_line=self._tracked, on_end=self._tracker_ended
         )
@@ -126,7 +124,8 @@ class VrrpProgram:
         vrrp_leftovers.remove(
             self._addresses,
             self._requests,
-            self.groups.participants,
+            ours={address for each in self.groups.participants for address in each.router.addresses},
+            seats={each.seat.index for each in self.groups.participants if each.seat is not None},
             alone=self._claim.held,
             log=self._log,
         )

@@ -1,9 +1,13 @@
 """Two `vrrp` in one network namespace, which happens when one is tried beside the one that serves."""
 
+import os
+import sys
+
 import pytest
 from support.namespaces import Segment
 from support.vrrp_field import VIP, AddressMonitor
 from support.vrrp_node import VrrpNode, router
+from support.waiting import wait_until
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", root=True)]
 
@@ -33,3 +37,42 @@ def test_one_alone_removes_what_a_killed_one_left():
                 second.wait_for("active", "other")
                 assert not node.holds(VIP)
                 assert "leftover-removed" in second.log()
+
+
+@pytest.mark.parametrize("name", ["vrrp.lock", "vrrp.board.new", "vrrp.control"])
+def test_one_that_cannot_start_leaves_no_address(name: str):
+    """With a runtime directory that cannot be written it removes what a killed one left, and says why."""
+    with Segment() as segment:
+        node = segment.node("one")
+        with VrrpNode(node, router()) as ours:
+            ours.wait_for("active")
+            ours.kill()
+            assert node.holds(VIP)
+            obstacle = ours.paths.runtime / name
+            obstacle.unlink(missing_ok=True)
+            obstacle.mkdir()
+            ours.start()
+            wait_until(lambda: not node.holds(VIP), what="the leftover is gone")
+            assert ours.exit_status() == 1
+            (said,) = [each for each in ours.log().splitlines() if "cannot-start" in each]
+            assert str(obstacle) in said
+            assert "Is a directory" in said
+            assert "Traceback" not in ours.log()
+
+
+def test_one_that_cannot_start_leaves_the_addresses_of_a_living_one():
+    """Where another one lives in the namespace nothing is removed."""
+    with Segment() as segment:
+        node = segment.node("one")
+        with VrrpNode(node, router()) as first, AddressMonitor(node) as monitor:
+            first.wait_for("active")
+            first.paths.runtime.joinpath("vrrp.lock").unlink()
+            first.paths.runtime.joinpath("vrrp.lock").mkdir()
+            pid = first.pid
+            second = node.start(
+                [sys.executable, "-m", "appliance.programs.vrrp"],
+                environment={**os.environ, **first.paths.environment()},
+            )
+            assert second.wait(20) == 1
+            assert (first.state(), first.pid) == ("active", pid)
+            assert monitor.went(VIP) == 0

@@ -3,7 +3,9 @@
 So nothing is changed about this machine's interfaces, whoever runs the tests.
 """
 
+import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -12,7 +14,7 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from support import snapshots, tools
+from support import nobody, snapshots, tools
 from support.appliance import Values, ask
 from support.processes import command_line, end, kill, with_environment
 from support.waiting import wait_until
@@ -195,6 +197,19 @@ def test_a_second_one_does_not_start(lone: Lone):
     assert lone.start().wait(20) == 1
     assert "already-running" in lone.log()
     assert lone.status()["ok"] is True
+
+
+@pytest.mark.needs("setpriv", root=True)
+def test_a_foreign_runtime_directory_is_told_in_one_line(lone: Lone):
+    """One that may not write there ends with 1 and names path and reason, without a traceback."""
+    shutil.chown(lone.paths.runtime, nobody.UID, nobody.UID)
+    lone.paths.runtime.chmod(0o755)
+    lone.log_file.touch()
+    assert lone.start().wait(20) == 1
+    (line,) = lone.log().splitlines()
+    said = json.loads(line)
+    assert said["event"] == "cannot-start"
+    assert (said["path"], said["reason"]) == (str(lone.paths.runtime / "vrrp.lock"), "Permission denied")
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])

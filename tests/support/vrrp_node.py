@@ -188,6 +188,11 @@ class VrrpNode:
         self._process.terminate()
         return self._process.wait(20)
 
+    def exit_status(self) -> int:
+        """Return its exit status when it has ended by itself."""
+        assert self._process is not None
+        return self._process.wait(20)
+
     def terminate(self) -> None:
         """TERM it and do not wait."""
         assert self._process is not None
