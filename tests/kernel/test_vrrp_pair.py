@@ -517,18 +517,16 @@ def test_commands_are_run(meadow: Field, tmp_path: Path) -> None:
 
 def test_a_paused_active_heals_at_once(meadow: Field) -> None:
     """An active that was stopped for ten intervals and goes on leaves one holder."""
-    with (
-        VrrpNode(meadow.one, router(priority=100)) as one,
-        VrrpNode(meadow.two, router(priority=150, preempt=False)) as two,
-    ):
-        two.wait_for("active")
-        one.wait_for("backup")
-        two.pause()
-        one.wait_for("active")
-        meadow.wait_for_adverts(10, source=meadow.one.address)
-        two.go_on()
-        meadow.wait_for_holder(meadow.two)
-        assert one.state() == "backup"
+    with VrrpNode(meadow.two, router(priority=150, preempt=False)) as two:
+        two.wait_for("active")  # before there is another one, which it would not preempt
+        with VrrpNode(meadow.one, router(priority=100)) as one:
+            one.wait_for("backup")
+            two.pause()
+            one.wait_for("active")
+            meadow.wait_for_adverts(10, source=meadow.one.address)
+            two.go_on()
+            meadow.wait_for_holder(meadow.two)
+            assert one.state() == "backup"
 
 
 def test_a_client_loses_nothing_by_a_move(meadow: Field) -> None:
