@@ -14,7 +14,7 @@ from appliance.console.places import located
 from appliance.core.acceptance import PROGRAMS, VRRP_STOP_SECONDS, needed, stop_seconds
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot
-from appliance.net import boot
+from appliance.net import boot, vrrp_leftovers
 from appliance.net.changeover import plain
 from appliance.net.log import configure
 from appliance.net.packaged import packaged
@@ -45,7 +45,9 @@ def run(paths: Paths) -> NoReturn:
         for problem in error.problems:
             click.echo(located(problem, paths.config), err=True)
         raise SystemExit(1) from error
-    _announce(start, paths)
+    log = _announce(start, paths)
+    if not start.snapshot.virtual_routers:  # else vrrp does it, which may go on with what is there
+        vrrp_leftovers.remove_all(paths, log)
     become_supervisor(paths, start.snapshot)
 
 
@@ -77,7 +79,7 @@ def environment(paths: Paths, snapshot: Snapshot) -> Mapping[str, str]:
     }
 
 
-def _announce(start: boot.Start, paths: Paths) -> None:
+def _announce(start: boot.Start, paths: Paths) -> FilteringBoundLogger:
     log: FilteringBoundLogger = configure(
         "run", level=start.snapshot.log.level, form=start.snapshot.log.format
     )
@@ -89,6 +91,7 @@ def _announce(start: boot.Start, paths: Paths) -> None:
     log.info(
         "starting", snapshot=start.snapshot.number, programs=needed(start.snapshot), supervisorctl=control
     )
+    return log
 
 
 def _absolute(path: Path) -> Path:

@@ -21,7 +21,7 @@ from appliance.core.acceptance import Plan, needed, plan
 from appliance.model import diff
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Group, Snapshot
-from appliance.net import snapshots
+from appliance.net import snapshots, vrrp_leftovers
 from appliance.net.fleet import Down, Fleet, Outcome
 from appliance.net.listeners import Listeners, Reserved
 from appliance.net.operators_file import judge
@@ -133,6 +133,7 @@ class Changeover:
         """Do what follows the acceptance and may fail without undoing it; return what did."""
         failed = [
             *_attempt(*(partial(self._fleet.stop, each) for each in steps.stop)),
+            *_attempt(*(self._tidy for each in steps.stop if each == "vrrp")),
             *_attempt(*(partial(self._fleet.start, each) for each in steps.start)),
             *_attempt(*(partial(self._fleet.try_again, each) for each in absent)),
             *_attempt(
@@ -145,6 +146,10 @@ class Changeover:
             *failed,
             *(Problem(message=f"{each} does not run yet: {down.reason}") for each, down in late if down),
         ]
+
+    def _tidy(self) -> None:
+        """Remove what a vrrp that was down left; one that still lives does it itself."""
+        vrrp_leftovers.remove_all(self._paths, self._log)
 
     def _lead(self, program: str) -> None:
         number = self.accepted.number

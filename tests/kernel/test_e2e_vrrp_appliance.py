@@ -1,5 +1,6 @@
 """Whole appliances that share virtual IPs: the operator's commands, reload, and a killed supervisord."""
 
+import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
@@ -9,6 +10,9 @@ from support.namespaces import Node
 from support.processes import kill
 from support.vrrp_field import VIP, AddressMonitor, Field
 from support.waiting import wait_until
+
+from appliance.net.addresses import Addresses
+from appliance.net.owned_addresses import OwnedAddresses
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "tcpdump", root=True)]
 
@@ -37,6 +41,14 @@ def _appliance(node: Node, config: dict[str, object]) -> Iterator[Appliance]:
         with node.inside():
             running = stack.enter_context(Appliance(config))
         yield running
+
+
+def _kill_all(appliance: Appliance) -> None:
+    """Kill everything of it, as a machine's OOM killer or an operator does."""
+    kill(appliance.pid)
+    for pid in appliance.processes():
+        kill(pid)
+    appliance.remove_sockets()
 
 
 def _state(appliance: Appliance, name: str = "api") -> str:
@@ -90,6 +102,51 @@ def test_a_reload_of_one_leaves_the_other(ground: Field):
         assert monitor.went(VIP) == 0
         assert one.reload({"defaults": {"drain": "1s"}})["ok"]
         wait_until(lambda: not ground.holders(), what="no address is left")
+
+
+def test_an_address_left_by_a_kill_goes_with_the_next_start(ground: Field):
+    """Everything is killed, and the next start has no virtual IP: the address that was left is removed."""
+    foreign = "192.0.2.77/24"
+    with _appliance(ground.one, _config(priority=150)) as one:
+        ground.wait_for_holder(ground.one)
+        ground.one.ip("address", "add", foreign, "dev", "eth0")
+        _kill_all(one)
+        assert ground.holders() == [ground.one]
+        one.config = {"defaults": {"drain": "1s"}}
+        one.write(one.config)
+        with ground.one.inside():
+            one.start()
+        assert not ground.holders()
+        assert ground.one.holds(foreign)
+        assert {each["address"] for each in one.events("leftover-removed")} == {f"{VIP}/24", f"{OTHER}/24"}
+
+
+def test_what_may_not_be_removed_at_the_start_is_told(ground: Field):
+    """Without the capability the start goes on and warns once of what stays."""
+    with _appliance(ground.one, _config(priority=150)) as one:
+        ground.wait_for_holder(ground.one)
+        _kill_all(one)
+        one.config = {"defaults": {"drain": "1s"}}
+        one.write(one.config)
+        with ground.one.inside():
+            one.start(through=["setpriv", "--bounding-set=-all"])
+        (told,) = one.events("leftovers-stay")
+        assert told["left"] == [f"{VIP}/24", f"{OTHER}/24"]
+        assert ground.holders() == [ground.one]
+
+
+def test_a_reload_without_virtual_ips_leaves_nothing_of_a_dead_vrrp(ground: Field):
+    """The reload that removes the last virtual IP removes what a vrrp that is down left."""
+    with _appliance(ground.one, _config(priority=150)) as one:
+        ground.wait_for_holder(ground.one)
+        ground.wait_for_holder(ground.one, OTHER)
+        one.supervisorctl("stop", "vrrp")
+        assert not ground.holders()
+        with ground.one.inside(), Addresses(OwnedAddresses(one.paths.owned_addresses)) as addresses:
+            addresses.take(socket.if_nametoindex("eth0"), [f"{VIP}/24"])
+        assert ground.holders() == [ground.one]
+        assert one.reload({"defaults": {"drain": "1s"}})["ok"]
+        assert not ground.holders()
 
 
 def test_a_killed_supervisord_moves_nothing(ground: Field):

@@ -7,7 +7,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
@@ -85,11 +85,14 @@ class Appliance:
         """Write the operator's file."""
         self.paths.config.write_text(yaml.safe_dump(dict(config), sort_keys=False))
 
-    def start(self) -> None:
-        """Start, and return when every program answers and every proxy accepts."""
+    def start(self, *, through: Sequence[str] = ()) -> None:
+        """Start, and return when every program answers and every proxy accepts.
+
+        `through` is a command that takes a command.
+        """
         with self.log_file.open("ab") as output:
             self._process = subprocess.Popen(
-                [_COMMAND, "run"],
+                [*through, _COMMAND, "run"],
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
