@@ -45,10 +45,14 @@ lint: venv  ## ruff, mypy --strict, import-linter
 bench: venv debian  ## measure against HAProxy, side by side
 	$(BIN)/python -m bench $(ARGS)
 
-lock: $(VENV)/.ready  ## renew requirements.lock
-	$(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url \
-	  --no-emit-find-links --no-emit-trusted-host --no-header --extra demo --extra dev \
-	  --output-file requirements.lock pyproject.toml
+PIP_COMPILE = $(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url \
+	--no-emit-find-links --no-emit-trusted-host --no-header
+
+lock: $(VENV)/.ready  ## renew the locks: for development, for what the image runs, and for making its wheel
+	$(PIP_COMPILE) --extra demo --extra dev --output-file requirements.lock pyproject.toml
+	$(PIP_COMPILE) --constraint requirements.lock --output-file requirements-runtime.lock pyproject.toml
+	$(PIP_COMPILE) --constraint requirements.lock --only-build-deps --build-deps-for wheel \
+	  --output-file requirements-build.lock pyproject.toml
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .hypothesis dist

@@ -6,6 +6,7 @@ A subcommand is imported when it is asked for, because most of them need far les
 Exit codes: 0 ok, 1 the answer is no, 2 misuse, 130 interrupted.
 """
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -17,6 +18,7 @@ import click
 
 import appliance
 from appliance.model.paths import CONFIG_VARIABLE, RUNTIME_VARIABLE, STATE_VARIABLE, Paths
+from appliance.net import unprivileged
 
 INTERRUPTED: Final = 130
 """128 + SIGINT, as shells expect."""
@@ -40,6 +42,7 @@ COMMANDS: Final[Mapping[str, Entry]] = {
         ("schema", "schema", "schema", "Print the JSON Schema of the configuration."),
         ("reload", "reload", "reload", "Make the appliance obey its configuration as it is now."),
         ("status", "status", "status", "Show programs, virtual IPs, frontends, pools and servers."),
+        ("alive", "alive", "alive", "Say whether it serves: for health checks of containers."),
         ("drain", "server_states", "drain", "Give servers no new connections, keep those they have."),
         ("ready", "server_states", "ready", "Let the checks of servers decide again."),
         ("maint", "server_states", "maint", "Take servers out of service."),
@@ -123,4 +126,10 @@ class Appliance(click.Group):
 @click.pass_context
 def main(ctx: click.Context, *, config: Path, runtime_dir: Path, state_dir: Path) -> None:
     """Balance the API and ingress of a cluster: the work of HAProxy and keepalived together."""
-    ctx.obj = Paths(config=config.absolute(), runtime=runtime_dir.absolute(), state=state_dir.absolute())
+    paths = Paths(config=config.absolute(), runtime=runtime_dir.absolute(), state=state_dir.absolute())
+    if user := os.environ.get(unprivileged.USER_VARIABLE):
+        try:
+            unprivileged.become(user, owned=(paths.runtime, paths.state))
+        except unprivileged.CannotBecomeError as error:
+            raise click.ClickException(str(error)) from error
+    ctx.obj = paths

@@ -10,6 +10,10 @@ _STATUS: Final = Path("/proc/thread-self/status")
 class Capability(IntEnum):
     """Capabilities that we use, by their numbers of linux/capability.h."""
 
+    CAP_CHOWN = 0
+    CAP_SETGID = 6
+    CAP_SETUID = 7
+    CAP_NET_BIND_SERVICE = 10
     CAP_NET_ADMIN = 12
     CAP_NET_RAW = 13
     CAP_IPC_LOCK = 14

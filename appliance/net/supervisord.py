@@ -1,18 +1,21 @@
 """supervisord's own parts, in the form in which the appliance uses them: log, poll, pipes.
 
 A signal ends supervisord's poll at once; programs write to our standard output themselves and to standard
-error through a pipe; and what supervisord says, it says as the appliance's programs do.
+error through a pipe, and have no capability but those that they use; and what supervisord says, it says as
+the appliance's programs do.
 """
 
 import contextlib
 import os
 import signal
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NoReturn
 
 from structlog.typing import FilteringBoundLogger
 from supervisor.options import ServerOptions, decode_wait_status
 from supervisor.poller import PollPoller
+
+from appliance.net import capabilities
 
 # The first two are events as well; the third is about our socket, which only its owner can open.
 _UNSAID: Final = ("exited: ", "stopped: ", "Server 'unix_http_server' running without")
@@ -126,6 +129,11 @@ class Options(ServerOptions):  # type: ignore[misc]  # supervisor has no types
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return child
+
+    def execve(self, filename: str, argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
+        """Become a program, with the capabilities that it uses of those that we have for it."""
+        capabilities.hand_over(capabilities.used_by(argv))
+        os.execve(filename, list(argv), env)  # noqa: S606  # no shell is the point
 
     def make_pipes(self, stderr: bool = True) -> dict[str, int | None]:  # noqa: ARG002, FBT001, FBT002  # supervisor's signature
         """Return pipes for standard input and error, and a copy of our output for the program's own."""

@@ -18,7 +18,7 @@ from structlog.typing import FilteringBoundLogger
 from appliance.core.generations import Phase, Timing, WorkerId
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot, SnapshotError
-from appliance.net import limits, log, snapshots
+from appliance.net import capabilities, limits, log, snapshots
 from appliance.net.control import ControlServer
 from appliance.net.generation_numbers import AlreadyRunning, Numbers
 from appliance.net.supervisor_rpc import Supervisor, SupervisorUnavailable
@@ -201,6 +201,7 @@ def main(arguments: Sequence[str]) -> int:
     if len(arguments) != 1:
         sys.stderr.write("usage: python -m appliance.programs.proxy GROUP\n")
         return 2
+    capabilities.keep_from_children()
     return run(arguments[0], Paths.from_environment(os.environ))
 
 

@@ -9,6 +9,7 @@ What differs from the original, each by overriding one of its methods:
   and a reader that has stopped reading cannot stop supervisord. Their standard error comes through here,
   because its last line is the reason why a program does not start;
 - it logs as the programs do;
+- of the capabilities that it was given each program gets those that it uses, and it uses none itself;
 - orphans (workers whose master died) become its children, and are ended when everything ends;
 - what an earlier supervisord left running in our runtime directory ends with us, at whatever moment we are
   told to end: from its first line on signals wait until they can be obeyed.
@@ -30,7 +31,7 @@ from supervisor.states import ProcessStates, SupervisorStates
 from appliance.core.acceptance import STOP_MARGIN, VRRP, stop_seconds
 from appliance.model.paths import Paths
 from appliance.model.snapshot import SnapshotError
-from appliance.net import orphans, snapshots
+from appliance.net import capabilities, orphans, snapshots
 from appliance.net.leftovers import Leftovers
 from appliance.net.log import configure
 from appliance.net.output import STDOUT, output
@@ -223,6 +224,7 @@ def main() -> None:
     paths = Paths.from_environment(os.environ)
     log = _logger(paths)
     orphans.become_subreaper()
+    capabilities.carry()
     forced = _run(log, paths)
     orphans.end_children(patience=0 if forced else _ORPHAN_PATIENCE, last_patience=_ORPHAN_PATIENCE)
     log.info("stopped", forced=forced)

@@ -15,8 +15,8 @@ from typing import IO, Final
 from structlog.typing import FilteringBoundLogger
 
 from appliance.model.paths import Paths
+from appliance.net import capabilities, privileges, realtime, vrrp_leftovers
 from appliance.net import log as logs
-from appliance.net import privileges, realtime, vrrp_leftovers
 from appliance.net.boards import BoardError, BoardReader, BoardWriter
 from appliance.net.control_loop import LoopControlServer
 from appliance.net.loop import Loop
@@ -43,6 +43,7 @@ def last_board(paths: Paths, log: FilteringBoundLogger) -> VrrpBoard | None:
 
 def main() -> int:
     """Run until TERM or INT, which hands everything over; 1 when the runtime directory cannot be used."""
+    capabilities.keep_from_children()
     paths = Paths.from_environment(os.environ)
     log = logs.configure(PROGRAM, level="info", form="json")
     try:
