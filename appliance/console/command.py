@@ -97,7 +97,7 @@ class Appliance(click.Group):
 )
 @click.option(
     "--config",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, readable=False),
     envvar=CONFIG_VARIABLE,
     default=Paths().config,
     show_default=True,
@@ -106,7 +106,7 @@ class Appliance(click.Group):
 )
 @click.option(
     "--runtime-dir",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, readable=False),
     envvar=RUNTIME_VARIABLE,
     default=Paths().runtime,
     show_default=True,
@@ -115,7 +115,7 @@ class Appliance(click.Group):
 )
 @click.option(
     "--state-dir",
-    type=click.Path(path_type=Path),
+    type=click.Path(path_type=Path, readable=False),
     envvar=STATE_VARIABLE,
     default=Paths().state,
     show_default=True,
