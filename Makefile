@@ -33,7 +33,16 @@ test-pure: venv  ## only the tests without processes and sockets, with complete 
 test-full: debian  ## the load tests at full size: 1,000 sessions, 100 reloads, 100,000 connections; half an hour
 	E2E_FULL=1 $(PYTEST) tests/programs tests/kernel -k e2e $(ARGS)
 
-test-programs test-kernel: debian  ## only one layer of tests
+VERSION    = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' appliance/__init__.py)
+IMAGE     ?= lb-appliance
+# make image [BASE_IMAGE=a mirror's debian:bookworm-slim] [CA=bundle.pem] [PIP_CONF=pip.conf]
+image:  ## build the container image with podman: image/README.md
+	podman build --format docker $(if $(BASE_IMAGE),--build-arg BASE_IMAGE=$(BASE_IMAGE)) \
+	  $(if $(CA),--secret id=ca,src=$(CA)) $(if $(PIP_CONF),--secret id=pipconf,src=$(PIP_CONF)) \
+	  --build-arg VERSION=$(VERSION) --build-arg REVISION=$(shell git rev-parse --short HEAD 2>/dev/null) \
+	  $(IMAGE_ARGS) --tag $(IMAGE):$(VERSION) --tag $(IMAGE):latest .
+
+test-programs test-kernel test-image: debian  ## only one layer of tests
 	$(PYTEST) -m $(@:test-%=%) $(ARGS)
 
 lint: venv  ## ruff, mypy --strict, import-linter
@@ -57,4 +66,4 @@ lock: $(VENV)/.ready  ## renew the locks: for development, for what the image ru
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .hypothesis dist
 
-.PHONY: help venv demo debian test test-pure test-programs test-kernel test-full lint bench lock clean
+.PHONY: help venv demo debian test test-pure test-programs test-kernel test-image test-full image lint bench lock clean

@@ -1,0 +1,103 @@
+"""What is in the image, and what is not."""
+
+import re
+
+import pytest
+import yaml
+from click.testing import CliRunner
+from support import podman
+
+import appliance
+from appliance.console.command import main
+
+_NEEDS = [pytest.mark.image, pytest.mark.needs("podman", "runc", "mmdebstrap", root=True)]
+_UNIT = podman.ROOT / "image" / "appliance.container"
+_POD = podman.ROOT / "image" / "haproxy-pod.yaml"
+_README = podman.ROOT / "image" / "README.md"
+_LEFT_OUT = "for each in gcc cc make pip pip3 git curl; do command -v $each; done; true"
+_SET_UID = "find / -xdev -type f -perm /6000 2>/dev/null; true"
+_LEFT_OVER = "find /var/lib/apt/lists /var/cache /var/log /root /tmp -type f 2>/dev/null; true"
+
+pytestmark = _NEEDS
+
+
+def _shell(script: str) -> list[str]:
+    run = ("run", "--rm", "--network", "none", "--user", "0", "--entrypoint", "/bin/sh", podman.IMAGE)
+    return podman.podman(*run, "-c", script).stdout.split()
+
+
+def test_size(image: str):
+    """The image is smaller than 200 MB."""
+    del image
+    assert podman.size() < 200e6
+
+
+@pytest.mark.parametrize("script", [_LEFT_OUT, _SET_UID, _LEFT_OVER])
+def test_left_out(image: str, script: str):
+    """There is no compiler, package manager of Python, set-uid program, cache or history in it."""
+    del image
+    assert _shell(script) == []
+
+
+def test_no_development_packages(image: str):
+    """Only the packages of the runtime lock are installed, and the appliance."""
+    del image
+    locked = re.findall(r"^([a-z0-9.-]+)==", (podman.ROOT / "requirements-runtime.lock").read_text(), re.M)
+    listing = "import importlib.metadata as m; print(*(d.metadata['Name'] for d in m.distributions()))"
+    found = {
+        re.sub("[-_.]+", "-", name).lower() for name in _shell(f'/opt/appliance/bin/python -c "{listing}"')
+    }
+    assert found == {*locked, "lb-appliance"}
+
+
+def test_version(image: str):
+    """The command runs, also without any configuration."""
+    del image
+    run = ("run", "--rm", "--network", "none", podman.IMAGE, "--version")
+    assert podman.podman(*run).stdout == f"appliance {appliance.__version__}\n"
+
+
+def test_labels(image: str):
+    """The labels are OCI's annotations."""
+    del image
+    names = ("title", "description", "licenses", "version", "revision", "base.name")
+    assert {f"org.opencontainers.image.{name}" for name in names} <= podman.labels().keys()
+
+
+def _capabilities(words: list[str]) -> set[str]:
+    given = [words[at + 1] for at, word in enumerate(words) if word == "--cap-add"]
+    return {name for each in given for name in each.split(",")}
+
+
+def test_readme_and_unit_agree():
+    """The command of the README has the settings of the unit."""
+    command = re.search(r"\$ podman run (.*?)\n\$", _README.read_text(), re.S)
+    assert command
+    words = command[1].replace("\\\n", " ").split()
+    unit = podman.quadlet(_UNIT)
+    assert _capabilities(words) == _capabilities(unit)
+    for setting in ("--read-only", "no-new-privileges", "--stop-timeout", "130"):
+        assert setting in words
+        assert setting in unit
+
+
+def test_pod_is_openshifts_but_for_one_container():
+    """The pod keeps the ports, the probe and the mounts of OpenShift's, and gives our container no right."""
+    pod = yaml.safe_load(_POD.read_text())
+    ours, monitor = pod["spec"]["containers"]
+    mounts = {each["name"]: each["mountPath"] for each in ours["volumeMounts"]}
+    assert (ours["name"], monitor["name"]) == ("haproxy", "haproxy-monitor")
+    assert mounts["run-dir"] == "/var/run/haproxy"
+    assert mounts["conf-dir"] == "/etc/haproxy"
+    assert ours["livenessProbe"]["httpGet"] == {"path": "/haproxy_ready", "port": 9444}
+    assert ours["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+    volumes = {each["name"] for each in pod["spec"]["volumes"]}
+    assert {each["name"] for box in (ours, monitor) for each in box["volumeMounts"]} <= volumes
+
+
+def test_configuration_of_the_pod():
+    """The configuration that comes with the pod has no error, and finishes within the pod's grace."""
+    path = _POD.with_name("haproxy-pod.appliance.yaml")
+    assert CliRunner().invoke(main, ["check", str(path)]).exit_code == 0
+    drain = int(yaml.safe_load(path.read_text())["defaults"]["drain"].removesuffix("s"))
+    assert drain < yaml.safe_load(_POD.read_text())["spec"]["terminationGracePeriodSeconds"]
