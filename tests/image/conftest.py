@@ -1,6 +1,5 @@
 """The image under test, built once, and what stands around its containers."""
 
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,13 +8,17 @@ from support import podman
 from support.container_site import Site, site
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Show what was measured."""
+    for figure in podman.figures:
+        terminalreporter.write_line(f"image: {figure}")
+
+
 @pytest.fixture(scope="session")
-def image(pytestconfig: pytest.Config) -> str:
+def image() -> str:
     """The image of this checkout."""
     seconds = podman.build_image()
-    capture = pytestconfig.pluginmanager.getplugin("capturemanager")
-    with capture.global_and_fixture_disabled():
-        sys.stdout.write(f"\nimage: {podman.size() / 1e6:.0f} MB, built in {seconds:.0f} s\n")
+    podman.measured(f"{podman.size() / 1e6:.0f} MB, built in {seconds:.0f} s (less where layers were there)")
     return podman.IMAGE
 
 

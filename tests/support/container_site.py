@@ -3,7 +3,7 @@
 import contextlib
 import socket
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -29,9 +29,10 @@ class Site:
     client: Node
     servers: Node
     folder: Path
+    started: list[Container] = field(default_factory=list)
 
     def config(self, *, priority: int = 100, drain: str = "5s", **changes: object) -> Config:
-        """Return a configuration with everything: both groups, a low port, endpoints, a tracked virtual IP."""
+        """Return one with everything: both groups, a low port, an endpoint, a tracked virtual IP."""
         addresses = {name: f"{self.servers.address}:{port}" for name, port in _SERVERS.items()}
         pool: Config = {
             "check": {"type": "tcp", "interval": "500ms", "fall": 2, "rise": 1},
@@ -44,7 +45,7 @@ class Site:
             "priority": priority,
             "advert": "100ms",
             "version": 3,
-            "track": {"here": {"script": ["true"], "interval": "1s", "weight": 10}},
+            "track": {"here": {"script": ["/bin/true"], "interval": "1s", "weight": 10}},
         }
         return {
             "api": {
@@ -75,10 +76,12 @@ class Site:
     def container(self, node: Node, *arguments: str, config: Path, plain: bool = False) -> Container:
         """Start a container on a node, with the settings of the unit that we ship or with podman's own."""
         shipped = [] if plain else quadlet(ROOT / "image" / "appliance.container")
-        return Container(
+        container = Container(
             *("--network", f"ns:/run/netns/{node.name}", *shipped),
             *("--volume", f"{config}:/etc/appliance:ro", *arguments),
         )
+        self.started.append(container)
+        return container
 
     def connect(self, address: str, port: int = API) -> socket.socket:
         """Return the client's connection."""
@@ -94,8 +97,13 @@ class Site:
         return ""
 
     def serves(self, address: str, port: int = API) -> None:
-        """Wait until the client gets an answer."""
-        wait_until(lambda: self.who(address, port) in _SERVERS, what=f"{address}:{port} answers", timeout=60)
+        """Wait until the client gets an answer, as long as the container that was started last runs."""
+        wait_until(
+            lambda: self.who(address, port) or not self.started[-1].is_running(),
+            what=f"{address}:{port} answers",
+            timeout=60,
+        )
+        assert self.started[-1].is_running(), "the container has ended"
 
 
 @contextlib.contextmanager

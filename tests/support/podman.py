@@ -24,6 +24,9 @@ from support.waiting import wait_until
 
 ROOT: Final = Path(__file__).parent.parent.parent
 IMAGE: Final = "localhost/lb-appliance:test"
+figures: list[str] = []
+"""What was measured on the way, for the end of the run."""
+
 _PUBLIC_BASE: Final = "docker.io/library/debian:bookworm-slim"
 _OWN_BASE: Final = "localhost/lb-base:bookworm-slim"
 _AUTHORITIES: Final = "/etc/ssl/certs/ca-certificates.crt"
