@@ -73,6 +73,8 @@ def environment(paths: Paths, snapshot: Snapshot) -> Mapping[str, str]:
         **absolute.environment(),
         **starts,
         "APPLIANCE_PYTHON": sys.executable,
+        # supervisord looks for a folder to write to, and in a container without /tmp there is no other.
+        "TMPDIR": str(absolute.runtime),
         "APPLIANCE_STOP_SECONDS": str(stop_seconds(snapshot, "proxy-api")),
         "APPLIANCE_VRRP_STOP_SECONDS": str(VRRP_STOP_SECONDS),
         _INCLUDE: os.environ.get(_INCLUDE) or str(absolute.runtime / "supervisor.d" / "*.conf"),
