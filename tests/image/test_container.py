@@ -1,6 +1,8 @@
 """A container with the settings of the unit that we ship: serves, reloads, drains, and has few rights."""
 
 import concurrent.futures
+import json
+import socket
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -180,6 +182,30 @@ def test_writes_only_where_it_may(around: Site):
         container.stop(30)
         files = {line.split()[1] for line in container.changed_files()}
         assert {each for each in files if not each.startswith("/run/appliance/")} <= _PARENTS
+
+
+def test_in_place_of_openshifts_haproxy(around: Site):
+    """With what the static pod gives it, and that is no capability, it serves and obeys the same socket."""
+    config = around.config(reload={"sockets": ["/var/run/haproxy/haproxy-master.sock"]})
+    del config["ingress"], config["virtual_ips"]
+    folder, sockets = around.write(config), around.folder / "run"
+    sockets.mkdir()
+    sockets.chmod(0o777)
+    pod = ("--user", "9445:9445", "--cap-drop", "all", "--security-opt", "no-new-privileges", "--read-only")
+    mounts = (
+        *("--read-only-tmpfs=false", "--tmpfs", "/run/appliance", "--tmpfs", "/var/lib/appliance"),
+        *("--volume", f"{folder}:/etc/haproxy", "--volume", f"{sockets}:/var/run/haproxy"),
+        *("--env", "APPLIANCE_CONFIG=/etc/haproxy/appliance.yaml"),
+    )
+    with around.container(around.one, *pod, *mounts, config=folder, plain=True):
+        around.serves(around.one.address)
+        path = sockets / "haproxy-master.sock"
+        wait_until(path.exists, what="the reload socket is there")
+        with socket.socket(socket.AF_UNIX) as monitor:
+            monitor.settimeout(30)
+            monitor.connect(str(path))
+            monitor.sendall(b"reload\n")
+            assert json.loads(monitor.recv(65536))["ok"] is True
 
 
 def test_started_as_root_it_becomes_its_user(around: Site):
