@@ -184,16 +184,23 @@ def test_writes_only_where_it_may(around: Site):
         assert {each for each in files if not each.startswith("/run/appliance/")} <= _PARENTS
 
 
+def _empty_dir(path: Path) -> Path:
+    """Return a folder as a kubelet makes it: root's, and everybody may write."""
+    path.mkdir()
+    path.chmod(0o777)
+    return path
+
+
 def test_in_place_of_openshifts_haproxy(around: Site):
     """With what the static pod gives it, and that is no capability, it serves and obeys the same socket."""
     config = around.config(reload={"sockets": ["/var/run/haproxy/haproxy-master.sock"]})
     del config["ingress"], config["virtual_ips"]
-    folder, sockets = around.write(config), around.folder / "run"
-    sockets.mkdir()
-    sockets.chmod(0o777)
+    folder = around.write(config)
+    sockets, runtime, state = (_empty_dir(around.folder / name) for name in ("sockets", "runtime", "state"))
     pod = ("--user", "9445:9445", "--cap-drop", "all", "--security-opt", "no-new-privileges", "--read-only")
     mounts = (
-        *("--read-only-tmpfs=false", "--tmpfs", "/run/appliance", "--tmpfs", "/var/lib/appliance"),
+        "--read-only-tmpfs=false",
+        *("--volume", f"{runtime}:/run/appliance", "--volume", f"{state}:/var/lib/appliance"),
         *("--volume", f"{folder}:/etc/haproxy", "--volume", f"{sockets}:/var/run/haproxy"),
         *("--env", "APPLIANCE_CONFIG=/etc/haproxy/appliance.yaml"),
     )
@@ -209,15 +216,18 @@ def test_in_place_of_openshifts_haproxy(around: Site):
 
 
 def test_started_as_root_it_becomes_its_user(around: Site):
-    """Where only root can be given capabilities everything runs as the ordinary user too."""
+    """Where only root can be given capabilities everything becomes the ordinary user's."""
     config = around.write(around.config())
-    rights = ("--cap-add", "SETUID,SETGID", "--user", "0")
+    state = around.folder / "state"
+    state.mkdir()
+    rights = ("--cap-add", "SETUID,SETGID,CHOWN", "--user", "0", "--volume", f"{state}:/var/lib/appliance")
     with around.container(around.one, *rights, config=config) as container:
         around.serves(VIP, 80)
         programs = _everybody(container)
         assert {_status(pid)["Uid"].split()[0] for pid in programs} == {_USER}
         assert {name for pid, name in programs.items() if _set(_status(pid), "CapEff")} == {"proxy", "vrrp"}
         assert container.exec("appliance", "alive").returncode == 0
+        assert str(state.stat().st_uid) == _USER
 
 
 def test_another_takes_over_from_a_killed_container(around: Site):
