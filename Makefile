@@ -37,8 +37,8 @@ VERSION    = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' appliance/__init__.
 IMAGE     ?= lb-appliance
 # make image [BASE_IMAGE=a mirror's debian:bookworm-slim] [CA=bundle.pem] [PIP_CONF=pip.conf]
 image:  ## build the container image with podman: image/README.md
-	podman build --format docker $(if $(BASE_IMAGE),--build-arg BASE_IMAGE=$(BASE_IMAGE)) \
-	  $(if $(CA),--secret id=ca,src=$(CA)) $(if $(PIP_CONF),--secret id=pipconf,src=$(PIP_CONF)) \
+	podman build --format docker $(BASE_IMAGE:%=--build-arg BASE_IMAGE=%) \
+	  $(CA:%=--secret id=ca,src=%) $(PIP_CONF:%=--secret id=pipconf,src=%) \
 	  --build-arg VERSION=$(VERSION) --build-arg REVISION=$(shell git rev-parse --short HEAD 2>/dev/null) \
 	  $(IMAGE_ARGS) --tag $(IMAGE):$(VERSION) --tag $(IMAGE):latest .
 
