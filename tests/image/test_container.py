@@ -228,22 +228,3 @@ def test_started_as_root_it_becomes_its_user(around: Site):
         assert {name for pid, name in programs.items() if _set(_status(pid), "CapEff")} == {"proxy", "vrrp"}
         assert container.exec("appliance", "alive").returncode == 0
         assert str(state.stat().st_uid) == _USER
-
-
-def test_another_takes_over_from_a_killed_container(around: Site):
-    """Of two containers on two machines the second one answers at the virtual IP when the first is killed."""
-    first = around.write(around.config(priority=150), name="first")
-    second = around.write(around.config(priority=100), name="second")
-    with (
-        around.container(around.one, config=first) as active,
-        around.container(around.two, config=second),
-    ):
-        wait_until(lambda: around.one.holds(VIP), what="the first is active", timeout=30)
-        around.serves(VIP)
-        around.serves(around.two.address)
-        active.kill()
-        killed = time.monotonic()
-        around.one.unplug()  # a machine that dies takes its addresses with it
-        wait_until(lambda: around.two.holds(VIP), what="the second is active", timeout=30)
-        around.serves(VIP)
-        measured(f"virtual IP answers {time.monotonic() - killed:.2f} s after a crash")
