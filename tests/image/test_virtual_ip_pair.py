@@ -18,7 +18,7 @@ _FIRST, _SECOND = 150, 100
 
 
 def _crash(around: Site, kill: Callable[[], None]) -> float:
-    """Let the first node die with what runs on it; return the client's longest time without answer, seconds."""
+    """Let the first node die, and return the seconds for which the client had no answer."""
     with VipClient(around.client, VIP) as client:
         client.wait_for_answer_by(short_name(around.one))
         first = client.mark()
