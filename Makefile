@@ -24,8 +24,8 @@ debian: venv
 PYTEST   = $(BIN)/python -m pytest
 COVERAGE = --cov=appliance.wire --cov=appliance.model --cov=appliance.core --cov-branch --cov-fail-under=100
 
-test: lint debian test-pure  ## lint, then every layer of tests that this machine allows
-	$(PYTEST) -m "not pure" $(ARGS)
+test: lint debian test-pure  ## lint, then every layer of tests that this machine allows, but the image's
+	$(PYTEST) -m "not pure and not image" $(ARGS)
 
 test-pure: venv  ## only the tests without processes and sockets, with complete coverage
 	$(PYTEST) -m pure $(COVERAGE) --cov-report=term-missing:skip-covered $(ARGS)
@@ -42,8 +42,12 @@ image:  ## build the container image with podman: image/README.md
 	  --build-arg VERSION=$(VERSION) --build-arg REVISION=$(shell git rev-parse --short HEAD 2>/dev/null) \
 	  $(IMAGE_ARGS) --tag $(IMAGE):$(VERSION) --tag $(IMAGE):latest .
 
-test-programs test-kernel test-image: debian  ## only one layer of tests
+test-programs test-kernel: debian  ## only one layer of tests
 	$(PYTEST) -m $(@:test-%=%) $(ARGS)
+
+test-image: venv  ## build the image and run it, which installs podman when root
+	@$(BIN)/python tests/debian.py image
+	$(PYTEST) -m image $(ARGS)
 
 lint: venv  ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .

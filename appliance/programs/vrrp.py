@@ -20,8 +20,8 @@ from appliance.net import log as logs
 from appliance.net.boards import BoardError, BoardReader, BoardWriter
 from appliance.net.control_loop import LoopControlServer
 from appliance.net.loop import Loop
-from appliance.programs.vrrp_commands import VrrpCommands
-from appliance.programs.vrrp_program import PROGRAM, VrrpProgram
+from appliance.vrrp.commands import VrrpCommands
+from appliance.vrrp.program import PROGRAM, VrrpProgram
 from appliance.wire.health_board import BoardFormatError
 from appliance.wire.vrrp_board import VrrpBoard, decode
 

@@ -31,6 +31,9 @@ PACKAGES: Final = {
 }
 """Debian package of each tool."""
 
+FOR_IMAGES: Final = frozenset({"mmdebstrap", "podman", "runc"})
+"""Those that only the tests of the image need."""
+
 _ADMIN_PATHS: Final = "/usr/local/sbin:/usr/sbin:/sbin:/usr/lib/frr"
 
 

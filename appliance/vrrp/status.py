@@ -4,8 +4,8 @@ import time
 from dataclasses import asdict
 
 from appliance.core.election import State
-from appliance.programs.router_group import RouterGroup
-from appliance.programs.virtual_router import Participant
+from appliance.vrrp.router_group import RouterGroup
+from appliance.vrrp.virtual_router import Participant
 from appliance.wire.vrrp_board import RouterRecord
 
 

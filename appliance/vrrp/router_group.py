@@ -28,7 +28,7 @@ from appliance.core.priority import Unknown
 from appliance.core.sync_group import SyncGroup, Tagged
 from appliance.model.virtual_router import VirtualRouter
 from appliance.net.links import Link
-from appliance.programs.virtual_router import Participant
+from appliance.vrrp.virtual_router import Participant
 
 _LATE_FRACTION: Final = 0.25  # of the shortest interval: from here on a wake-up is told as late
 _CRASH_PAUSE: Final = 1.0

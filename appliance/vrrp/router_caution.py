@@ -13,8 +13,8 @@ from appliance.core.conflicts import Conflict, Conflicts
 from appliance.model.virtual_router import VirtualRouter
 from appliance.net.closer import Closer
 from appliance.net.loop import Loop
-from appliance.programs.address_watch import AddressWatch
-from appliance.programs.advert_intake import Deviation, Dropped
+from appliance.vrrp.address_watch import AddressWatch
+from appliance.vrrp.advert_intake import Deviation, Dropped
 from appliance.wire.vrrp import Drop
 
 

@@ -24,11 +24,11 @@ from appliance.net.owned_addresses import OwnedAddresses
 from appliance.net.realtime import Realtime
 from appliance.net.tracker_child import TrackerChild
 from appliance.net.vrrp_publisher import VrrpPublisher
-from appliance.programs.router_group import RouterGroup
-from appliance.programs.router_groups import RouterGroups
-from appliance.programs.virtual_router import Machine, Participant
-from appliance.programs.vrrp_reports import Reports
-from appliance.programs.vrrp_status import record
+from appliance.vrrp.reports import Reports
+from appliance.vrrp.router_group import RouterGroup
+from appliance.vrrp.router_groups import RouterGroups
+from appliance.vrrp.status import record
+from appliance.vrrp.virtual_router import Machine, Participant
 from appliance.wire.tracker_lines import Ran, Run, TrackerLineError, Verdict, Watch, decode_report, encode
 from appliance.wire.vrrp_board import VrrpBoard
 from appliance.wire.vrrp_board import encode as encode_board

@@ -10,8 +10,8 @@ from appliance.core.election import State
 from appliance.core.priority import Unknown
 from appliance.core.router_changes import Added, Removed, Replaced, Revised, changes
 from appliance.model.virtual_router import VirtualRouter
-from appliance.programs.router_group import Listener, RouterGroup
-from appliance.programs.virtual_router import Machine, Participant
+from appliance.vrrp.router_group import Listener, RouterGroup
+from appliance.vrrp.virtual_router import Machine, Participant
 
 Look = Callable[[Participant], None]
 """Gives a new participant, or a changed one, the state of its interface and of what it tracks."""

@@ -23,11 +23,11 @@ from appliance.net.closer import Closer
 from appliance.net.links import Link
 from appliance.net.loop import Loop
 from appliance.net.netlink import Requests
-from appliance.programs.address_seat import AddressSeat
-from appliance.programs.advert_intake import Dropped
-from appliance.programs.router_caution import RouterCaution
-from appliance.programs.router_figures import Figures
-from appliance.programs.router_port import RouterPort
+from appliance.vrrp.address_seat import AddressSeat
+from appliance.vrrp.advert_intake import Dropped
+from appliance.vrrp.router_caution import RouterCaution
+from appliance.vrrp.router_figures import Figures
+from appliance.vrrp.router_port import RouterPort
 
 _TRY_AGAIN: Final = 1.0  # seconds until what the kernel refused is tried again
 

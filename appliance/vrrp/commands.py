@@ -14,8 +14,8 @@ from appliance.net import snapshots
 from appliance.net.control_loop import Deferred, Handler
 from appliance.net.loop import Loop
 from appliance.net.off_the_loop import OffTheLoop
-from appliance.programs.vrrp_program import PROGRAM, VrrpProgram
-from appliance.programs.vrrp_status import described
+from appliance.vrrp.program import PROGRAM, VrrpProgram
+from appliance.vrrp.status import described
 from appliance.wire.control import Answer, ControlError, Question, bad, good
 
 

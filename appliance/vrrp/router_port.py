@@ -10,9 +10,9 @@ from appliance.model.virtual_router import VirtualRouter
 from appliance.net.closer import Closer
 from appliance.net.frames import FrameSocket
 from appliance.net.vrrp_sockets import VrrpSocket
-from appliance.programs.address_seat import AddressSeat
-from appliance.programs.advert_intake import AdvertIntake, Deviation, Dropped
-from appliance.programs.advert_sender import AdvertSender
+from appliance.vrrp.address_seat import AddressSeat
+from appliance.vrrp.advert_intake import AdvertIntake, Deviation, Dropped
+from appliance.vrrp.advert_sender import AdvertSender
 from appliance.wire import arp, neighbour
 from appliance.wire.vrrp import MULTICAST_4, MULTICAST_6
 
