@@ -26,6 +26,7 @@ INTERFACE: Final = "eth0"
 
 _NAMESPACES: Final = Path("/run/netns")
 _CLONE_NEWNET: Final = 0x40000000
+_PATIENCE: Final = 10.0  # seconds until a killed program is gone
 _serials = itertools.count(1)
 
 
@@ -175,7 +176,8 @@ class Node:
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(int(pid), signal.SIGKILL)
         for process in self._processes:
-            process.wait()
+            process.kill()  # one that was started just now may not have been in the node yet
+            process.wait(_PATIENCE)
         with contextlib.suppress(AssertionError):
             _ip("netns", "delete", self.name)
 
