@@ -22,7 +22,7 @@ from support.waiting import wait_until
 
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot, encode
-from appliance.net.boards import BoardError, BoardReader
+from appliance.net.files.boards import BoardError, BoardReader
 from appliance.wire.health_board import HealthBoard, Verdict, decode
 
 

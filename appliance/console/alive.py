@@ -10,7 +10,7 @@ from appliance.console.asking import ask_program
 from appliance.core.acceptance import needed
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Frontend, Snapshot, SnapshotError
-from appliance.net import snapshots
+from appliance.net.files import snapshots
 from appliance.wire.control import Question
 
 _READY: Final = "/haproxy_ready"

@@ -7,7 +7,7 @@ from typing import Final, TypeVar
 import click
 import gevent
 
-from appliance.net.control import ControlUnavailable, ask
+from appliance.net.control.sockets import ControlUnavailable, ask
 from appliance.wire.control import Answer, Question
 
 _GLANCE: Final = 0.2  # seconds until Ctrl-C is noticed at the latest

@@ -18,7 +18,7 @@ import click
 
 import appliance
 from appliance.model.paths import CONFIG_VARIABLE, RUNTIME_VARIABLE, STATE_VARIABLE, Paths
-from appliance.net import unprivileged
+from appliance.net.process import unprivileged
 
 INTERRUPTED: Final = 130
 """128 + SIGINT, as shells expect."""

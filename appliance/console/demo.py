@@ -23,7 +23,7 @@ from appliance.console.observation import observe
 from appliance.console.tables import tables
 from appliance.core.evidence import assess
 from appliance.core.status import Status
-from appliance.net import orphans
+from appliance.net.process import orphans
 
 _REFRESH: Final = 1.0
 _END_PATIENCE: Final = 40.0  # above the drain time of config/demo.yaml and what comes after it

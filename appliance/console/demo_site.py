@@ -17,8 +17,8 @@ from typing import Final
 
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot
-from appliance.net.operators_file import judge
-from appliance.net.packaged import packaged
+from appliance.net.files.operators_file import judge
+from appliance.net.files.packaged import packaged
 
 DEMO_PORTS: Final = re.compile(r"(?<=[:\s])(?:9445|9444|9454|8080|8443|16443|11936|18080|18443)\b")
 _IPV6_BINDS: Final = re.compile(r', "\[::1\]:\d+"')

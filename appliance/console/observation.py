@@ -21,10 +21,10 @@ from appliance.core.vip_said import VrrpSaid
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot, SnapshotError
 from appliance.model.snapshot import decode as decode_snapshot
-from appliance.net.boards import BoardError, BoardReader
-from appliance.net.control import ControlUnavailable, ask
-from appliance.net.snapshots import read_degraded
-from appliance.net.supervisor_rpc import ProcessInfo, Supervisor, SupervisorUnavailable
+from appliance.net.control.sockets import ControlUnavailable, ask
+from appliance.net.files.boards import BoardError, BoardReader
+from appliance.net.files.snapshots import read_degraded
+from appliance.net.reloading.supervisor_rpc import ProcessInfo, Supervisor, SupervisorUnavailable
 from appliance.wire import health_board, worker_board
 from appliance.wire.control import Answer, Problem, Question
 from appliance.wire.health_board import BoardFormatError, HealthBoard

@@ -14,10 +14,11 @@ from appliance.console.places import located
 from appliance.core.acceptance import PROGRAMS, VRRP_STOP_SECONDS, needed, stop_seconds
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot
-from appliance.net import boot, vrrp_leftovers
-from appliance.net.changeover import plain
-from appliance.net.log import configure
-from appliance.net.packaged import packaged
+from appliance.net.files.packaged import packaged
+from appliance.net.interfaces import vrrp_leftovers
+from appliance.net.process.log import configure
+from appliance.net.reloading import boot
+from appliance.net.reloading.changeover import plain
 
 _INCLUDE = "APPLIANCE_SUPERVISOR_INCLUDE"
 

@@ -20,7 +20,7 @@ from appliance.console.asking import at_once
 from appliance.console.printing import print_json, print_table
 from appliance.console.quantities import duration, size
 from appliance.model.paths import Paths
-from appliance.net.control import ControlUnavailable, ask
+from appliance.net.control.sockets import ControlUnavailable, ask
 from appliance.wire.control import Answer, Question
 
 _TIMEOUT: Final = 10.0

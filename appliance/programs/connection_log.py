@@ -5,8 +5,8 @@ from typing import Final
 from structlog.typing import FilteringBoundLogger
 
 from appliance.core.termination import Stage, termination
-from appliance.net import log
-from appliance.net.relay import OPEN, QUEUED, Session
+from appliance.net.data.relay import OPEN, QUEUED, Session
+from appliance.net.process import log
 from appliance.wire import sockaddr
 from appliance.wire.worker_board import Reason
 

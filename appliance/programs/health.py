@@ -22,16 +22,16 @@ from appliance.core.health import Event, Health
 from appliance.core.roster import Key, Member, Roster, UnknownServerError, is_literal, record
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot, SnapshotError
-from appliance.net import log as logs
-from appliance.net import operator_states, snapshots
-from appliance.net.boards import BoardError, BoardReader, BoardWriter
-from appliance.net.control import Call, ControlServer
-from appliance.net.health_publisher import HealthPublisher
-from appliance.net.operator_states import OperatorStatesError
-from appliance.net.probe import ProbeImpossible
-from appliance.net.resolver import Resolver
-from appliance.net.server_probe import ServerProbe
-from appliance.net.tls_contexts import AuthorityError, TlsContexts
+from appliance.net.control.sockets import Call, ControlServer
+from appliance.net.files import operator_states, snapshots
+from appliance.net.files.boards import BoardError, BoardReader, BoardWriter
+from appliance.net.files.health_publisher import HealthPublisher
+from appliance.net.files.operator_states import OperatorStatesError
+from appliance.net.probing.probe import ProbeImpossible
+from appliance.net.probing.resolver import Resolver
+from appliance.net.probing.server_probe import ServerProbe
+from appliance.net.probing.tls_contexts import AuthorityError, TlsContexts
+from appliance.net.process import log as logs
 from appliance.wire.control import Answer, ControlError, Problem, bad, good
 from appliance.wire.health_board import (
     Admin,

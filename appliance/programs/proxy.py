@@ -18,10 +18,11 @@ from structlog.typing import FilteringBoundLogger
 from appliance.core.generations import Phase, Timing, WorkerId
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot, SnapshotError
-from appliance.net import capabilities, limits, log, snapshots
-from appliance.net.control import ControlServer
-from appliance.net.generation_numbers import AlreadyRunning, Numbers
-from appliance.net.supervisor_rpc import Supervisor, SupervisorUnavailable
+from appliance.net.control.sockets import ControlServer
+from appliance.net.files import snapshots
+from appliance.net.process import capabilities, limits, log
+from appliance.net.reloading.supervisor_rpc import Supervisor, SupervisorUnavailable
+from appliance.net.workers.generation_numbers import AlreadyRunning, Numbers
 from appliance.programs.proxy_master import WORKER, Failure, Master, failure_file
 from appliance.programs.proxy_status import status
 from appliance.wire.control import Problem, Question, good

@@ -20,14 +20,15 @@ from appliance.core.renewal import needs_generation
 from appliance.core.rollout import Rollout
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Group, Snapshot, SnapshotError
-from appliance.net import log, snapshots
-from appliance.net.control import Call, ControlUnavailable
-from appliance.net.crew import Crew, Job
-from appliance.net.generation_numbers import Numbers
-from appliance.net.limits import open_files, processors
-from appliance.net.listeners import Address, BindProblem, Listeners, Reserved
-from appliance.net.orphaned_workers import Living, adopt_all, listeners_of
-from appliance.net.traffic import session_limit
+from appliance.net.control.sockets import Call, ControlUnavailable
+from appliance.net.data.traffic import session_limit
+from appliance.net.files import snapshots
+from appliance.net.process import log
+from appliance.net.process.limits import open_files, processors
+from appliance.net.workers.crew import Crew, Job
+from appliance.net.workers.generation_numbers import Numbers
+from appliance.net.workers.listeners import Address, BindProblem, Listeners, Reserved
+from appliance.net.workers.orphaned_workers import Living, adopt_all, listeners_of
 from appliance.wire.control import Answer, Problem, Question, bad, good
 from appliance.wire.worker_orders import Listener
 

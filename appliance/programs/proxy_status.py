@@ -8,8 +8,8 @@ from dataclasses import asdict
 from appliance.core.generations import Phase
 from appliance.core.rollout import Generation, Worker
 from appliance.model.paths import Paths
-from appliance.net.boards import BoardError, BoardReader
-from appliance.net.limits import open_files
+from appliance.net.files.boards import BoardError, BoardReader
+from appliance.net.process.limits import open_files
 from appliance.programs.proxy_master import Master
 from appliance.wire import worker_board
 from appliance.wire.health_board import BoardFormatError

@@ -19,12 +19,12 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot, SnapshotError
-from appliance.net import snapshots
-from appliance.net.changeover import Changeover, plain
-from appliance.net.control import Call, ControlServer
-from appliance.net.fleet import Fleet, Patience
-from appliance.net.log import configure
-from appliance.net.reload_socket import ReloadSockets
+from appliance.net.control.sockets import Call, ControlServer
+from appliance.net.files import snapshots
+from appliance.net.process.log import configure
+from appliance.net.reloading.changeover import Changeover, plain
+from appliance.net.reloading.fleet import Fleet, Patience
+from appliance.net.reloading.reload_socket import ReloadSockets
 from appliance.wire.control import Answer, Problem, bad, good
 from appliance.wire.reload_line import ReloadLine, UnknownLine
 

@@ -31,11 +31,12 @@ from supervisor.states import ProcessStates, SupervisorStates
 from appliance.core.acceptance import STOP_MARGIN, VRRP, stop_seconds
 from appliance.model.paths import Paths
 from appliance.model.snapshot import SnapshotError
-from appliance.net import capabilities, orphans, snapshots
-from appliance.net.leftovers import Leftovers
-from appliance.net.log import configure
-from appliance.net.output import STDOUT, output
-from appliance.net.supervisord import EXIT_SIGNALS, Options, Wakeup
+from appliance.net.files import snapshots
+from appliance.net.process import capabilities, orphans
+from appliance.net.process.leftovers import Leftovers
+from appliance.net.process.log import configure
+from appliance.net.process.output import STDOUT, output
+from appliance.net.process.supervisord import EXIT_SIGNALS, Options, Wakeup
 
 _UNSETTLED: Final = (ProcessStates.STARTING, ProcessStates.BACKOFF, ProcessStates.STOPPING)
 _LONGEST_PAUSE: Final = 10.0  # seconds between two starts of a program that does not stay up

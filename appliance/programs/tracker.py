@@ -20,13 +20,13 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.model.paths import Paths
 from appliance.model.virtual_router import Track, TrackKind
-from appliance.net import log as logs
-from appliance.net.notify_commands import NotifyCommands
-from appliance.net.ordinary import be_ordinary
-from appliance.net.script_leftovers import end_leftovers
-from appliance.net.tls_contexts import TlsContexts
-from appliance.net.track_follower import Follower
-from appliance.net.track_kinds import check_of
+from appliance.net.probing.tls_contexts import TlsContexts
+from appliance.net.process import log as logs
+from appliance.net.process.ordinary import be_ordinary
+from appliance.net.tracking.follower import Follower
+from appliance.net.tracking.kinds import check_of
+from appliance.net.tracking.notify_commands import NotifyCommands
+from appliance.net.tracking.script_leftovers import end_leftovers
 from appliance.wire.control import ControlError, LineBuffer
 from appliance.wire.tracker_lines import (
     Ran,

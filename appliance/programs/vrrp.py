@@ -15,11 +15,12 @@ from typing import IO, Final
 from structlog.typing import FilteringBoundLogger
 
 from appliance.model.paths import Paths
-from appliance.net import capabilities, privileges, realtime, vrrp_leftovers
-from appliance.net import log as logs
-from appliance.net.boards import BoardError, BoardReader, BoardWriter
-from appliance.net.control_loop import LoopControlServer
-from appliance.net.loop import Loop
+from appliance.net.control.loop_sockets import LoopControlServer
+from appliance.net.files.boards import BoardError, BoardReader, BoardWriter
+from appliance.net.interfaces import vrrp_leftovers
+from appliance.net.loop.loop import Loop
+from appliance.net.process import capabilities, privileges, realtime
+from appliance.net.process import log as logs
 from appliance.vrrp.commands import VrrpCommands
 from appliance.vrrp.program import PROGRAM, VrrpProgram
 from appliance.wire.health_board import BoardFormatError

@@ -22,14 +22,15 @@ from appliance.core.members import Member
 from appliance.model import snapshot as snapshots
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Frontend, OnDown, Pool, Snapshot
-from appliance.net import log, tcp
-from appliance.net.accept import Acceptor
-from appliance.net.backend import Backend
-from appliance.net.boards import BoardError, BoardReader, BoardWriter
-from appliance.net.control import ControlServer
-from appliance.net.relay import OPEN, Session
-from appliance.net.respond import Responder
-from appliance.net.traffic import TICK, Traffic, descriptor_limit
+from appliance.net.control.sockets import ControlServer
+from appliance.net.data import tcp
+from appliance.net.data.accept import Acceptor
+from appliance.net.data.backend import Backend
+from appliance.net.data.relay import OPEN, Session
+from appliance.net.data.respond import Responder
+from appliance.net.data.traffic import TICK, Traffic, descriptor_limit
+from appliance.net.files.boards import BoardError, BoardReader, BoardWriter
+from appliance.net.process import log
 from appliance.programs.connection_log import ConnectionLog
 from appliance.programs.worker_commands import commands
 from appliance.programs.worker_figures import figures

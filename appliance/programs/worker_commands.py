@@ -9,12 +9,12 @@ import gevent
 from appliance.core.networks import Networks
 from appliance.model import snapshot as snapshots
 from appliance.model.snapshot import SnapshotError
-from appliance.net.control import Call, Handler, WithDescriptors
-from appliance.net.output import STDERR, STDOUT, output
-from appliance.net.relay import PHASES, Session
-from appliance.net.respond import Responder
-from appliance.net.tcp import OptionsRefused
-from appliance.net.traffic import Swept
+from appliance.net.control.sockets import Call, Handler, WithDescriptors
+from appliance.net.data.relay import PHASES, Session
+from appliance.net.data.respond import Responder
+from appliance.net.data.tcp import OptionsRefused
+from appliance.net.data.traffic import Swept
+from appliance.net.process.output import STDERR, STDOUT, output
 from appliance.wire import sockaddr
 from appliance.wire.control import Answer, ControlError, Question, bad, good
 from appliance.wire.worker_board import Phase, Reason

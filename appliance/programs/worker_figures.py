@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
 from appliance.core.frontends import FrontendState
-from appliance.net.backend import Backend
+from appliance.net.data.backend import Backend
 from appliance.wire.worker_board import FrontendCounters, ServerCounters, WorkerBoard
 
 if TYPE_CHECKING:

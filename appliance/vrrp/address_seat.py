@@ -3,10 +3,10 @@
 from collections.abc import Iterable
 
 from appliance.model.virtual_router import VirtualRouter
-from appliance.net import virtual_mac
-from appliance.net.addresses import Addresses, Taken
-from appliance.net.links import Link
-from appliance.net.netlink import Requests
+from appliance.net.interfaces import virtual_mac
+from appliance.net.interfaces.addresses import Addresses, Taken
+from appliance.net.interfaces.links import Link
+from appliance.net.interfaces.netlink import Requests
 
 
 class AddressSeat:

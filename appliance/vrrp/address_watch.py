@@ -10,9 +10,9 @@ from typing import Final
 
 from appliance.core.reception import bare
 from appliance.model.virtual_router import VirtualRouter
-from appliance.net.closer import Closer
-from appliance.net.frames import FrameSocket
-from appliance.net.loop import Loop
+from appliance.net.interfaces.frames import FrameSocket
+from appliance.net.loop.closer import Closer
+from appliance.net.loop.loop import Loop
 from appliance.wire import arp, neighbour
 from appliance.wire.arp import ArpError
 from appliance.wire.neighbour import NeighbourError

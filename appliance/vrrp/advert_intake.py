@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from appliance.core.election import Heard
 from appliance.core.reception import Arrival, Reception
 from appliance.model.virtual_router import HmacMode, VirtualRouter
-from appliance.net.vrrp_sockets import Datagram, VrrpSocket
+from appliance.net.interfaces.vrrp_sockets import Datagram, VrrpSocket
 from appliance.wire import vrrp, vrrp_hmac
 from appliance.wire.vrrp import Advertisement, Drop, VrrpError
 

@@ -4,7 +4,7 @@ import time
 
 from appliance.core.reception import advertisement
 from appliance.model.virtual_router import HmacMode, VirtualRouter
-from appliance.net.vrrp_sockets import VrrpSocket
+from appliance.net.interfaces.vrrp_sockets import VrrpSocket
 from appliance.wire import vrrp, vrrp_hmac
 from appliance.wire.vrrp import MULTICAST_4, MULTICAST_6
 

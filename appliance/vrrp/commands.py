@@ -10,10 +10,10 @@ from appliance.core.election import State
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot, SnapshotError
 from appliance.model.virtual_router import VirtualRouter
-from appliance.net import snapshots
-from appliance.net.control_loop import Deferred, Handler
-from appliance.net.loop import Loop
-from appliance.net.off_the_loop import OffTheLoop
+from appliance.net.control.loop_sockets import Deferred, Handler
+from appliance.net.files import snapshots
+from appliance.net.loop.loop import Loop
+from appliance.net.loop.off_the_loop import OffTheLoop
 from appliance.vrrp.program import PROGRAM, VrrpProgram
 from appliance.vrrp.status import described
 from appliance.wire.control import Answer, ControlError, Question, bad, good

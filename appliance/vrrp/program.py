@@ -11,19 +11,20 @@ from appliance.core.priority import Result
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot, SnapshotError
 from appliance.model.virtual_router import Track, TrackKind, VirtualRouter
-from appliance.net import log as logs
-from appliance.net import snapshots, vrrp_leftovers
-from appliance.net.addresses import Addresses
-from appliance.net.boards import BoardWriter
-from appliance.net.closer import Closer
-from appliance.net.links import Change, Links
-from appliance.net.loop import Loop
-from appliance.net.namespace_claim import NamespaceClaim
-from appliance.net.netlink import Requests
-from appliance.net.owned_addresses import OwnedAddresses
-from appliance.net.realtime import Realtime
-from appliance.net.tracker_child import TrackerChild
-from appliance.net.vrrp_publisher import VrrpPublisher
+from appliance.net.files import snapshots
+from appliance.net.files.boards import BoardWriter
+from appliance.net.files.vrrp_publisher import VrrpPublisher
+from appliance.net.interfaces import vrrp_leftovers
+from appliance.net.interfaces.addresses import Addresses
+from appliance.net.interfaces.links import Change, Links
+from appliance.net.interfaces.namespace_claim import NamespaceClaim
+from appliance.net.interfaces.netlink import Requests
+from appliance.net.interfaces.owned_addresses import OwnedAddresses
+from appliance.net.loop.closer import Closer
+from appliance.net.loop.loop import Loop
+from appliance.net.process import log as logs
+from appliance.net.process.realtime import Realtime
+from appliance.net.tracking.tracker_child import TrackerChild
 from appliance.vrrp.reports import Reports
 from appliance.vrrp.router_group import RouterGroup
 from appliance.vrrp.router_groups import RouterGroups

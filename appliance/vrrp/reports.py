@@ -8,7 +8,7 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.core.election import Entered, SplitBrain, State
 from appliance.core.notification import commands
-from appliance.net.control_loop import Deferred
+from appliance.net.control.loop_sockets import Deferred
 from appliance.vrrp.router_group import RouterGroup
 from appliance.vrrp.virtual_router import Participant
 from appliance.wire.control import Answer, bad, good

@@ -11,8 +11,8 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.core.conflicts import Conflict, Conflicts
 from appliance.model.virtual_router import VirtualRouter
-from appliance.net.closer import Closer
-from appliance.net.loop import Loop
+from appliance.net.loop.closer import Closer
+from appliance.net.loop.loop import Loop
 from appliance.vrrp.address_watch import AddressWatch
 from appliance.vrrp.advert_intake import Deviation, Dropped
 from appliance.wire.vrrp import Drop

@@ -27,7 +27,7 @@ from appliance.core.election import (
 from appliance.core.priority import Unknown
 from appliance.core.sync_group import SyncGroup, Tagged
 from appliance.model.virtual_router import VirtualRouter
-from appliance.net.links import Link
+from appliance.net.interfaces.links import Link
 from appliance.vrrp.virtual_router import Participant
 
 _LATE_FRACTION: Final = 0.25  # of the shortest interval: from here on a wake-up is told as late

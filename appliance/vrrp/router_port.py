@@ -7,9 +7,9 @@ from typing import Final
 
 from appliance.core.reception import bare
 from appliance.model.virtual_router import VirtualRouter
-from appliance.net.closer import Closer
-from appliance.net.frames import FrameSocket
-from appliance.net.vrrp_sockets import VrrpSocket
+from appliance.net.interfaces.frames import FrameSocket
+from appliance.net.interfaces.vrrp_sockets import VrrpSocket
+from appliance.net.loop.closer import Closer
 from appliance.vrrp.address_seat import AddressSeat
 from appliance.vrrp.advert_intake import AdvertIntake, Deviation, Dropped
 from appliance.vrrp.advert_sender import AdvertSender

@@ -18,11 +18,11 @@ from appliance.core.election import Election, Heard, Terms
 from appliance.core.priority import Priority, Result, Unknown, effective
 from appliance.core.reception import bare
 from appliance.model.virtual_router import VirtualRouter
-from appliance.net.addresses import Addresses
-from appliance.net.closer import Closer
-from appliance.net.links import Link
-from appliance.net.loop import Loop
-from appliance.net.netlink import Requests
+from appliance.net.interfaces.addresses import Addresses
+from appliance.net.interfaces.links import Link
+from appliance.net.interfaces.netlink import Requests
+from appliance.net.loop.closer import Closer
+from appliance.net.loop.loop import Loop
 from appliance.vrrp.address_seat import AddressSeat
 from appliance.vrrp.advert_intake import Dropped
 from appliance.vrrp.router_caution import RouterCaution

@@ -10,8 +10,8 @@ from click.testing import CliRunner
 from appliance.console.command import COMMANDS, main
 from appliance.console.demo_site import DEMO_PORTS, configuration
 from appliance.model.snapshot import Snapshot
-from appliance.net.operators_file import judge
-from appliance.net.packaged import packaged
+from appliance.net.files.operators_file import judge
+from appliance.net.files.packaged import packaged
 
 pytestmark = pytest.mark.pure
 

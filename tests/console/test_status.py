@@ -19,8 +19,8 @@ from support.waiting import wait_until
 from appliance.console.command import main
 from appliance.model.paths import Paths
 from appliance.model.snapshot import encode
-from appliance.net import snapshots
-from appliance.net.boards import BoardWriter
+from appliance.net.files import snapshots
+from appliance.net.files.boards import BoardWriter
 from appliance.wire import health_board, worker_board
 from appliance.wire.control import Problem
 from appliance.wire.worker_board import Phase, WorkerBoard
@@ -31,7 +31,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 import gevent
-from appliance.net.control import ControlServer
+from appliance.net.control.sockets import ControlServer
 from appliance.wire.control import good
 answer = good(program=sys.argv[2], pid=4711, started_at=1.0, snapshot=3, generation=5)
 ControlServer(Path(sys.argv[1]), {"status": lambda call: answer}, on_error=print)

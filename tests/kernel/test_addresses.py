@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from support.namespaces import INTERFACE, Node, Segment
 
-from appliance.net import rtnetlink
-from appliance.net.addresses import Addresses, Held, kernel_marks
-from appliance.net.netlink import Requests
-from appliance.net.owned_addresses import OwnedAddresses
+from appliance.net.interfaces import rtnetlink
+from appliance.net.interfaces.addresses import Addresses, Held, kernel_marks
+from appliance.net.interfaces.netlink import Requests
+from appliance.net.interfaces.owned_addresses import OwnedAddresses
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", root=True)]
 
@@ -155,8 +155,8 @@ def test_left_by_a_killed_process(node: Node, tmp_path: Path, *, marks: bool):
     index, before = _index(node), node.addresses()
     killed = (
         "import os, pathlib, sys\n"
-        "from appliance.net.addresses import Addresses\n"
-        "from appliance.net.owned_addresses import OwnedAddresses\n"
+        "from appliance.net.interfaces.addresses import Addresses\n"
+        "from appliance.net.interfaces.owned_addresses import OwnedAddresses\n"
         "record = OwnedAddresses(pathlib.Path(sys.argv[1]))\n"
         f"Addresses(record, marks={marks}).take({index}, {[FOUR, SIX]})\n"
         "os.kill(os.getpid(), 9)\n"

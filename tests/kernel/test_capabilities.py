@@ -1,4 +1,4 @@
-"""`net.capabilities` and `net.unprivileged`: who holds what after each step, in real processes."""
+"""`net.process.capabilities` and `unprivileged`: who holds what after each step, in real processes."""
 
 import os
 import pwd
@@ -12,11 +12,11 @@ pytestmark = [pytest.mark.kernel, pytest.mark.needs("setpriv", root=True)]
 
 _NOBODY = pwd.getpwnam("nobody")
 _SEEN = "import pathlib; print(pathlib.Path('/proc/self/status').read_text())"
-_CARRY = "from appliance.net import capabilities; capabilities.carry()\n"
-_KEEP = "from appliance.net import capabilities; capabilities.keep_from_children()\n"
+_CARRY = "from appliance.net.process import capabilities; capabilities.carry()\n"
+_KEEP = "from appliance.net.process import capabilities; capabilities.keep_from_children()\n"
 _HAND_OVER = """
 import os, sys
-from appliance.net import capabilities
+from appliance.net.process import capabilities
 if os.fork() == 0:
     capabilities.hand_over(capabilities.used_by([sys.executable, "-m", sys.argv[1]]))
     os.execv("/bin/cat", ["cat", "/proc/self/status"])
@@ -25,7 +25,7 @@ os.wait()
 _BECOME = """
 import sys
 from pathlib import Path
-from appliance.net import unprivileged
+from appliance.net.process import unprivileged
 try:
     unprivileged.become(sys.argv[1], owned=[Path(sys.argv[2])])
 except unprivileged.CannotBecomeError as error:

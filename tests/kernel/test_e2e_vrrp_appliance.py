@@ -11,8 +11,8 @@ from support.processes import kill
 from support.vrrp_field import VIP, AddressMonitor, Field
 from support.waiting import wait_until
 
-from appliance.net.addresses import Addresses
-from appliance.net.owned_addresses import OwnedAddresses
+from appliance.net.interfaces.addresses import Addresses
+from appliance.net.interfaces.owned_addresses import OwnedAddresses
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "tcpdump", root=True)]
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import pytest
 from support.namespaces import INTERFACE, Segment
 
-from appliance.net.frames import ARP, FrameSocket
+from appliance.net.interfaces.frames import ARP, FrameSocket
 from appliance.wire import arp, neighbour
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", root=True)]

@@ -9,10 +9,10 @@ import pytest
 from support.namespaces import INTERFACE, Node, Segment
 from support.waiting import wait_until
 
-from appliance.net.addresses import Addresses
-from appliance.net.links import Change, LinkEvent, Links
-from appliance.net.netlink import Message, Requests
-from appliance.net.owned_addresses import OwnedAddresses
+from appliance.net.interfaces.addresses import Addresses
+from appliance.net.interfaces.links import Change, LinkEvent, Links
+from appliance.net.interfaces.netlink import Message, Requests
+from appliance.net.interfaces.owned_addresses import OwnedAddresses
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", root=True)]
 

@@ -7,24 +7,25 @@ from pathlib import Path
 import pytest
 from support.namespaces import INTERFACE, Node, Segment
 
-from appliance.net import privileges
-from appliance.net.addresses import Addresses, kernel_marks
-from appliance.net.links import Links
-from appliance.net.owned_addresses import OwnedAddresses
+from appliance.net.interfaces.addresses import Addresses, kernel_marks
+from appliance.net.interfaces.links import Links
+from appliance.net.interfaces.owned_addresses import OwnedAddresses
+from appliance.net.process import privileges
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "setpriv", root=True)]
 
 _NOBODY = "65534"
-_MISSING = "from appliance.net import privileges; print(*privileges.missing())"
+_MISSING = "from appliance.net.process import privileges; print(*privileges.missing())"
 _EVERYTHING = f"""
 import pathlib, sys
-from appliance.net import privileges, virtual_mac
-from appliance.net.addresses import Addresses
-from appliance.net.frames import ARP, FrameSocket
-from appliance.net.links import Links
-from appliance.net.netlink import Requests
-from appliance.net.owned_addresses import OwnedAddresses
-from appliance.net.vrrp_sockets import VrrpSocket
+from appliance.net.process import privileges
+from appliance.net.interfaces import virtual_mac
+from appliance.net.interfaces.addresses import Addresses
+from appliance.net.interfaces.frames import ARP, FrameSocket
+from appliance.net.interfaces.links import Links
+from appliance.net.interfaces.netlink import Requests
+from appliance.net.interfaces.owned_addresses import OwnedAddresses
+from appliance.net.interfaces.vrrp_sockets import VrrpSocket
 from appliance.wire.vrrp import MULTICAST_4, MULTICAST_6
 
 assert privileges.missing() == ()
@@ -46,8 +47,8 @@ print("done")
 
 _CHANGES = f"""
 import pathlib, socket, sys
-from appliance.net.addresses import Addresses
-from appliance.net.owned_addresses import OwnedAddresses
+from appliance.net.interfaces.addresses import Addresses
+from appliance.net.interfaces.owned_addresses import OwnedAddresses
 
 index = socket.if_nametoindex("{INTERFACE}")
 with Addresses(OwnedAddresses(pathlib.Path(sys.argv[1])), marks=True) as addresses:

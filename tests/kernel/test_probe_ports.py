@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from support import snapshots
 
-from appliance.net.probe import Probe, ProbeImpossible
-from appliance.net.tls_contexts import TlsContexts
+from appliance.net.probing.probe import Probe, ProbeImpossible
+from appliance.net.probing.tls_contexts import TlsContexts
 
 pytestmark = pytest.mark.kernel
 

@@ -7,17 +7,17 @@ from typing import Any
 
 import pytest
 
-from appliance.net import privileges, realtime
+from appliance.net.process import privileges, realtime
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("setpriv", root=True)]
 
 _PROGRAM = """
 import gc, json, os, pathlib, subprocess, sys
 from dataclasses import asdict
-from appliance.net import realtime
+from appliance.net.process import realtime
 applied = realtime.apply()
 status = pathlib.Path("/proc/self/status").read_text()
-child = "import os, pathlib; from appliance.net.ordinary import be_ordinary; be_ordinary(); " \\
+child = "import os, pathlib; from appliance.net.process.ordinary import be_ordinary; be_ordinary(); " \\
     "print(os.sched_getscheduler(0), pathlib.Path('/proc/self/oom_score_adj').read_text().strip())"
 print(json.dumps({
     **asdict(applied),
@@ -78,8 +78,8 @@ def test_memory_without_a_limit():
 
 _SPINNING = """
 import os, resource, threading, time
-from appliance.net import realtime
-from appliance.net.ordinary import be_ordinary
+from appliance.net.process import realtime
+from appliance.net.process.ordinary import be_ordinary
 realtime.REST_WITHIN = 0.2
 before = realtime.apply()
 until = time.monotonic() + 20

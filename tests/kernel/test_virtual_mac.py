@@ -8,13 +8,13 @@ import pytest
 from support.namespaces import INTERFACE, Node, Segment
 from support.waiting import wait_until
 
-from appliance.net import virtual_mac
-from appliance.net.addresses import Addresses
-from appliance.net.frames import ARP, FrameSocket
-from appliance.net.links import Links
-from appliance.net.netlink import Requests
-from appliance.net.owned_addresses import OwnedAddresses
-from appliance.net.vrrp_sockets import VrrpSocket
+from appliance.net.interfaces import virtual_mac
+from appliance.net.interfaces.addresses import Addresses
+from appliance.net.interfaces.frames import ARP, FrameSocket
+from appliance.net.interfaces.links import Links
+from appliance.net.interfaces.netlink import Requests
+from appliance.net.interfaces.owned_addresses import OwnedAddresses
+from appliance.net.interfaces.vrrp_sockets import VrrpSocket
 from appliance.wire import arp
 from appliance.wire.vrrp import MULTICAST_4, MULTICAST_6
 

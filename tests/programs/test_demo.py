@@ -22,7 +22,7 @@ from support.processes import alive, with_environment
 from support.waiting import wait_until
 
 from appliance.console.demo_site import DEMO_PORTS
-from appliance.net.packaged import packaged
+from appliance.net.files.packaged import packaged
 
 pytestmark = pytest.mark.programs
 

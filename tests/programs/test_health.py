@@ -24,8 +24,8 @@ from support.waiting import wait_until
 
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Check, CheckInit, Pool, Server, Snapshot, encode
-from appliance.net.boards import BoardError, BoardReader
-from appliance.net.control import ControlUnavailable, ask
+from appliance.net.control.sockets import ControlUnavailable, ask
+from appliance.net.files.boards import BoardError, BoardReader
 from appliance.wire.control import Answer, Question
 from appliance.wire.health_board import Admin, CheckResult, HealthBoard, ServerHealth, Verdict, decode
 

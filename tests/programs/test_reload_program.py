@@ -15,9 +15,9 @@ from support.fleet import FakeProgram
 
 from appliance.console.observation import observe
 from appliance.model.paths import Paths
-from appliance.net import snapshots
-from appliance.net.control import ControlUnavailable, ask
-from appliance.net.operators_file import judge
+from appliance.net.control.sockets import ControlUnavailable, ask
+from appliance.net.files import snapshots
+from appliance.net.files.operators_file import judge
 from appliance.wire.control import Answer, Problem, Question
 
 pytestmark = pytest.mark.programs

@@ -16,7 +16,7 @@ from support.ports import accepts, free_port
 from support.processes import alive, kill
 from support.waiting import wait_until
 
-from appliance.net.supervisor_rpc import Supervisor, SupervisorUnavailable
+from appliance.net.reloading.supervisor_rpc import Supervisor, SupervisorUnavailable
 
 pytestmark = pytest.mark.programs
 

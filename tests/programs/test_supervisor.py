@@ -16,8 +16,8 @@ from support.snapshots import snapshot, virtual_router
 from support.waiting import wait_until
 
 from appliance.model.snapshot import encode
-from appliance.net.packaged import packaged
-from appliance.net.supervisor_rpc import ProcessInfo, Supervisor, SupervisorUnavailable
+from appliance.net.files.packaged import packaged
+from appliance.net.reloading.supervisor_rpc import ProcessInfo, Supervisor, SupervisorUnavailable
 
 pytestmark = pytest.mark.programs
 

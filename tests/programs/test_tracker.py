@@ -17,7 +17,7 @@ from support.waiting import wait_until
 
 from appliance.model.paths import Paths
 from appliance.model.virtual_router import Track, TrackKind
-from appliance.net.boards import BoardWriter
+from appliance.net.files.boards import BoardWriter
 from appliance.wire.control import LineBuffer
 from appliance.wire.health_board import Verdict as Health
 from appliance.wire.health_board import encode as encode_board

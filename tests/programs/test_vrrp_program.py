@@ -22,7 +22,7 @@ from support.waiting import wait_until
 from appliance.model import snapshot as model
 from appliance.model.paths import Paths
 from appliance.model.virtual_router import Notify, VirtualRouter
-from appliance.net.boards import BoardReader
+from appliance.net.files.boards import BoardReader
 from appliance.wire import vrrp_board
 
 pytestmark = [pytest.mark.programs, pytest.mark.needs("setpriv")]

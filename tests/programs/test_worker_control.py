@@ -15,7 +15,7 @@ from support.trace import Origin, Relay, Setting, is_reset, read_all, relay
 
 from appliance.model import snapshot as model
 from appliance.model.snapshot import KeepAlive, Log, OnDown
-from appliance.net.control import ControlClient
+from appliance.net.control.sockets import ControlClient
 from appliance.wire.control import Question
 from appliance.wire.health_board import ServerHealth, Verdict
 from appliance.wire.worker_board import Phase, Reason

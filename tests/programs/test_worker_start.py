@@ -12,7 +12,7 @@ from support.waiting import wait_until
 
 from appliance.model import snapshot as model
 from appliance.model.paths import Paths
-from appliance.net import children
+from appliance.net.workers import children
 from appliance.programs.proxy_master import WORKER
 from appliance.wire.worker_orders import Orders, encode
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import gevent
 
 from appliance.model.paths import Paths
-from appliance.net.boards import BoardError, BoardReader
+from appliance.net.files.boards import BoardError, BoardReader
 from appliance.wire import worker_board, worker_orders
 from appliance.wire.worker_board import Phase
 from appliance.wire.worker_orders import Orders

@@ -4,8 +4,8 @@ import gevent
 from gevent.event import Event
 
 from appliance.model.paths import Paths
-from appliance.net import snapshots
-from appliance.net.control import Call, ControlServer
+from appliance.net.control.sockets import Call, ControlServer
+from appliance.net.files import snapshots
 from appliance.wire.control import Answer, Problem, bad, good
 
 

@@ -17,7 +17,7 @@ from support.waiting import wait_until
 
 from appliance.model import snapshot as model
 from appliance.model.paths import Paths
-from appliance.net.boards import BoardWriter
+from appliance.net.files.boards import BoardWriter
 from appliance.wire import health_board
 from appliance.wire.health_board import HealthBoard
 

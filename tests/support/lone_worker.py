@@ -16,7 +16,7 @@ from support.processes import end
 
 from appliance.model import snapshot as model
 from appliance.model.paths import Paths
-from appliance.net.boards import BoardReader, BoardWriter
+from appliance.net.files.boards import BoardReader, BoardWriter
 from appliance.wire import health_board, worker_board
 from appliance.wire.health_board import Admin, CheckResult, HealthBoard, ServerHealth, Verdict
 

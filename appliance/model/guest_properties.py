@@ -1,0 +1,125 @@
+"""What a virtual machine can be told from outside: the OVF properties of its import form.
+
+One table: the OVF descriptor is written from it, the parser reads by it, and the documentation shows it. All
+values are texts, as OVF has them; an empty text is a property that was not given.
+"""
+
+from dataclasses import dataclass
+from typing import Final
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Property:
+    """One field of the form; `longest` is in characters, for the form's own check."""
+
+    key: str
+    category: str
+    label: str
+    description: str
+    default: str = ""
+    longest: int = 1024
+
+
+_MACHINE: Final = "1. Machine"
+_CLUSTER: Final = "2. Cluster"
+_WHOLE: Final = "3. Whole configuration"
+
+PROPERTIES: Final = (
+    Property(
+        key="hostname",
+        category=_MACHINE,
+        label="Host name",
+        description="Name of this machine, for example lb-1.example.com.",
+        longest=253,
+    ),
+    Property(
+        key="address",
+        category=_MACHINE,
+        label="Address",
+        description="Address and prefix length, for example 10.0.0.11/24; several with commas. Empty: DHCP.",
+    ),
+    Property(
+        key="gateway",
+        category=_MACHINE,
+        label="Gateway",
+        description="Default gateway, for example 10.0.0.1; one of IPv4 and one of IPv6 with a comma.",
+    ),
+    Property(
+        key="dns",
+        category=_MACHINE,
+        label="DNS servers",
+        description="Addresses with commas, for example 10.0.0.2, 10.0.0.3.",
+    ),
+    Property(
+        key="ntp",
+        category=_MACHINE,
+        label="NTP servers",
+        description="Names or addresses with commas. Empty: Debian's pool.",
+    ),
+    Property(
+        key="ssh_key",
+        category=_MACHINE,
+        label="SSH public key",
+        description="For the user admin, as in authorized_keys; the only way to log in. Several with commas.",
+        longest=16384,
+    ),
+    Property(
+        key="cluster_name",
+        category=_CLUSTER,
+        label="Cluster name",
+        description="As in install-config.yaml: the virtual router ids come from it. For example ocp4.",
+        longest=253,
+    ),
+    Property(
+        key="cluster_domain",
+        category=_CLUSTER,
+        label="Base domain",
+        description="As in install-config.yaml, for example example.com.",
+        longest=253,
+    ),
+    Property(
+        key="masters",
+        category=_CLUSTER,
+        label="Masters",
+        description="Addresses or names of the control plane's machines, with commas.",
+    ),
+    Property(
+        key="routers",
+        category=_CLUSTER,
+        label="Routers",
+        description="Addresses or names of the machines that ingress routers run on, with commas.",
+    ),
+    Property(
+        key="api_vip",
+        category=_CLUSTER,
+        label="API virtual IP",
+        description="Address that both load balancers share for the API, for example 10.0.0.200.",
+    ),
+    Property(
+        key="ingress_vip",
+        category=_CLUSTER,
+        label="Ingress virtual IP",
+        description="Address that both load balancers share for ingress, for example 10.0.0.201.",
+    ),
+    Property(
+        key="vrrp_peers",
+        category=_CLUSTER,
+        label="VRRP peers",
+        description="Addresses of the other load balancers, with commas: VRRP by unicast. Empty: multicast.",
+    ),
+    Property(
+        key="vrrp_priority",
+        category=_CLUSTER,
+        label="VRRP priority",
+        description="1 to 254; the highest holds the virtual IPs.",
+        default="100",
+        longest=3,
+    ),
+    Property(
+        key="config",
+        category=_WHOLE,
+        label="appliance.yaml",
+        description="A whole configuration, base64 (base64 -w0 appliance.yaml). Wins over all of section 2.",
+        longest=65535,
+    ),
+)

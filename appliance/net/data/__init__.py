@@ -1,0 +1,1 @@
+"""The data path: connections accepted, and moved to servers and back."""

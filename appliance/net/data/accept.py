@@ -1,0 +1,129 @@
+"""Accepting: one watcher for each listening descriptor, a bounded number of connections for each wake.
+
+Several workers share a listener, so to be woken for nothing is normal. Where a limit is reached or
+descriptors run out nothing is watched for a while: the connections wait in the kernel's backlog.
+"""
+
+import os
+from collections.abc import Callable
+from errno import EAGAIN, ECONNABORTED, EINTR, EMFILE, ENFILE, ENOBUFS, ENOMEM
+from typing import Final
+
+from appliance.core.frontends import FrontendState
+from appliance.net.data import tcp
+from appliance.net.data.traffic import Traffic, Watcher
+from appliance.wire import sockaddr
+from appliance.wire.worker_board import Reason
+
+_READ: Final = 1
+_BATCH: Final = 8
+_PAUSE: Final = 0.1
+_SCARCE: Final = frozenset({EMFILE, ENFILE, ENOBUFS, ENOMEM})
+_NOTHING: Final = frozenset({EAGAIN, ECONNABORTED, EINTR})
+"""Another worker was faster, the client has left already, or a signal came."""
+
+
+Open = Callable[[FrontendState, int, bytes], None]
+"""Takes a connection over: its descriptor and its place in `frontend.current`, unless it raises."""
+
+
+class Acceptor:
+    """Accepts on one listener for one frontend, and owns its descriptor until `close`."""
+
+    def __init__(
+        self, traffic: Traffic, frontend: FrontendState, descriptor: int, *, open_session: Open
+    ) -> None:
+        self.frontend = frontend
+        self.descriptor = descriptor
+        self._traffic = traffic
+        self._open = open_session
+        self._watcher: Watcher | None = None
+        self._watching = False
+        self.resume_at = 0.0
+
+    def start(self) -> None:
+        """Accept from now on."""
+        self._watcher = self._traffic.loop.io(self.descriptor, _READ)
+        self.resume()
+
+    def resume(self) -> bool:
+        """Accept again after a pause where nothing speaks against it any more; return whether it does not."""
+        if self._watcher is None or self._watching:
+            return False
+        if self.frontend.full or self._traffic.crowded or self._traffic.now < self.resume_at:
+            return True
+        self._watching = True
+        self._watcher.start(self._on_ready)
+        return False
+
+    def close(self) -> None:
+        """Accept no more and close the listener; others who hold it go on."""
+        if self._watcher is not None:
+            self._watcher.close()
+            self._watcher = None
+        self._watching = False
+        if self.descriptor >= 0:
+            os.close(self.descriptor)
+            self.descriptor = -1
+
+    def _on_ready(self) -> None:
+        try:
+            self._accept()
+        except Exception as error:  # noqa: BLE001  # the boundary: the listener is ready again at once
+            self._traffic.fault(error)
+
+    def _accept(self) -> None:
+        frontend, traffic = self.frontend, self._traffic
+        room = traffic.limit - len(traffic.live)
+        if frontend.limit:
+            room = min(room, frontend.limit - frontend.current)
+        for _ in range(min(room, _BATCH)):
+            fd = tcp.accept(self.descriptor)
+            if fd < 0:
+                self._refused(-fd)
+                return
+            self._admit(fd)
+        if frontend.full or traffic.crowded:
+            self._pause()
+
+    def _admit(self, fd: int) -> None:
+        frontend, traffic = self.frontend, self._traffic
+        address = tcp.peer()
+        traffic.changed = True
+        if frontend.admission is not None and not frontend.admission.admits(sockaddr.packed(address)):
+            frontend.denied += 1
+            traffic.reasons[Reason.DENIED] += 1
+            tcp.reset(fd)
+            return
+        frontend.total += 1
+        frontend.current += 1
+        try:
+            self._open(frontend, fd, address)
+        except Exception as error:  # noqa: BLE001  # the boundary: a bug costs one connection, not the listener
+            traffic.fault(error)
+            self._give_up(fd)
+
+    def _give_up(self, fd: int) -> None:
+        """Undo the admission of a connection that nobody has taken over."""
+        tcp.reset(fd)
+        self.frontend.current -= 1
+        self.frontend.failed += 1
+        self._traffic.reasons[Reason.INTERNAL] += 1
+
+    def _refused(self, code: int) -> None:
+        if code in _NOTHING:
+            return
+        if code in _SCARCE:
+            self._traffic.reasons[Reason.NO_DESCRIPTORS] += 1
+        self.resume_at = self._traffic.now + _PAUSE
+        self._pause()
+        self._traffic.scarce(code)
+
+    def _pause(self) -> None:
+        """Watch nothing until `resume`: a listener that stays ready would spin."""
+        self._traffic.reasons[Reason.ACCEPT_PAUSED] += 1
+        self._traffic.changed = True
+        self._traffic.paused = True
+        self._watching = False
+        if self._watcher is not None:
+            self._watcher.stop()

@@ -1,0 +1,77 @@
+"""A pool as sessions use it: the balancing decision, and how its servers are spoken to."""
+
+from typing import TYPE_CHECKING, Final
+
+from appliance.core.dispatch import PoolState
+from appliance.core.members import Member
+from appliance.model.snapshot import Balance, Pool, SendProxy
+from appliance.net.data import tcp
+from appliance.wire import proxy_protocol, sockaddr
+
+if TYPE_CHECKING:
+    from appliance.net.data.relay import Session
+
+_RETRY_DELAY: Final = 1.0
+"""Longest wait before the same server is tried again, seconds (HAProxy's `retries`)."""
+
+
+class Backend:
+    """A pool's decisions, socket options and times (seconds), flattened for the data path."""
+
+    __slots__ = (
+        "hashed",
+        "options",
+        "pool",
+        "proxied",
+        "retries",
+        "retry_delay",
+        "timeout_connect",
+        "timeout_queue",
+        "timeout_server",
+        "timeout_server_fin",
+    )
+
+    def __init__(self, pool: "PoolState[Session]") -> None:
+        self.pool = pool
+        self._flatten(pool.config)
+
+    def apply(self, config: Pool) -> list[Member]:
+        """Obey another configuration from the next connection and the next timeout on.
+
+        Returns the members that are found to be down or in maintenance now.
+        """
+        gone = self.pool.apply(config)
+        self._flatten(config)
+        return gone
+
+    def _flatten(self, config: Pool) -> None:
+        self.hashed = config.balance in (Balance.SOURCE, Balance.HASH)
+        self.proxied = config.send_proxy is not SendProxy.NONE
+        self.options = tcp.accepted(tcp.options(config.keepalive, config.tcp_user_timeout))
+        self.retries = config.retries
+        self.retry_delay = min(_RETRY_DELAY, config.timeout_connect)
+        self.timeout_connect = config.timeout_connect
+        self.timeout_queue = config.timeout_queue
+        self.timeout_server = config.timeout_server
+        self.timeout_server_fin = config.timeout_server_fin
+
+    def key(self, client: int, address: bytes) -> bytes:
+        """Return what the pool hashes of a client, given its descriptor and its address."""
+        config = self.pool.config
+        if config.balance is Balance.SOURCE:
+            return sockaddr.packed(address)
+        return b"".join(_field(name, client, address) for name in config.hash_on)
+
+    def header(self, client: int, address: bytes) -> bytes:
+        """Return the PROXY header of a client."""
+        source = sockaddr.host(address), sockaddr.port(address)
+        return proxy_protocol.encode(self.pool.config.send_proxy, source, tcp.local_address(client))
+
+
+def _field(name: str, client: int, address: bytes) -> bytes:
+    if name == "source":
+        return sockaddr.packed(address)
+    if name == "source-port":
+        return sockaddr.port(address).to_bytes(2, "big")
+    host, port = tcp.local_address(client)
+    return host.encode() if name == "destination" else port.to_bytes(2, "big")

@@ -1,0 +1,152 @@
+"""Endpoints that a worker answers itself, so that a 200 proves what it says: it accepts and it lives.
+
+HAProxy's `monitor-uri`: GET or HEAD of one path is answered 200, or 503 while the pool that it needs has no
+server up; the connection closes after the answer. A client that is slow or sends garbage ends at a deadline.
+"""
+
+import os
+from os import read, write
+from typing import Final
+
+from appliance.core.dispatch import PoolState
+from appliance.core.frontends import FrontendState
+from appliance.net.data.relay import Session
+from appliance.net.data.tcp import reset, shutdown_write
+from appliance.net.data.traffic import Traffic, Watcher
+from appliance.wire import http_request
+from appliance.wire.http_request import Request, RequestError
+from appliance.wire.need import Need
+from appliance.wire.worker_board import Reason
+
+_READ: Final = 1
+_CHUNK: Final = 4096
+_PATIENCE: Final = 10.0
+"""Longest time for the request to arrive, and then for the client to close, seconds."""
+
+
+class Responder:
+    """A client's connection to an endpoint."""
+
+    __slots__ = (
+        "address",
+        "deadline",
+        "fd",
+        "frontend",
+        "number",
+        "pool",
+        "received",
+        "started",
+        "traffic",
+        "watcher",
+    )
+
+    def __init__(
+        self,
+        traffic: Traffic,
+        frontend: FrontendState,
+        pool: "PoolState[Session] | None",
+        fd: int,
+        address: bytes,
+    ) -> None:
+        self.traffic = traffic
+        self.frontend = frontend
+        self.pool = pool
+        self.fd = fd
+        self.address = address
+        self.received: bytes | None = b""
+        self.started = traffic.now
+        self.deadline = traffic.now + min(_PATIENCE, frontend.timeout_client)
+        traffic.serial += 1
+        self.number = traffic.serial
+        self.watcher: Watcher | None = traffic.loop.io(fd, _READ)
+        self.watcher.start(self.on_readable)
+        traffic.live.add(self)
+        traffic.hurried.add(self)
+
+    def on_readable(self) -> None:
+        """Take what has arrived."""
+        try:
+            self._read()
+        except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this connection and no other
+            self.traffic.fault(error)
+            self.end(Reason.INTERNAL)
+
+    def expire(self, now: float) -> None:
+        """End it where the client is too slow."""
+        if now >= self.deadline:
+            self.end(Reason.CLIENT_TIMEOUT if self.received is not None else Reason.RESPONDED)
+
+    def end(self, reason: Reason) -> None:
+        """Close; harmless where it has ended already."""
+        if self.watcher is None:
+            return
+        self.watcher.close()
+        self.watcher = None
+        if reason is Reason.RESPONDED:
+            os.close(self.fd)
+        else:
+            reset(self.fd)
+            self.frontend.failed += 1
+        traffic = self.traffic
+        self.frontend.current -= 1
+        traffic.reasons[reason] += 1
+        traffic.changed = True
+        traffic.live.discard(self)
+        traffic.hurried.discard(self)
+        if traffic.paused:
+            traffic.make_room()
+
+    def _read(self) -> None:
+        try:
+            data = read(self.fd, _CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.end(Reason.CLIENT_ABORT if self.received is not None else Reason.RESPONDED)
+            return
+        self.frontend.bytes_in += len(data)
+        if self.received is None:
+            return
+        self.received += data
+        self._answer_when_complete()
+
+    def _answer_when_complete(self) -> None:
+        try:
+            request = http_request.decode(self.received or b"")
+        except RequestError:
+            self._answer(http_request.encode_response(400, "Bad Request", b"", head_only=False))
+            return
+        if request is Need.MORE:
+            return
+        self._answer(self._response(request))
+
+    def _response(self, request: Request) -> bytes:
+        head_only = request.method == "HEAD"
+        if request.method not in {"GET", "HEAD"}:
+            return http_request.encode_response(405, "Method Not Allowed", b"", head_only=False)
+        if request.path != self.frontend.config.respond:
+            body = _page("404 Not Found", "Nothing is here.")
+            return http_request.encode_response(404, "Not Found", body, head_only=head_only)
+        if self.pool is not None and not self.pool.has_up:
+            body = _page("503 Service Unavailable", "No server is available.")
+            return http_request.encode_response(503, "Service Unavailable", body, head_only=head_only)
+        body = _page("200 OK", "Service ready.")
+        return http_request.encode_response(200, "OK", body, head_only=head_only)
+
+    def _answer(self, response: bytes) -> None:
+        """Write the answer, which fits an empty socket buffer, and wait for the client's end."""
+        self.received = None
+        self.deadline = self.traffic.now + 1.0
+        try:
+            write(self.fd, response)
+        except OSError:
+            self.end(Reason.CLIENT_ABORT)
+            return
+        self.frontend.bytes_out += len(response)
+        shutdown_write(self.fd)
+
+
+def _page(title: str, text: str) -> bytes:
+    return f"<html><body><h1>{title}</h1>\n{text}\n</body></html>\n".encode()

@@ -1,0 +1,174 @@
+"""What all sessions of a worker share: the clock, the sweep, the pipes and the counters.
+
+No session has a timer. The worker ticks a few times a second; sessions in a phase that ends soon (connecting,
+queued, half-closed) are looked at on each tick, the others in slices of a slow round.
+"""
+
+import os
+import resource
+import time
+from collections.abc import Callable
+from typing import Final, Protocol
+
+from gevent import get_hub
+
+from appliance.net.data.pipes import Pipes
+from appliance.wire.worker_board import Reason
+
+TICK: Final = 0.05
+"""Seconds between ticks: how exactly connect, queue and fin timeouts are kept."""
+
+_ROUND: Final = 1.0
+_SLICE: Final = 500
+_PIPES: Final = 256
+_RESERVED: Final = 64
+"""Descriptors that sessions leave for control sockets, boards and snapshots."""
+
+
+class Watcher(Protocol):
+    """A libev watcher, as gevent makes them."""
+
+    events: int
+
+    def start(self, callback: Callable[[], None]) -> None:
+        """Call `callback` whenever the descriptor is ready."""
+        ...
+
+    def stop(self) -> None:
+        """Call nothing until the next start."""
+        ...
+
+    def close(self) -> None:
+        """Stop for ever."""
+        ...
+
+
+class Loop(Protocol):
+    """What sessions need of gevent's event loop."""
+
+    def io(self, descriptor: int, events: int) -> Watcher:
+        """Return a watcher of a descriptor; events are READ and WRITE."""
+        ...
+
+    def run_callback(self, callback: Callable[[], None]) -> object:
+        """Call `callback` once, soon."""
+        ...
+
+
+class Swept(Protocol):
+    """Something with deadlines."""
+
+    def expire(self, now: float) -> None:
+        """End it, or a wait of it, where `now` is past its deadline."""
+        ...
+
+    def end(self, reason: Reason) -> None:
+        """End it now."""
+        ...
+
+
+class Waiting(Protocol):
+    """Something that stands in a queue."""
+
+    def hand_over(self) -> None:
+        """Take the place that has become free."""
+        ...
+
+
+class Traffic:
+    """The sessions of a worker. `limit` of them fit the process's descriptors.
+
+    `fault` takes a bug, `scarce` the errno of an accept, `report` every session that ends with its reason;
+    `make_room` is called when one ends while accepting is `paused`.
+    """
+
+    __slots__ = (
+        "_due",
+        "_round",
+        "changed",
+        "fault",
+        "hurried",
+        "limit",
+        "live",
+        "loop",
+        "make_room",
+        "now",
+        "paused",
+        "pipes",
+        "reasons",
+        "report",
+        "scarce",
+        "serial",
+    )
+
+    def __init__(
+        self,
+        *,
+        descriptors: int,
+        fault: Callable[[Exception], None],
+        scarce: Callable[[int], None],
+        make_room: Callable[[], None],
+    ) -> None:
+        self.loop: Loop = get_hub().loop
+        self.now = time.monotonic()
+        self.live: set[Swept] = set()
+        self.hurried: set[Swept] = set()
+        self.limit = session_limit(descriptors)
+        self.pipes = Pipes(_pipe_limit(descriptors))
+        self.reasons = dict.fromkeys(Reason, 0)
+        self.fault = fault
+        self.scarce = scarce
+        self.report: Callable[..., None] | None = None
+        self.make_room = make_room
+        self.paused = False
+        self.changed = True
+        self.serial = 0
+        self._round: list[Swept] = []
+        self._due = 0.0
+
+    @property
+    def crowded(self) -> bool:
+        """Whether there are as many sessions as descriptors allow."""
+        return len(self.live) >= self.limit
+
+    def close(self) -> None:
+        """Close the pipes; no session is left."""
+        self.pipes.close()
+
+    def tick(self) -> None:
+        """Move the clock on and end what has waited too long."""
+        now = self.now = time.monotonic()
+        for each in tuple(self.hurried):
+            each.expire(now)
+        if not self._round and now >= self._due and self.live:
+            self._round = list(self.live)
+            self._due = now + _ROUND
+        due, self._round = self._round[:_SLICE], self._round[_SLICE:]
+        for each in due:
+            each.expire(now)
+
+    def pass_on(self, waiter: "Waiting | None") -> None:
+        """Give the place that has become free to whoever was next in the queue."""
+        if waiter is not None:
+            waiter.hand_over()
+
+    def end_all(self, reason: Reason) -> None:
+        """End every session."""
+        for each in tuple(self.live):
+            each.end(reason)
+
+
+def session_limit(descriptors: int) -> int:
+    """Return how many sessions a worker can hold that may open so many files: two for each, and pipes."""
+    return max(1, (descriptors - _RESERVED) // 2 - _pipe_limit(descriptors))
+
+
+def _pipe_limit(descriptors: int) -> int:
+    return max(2, min(_PIPES, descriptors // 16))
+
+
+def descriptor_limit() -> int:
+    """Raise the soft limit of open files to the hard one and return it."""
+    _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+    return hard if hard != resource.RLIM_INFINITY else os.sysconf("SC_OPEN_MAX")

@@ -1,0 +1,1 @@
+"""Files that programs share, each with one writer: boards, snapshots, operator states."""

@@ -1,0 +1,154 @@
+"""One loop for a program that must not be late: descriptors, deadlines and signals, and nothing besides.
+
+What can be read is read before anything that is due is done, so that a process which was stopped, or not
+scheduled for a while, knows what has happened meanwhile before it acts on a deadline that has passed.
+"""
+
+import os
+import selectors
+import signal
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from types import FrameType
+from typing import Final, Protocol
+
+from appliance.net.loop.timer import Timer
+
+_READ: Final = selectors.EVENT_READ
+_WRITE: Final = selectors.EVENT_WRITE
+_OVERSLEPT: Final = 0.001  # seconds: from here on the sockets are looked at again before anything due is done
+_SIGNALS: Final = 64
+
+Ready = Callable[[], None]
+
+
+class Timed(Protocol):
+    """Something that is to be woken at its own deadline, monotonic seconds; None is never."""
+
+    @property
+    def deadline(self) -> float | None:
+        """Return when to be woken."""
+        ...
+
+    def tick(self, now: float) -> None:
+        """Do what is due at `now`."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class _Watched:
+    """Callbacks of one descriptor, emptied when it is forgotten: its event may have been fetched already."""
+
+    read: Ready | None = None
+    write: Ready | None = None
+
+    @property
+    def events(self) -> int:
+        return (_READ if self.read else 0) | (_WRITE if self.write else 0)
+
+
+class Loop:
+    """Calls whoever has something to read, to write or to do; callbacks must not block and must not raise."""
+
+    def __init__(self) -> None:
+        self._selector = selectors.DefaultSelector()
+        self._watched: dict[int, _Watched] = {}
+        self._timer = Timer()
+        self._timed: tuple[Timed, ...] = ()
+        self._running = False
+        self.read(self._timer.fileno(), self._timer.clear)
+
+    def read(self, descriptor: int, ready: Ready | None) -> None:
+        """Call `ready` whenever the descriptor can be read; None ends that, for one not watched as well."""
+        watched = self._watched.setdefault(descriptor, _Watched())
+        before, watched.read = watched.events, ready
+        self._settle(descriptor, watched, before)
+
+    def write(self, descriptor: int, ready: Ready | None) -> None:
+        """Call `ready` whenever the descriptor can be written; None ends that."""
+        watched = self._watched.setdefault(descriptor, _Watched())
+        before, watched.write = watched.events, ready
+        self._settle(descriptor, watched, before)
+
+    def forget(self, descriptor: int) -> None:
+        """Do not watch a descriptor any more, which is about to be closed."""
+        self.read(descriptor, None)
+        self.write(descriptor, None)
+
+    def add(self, timed: Timed) -> None:
+        """Wake `timed` at its deadlines."""
+        self._timed = (*self._timed, timed)
+
+    def remove(self, timed: Timed) -> None:
+        """Do not wake `timed` any more; harmless when it was not added."""
+        self._timed = tuple(each for each in self._timed if each is not timed)
+
+    def on_signals(self, numbers: Iterable[signal.Signals], call: Callable[[int], None]) -> None:
+        """Call `call` with the number of each signal that arrives, from the loop and not from the handler."""
+        reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
+        for number in numbers:
+            signal.signal(number, _note)
+
+        def arrived() -> None:
+            for number in os.read(reading, _SIGNALS):
+                call(number)
+
+        self.read(reading, arrived)
+
+    def run(self) -> None:
+        """Serve until `stop`."""
+        self._running = True
+        while self._running:
+            self.turn()
+
+    def stop(self) -> None:
+        """Let `run` return after what is being done."""
+        self._running = False
+
+    def turn(self) -> None:
+        """Wait for the next thing, read what can be read, then do what is due."""
+        deadlines = [at for each in self._timed if (at := each.deadline) is not None]
+        self._timer.arm(min(deadlines, default=None))
+        self._serve(None)
+        now = time.monotonic()
+        due = [each for each in self._timed if (at := each.deadline) is not None and at <= now]
+        if deadlines and now - min(deadlines) > _OVERSLEPT:
+            self._serve(0)
+        for each in due:
+            # What was read, or another one's doing, may have moved its deadline meanwhile.
+            now = time.monotonic()
+            if (at := each.deadline) is not None and at <= now:
+                each.tick(now)
+
+    def close(self) -> None:
+        """Give the loop's own descriptors back."""
+        self._selector.close()
+        self._timer.close()
+
+    def _serve(self, timeout: float | None) -> None:
+        for key, events in self._selector.select(timeout):
+            watched: _Watched = key.data
+            if events & _READ and watched.read is not None:
+                watched.read()
+            if events & _WRITE and watched.write is not None:
+                watched.write()
+
+    def _settle(self, descriptor: int, watched: _Watched, before: int) -> None:
+        """Tell the kernel what changed."""
+        events = watched.events
+        if events == before and events:
+            return
+        if not events:
+            del self._watched[descriptor]
+            if before:
+                self._selector.unregister(descriptor)
+        elif before:
+            self._selector.modify(descriptor, events, watched)
+        else:
+            self._selector.register(descriptor, events, watched)
+
+
+def _note(_: int, __: FrameType | None) -> None:
+    """Do nothing: the number has gone to the wakeup descriptor already."""

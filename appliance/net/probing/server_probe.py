@@ -1,0 +1,38 @@
+"""Checks of one server, wherever its name leads at the moment."""
+
+from appliance.core.health import Outcome
+from appliance.model.snapshot import Check, Server
+from appliance.net.probing.probe import Probe
+from appliance.net.probing.resolver import Resolver
+from appliance.net.probing.tls_contexts import TlsContexts
+from appliance.wire.health_board import CheckResult
+
+
+class ServerProbe:
+    """The check of a server that has one, at the address of the server or of the check."""
+
+    def __init__(self, server: Server, check: Check, *, contexts: TlsContexts, resolver: Resolver) -> None:
+        self._check = check
+        self._name = check.address or server.host
+        self._port = check.port or server.port
+        self._contexts = contexts
+        self._resolver = resolver
+        self._host = ""
+        self._probe: Probe | None = None
+
+    def run(self) -> Outcome:
+        """Return how a check made now ends; raises ProbeImpossible."""
+        host = self._resolver.address(self._name, timeout=self._check.timeout)
+        if not host:
+            reason = self._resolver.problem(self._name) or "no answer yet"
+            return Outcome(result=CheckResult.L4CON, detail=f"name not resolved: {reason}")
+        outcome = self._at(host).run()
+        if not outcome.passed:
+            self._resolver.doubt(self._name)
+        return outcome
+
+    def _at(self, host: str) -> Probe:
+        if self._probe is None or host != self._host:
+            self._host = host
+            self._probe = Probe(self._check, host, self._port, self._contexts)
+        return self._probe

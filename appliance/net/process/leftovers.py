@@ -1,0 +1,121 @@
+"""What runs in a runtime directory without a supervisord: found, told to end, and killed.
+
+A supervisord that was killed leaves its programs, and a master its workers. They are nobody's children that
+we could wait for, so they are looked for in /proc, and on their control sockets.
+"""
+
+import contextlib
+import os
+import signal
+import socket
+from pathlib import Path
+from typing import Final
+
+from structlog.typing import FilteringBoundLogger
+
+from appliance.model.paths import RUNTIME_VARIABLE, Paths
+from appliance.net.process import orphans
+from appliance.wire.control import Question, encode_question
+
+_MODULES: Final = tuple(
+    f"appliance.programs.{name}" for name in ("reload", "health", "proxy", "vrrp", "worker")
+)
+_VRRP, _WORKER = _MODULES[-2:]
+_PATIENCE: Final = 0.5  # seconds for a worker to take an order; one that hangs is killed at the deadline
+
+
+class Leftovers:
+    """The programs of one runtime directory that we have not started, or no longer supervise."""
+
+    def __init__(self, paths: Paths, log: FilteringBoundLogger) -> None:
+        self._paths = paths
+        self._log = log
+        self._told: set[int | Path] = set()
+
+    def find(self) -> dict[int, str]:
+        """Return the module or the socket of every program, by process id. Ours are among them."""
+        return {**self._listening(), **_running(self._paths.runtime)}
+
+    def end_programs(self) -> None:
+        """TERM every program but the workers, each once: a master takes a second TERM as an order to cut."""
+        for pid, name in self.find().items():
+            if pid not in self._told and name != _WORKER:
+                self._told.add(pid)
+                self._log.warning("leftover-program", program=name, pid=pid)
+                _send(pid, signal.SIGTERM)
+
+    def make_way_for_vrrp(self) -> None:
+        """KILL the program of the virtual IPs: told to end, it would give away what the next one takes on.
+
+        That one finds the addresses where they are, and who was active a moment ago on the board.
+        """
+        for pid, name in self.find().items():
+            if name == _VRRP:
+                self._told.add(pid)
+                self._log.warning("leftover-program", program=name, pid=pid)
+                _send(pid, signal.SIGKILL)
+
+    def drain_workers(self, deadline: float) -> None:
+        """Let every worker finish its sessions until `deadline` (Unix seconds)."""
+        order = Question(command="drain", values={"deadline": deadline})
+        for path in self._paths.runtime.glob("worker-*.control"):
+            if path not in self._told and _order(path, order):
+                self._told.add(path)
+
+    def kill(self) -> None:
+        """KILL everything."""
+        for pid, name in self.find().items():
+            self._log.warning("leftover-killed", program=name, pid=pid)
+            _send(pid, signal.SIGKILL)
+
+    def _listening(self) -> dict[int, str]:
+        """Return who listens on the programs' control sockets; 0 is a process of another namespace."""
+        sockets = (each for each in self._paths.runtime.glob("*.control") if not each.match("worker-*"))
+        found = {orphans.listener(path): path.name for path in sockets}
+        return {pid: name for pid, name in found.items() if pid and pid != os.getpid()}
+
+
+def _running(runtime: Path) -> dict[int, str]:
+    """Return the module of every process that was started for this runtime directory."""
+    found = {}
+    for process in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            module = _module(process)
+            if module in _MODULES and _lives_in(process, runtime):
+                found[int(process.name)] = module
+    found.pop(os.getpid(), None)
+    return found
+
+
+def _module(process: Path) -> str:
+    """Return NAME of a command line `python -m NAME ...`, "" for any other."""
+    arguments = (process / "cmdline").read_bytes().split(b"\0", 3)
+    return os.fsdecode(arguments[2]) if len(arguments) > 2 and arguments[1] == b"-m" else ""
+
+
+def _lives_in(process: Path, runtime: Path) -> bool:
+    """Compare directories and not names: in another container the same name is another appliance's."""
+    name = os.fsencode(f"{RUNTIME_VARIABLE}=")
+    for setting in (process / "environ").read_bytes().split(b"\0"):
+        if setting.startswith(name):
+            place = os.fsdecode(setting.removeprefix(name))
+            root = process / "root" if place.startswith("/") else process / "cwd"
+            return Path(f"{root}/{place}").samefile(runtime)
+    return False
+
+
+def _order(path: Path, question: Question) -> bool:
+    """Send one order without waiting for its answer; say whether it could be sent."""
+    with socket.socket(socket.AF_UNIX) as connection:
+        connection.settimeout(_PATIENCE)
+        try:
+            connection.connect(str(path))
+            connection.sendall(encode_question(question))
+        except OSError:
+            return False
+    return True
+
+
+def _send(pid: int, number: signal.Signals) -> None:
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pid, number)

@@ -1,0 +1,67 @@
+"""Logging for programs: fixed event names with fields, JSON lines or a console form, on standard output.
+
+A worker may outlive the master and the supervisord whose output it shares, and what nobody reads is full one
+day, be it a pipe, a socket or a terminal. A line that cannot be written at once is counted in `dropped` and
+forgotten, because no log is worth a connection.
+"""
+
+import os
+from typing import Final
+
+import structlog
+from structlog.typing import FilteringBoundLogger
+
+from appliance.net.process.output import STDOUT, output
+
+_LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
+_ALL: Final = 0
+
+
+class Lines:
+    """A file for structlog that loses lines rather than wait or raise; one write call for each line."""
+
+    def __init__(self) -> None:
+        self.dropped = 0
+        self._output = output(STDOUT)
+
+    def write(self, text: str) -> None:
+        """Write text, or count it as dropped."""
+        try:
+            self._output.write(text.encode(errors="replace"))
+        except OSError:
+            self.dropped += 1
+
+    def flush(self) -> None:
+        """Do nothing: every line is written at once."""
+
+
+def configure(program: str, *, level: str, form: str) -> FilteringBoundLogger:
+    """Set logging up for this process and return its logger, bound to the program's name."""
+    renderer = (
+        structlog.processors.JSONRenderer()
+        if form == "json"
+        else structlog.dev.ConsoleRenderer(colors=os.isatty(STDOUT))
+    )
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            structlog.processors.TimeStamper(fmt="iso", utc=True),
+            structlog.processors.format_exc_info,
+            renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
+        logger_factory=structlog.WriteLoggerFactory(file=Lines()),  # type: ignore[arg-type]  # all it uses is write and flush
+        cache_logger_on_first_use=False,
+    )
+    logger: FilteringBoundLogger = structlog.get_logger(program=program)
+    return logger
+
+
+def unfiltered(logger: FilteringBoundLogger) -> FilteringBoundLogger:
+    """Return the logger without a level, for lines that have a switch of their own."""
+    everything = structlog.make_filtering_bound_logger(_ALL)
+    bound: FilteringBoundLogger = structlog.wrap_logger(None, wrapper_class=everything).bind(
+        **structlog.get_context(logger)
+    )
+    return bound

@@ -1,0 +1,150 @@
+"""supervisord's own parts, in the form in which the appliance uses them: log, poll, pipes.
+
+A signal ends supervisord's poll at once; programs write to our standard output themselves and to standard
+error through a pipe, and have no capability but those that they use; and what supervisord says, it says as
+the appliance's programs do.
+"""
+
+import contextlib
+import os
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final, NoReturn
+
+from structlog.typing import FilteringBoundLogger
+from supervisor.options import ServerOptions, decode_wait_status
+from supervisor.poller import PollPoller
+
+from appliance.net.process import capabilities
+
+# The first two are events as well; the third is about our socket, which only its owner can open.
+_UNSAID: Final = ("exited: ", "stopped: ", "Server 'unix_http_server' running without")
+EXIT_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
+_RESTLESS: Final = 0.1  # seconds that a poll lasts at most while a program is on its way up or down
+
+
+class SupervisorLog:
+    """supervisord's logger, as far as it uses one. What the events say already is for debugging."""
+
+    def __init__(self, log: FilteringBoundLogger) -> None:
+        self._log = log
+
+    def critical(self, message: str, **_: object) -> None:
+        """Log an error that needs the operator."""
+        if message.startswith(_UNSAID):
+            return
+        self._log.error("supervisor", message=message)
+
+    error = critical
+
+    def warn(self, message: str, **_: object) -> None:
+        """Log a warning."""
+        if message.startswith(_UNSAID):
+            return
+        self._log.warning("supervisor", message=message)
+
+    def info(self, message: str, **_: object) -> None:
+        """Log for debugging: the events carry what an operator wants to know."""
+        self._log.debug("supervisor", message=message)
+
+    def debug(self, message: str, **_: object) -> None:
+        """Forget what only supervisord's developers read."""
+
+    trace = blather = debug
+
+    def close(self) -> None:
+        """Do nothing: standard output stays open."""
+
+    reopen = close
+
+
+class Wakeup:
+    """The end of a pipe that every signal writes to, in supervisord's socket map: a signal ends its poll."""
+
+    def __init__(self) -> None:
+        self.descriptor, write = os.pipe()
+        for end in (self.descriptor, write):
+            os.set_blocking(end, False)
+        signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+
+    def readable(self) -> bool:
+        """Say yes: that is what it is for."""
+        return True
+
+    def writable(self) -> bool:
+        """Say no: nobody reads what would be written."""
+        return False
+
+    def handle_read_event(self) -> None:
+        """Forget which signals came; supervisord's handlers have noted them."""
+        with contextlib.suppress(BlockingIOError):
+            os.read(self.descriptor, 4096)
+
+    def handle_error(self) -> None:
+        """Do nothing: there is nothing that can fail."""
+
+
+class Poller(PollPoller):  # type: ignore[misc]  # supervisor has no types
+    """supervisord's poller, awake more often while a program is on its way up or down."""
+
+    unsettled: Callable[[], bool]
+
+    def poll(self, timeout: float) -> tuple[list[int], list[int]]:
+        """Return the descriptors that are readable and writable; `timeout` is seconds."""
+        ready: tuple[list[int], list[int]] = super().poll(
+            min(timeout, _RESTLESS) if self.unsettled() else timeout
+        )
+        return ready
+
+
+class Options(ServerOptions):  # type: ignore[misc]  # supervisor has no types
+    """supervisord's options: our logger, and programs that write to our standard output themselves."""
+
+    def __init__(self, log: FilteringBoundLogger) -> None:
+        super().__init__()
+        self._log = log
+        self.poller = Poller(self)
+        self.ended = ""
+
+    def make_logger(self) -> None:
+        """Log as the appliance's programs do."""
+        self.logger = SupervisorLog(self._log)
+
+    def cleanup_fds(self) -> None:
+        """Do nothing: after `supervisorctl reload` the lock on the runtime directory is still to be held."""
+
+    def setsignals(self) -> None:
+        """Note signals from now on, and those that have waited since the start."""
+        super().setsignals()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, EXIT_SIGNALS)
+
+    def fork(self) -> int:
+        """Fork a child that a signal ends: with supervisord's handlers it would be lost before the exec."""
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, EXIT_SIGNALS)
+        try:
+            child = os.fork()
+            if child == 0:
+                for number in EXIT_SIGNALS:
+                    signal.signal(number, signal.SIG_DFL)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        return child
+
+    def execve(self, filename: str, argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
+        """Become a program, with the capabilities that it uses of those that we have for it."""
+        capabilities.hand_over(capabilities.used_by(argv))
+        os.execve(filename, list(argv), env)  # noqa: S606  # no shell is the point
+
+    def make_pipes(self, stderr: bool = True) -> dict[str, int | None]:  # noqa: ARG002, FBT001, FBT002  # supervisor's signature
+        """Return pipes for standard input and error, and a copy of our output for the program's own."""
+        pipes: dict[str, int | None] = super().make_pipes(True)  # noqa: FBT003  # supervisor's signature
+        for end in ("stdout", "child_stdout"):
+            self.close_fd(pipes[end])
+        return {**pipes, "stdout": None, "child_stdout": os.dup(1)}
+
+    def waitpid(self) -> tuple[int | None, int | None]:
+        """Reap one child, and remember how it ended for the event that follows."""
+        pid, status = super().waitpid()
+        if pid:
+            self.ended = decode_wait_status(status)[1]
+        return pid, status

@@ -1,0 +1,185 @@
+"""Reload sockets: where lines come in and answers go out, for clients that may do anything.
+
+A client may hold its connection for days, send many lines, and never read: lines of one connection are
+obeyed and answered in order, and an answer that finds its buffer full is lost, whole. A path that cannot be
+listened on now (its directory is not there yet, another program has it) is tried again, and so is one that
+somebody removed. Sockets belong to their owner alone (mode 0600).
+"""
+
+import os
+import stat
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Final
+
+import gevent
+from gevent import Greenlet, socket
+from structlog.typing import FilteringBoundLogger
+
+from appliance.net.control.sockets import listen_unix
+from appliance.net.process.orphans import listener
+from appliance.wire.control import Answer, encode_answer
+from appliance.wire.reload_line import ReloadLine, ReloadLines, UnknownLine
+
+Respond = Callable[[ReloadLine | UnknownLine], Answer]
+"""Obeys one line and returns its answer; blocks the connection's greenlet until its turn is done."""
+
+_CHUNK: Final = 65536
+_RETRY: Final = 1.0  # seconds between two looks at the paths
+_LAST_ANSWER: Final = 5.0  # seconds for a client that has ended its side to read the rest of a line
+
+
+class Outbox:
+    """The answers of one connection: whole lines or none, and never a wait."""
+
+    def __init__(self, connection: socket.socket) -> None:
+        self.lost = 0
+        self._connection = connection
+        self._rest: Greenlet | None = None
+
+    def put(self, line: bytes) -> None:
+        """Send a line, or count it as lost where the client does not read."""
+        sent = 0 if self._finishing() else self._write(line)
+        if not sent:
+            self.lost += 1
+        elif sent < len(line):
+            self._rest = gevent.spawn(self._finish, line[sent:])
+
+    def close(self) -> None:
+        """Give a begun line a last chance."""
+        if self._rest is not None:
+            self._rest.join(_LAST_ANSWER)
+            self._rest.kill()
+
+    def _finishing(self) -> bool:
+        return self._rest is not None and not self._rest.ready()
+
+    def _write(self, line: bytes) -> int:
+        try:
+            return os.write(self._connection.fileno(), line)  # gevent's descriptors do not block
+        except OSError:
+            return 0
+
+    def _finish(self, rest: bytes) -> None:
+        try:
+            self._connection.sendall(rest)
+        except OSError:
+            self.lost += 1
+
+
+class ReloadSockets:
+    """The sockets of a set of paths, kept in place until `close`."""
+
+    def __init__(self, respond: Respond, log: FilteringBoundLogger) -> None:
+        self._respond = respond
+        self._log = log
+        self._listeners: dict[Path, _Listener] = {}
+        self._keeper = gevent.spawn(self._keep)
+
+    @property
+    def failures(self) -> dict[str, str]:
+        """Return why each path that is not listened on is not."""
+        return {str(path): each.failure for path, each in self._listeners.items() if each.failure}
+
+    def follow(self, paths: Iterable[Path]) -> None:
+        """Listen on exactly these paths; connections of those that leave go on."""
+        wanted = set(paths)
+        for path in self._listeners.keys() - wanted:
+            self._listeners.pop(path).close()
+        for path in wanted - self._listeners.keys():
+            self._listeners[path] = _Listener(path, self._serve, self._log)
+
+    def close(self) -> None:
+        """Stop listening and remove the sockets that are ours."""
+        self._keeper.kill()
+        self.follow(())
+
+    def _keep(self) -> None:
+        while True:
+            gevent.sleep(_RETRY)
+            for each in list(self._listeners.values()):
+                each.keep()
+
+    def _serve(self, connection: socket.socket) -> None:
+        lines, outbox = ReloadLines(), Outbox(connection)
+        try:
+            while chunk := connection.recv(_CHUNK):
+                for line in lines.feed(chunk):
+                    outbox.put(encode_answer(self._respond(line)))
+        except OSError:
+            pass  # the client is gone, with answers unread: what it sent before has been obeyed
+        finally:
+            if lines.unfinished:
+                self._log.info("reload-line-unfinished")
+            outbox.close()
+            connection.close()
+
+
+class _Listener:
+    def __init__(self, path: Path, serve: Callable[[socket.socket], None], log: FilteringBoundLogger) -> None:
+        self.failure = ""
+        self._path = path
+        self._serve = serve
+        self._log = log
+        self._socket: socket.socket | None = None
+        self._inode = 0
+        self._loop: Greenlet | None = None
+        self.keep()
+
+    def keep(self) -> None:
+        """Listen, unless that is so already; say once why it cannot be."""
+        if self._is_ours():
+            return
+        self._stop()
+        try:
+            self._start()
+        except OSError as error:
+            if str(error) != self.failure:
+                self._log.warning("reload-socket-failed", path=str(self._path), error=str(error))
+            self.failure = str(error)
+            return
+        self.failure = ""
+        self._log.info("reload-socket-listening", path=str(self._path))
+
+    def close(self) -> None:
+        if self._is_ours():
+            self._path.unlink(missing_ok=True)
+        self._stop()
+
+    def _start(self) -> None:
+        self._refuse_if_taken()
+        self._socket = listen_unix(self._path)
+        self._inode = self._path.stat().st_ino
+        self._loop = gevent.spawn(self._accept, self._socket)
+
+    def _refuse_if_taken(self) -> None:
+        if not self._path.exists():
+            return
+        if not stat.S_ISSOCK(self._path.stat().st_mode):
+            raise OSError("exists and is not a socket")
+        pid = listener(self._path)
+        if pid is not None:
+            raise OSError(f"another program listens there (process {pid or 'unknown'})")
+
+    def _stop(self) -> None:
+        if self._loop is not None:
+            self._loop.kill()
+        if self._socket is not None:
+            self._socket.close()
+        self._socket, self._loop = None, None
+
+    def _is_ours(self) -> bool:
+        try:
+            return self._socket is not None and self._path.stat().st_ino == self._inode
+        except OSError:
+            return False
+
+    def _accept(self, accepting: socket.socket) -> None:
+        while True:
+            try:
+                connection, _ = accepting.accept()
+            except OSError as error:  # out of descriptors: others end, then there is room again
+                self._log.warning("reload-accept-failed", error=str(error))
+                gevent.sleep(_RETRY)
+                continue
+            gevent.spawn(self._serve, connection)

@@ -1,0 +1,116 @@
+"""A probe of a place by its name: health's own probe, wherever the name leads at the moment.
+
+`localhost` is both loopback addresses: a server may listen on one of them only.
+"""
+
+from typing import Final
+
+import gevent
+
+from appliance.core.health import Outcome
+from appliance.core.roster import is_literal
+from appliance.model.snapshot import Check, CheckInit, CheckType, SendProxy
+from appliance.model.virtual_router import Track
+from appliance.net.probing.probe import Probe, ProbeImpossible
+from appliance.net.probing.resolver import Resolver
+from appliance.net.probing.tls_contexts import TlsContexts
+from appliance.net.tracking.check import Seen, Unseen
+from appliance.wire.health_board import CheckResult
+
+_LOOPBACK: Final = ("::1", "127.0.0.1")
+_NOBODY_THERE: Final = frozenset({CheckResult.L4CON, CheckResult.L4TOUT})
+
+
+class EndpointTrack:
+    """Probes a host and port; the address that answered last is tried first."""
+
+    def __init__(self, check: Check, host: str, port: int, contexts: TlsContexts) -> None:
+        self._check = check
+        self._host = host
+        self._port = port
+        self._contexts = contexts
+        self._probes: dict[str, Probe] = {}
+        self._resolver = Resolver(lambda _, __: None)
+        self._named = host.lower() != "localhost" and not is_literal(host)
+        self._addresses: tuple[str, ...] = _LOOPBACK if host.lower() == "localhost" else (host,)
+        if self._named:
+            self._resolver.want([host])
+
+    def look(self) -> Seen:
+        """Return how a probe made now ends; raises Unseen."""
+        if self._named:
+            address = self._resolver.address(self._host, timeout=self._check.timeout)
+            if not address:
+                return Seen(up=False, detail=self._unresolved())
+            self._follow(address)
+        try:
+            outcome = self._ask()
+        except ProbeImpossible as error:
+            raise Unseen(str(error)) from error
+        if not outcome.passed:
+            self._resolver.doubt(self._host)
+        return Seen(up=outcome.passed, detail=_detail(outcome))
+
+    def wait(self, seconds: float) -> None:
+        """Wait: nothing announces itself."""
+        gevent.sleep(seconds)
+
+    def close(self) -> None:
+        """Resolve the name no more."""
+        self._resolver.close()
+
+    def _follow(self, address: str) -> None:
+        if self._addresses != (address,):
+            self._addresses = (address,)
+            self._probes.clear()
+
+    def _ask(self) -> Outcome:
+        """Try the next address only where nobody listens on one: that is known at once, and costs no time."""
+        first, *others = self._addresses
+        outcome = self._probe(first).run()
+        for address in others:
+            if outcome.result not in _NOBODY_THERE:
+                break
+            self._addresses = (*others, first)
+            if outcome.result is CheckResult.L4CON:
+                outcome = self._probe(address).run()
+        return outcome
+
+    def _probe(self, address: str) -> Probe:
+        if address not in self._probes:
+            self._probes[address] = Probe(self._check, address, self._port, self._contexts)
+        return self._probes[address]
+
+    def _unresolved(self) -> str:
+        return f"name {self._host} not resolved: {self._resolver.problem(self._host) or 'no answer yet'}"
+
+
+def probe_check(
+    track: Track, kind: CheckType, *, path: str = "/", host: str | None = None, sni: str | None = None
+) -> Check:
+    """Return health's check for a track: asked with GET, without a PROXY header."""
+    return Check(
+        type=kind,
+        method="GET",
+        path=path,
+        host=host,
+        expect=track.expect,
+        sni=sni,
+        verify=track.verify,
+        address=None,
+        port=None,
+        interval=track.interval,
+        fast_interval=track.interval,
+        down_interval=track.interval,
+        timeout=track.timeout,
+        rise=track.rise,
+        fall=track.fall,
+        init=CheckInit.CHECK,
+        send_proxy=SendProxy.NONE,
+    )
+
+
+def _detail(outcome: Outcome) -> str:
+    if outcome.status:
+        return f"HTTP {outcome.status} {outcome.detail}".rstrip()
+    return outcome.detail or ("it accepts" if outcome.passed else outcome.result.value)

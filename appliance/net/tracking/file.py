@@ -1,0 +1,85 @@
+"""Tracks the number in a file, as keepalived's track_file does.
+
+A file that is empty or missing is 0. Without a weight the number is a failure unless it is 0; with one it is
+always up, and the number says how much the priority changes.
+"""
+
+import os
+import re
+import stat
+import time
+from typing import Final
+
+import gevent
+from gevent.event import AsyncResult
+
+from appliance.net.loop import thread_pool
+from appliance.net.tracking.check import Seen, Unseen, judge_timeout
+
+_LONGEST: Final = 64
+_NUMBER: Final = re.compile(rb"[+-]?[0-9]{1,10}")
+_SHOWN: Final = 24
+
+
+class FileTrack:
+    """A file. It is read off the loop: a file system may hang, and then the track is down."""
+
+    def __init__(self, path: str, *, weighted: bool, timeout: float) -> None:
+        self._path = path
+        self._weighted = weighted
+        self._timeout = timeout
+        self._reading: AsyncResult | None = None
+
+    def look(self) -> Seen:
+        """Return what the file says; raises Unseen."""
+        started = time.monotonic()
+        try:
+            reading = self._reading = self._reading or thread_pool.begin(_read, self._path)
+        except OSError as error:
+            raise Unseen(f"it cannot be read: {error.strerror}") from error
+        try:
+            found: bytes | OSError = reading.get(timeout=self._timeout)
+        except gevent.Timeout:
+            judge_timeout(started, self._timeout)
+            return Seen(up=False, detail=f"not read within {self._timeout:g} s")
+        finally:
+            if reading.ready():
+                self._reading = None
+        if isinstance(found, OSError):
+            return Seen(up=False, detail=f"cannot be read: {found.strerror}")
+        return self._judge(found.strip())
+
+    def wait(self, seconds: float) -> None:
+        """Wait: nothing announces itself."""
+        gevent.sleep(seconds)
+
+    def close(self) -> None:
+        """Do nothing: a read that hangs cannot be ended."""
+
+    def _judge(self, text: bytes) -> Seen:
+        if not text:
+            return Seen(up=True, detail="no number, which is 0")
+        if not _NUMBER.fullmatch(text):
+            return Seen(up=False, detail=f"not a number: {text[:_SHOWN].decode(errors='replace')!r}")
+        value = int(text)
+        return Seen(up=self._weighted or value == 0, detail=f"the number is {value}", value=value)
+
+
+def _read(path: str) -> bytes | OSError:
+    """Return the file's text, b"" where there is none; what is raised here gevent would print."""
+    try:
+        return _text(path)
+    except (FileNotFoundError, NotADirectoryError):
+        return b""
+    except OSError as error:
+        return error
+
+
+def _text(path: str) -> bytes:
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(0, "not a regular file")
+        return os.read(descriptor, _LONGEST)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,68 @@
+"""The check of each kind of track."""
+
+from collections.abc import Callable
+from typing import Final
+
+import gevent
+
+from appliance.model.paths import Paths
+from appliance.model.virtual_router import Track, TrackKind
+from appliance.net.probing.tls_contexts import TlsContexts
+from appliance.net.tracking.check import Seen, TrackCheck
+from appliance.net.tracking.file import FileTrack
+from appliance.net.tracking.http import http_track
+from appliance.net.tracking.pool import PoolTrack
+from appliance.net.tracking.process import ProcessTrack
+from appliance.net.tracking.program import program_track
+from appliance.net.tracking.script import ScriptTrack
+from appliance.net.tracking.tcp import tcp_track
+
+
+def check_of(track: Track, *, paths: Paths, contexts: TlsContexts) -> TrackCheck:
+    """Return the check of a track; one whose target cannot be understood is down, and says so."""
+    make = _BY_KIND.get(track.kind)
+    if make is None:
+        return _Impossible(f"{track.kind} is not tracked here")
+    try:
+        return make(track, paths, contexts)
+    except ValueError as error:
+        return _Impossible(str(error))
+
+
+class _Impossible:
+    """A track that can never be up."""
+
+    def __init__(self, detail: str) -> None:
+        self._seen = Seen(up=False, detail=detail)
+
+    def look(self) -> Seen:
+        return self._seen
+
+    def wait(self, seconds: float) -> None:
+        gevent.sleep(seconds)
+
+    def close(self) -> None:
+        """Do nothing: there is nothing."""
+
+
+def _script(track: Track, paths: Paths) -> TrackCheck:
+    words = (track.target, *track.arguments)
+    return ScriptTrack(words, user=track.user, timeout=track.timeout, runtime=paths.runtime)
+
+
+def _file(track: Track) -> TrackCheck:
+    return FileTrack(track.target, weighted=track.weight is not None, timeout=track.timeout)
+
+
+_Make = Callable[[Track, Paths, TlsContexts], TrackCheck]
+
+# An interface is not among them: vrrp hears of it from the kernel by itself.
+_BY_KIND: Final[dict[TrackKind, _Make]] = {
+    TrackKind.HTTP: lambda track, _, contexts: http_track(track, contexts),
+    TrackKind.TCP: lambda track, _, contexts: tcp_track(track, contexts),
+    TrackKind.SCRIPT: lambda track, paths, _: _script(track, paths),
+    TrackKind.PROCESS: lambda track, _, __: ProcessTrack(track.target),
+    TrackKind.FILE: lambda track, _, __: _file(track),
+    TrackKind.POOL: lambda track, paths, _: PoolTrack(track.target, paths.health_board),
+    TrackKind.PROGRAM: lambda track, paths, _: program_track(track.target, paths, timeout=track.timeout),
+}

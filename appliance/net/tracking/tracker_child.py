@@ -1,0 +1,201 @@
+"""The child that does for `vrrp` what may block: tracked checks and notify commands.
+
+Lines go both ways over a socket whose number is the child's last argument. When it ends another one
+is started, after a pause that grows while they end soon; what it found stays true until its successor
+finds otherwise.
+"""
+
+import contextlib
+import os
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Sequence
+from typing import Final
+
+from appliance.net.loop.loop import Loop
+from appliance.wire.control import ControlError, LineBuffer
+
+_CHUNK: Final = 65536
+_LONGEST_BACKLOG: Final = 1 << 20  # bytes that a child which does not read may owe us
+_SHORTEST_PAUSE: Final = 0.25
+_LONGEST_PAUSE: Final = 10.0
+_SETTLED: Final = 30.0  # a child that lived so long was no failing start
+_GRACE: Final = 2.0  # from the end of its socket to the end of the child
+_LOOK_AGAIN: Final = 0.1
+_ITS_SOCKET: Final = 3
+
+Line = Callable[[bytes], None]
+
+
+class TrackerChild:
+    """One child at a time. `greeting` is what every new one is told first, `on_line` gets what it says.
+
+    `on_end` is told why a child is started anew. `deadline` and `tick` are the loop's.
+    """
+
+    def __init__(
+        self,
+        loop: Loop,
+        words: Sequence[str],
+        *,
+        greeting: Callable[[], bytes],
+        on_line: Line,
+        on_end: Callable[[str], None],
+    ) -> None:
+        self._loop = loop
+        self._words = (sys.executable, *words)
+        self._greeting = greeting
+        self._on_line = on_line
+        self._on_end = on_end
+        self._socket: socket.socket | None = None
+        self._lines = LineBuffer()
+        self._backlog = bytearray()
+        self._unsent = bytearray()
+        self._pid = 0
+        self._pause = _SHORTEST_PAUSE
+        self._started_at = 0.0
+        self._start_at: float | None = None
+        self._wanted = False
+        self._leaving: dict[int, float] = {}
+        self._reap_at: float | None = None
+        loop.add(self)
+
+    @property
+    def pid(self) -> int:
+        """Return the child's process id, 0 while there is none."""
+        return self._pid
+
+    @property
+    def deadline(self) -> float | None:
+        """Return when a child is to be started, or one that has ended to be waited for."""
+        return min((at for at in (self._start_at, self._reap_at) if at is not None), default=None)
+
+    def tick(self, now: float) -> None:
+        """Start a child that is due, and take leave of those before it."""
+        if self._reap_at is not None and now >= self._reap_at:
+            self._reap(now)
+        if self._start_at is not None and now >= self._start_at:
+            self._start(now)
+
+    def require(self) -> None:
+        """Have a child from now on."""
+        if not self._wanted:
+            self._wanted = True
+            self._start_at = 0.0
+
+    def greet(self) -> None:
+        """Tell the child again what every new one is told; one that is to come hears it anyway."""
+        if self._socket is not None:
+            self._put(self._greeting())
+
+    def send(self, line: bytes) -> None:
+        """Tell the child something, or the next one, which may be late or never come."""
+        if self._socket is not None:
+            self._put(line)
+        elif self._wanted and len(self._unsent) < _LONGEST_BACKLOG:
+            self._unsent += line
+
+    def close(self) -> None:
+        """End the child by the end of its socket, after what it was told; do not start another one."""
+        self._loop.remove(self)
+        self._disconnect()
+
+    def _start(self, now: float) -> None:
+        self._start_at = None
+        self._started_at = now
+        try:
+            ours = self._spawn()
+        except OSError as error:
+            self._ended(str(error))
+            return
+        ours.settimeout(0)
+        self._socket, self._lines = ours, LineBuffer()
+        self._loop.read(ours.fileno(), self._read)
+        self._put(self._greeting() + bytes(self._unsent))
+        self._unsent.clear()
+
+    def _spawn(self) -> socket.socket:
+        """Start a child and return our end of its socket; raises OSError."""
+        ours, theirs = socket.socketpair()
+        with theirs:
+            try:
+                self._pid = os.posix_spawn(
+                    self._words[0],
+                    (*self._words, str(_ITS_SOCKET)),
+                    os.environ,
+                    file_actions=[
+                        (os.POSIX_SPAWN_DUP2, theirs.fileno(), _ITS_SOCKET),
+                        (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
+                    ],
+                    setsigdef=[signal.SIGTERM, signal.SIGINT, signal.SIGPIPE],
+                )
+            except OSError:
+                ours.close()
+                raise
+        return ours
+
+    def _put(self, line: bytes) -> None:
+        self._backlog += line
+        if len(self._backlog) > _LONGEST_BACKLOG:
+            self._ended("does not read")
+        else:
+            self._write()
+
+    def _read(self) -> None:
+        if self._socket is None:
+            return
+        try:
+            chunk = self._socket.recv(_CHUNK)
+            for line in self._lines.feed(chunk):
+                self._on_line(line)
+        except BlockingIOError:
+            return
+        except (OSError, ControlError) as error:
+            self._ended(str(error))
+            return
+        if not chunk:
+            self._ended("ended")
+
+    def _write(self) -> None:
+        if self._socket is None:
+            return
+        try:
+            del self._backlog[: self._socket.send(self._backlog)]
+        except BlockingIOError:
+            pass
+        except OSError as error:
+            self._ended(str(error))
+            return
+        self._loop.write(self._socket.fileno(), self._write if self._backlog else None)
+
+    def _ended(self, reason: str) -> None:
+        self._disconnect()
+        now = time.monotonic()
+        self._pause = (
+            _SHORTEST_PAUSE if now - self._started_at > _SETTLED else min(self._pause * 2, _LONGEST_PAUSE)
+        )
+        self._start_at = now + self._pause
+        self._on_end(reason)
+
+    def _disconnect(self) -> None:
+        if self._socket is not None:
+            self._loop.forget(self._socket.fileno())
+            self._socket.close()
+            self._socket = None
+        self._backlog.clear()
+        if self._pid:
+            self._leaving[self._pid] = time.monotonic() + _GRACE
+            self._pid = 0
+            self._reap_at = 0.0
+
+    def _reap(self, now: float) -> None:
+        for pid, patience in list(self._leaving.items()):
+            with contextlib.suppress(ChildProcessError):
+                if os.waitpid(pid, os.WNOHANG) == (0, 0):
+                    if now > patience:
+                        os.kill(pid, signal.SIGKILL)
+                    continue
+            del self._leaving[pid]
+        self._reap_at = now + _LOOK_AGAIN if self._leaving else None

@@ -1,0 +1,1 @@
+"""What a proxy master holds: listening sockets, worker processes and generations."""

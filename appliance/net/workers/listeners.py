@@ -1,0 +1,235 @@
+"""Listening sockets of a proxy master: bound once, shared with its workers by inheritance.
+
+A socket is known by the address it is bound to, not by the frontend it serves, so a bind may move from one
+frontend to another, and a socket taken over from an orphaned worker finds its place. `reserve` binds what is
+not there yet, all or nothing; nothing is closed before `keep_only`. One socket is shared by all workers: of
+SO_REUSEPORT twins, closing one resets whoever is queued in it.
+"""
+
+import errno
+import socket
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gevent.socket import getaddrinfo
+
+from appliance.model.snapshot import Bind
+from appliance.net.workers.port_owner import port_owner
+
+_SOMAXCONN: Final = Path("/proc/sys/net/core/somaxconn")
+_PRIVILEGED: Final = (
+    "permission denied: ports below {first} need CAP_NET_BIND_SERVICE or net.ipv4.ip_unprivileged_port_start"
+)
+_FIRST_FREE_PORT: Final = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
+_NO_IPV6: Final = (errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT, errno.EADDRNOTAVAIL)
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """What a socket is bound to: a literal address, a port, and the interface of a link-local address."""
+
+    host: str
+    port: int
+    scope: int = 0
+
+    @property
+    def family(self) -> int:
+        """Return the address family."""
+        return socket.AF_INET6 if ":" in self.host else socket.AF_INET
+
+    @property
+    def sockaddr(self) -> tuple[str, int] | tuple[str, int, int, int]:
+        """Return the address as the socket functions want it."""
+        if self.family == socket.AF_INET:
+            return (self.host, self.port)
+        return (self.host, self.port, 0, self.scope)
+
+    def __str__(self) -> str:
+        return str(Bind(host=self.host, port=self.port))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BindProblem:
+    """A bind that cannot be had, and why."""
+
+    bind: Bind
+    reason: str
+
+    def __str__(self) -> str:
+        return f"{self.bind}: {self.reason}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reserved:
+    """Every wanted bind with the addresses of its sockets; `fresh` were bound for it, `notes` warn."""
+
+    addresses: dict[Bind, tuple[Address, ...]]
+    fresh: frozenset[Address]
+    notes: tuple[BindProblem, ...]
+
+
+class _Refused(Exception):  # noqa: N818  # it never leaves this module
+    """A bind failed; the message says why."""
+
+
+class Listeners:
+    """The listening sockets of one program."""
+
+    def __init__(self) -> None:
+        self._sockets: dict[Address, socket.socket] = {}
+
+    def __iter__(self) -> Iterator[Address]:
+        return iter(tuple(self._sockets))
+
+    def fileno(self, address: Address) -> int:
+        """Return the descriptor of a held address, still owned here."""
+        return int(self._sockets[address].fileno())
+
+    def take_over(self, descriptors: Iterable[int]) -> tuple[Address, ...]:
+        """Own listening sockets that another process sent; what we hold already, or cannot use, is closed."""
+        taken = []
+        for descriptor in descriptors:
+            received = socket.socket(fileno=descriptor)
+            address = _address_of(received)
+            if address is None or address in self._sockets:
+                received.close()
+                continue
+            self._sockets[address] = received
+            taken.append(address)
+        return tuple(taken)
+
+    def reserve(self, binds: Iterable[Bind]) -> Reserved | tuple[BindProblem, ...]:
+        """Bind what is not held yet; with any problem, all are returned and nothing has changed."""
+        addresses: dict[Bind, tuple[Address, ...]] = {}
+        fresh: set[Address] = set()
+        problems: list[BindProblem] = []
+        notes: list[BindProblem] = []
+        for bind in binds:
+            try:
+                addresses[bind] = self._reserve(bind, fresh, notes)
+            except _Refused as refused:
+                problems.append(BindProblem(bind=bind, reason=str(refused)))
+        if problems:
+            self.release(fresh)
+            return tuple(problems)
+        return Reserved(addresses=addresses, fresh=frozenset(fresh), notes=tuple(notes))
+
+    def release(self, addresses: Iterable[Address]) -> None:
+        """Close the sockets of these addresses."""
+        for address in tuple(addresses):
+            self._sockets.pop(address).close()
+
+    def keep_only(self, addresses: Iterable[Address]) -> tuple[Address, ...]:
+        """Close every other socket; return their addresses."""
+        surplus = tuple(self._sockets.keys() - set(addresses))
+        self.release(surplus)
+        return surplus
+
+    def _reserve(self, bind: Bind, fresh: set[Address], notes: list[BindProblem]) -> tuple[Address, ...]:
+        reserved = []
+        candidates = _candidates(bind)
+        for address in candidates:
+            try:
+                reserved += self._reserve_address(address, fresh)
+            except OSError as error:
+                if not self._without_ipv6(address, error, candidates):
+                    raise _Refused(self._reason(address, error)) from error
+                notes.append(BindProblem(bind=bind, reason=f"no IPv6 here, IPv4 only ({error.strerror})"))
+                if address.host == "::":
+                    reserved += self._reserve_address(Address("0.0.0.0", address.port), fresh)  # noqa: S104  # asked for
+        return tuple(reserved)
+
+    def _reserve_address(self, address: Address, fresh: set[Address]) -> list[Address]:
+        # What was `0.0.0.0` and is `::` now keeps its IPv4 socket, with whoever is queued in it.
+        beside = [Address("0.0.0.0", address.port)] if address.host == "::" else []  # noqa: S104  # compared only
+        beside = [each for each in beside if each in self._sockets]
+        if address in self._sockets:
+            return [address, *beside]
+        bound = _listen(address, dual=not beside)
+        address = _address_of(bound) or address
+        self._sockets[address] = bound
+        fresh.add(address)
+        return [address, *beside]
+
+    def _without_ipv6(self, address: Address, error: OSError, candidates: tuple[Address, ...]) -> bool:
+        """Say whether this is a kernel without IPv6 and IPv4 would do what the operator asked for."""
+        if address.family != socket.AF_INET6 or error.errno not in _NO_IPV6:
+            return False
+        return address.host == "::" or any(each.family == socket.AF_INET for each in candidates)
+
+    def _reason(self, address: Address, error: OSError) -> str:
+        match error.errno:
+            case errno.EACCES | errno.EPERM:
+                return _PRIVILEGED.format(first=_first_free_port())
+            case errno.EADDRINUSE:
+                return self._owner(address)
+            case errno.EADDRNOTAVAIL:
+                return "no interface has this address; bind [::] or set net.ipv4.ip_nonlocal_bind"
+            case _:
+                return error.strerror or str(error)
+
+    def _owner(self, address: Address) -> str:
+        own = [str(each) for each in self._sockets if each.port == address.port]
+        if own:
+            return (
+                f"address in use by {', '.join(own)} of this program: drop that in a reload of its own first"
+            )
+        owner = port_owner(address.port)
+        return f"address in use by {owner}" if owner else "address in use"
+
+
+def _candidates(bind: Bind) -> tuple[Address, ...]:
+    """Return the addresses that a bind stands for; a name may have several."""
+    try:
+        found = getaddrinfo(bind.host, bind.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+    except OSError as error:
+        raise _Refused(f"name not resolved: {error.strerror or error}") from error
+    return tuple(dict.fromkeys(_address(sockaddr) for *_, sockaddr in found))
+
+
+def _listen(address: Address, *, dual: bool) -> socket.socket:
+    listener = socket.socket(address.family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # Accepted sockets inherit it: one system call less for each connection.
+        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        if address.family == socket.AF_INET6:
+            dual_stack = dual and address.host == "::"
+            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(not dual_stack))
+        listener.setblocking(False)  # noqa: FBT003  # for workers, which share the open file
+        listener.bind(address.sockaddr)
+        listener.listen(_backlog())
+    except OSError:
+        listener.close()
+        raise
+    return listener
+
+
+def _address_of(listener: socket.socket) -> Address | None:
+    """Return what a socket is bound to, None for one that is no TCP listener."""
+    if listener.family not in (socket.AF_INET, socket.AF_INET6):
+        return None
+    if not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
+        return None
+    return _address(listener.getsockname())
+
+
+def _address(sockaddr: tuple[str, int] | tuple[str, int, int, int]) -> Address:
+    host = sockaddr[0].partition("%")[0]
+    return Address(host, sockaddr[1], sockaddr[3] if len(sockaddr) == 4 else 0)
+
+
+def _backlog() -> int:
+    try:
+        return int(_SOMAXCONN.read_text())
+    except (OSError, ValueError):
+        return socket.SOMAXCONN
+
+
+def _first_free_port() -> int:
+    try:
+        return int(_FIRST_FREE_PORT.read_text())
+    except (OSError, ValueError):
+        return 1024

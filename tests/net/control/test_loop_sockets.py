@@ -1,0 +1,242 @@
+"""The control socket of a program of one loop, asked by real clients from other threads."""
+
+import contextlib
+import json
+import socket
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from support.waiting import wait_until
+
+from appliance.net.control.loop_sockets import Deferred, LoopControlServer
+from appliance.net.loop.loop import Loop
+from appliance.wire.control import Answer, Question, bad, good
+
+pytestmark = pytest.mark.programs
+
+
+class Waker:
+    """Ends the loop from another thread."""
+
+    def __init__(self, loop: Loop) -> None:
+        self._ours, self._theirs = socket.socketpair()
+        loop.read(self._ours.fileno(), loop.stop)
+
+    def __call__(self) -> None:
+        """End it."""
+        self._theirs.send(b"x")
+
+    def close(self) -> None:
+        """Close both ends."""
+        self._ours.close()
+        self._theirs.close()
+
+
+class Program:
+    """A small program behind a control socket; `later` holds the answers that it owes."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.errors: list[tuple[str, str]] = []
+        self.later: list[Deferred] = []
+        self.loop = Loop()
+        handlers: dict[str, Callable[[Question], Answer | Deferred]] = {
+            "echo": lambda question: good(said=question.text("say")),
+            "large": lambda question: good(text="x" * question.integer("size")),
+            "break": self._break,
+            "later": self._later,
+            "at-once": self._at_once,
+            "owed": self._owed,
+        }
+        self.server = LoopControlServer(
+            self.loop,
+            path,
+            handlers,
+            on_error=lambda where, error: self.errors.append((where, type(error).__name__)),
+        )
+
+    def _break(self, question: Question) -> Answer:
+        raise ZeroDivisionError(question.command)
+
+    def _later(self, _: Question) -> Deferred:
+        self.later.append(Deferred())
+        return self.later[-1]
+
+    def _at_once(self, _: Question) -> Deferred:
+        answer = Deferred()
+        answer.resolve(good(first=True))
+        answer.resolve(bad("second"))
+        return answer
+
+    def _owed(self, _: Question) -> Answer:
+        count = len(self.later)
+        for each in self.later:
+            each.resolve(good(late=True))
+        self.later.clear()
+        return good(count=count)
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Iterator[Program]:
+    """Return a running program."""
+    running = Program(tmp_path / "vrrp.control")
+    waker = Waker(running.loop)
+    thread = threading.Thread(target=running.loop.run)
+    thread.start()
+    yield running
+    waker()
+    thread.join()
+    running.server.close()
+    running.loop.close()
+    waker.close()
+
+
+@contextlib.contextmanager
+def connected(program: Program) -> Iterator[socket.socket]:
+    """Give a connection to the program."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(10)
+        connection.connect(str(program.path))
+        yield connection
+
+
+def asked(program: Program, *lines: bytes) -> list[dict[str, object]]:
+    """Return the answers to lines that are sent at once."""
+    with connected(program) as connection:
+        connection.sendall(b"".join(line + b"\n" for line in lines))
+        connection.shutdown(socket.SHUT_WR)
+        received = b"".join(iter(lambda: connection.recv(65536), b""))
+    return [json.loads(line) for line in received.splitlines()]
+
+
+def test_a_question_is_answered(program: Program) -> None:
+    """A known command is answered with what its handler says."""
+    assert asked(program, b'{"command": "echo", "say": "hello"}') == [{"ok": True, "said": "hello"}]
+
+
+def test_the_socket_is_its_owner_s_alone(program: Program) -> None:
+    """Only the owner may open the socket."""
+    assert stat.S_IMODE(program.path.stat().st_mode) == 0o600
+
+
+def test_questions_sent_together_are_answered_in_order(program: Program) -> None:
+    """Many lines in one chunk have as many answers, in their order."""
+    lines = [b'{"command": "echo", "say": "%d"}' % number for number in range(200)]
+    assert [each["said"] for each in asked(program, *lines)] == [str(number) for number in range(200)]
+
+
+def test_a_large_answer_arrives_whole(program: Program) -> None:
+    """An answer larger than the socket's buffer is sent as the reader takes it."""
+    (answer,) = asked(program, b'{"command": "large", "size": 3000000}')
+    assert answer["text"] == "x" * 3_000_000
+
+
+def test_an_unknown_command_names_the_known_ones(program: Program) -> None:
+    """A wrong command's answer tells what there is."""
+    (answer,) = asked(program, b'{"command": "dance"}')
+    assert answer["ok"] is False
+    assert "echo" in str(answer["errors"])
+
+
+def test_a_missing_parameter_is_an_answer(program: Program) -> None:
+    """A question without its parameter is answered, and is nobody's bug."""
+    (answer,) = asked(program, b'{"command": "echo"}')
+    assert "say" in str(answer["errors"])
+    assert program.errors == []
+
+
+def test_a_handler_that_raises_is_answered_and_reported(program: Program) -> None:
+    """A bug in one command costs that answer only."""
+    first, second = asked(program, b'{"command": "break"}', b'{"command": "echo", "say": "alive"}')
+    assert "ZeroDivisionError" in str(first["errors"])
+    assert second["said"] == "alive"
+    assert program.errors == [("break", "ZeroDivisionError")]
+
+
+def test_a_line_that_is_none_ends_the_connection(program: Program) -> None:
+    """Who does not speak control lines is hung up on, and reported."""
+    assert asked(program, b"GET / HTTP/1.1") == []
+    wait_until(lambda: program.errors == [("line", "ControlError")], what="the line is reported")
+
+
+def test_an_endless_line_ends_the_connection(program: Program) -> None:
+    """A line that grows without end is not kept."""
+    with connected(program) as connection, contextlib.suppress(ConnectionError):
+        for _ in range(40):
+            connection.sendall(b"x" * 65536)
+        assert connection.recv(1) == b""
+    wait_until(lambda: ("line", "ControlError") in program.errors, what="the line is reported")
+
+
+def test_an_answer_may_come_later(program: Program) -> None:
+    """A deferred answer arrives when it is given; others are answered meanwhile, the same asker waits."""
+    with connected(program) as connection:
+        connection.sendall(b'{"command": "later"}\n{"command": "echo", "say": "after"}\n')
+        wait_until(lambda: program.later, what="the question was asked")
+        assert asked(program, b'{"command": "owed"}') == [{"ok": True, "count": 1}]
+        lines = connection.makefile("rb")
+        assert json.loads(lines.readline()) == {"ok": True, "late": True}
+        assert json.loads(lines.readline()) == {"ok": True, "said": "after"}
+
+
+def test_an_asker_who_left_is_owed_nothing(program: Program) -> None:
+    """An answer whose asker has gone goes nowhere, and the program goes on."""
+    with connected(program) as connection:
+        connection.sendall(b'{"command": "later"}\n')
+        wait_until(lambda: program.later, what="the question was asked")
+    assert asked(program, b'{"command": "owed"}') == [{"ok": True, "count": 1}]
+    assert asked(program, b'{"command": "echo", "say": "alive"}') == [{"ok": True, "said": "alive"}]
+
+
+def test_an_answer_is_given_once(program: Program) -> None:
+    """The first answer counts, also when it is there before anybody waits for it."""
+    assert asked(program, b'{"command": "at-once"}') == [{"ok": True, "first": True}]
+
+
+def test_idle_connections_keep_nobody_out(program: Program) -> None:
+    """When all places are taken the one that has been idle longest goes, not one that waits for an answer."""
+    with contextlib.ExitStack() as stack:
+        waiting, oldest, *others = [stack.enter_context(connected(program)) for _ in range(64)]
+        waiting.sendall(b'{"command": "later"}\n')
+        for each in (oldest, *others):
+            each.sendall(b'{"command": "echo", "say": "x"}\n')
+            assert b'"ok"' in each.recv(1000)
+        assert asked(program, b'{"command": "echo", "say": "new"}') == [{"ok": True, "said": "new"}]
+        assert oldest.recv(1) == b""
+        others[0].sendall(b'{"command": "owed"}\n')
+        assert b'"ok"' in others[0].recv(1000)
+        assert b"late" in waiting.recv(1000)
+
+
+@pytest.mark.parametrize("end", ["leave", "answer"])
+def test_who_comes_when_all_wait_for_an_answer_waits_as_well(program: Program, end: str) -> None:
+    """There is a place again when one has its answer, or goes without it."""
+    with contextlib.ExitStack() as stack:
+        slow, *others = [stack.enter_context(connected(program)) for _ in range(64)]
+        slow.sendall(b'{"command": "large", "size": 3000000}\n')
+        slow.recv(1)
+        for each in others:
+            each.sendall(b'{"command": "later"}\n')
+        wait_until(lambda: len(program.later) == 63, what="all have asked")
+        late = stack.enter_context(connected(program))
+        late.sendall(b'{"command": "echo", "say": "late"}\n')
+        if end == "leave":
+            others[0].close()
+        else:
+            slow.makefile("rb").readline()
+        assert b"late" in late.recv(1000)
+
+
+def test_closing_removes_the_socket_and_not_a_successor_s(tmp_path: Path) -> None:
+    """A program that ends late leaves the socket of the one that has taken its place."""
+    first = Program(tmp_path / "vrrp.control")
+    second = Program(tmp_path / "vrrp.control")
+    first.server.close()
+    assert first.path.exists()
+    second.server.close()
+    assert not first.path.exists()
+    first.loop.close()
+    second.loop.close()

@@ -1,0 +1,259 @@
+"""Control sockets, between greenlets of one process over real unix sockets."""
+
+import os
+import socket as plain
+from collections.abc import Iterator
+from pathlib import Path
+
+import gevent
+import pytest
+from gevent import socket
+
+from appliance.net.control.sockets import (
+    Call,
+    ControlClient,
+    ControlServer,
+    ControlUnavailable,
+    WithDescriptors,
+    ask,
+)
+from appliance.wire.control import Answer, Question, bad, good
+
+pytestmark = pytest.mark.programs
+
+
+class Program:
+    """A small program behind a control socket, which notes what went wrong and who left."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.errors: list[tuple[str, str]] = []
+        self.left = 0
+        self.received: list[bytes] = []
+        self.server = ControlServer(
+            path,
+            {
+                "echo": lambda call: good(said=call.question.text("say")),
+                "slow": self._slow,
+                "break": self._break,
+                "pipe": self._pipe,
+                "take": self._take,
+                "stay": self._stay,
+                "large": lambda call: good(text="x" * call.question.integer("size")),
+            },
+            on_error=lambda where, error: self.errors.append((where, type(error).__name__)),
+        )
+
+    def _slow(self, call: Call) -> Answer:
+        gevent.sleep(call.question.number("seconds"))
+        return good()
+
+    def _break(self, call: Call) -> Answer:
+        raise ZeroDivisionError(call.question.command)
+
+    def _pipe(self, call: Call) -> WithDescriptors:
+        del call
+        read, write = os.pipe()
+        os.write(write, b"through a pipe")
+        os.close(write)
+        return WithDescriptors(answer=good(count=1), descriptors=[read])
+
+    def _take(self, call: Call) -> Answer:
+        for descriptor in call.descriptors:
+            self.received.append(os.read(descriptor, 100))
+            os.close(descriptor)
+        return good()
+
+    def _stay(self, call: Call) -> Answer:
+        call.caller.on_close.append(self._leave)
+        return good()
+
+    def _leave(self) -> None:
+        self.left += 1
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> Iterator[Program]:
+    """Return a running program."""
+    running = Program(tmp_path / "health.control")
+    yield running
+    running.server.close()
+
+
+def until(condition: object) -> None:
+    """Let greenlets run until `condition()` holds; fails after five seconds."""
+    assert callable(condition)
+    with gevent.Timeout(5, AssertionError("not within five seconds")):
+        while not condition():
+            gevent.sleep(0.001)
+
+
+def test_a_question_gets_its_answer(program: Program):
+    """One question over a connection of its own."""
+    assert ask(program.path, Question(command="echo", values={"say": "hi"})) == good(said="hi")
+
+
+def test_one_connection_carries_many_questions(program: Program):
+    """Greenlets that share a connection each get the answer to their own question."""
+    with ControlClient(program.path) as client:
+        jobs = [
+            gevent.spawn(client.ask, Question(command="echo", values={"say": str(number)}))
+            for number in range(50)
+        ]
+        gevent.joinall(jobs, timeout=10, raise_error=True)
+    assert [job.value for job in jobs] == [good(said=str(number)) for number in range(50)]
+
+
+def test_an_unknown_command_is_answered_with_the_known_ones(program: Program):
+    """A misspelt command is refused with what there is."""
+    answer = ask(program.path, Question(command="ehco"))
+    assert not answer.ok
+    assert "echo" in answer.errors[0].message
+
+
+def test_a_mistyped_parameter_is_answered(program: Program):
+    """A parameter of the wrong type is a refusal that names it."""
+    answer = ask(program.path, Question(command="echo", values={"say": 3}))
+    assert not answer.ok
+    assert answer.errors[0].message.startswith("echo: say: ")
+
+
+def test_a_bug_in_one_command_is_answered_and_reported(program: Program):
+    """A handler that raises is answered, reported, and the connection goes on."""
+    with ControlClient(program.path) as client:
+        assert client.ask(Question(command="break")) == bad("break: ZeroDivisionError: break")
+        assert client.ask(Question(command="echo", values={"say": "on"})).ok
+    assert program.errors == [("break", "ZeroDivisionError")]
+
+
+def test_a_large_answer_is_whole(program: Program):
+    """An answer of several socket buffers arrives whole."""
+    answer = ask(program.path, Question(command="large", values={"size": 3_000_000}))
+    assert answer.values["text"] == "x" * 3_000_000
+
+
+def test_descriptors_travel_with_an_answer(program: Program):
+    """A descriptor in an answer is the receiver's own, and works."""
+    with ControlClient(program.path) as client:
+        answer, (descriptor,) = client.ask_for_descriptors(Question(command="pipe"))
+        assert answer == good(count=1)
+        assert os.read(descriptor, 100) == b"through a pipe"
+        os.close(descriptor)
+
+
+def test_descriptors_travel_with_a_question(program: Program):
+    """A descriptor in a question reaches the handler."""
+    read, write = os.pipe()
+    os.write(write, b"take this")
+    with ControlClient(program.path) as client:
+        assert client.ask(Question(command="take"), descriptors=[read]).ok
+    os.close(read)
+    os.close(write)
+    assert program.received == [b"take this"]
+
+
+def test_no_descriptor_is_lost(program: Program):
+    """After many answers with descriptors that nobody asked for, as many are open as before."""
+    with ControlClient(program.path) as client:
+        client.ask(Question(command="pipe"))
+        read, write = os.pipe()
+        os.close(read), os.close(write)
+        for _ in range(100):
+            client.ask(Question(command="take"))
+        assert os.pipe() == (read, write)
+        os.close(read), os.close(write)
+
+
+def test_the_end_of_a_connection_is_noticed_on_both_sides(program: Program):
+    """A server learns that a caller left, and a client that its server died."""
+    client = ControlClient(program.path)
+    client.ask(Question(command="stay"))
+    client.close()
+    until(lambda: program.left == 1)
+
+    server, peer = plain.socketpair(plain.AF_UNIX, plain.SOCK_STREAM)
+    server.close()
+    peer.close()
+    listener = socket.socket(socket.AF_UNIX)
+    path = program.path.with_name("dying.control")
+    listener.bind(str(path))
+    listener.listen()
+    client = ControlClient(path)
+    accepted, _ = listener.accept()
+    accepted.close()
+    until(client.closed.is_set)
+    with pytest.raises(ControlUnavailable):
+        client.ask(Question(command="echo"))
+    listener.close()
+
+
+def test_a_program_that_dies_in_mid_question_is_unavailable(program: Program):
+    """A connection that ends before the answer raises ControlUnavailable, at once."""
+    path = program.path.with_name("dying.control")
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    listener.listen()
+
+    def die() -> None:
+        accepted, _ = listener.accept()
+        accepted.recv(1)
+        accepted.close()
+
+    gevent.spawn(die)
+    with pytest.raises(ControlUnavailable, match="went away during echo"):
+        ask(path, Question(command="echo"))
+    listener.close()
+
+
+def test_an_answer_that_does_not_come_is_given_up(program: Program):
+    """A question not answered in its time raises, and the connection is not used again."""
+    with ControlClient(program.path) as client:
+        with pytest.raises(ControlUnavailable, match="no answer to slow within"):
+            client.ask(Question(command="slow", values={"seconds": 60}), timeout=0.05)
+        with pytest.raises(ControlUnavailable):
+            client.ask(Question(command="echo", values={"say": "x"}))
+
+
+def test_nobody_listening_is_unavailable(tmp_path: Path):
+    """A program that is not running raises ControlUnavailable with the socket's path."""
+    with pytest.raises(ControlUnavailable, match=r"gone\.control"):
+        ask(tmp_path / "gone.control", Question(command="status"))
+
+
+def test_garbage_ends_one_connection_only(program: Program):
+    """A client that sends something else loses its connection; others go on."""
+    garbage = socket.socket(socket.AF_UNIX)
+    garbage.connect(str(program.path))
+    garbage.sendall(b"\xff\xfe nonsense\n")
+    assert garbage.recv(100) == b""
+    garbage.close()
+    assert ask(program.path, Question(command="echo", values={"say": "still here"})).ok
+    assert program.errors == [("line", "ControlError")]
+
+
+def test_only_the_owner_can_connect(program: Program):
+    """The socket's file has mode 0600."""
+    assert program.path.stat().st_mode & 0o777 == 0o600
+
+
+def test_a_socket_left_by_a_dead_program_is_replaced(tmp_path: Path):
+    """A program that was killed leaves its socket file; the next one takes the name over."""
+    path = tmp_path / "health.control"
+    leftover = plain.socket(plain.AF_UNIX)
+    leftover.bind(str(path))
+    leftover.close()
+    program = Program(path)
+    assert ask(path, Question(command="echo", values={"say": "new"})).ok
+    program.server.close()
+    assert not path.exists()
+
+
+def test_a_program_that_ends_late_leaves_the_socket_of_its_successor(tmp_path: Path):
+    """Closing removes the socket's name only while it is ours."""
+    path = tmp_path / "reload.control"
+    old = Program(path)
+    successor = Program(path)
+    old.server.close()
+    assert ask(path, Question(command="echo", values={"say": "new"})).ok
+    successor.server.close()
+    assert not path.exists()

@@ -1,0 +1,392 @@
+"""Sessions in this process: what a whole worker's tests cannot bring about at will."""
+
+import os
+import socket
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, suppress
+from dataclasses import replace
+from random import Random
+
+import gevent
+import pytest
+from support.lone_worker import up
+from support.snapshots import frontend, pool, server
+from support.trace import is_reset, read_all
+
+from appliance.core.dispatch import PoolState
+from appliance.core.frontends import FrontendState
+from appliance.core.members import Member
+from appliance.model.snapshot import Balance, SendProxy
+from appliance.net.data import tcp
+from appliance.net.data.backend import Backend
+from appliance.net.data.relay import DELAYED, QUEUED, Session
+from appliance.net.data.traffic import Traffic
+from appliance.wire import proxy_protocol
+from appliance.wire.worker_board import Reason
+
+pytestmark = pytest.mark.programs
+
+
+class Desk:
+    """A frontend, a pool whose servers the test accepts for, and their sessions."""
+
+    def __init__(
+        self,
+        stack: ExitStack,
+        *,
+        servers: int = 1,
+        each: Mapping[str, object] | None = None,
+        **changes: object,
+    ) -> None:
+        self.faults: list[Exception] = []
+        self.traffic = Traffic(descriptors=100, fault=self.faults.append, scarce=print, make_room=print)
+        self.frontend = FrontendState(frontend("front"), workers=1, index=0)
+        self._stack = stack
+        self._clients = self.listen()
+        self.origins = [self.listen() for _ in range(servers)]
+        ports = [origin.getsockname()[1] for origin in self.origins]
+        given = [server(f"s{number}", port=port, **(each or {})) for number, port in enumerate(ports)]
+        config = pool("pool", servers=given, **changes)
+        state: PoolState[Session] = PoolState(config, workers=1, index=0, random=Random(1))  # noqa: S311  # unused
+        state.observe({("pool", each.name): up(config, each) for each in config.servers})
+        self.backend = Backend(state)
+
+    @property
+    def member(self) -> Member:
+        """The first server."""
+        return self.backend.pool.members[0]
+
+    def listen(self) -> socket.socket:
+        """Return a listener."""
+        return self._stack.enter_context(socket.create_server(("127.0.0.1", 0)))
+
+    def session(self, first: bytes = b"") -> tuple[socket.socket, Session]:
+        """Return a client that has sent its first bytes, and its session, which has begun."""
+        client = self._stack.enter_context(socket.create_connection(self._clients.getsockname(), timeout=10))
+        client.sendall(first)
+        fd = tcp.accept(self._clients.fileno())
+        self.frontend.current += 1
+        session = Session(self.traffic, self.frontend, self.backend, fd, tcp.peer())
+        session.begin()
+        return client, session
+
+    def server(self, position: int = 0) -> socket.socket:
+        """Return the server's end of the next connection."""
+        connection, _ = self.origins[position].accept()
+        connection.settimeout(10)
+        return self._stack.enter_context(connection)
+
+    def until(self, condition: Callable[[], object]) -> None:
+        """Run the loop until the condition holds."""
+        with gevent.Timeout(10):
+            while not condition():
+                self.traffic.tick()
+                gevent.sleep(0.001)
+
+
+@pytest.fixture
+def desk() -> Iterator[Desk]:
+    """Give a desk; whatever is left is closed."""
+    with ExitStack() as stack:
+        made = Desk(stack)
+        yield made
+        made.traffic.end_all(Reason.KILLED)
+        made.traffic.close()
+
+
+def test_bug_costs_one_session(desk: Desk):
+    """An error of ours is reported, ends its session with a reset, and no other."""
+    good, session = desk.session()
+    desk.until(lambda: session.ready_at)
+    server = desk.server()
+    desk.member.address = ("127.0.0.1", 99999)
+    bad, _ = desk.session()
+    assert [type(fault) for fault in desk.faults] == [OverflowError]
+    assert desk.traffic.reasons[Reason.INTERNAL] == 1
+    assert is_reset(bad)
+    good.sendall(b"still here")
+    desk.until(lambda: session.client.count == 10)
+    assert server.recv(100) == b"still here"
+    assert (desk.member.current, desk.frontend.current) == (1, 1)
+
+
+def test_without_pipes_bulk_is_copied(desk: Desk):
+    """With all pipes lent a stuck reader is waited for with one chunk held, which then arrives in order."""
+    while desk.traffic.pipes.take() is not None:
+        pass
+    client, session = desk.session()
+    desk.until(lambda: session.ready_at)
+    server = desk.server()
+    client.setblocking(False)  # noqa: FBT003  # the standard library's signature
+    data = os.urandom(1 << 16)
+    sent = 0
+
+    def blocked() -> bool:
+        nonlocal sent
+        try:
+            sent += client.send(data)
+        except BlockingIOError:
+            return session.client.backlog is not None
+        return False
+
+    desk.until(blocked)
+    assert session.client.pipe is None
+    assert len(session.client.backlog or b"") <= 1 << 14
+    server.setblocking(False)  # noqa: FBT003  # the same
+    received = bytearray()
+
+    def taken() -> bool:
+        try:
+            received.extend(server.recv(1 << 20))
+        except BlockingIOError:
+            return len(received) == sent
+        return False
+
+    desk.until(taken)
+    whole = data * (sent // len(data) + 1)
+    assert bytes(received[: len(data)]) == whole[: len(data)]
+    assert session.client.backlog is None
+
+
+def test_pipe_returns_when_a_session_ends_with_bytes_in_it(desk: Desk):
+    """A spliced direction that is cut in the middle gives its pipe back."""
+    client, session = desk.session()
+    desk.until(lambda: session.ready_at)
+    desk.server()
+    client.setblocking(False)  # noqa: FBT003  # the standard library's signature
+
+    def stuck() -> bool:
+        try:
+            client.send(bytes(1 << 16))
+        except BlockingIOError:
+            return session.client.blocked()
+        return False
+
+    desk.until(stuck)
+    assert session.client.pipe is not None
+    assert desk.traffic.pipes.lent == 1
+    session.end(Reason.KILLED)
+    assert desk.traffic.pipes.lent == 0
+
+
+def test_reset_while_the_other_side_is_stuck_ends_the_session(desk: Desk):
+    """What is held for a server that has been reset is dropped, and its client is reset."""
+    client, session = desk.session()
+    desk.until(lambda: session.ready_at)
+    server = desk.server()
+    client.setblocking(False)  # noqa: FBT003  # the standard library's signature
+
+    def stuck() -> bool:
+        try:
+            client.send(bytes(1 << 16))
+        except BlockingIOError:
+            return session.client.blocked()
+        return False
+
+    desk.until(stuck)
+    tcp.reset(server.detach())
+    desk.until(lambda: desk.traffic.reasons[Reason.SERVER_ABORT] == 1)
+    assert not desk.traffic.live
+    assert not desk.faults
+
+
+def test_end_is_harmless_twice(desk: Desk):
+    """A session that has ended ends no second time, and counts once."""
+    _, session = desk.session()
+    session.end(Reason.KILLED)
+    session.end(Reason.DRAIN_CUT)
+    session.expire(1e12)
+    assert desk.traffic.reasons[Reason.DRAIN_CUT] == 0
+    assert (desk.member.current, desk.frontend.current) == (0, 0)
+
+
+def test_server_that_resets_before_the_first_byte_is_left_for_another():
+    """A server that accepts and resets at once, as one that is stopping, costs its client nothing."""
+    with ExitStack() as stack:
+        desk = Desk(stack, servers=2)
+        client, session = desk.session()
+        client.sendall(b"hello")
+        tcp.reset(desk.server(0).detach())
+        desk.until(lambda: session.ready_at)
+        assert desk.server(1).recv(10) == b"hello"
+        assert desk.traffic.reasons[Reason.SERVER_ABORT] == desk.traffic.reasons[Reason.REDISPATCHED] == 1
+        desk.traffic.end_all(Reason.KILLED)
+
+
+def test_only_server_that_resets_before_the_first_byte_is_not_tried_again(desk: Desk):
+    """Where there is no other server the client sees the reset."""
+    client, session = desk.session()
+    tcp.reset(desk.server().detach())
+    desk.until(lambda: not desk.traffic.live)
+    assert is_reset(client)
+    assert session.attempts == 0
+    assert desk.traffic.reasons[Reason.SERVER_ABORT] == 1
+
+
+@pytest.mark.parametrize("version", [SendProxy.V1, SendProxy.V2])
+@pytest.mark.parametrize("first", [b"", b"early "])
+def test_proxy_header_is_written_once_to_the_server_that_takes_over(version: SendProxy, first: bytes):
+    """After a failed connect the next server gets one header, then all the client's bytes, early or late."""
+    with ExitStack() as stack:
+        desk = Desk(stack, servers=2, send_proxy=version)
+        desk.origins[0].close()
+        client, session = desk.session(first)
+        desk.until(lambda: session.ready_at)
+        client.sendall(b"late")
+        desk.until(lambda: session.client.count == len(first + b"late"))
+        assert desk.traffic.reasons[Reason.REDISPATCHED] == 1
+        client.shutdown(socket.SHUT_WR)
+        desk.until(lambda: session.client.eof)
+        header = proxy_protocol.encode(version, client.getsockname(), client.getpeername())
+        assert read_all(desk.server(1)) == header + first + b"late"
+        desk.traffic.end_all(Reason.KILLED)
+
+
+def jam(desk: Desk, session: Session, origin: socket.socket) -> int:
+    """Let the server write until its client takes no more and all of it has been read; return how much."""
+    origin.setblocking(False)  # noqa: FBT003  # the standard library's signature
+    sent = 0
+
+    def read() -> bool:
+        return session.server.count == sent or session.server.blocked()
+
+    while not session.server.blocked():
+        sent += origin.send(bytes(10_000))
+        desk.until(read)
+    return sent
+
+
+@pytest.mark.parametrize(
+    ("half_closed", "reason"), [(False, Reason.SERVER_TIMEOUT), (True, Reason.SERVER_FIN_TIMEOUT)]
+)
+def test_slow_client_does_not_cost_its_server_time(desk: Desk, half_closed: bool, reason: Reason):  # noqa: FBT001  # a parameter
+    """While its client is slow a server is not read; its timeout begins when it is read again."""
+    desk.backend.timeout_server = desk.backend.timeout_server_fin = 10.0
+    client, session = desk.session()
+    desk.until(lambda: session.ready_at)
+    origin = desk.server()
+    if half_closed:
+        client.shutdown(socket.SHUT_WR)
+        desk.until(lambda: session.client.eof)
+    sent = jam(desk, session, origin)
+    desk.traffic.now = later = desk.traffic.now + 30.0
+    session.expire(later)
+    received = 0
+    client.setblocking(False)  # noqa: FBT003  # the standard library's signature
+    with gevent.Timeout(10):
+        while received < sent:
+            with suppress(BlockingIOError):
+                received += len(client.recv(1 << 20))
+            gevent.sleep(0.001)
+    session.expire(later + 9.9)
+    assert session in desk.traffic.live
+    session.expire(later + 10.0)
+    assert desk.traffic.reasons[reason] == 1
+    client.setblocking(True)  # noqa: FBT003  # the same
+    assert not is_reset(client)
+
+
+def test_client_that_loses_bytes_is_reset(desk: Desk):
+    """A client that is too slow to take what is held for it does not see a clean end."""
+    desk.frontend.timeout_client = 10.0
+    client, session = desk.session()
+    desk.until(lambda: session.ready_at)
+    jam(desk, session, desk.server())
+    session.expire(desk.traffic.now + 10.0)
+    assert desk.traffic.reasons[Reason.CLIENT_TIMEOUT] == 1
+    assert is_reset(client)
+
+
+def test_server_that_loses_bytes_is_reset(desk: Desk):
+    """A server that has ended its own direction sees no clean end of an upload that is cut."""
+    desk.backend.timeout_server_fin = desk.backend.timeout_server = 10.0
+    client, session = desk.session()
+    desk.until(lambda: session.ready_at)
+    origin = desk.server()
+    origin.shutdown(socket.SHUT_WR)
+    desk.until(lambda: session.server.eof)
+    client.setblocking(False)  # noqa: FBT003  # the standard library's signature
+
+    def stuck() -> bool:
+        with suppress(BlockingIOError):
+            client.send(bytes(1 << 16))
+        return session.client.blocked()
+
+    desk.until(stuck)
+    desk.frontend.timeout_client_fin = 60.0
+    session.expire(desk.traffic.now + 10.0)
+    assert desk.traffic.reasons[Reason.SERVER_TIMEOUT] == 1
+    assert is_reset(origin)
+
+
+def test_log_that_raises_costs_its_line_only(desk: Desk):
+    """A bug in the report of an end is reported; the session ends as it would have."""
+
+    def report(*_: object) -> None:
+        raise ZeroDivisionError
+
+    desk.traffic.report = report
+    client, session = desk.session()
+    desk.until(lambda: session.ready_at)
+    server = desk.server()
+    desk.traffic.end_all(Reason.KILLED)
+    assert [type(fault) for fault in desk.faults] == [ZeroDivisionError]
+    assert not desk.traffic.live
+    assert (session.client.fd, session.server.fd) == (-1, -1)
+    assert is_reset(client)
+    assert is_reset(server)
+    assert (desk.member.current, desk.frontend.current) == (0, 0)
+    assert desk.traffic.reasons[Reason.KILLED] == 1
+
+
+def test_bug_in_a_hand_over_costs_the_waiter_alone():
+    """Where a waiter cannot be placed it ends as a bug, and the session that made room ends as it should."""
+    with ExitStack() as stack:
+        desk = Desk(stack, each={"max_connections": 1})
+        client, session = desk.session()
+        desk.until(lambda: session.ready_at)
+        waiting, waiter = desk.session()
+        assert waiter.phase == QUEUED
+        waiter.key = None  # type: ignore[assignment]  # no key that a pool could use
+        desk.backend.pool.apply(replace(desk.backend.pool.config, balance=Balance.SOURCE))
+        session.end(Reason.KILLED)
+        assert is_reset(client)
+        assert is_reset(waiting)
+        assert [type(fault) for fault in desk.faults] == [TypeError]
+        assert (desk.member.current, desk.frontend.current, len(desk.traffic.live)) == (0, 0, 0)
+
+
+def test_waiter_is_let_in_again_where_it_has_failed_after_a_delay():
+    """Handed a place at the only server, which it has failed at, it waits as any other retry does."""
+    with ExitStack() as stack:
+        desk = Desk(stack, each={"max_connections": 1})
+        desk.backend.retry_delay = 60.0
+        desk.origins[0].close()
+        first, second = desk.session(), desk.session()
+        desk.until(lambda: second[1].tried and second[1].phase == QUEUED)
+        for _ in range(5):
+            desk.traffic.tick()
+            gevent.sleep(0)
+        assert (first[1].phase, first[1].attempts) == (DELAYED, 1)
+        assert second[1].phase == QUEUED
+        desk.traffic.end_all(Reason.KILLED)
+
+
+def test_sticky_waiter_is_let_in_at_another_server_than_the_one_that_refused():
+    """With balance source a client whose server refuses is served by the other one as soon as it has room."""
+    with ExitStack() as stack:
+        desk = Desk(stack, servers=2, each={"max_connections": 1}, balance=Balance.SOURCE)
+        pool = desk.backend.pool
+        _, session = desk.session()
+        owner = session.member
+        assert owner is not None
+        session.end(Reason.KILLED)
+        other = pool.place(session.key, avoid=[owner])
+        assert isinstance(other, Member)
+        desk.origins[pool.members.index(owner)].close()
+        _, waiter = desk.session()
+        desk.until(lambda: waiter.phase == QUEUED)
+        desk.traffic.pass_on(pool.end(other))
+        desk.until(lambda: waiter.ready_at)
+        assert waiter.member is other
+        desk.traffic.end_all(Reason.KILLED)

@@ -1,0 +1,211 @@
+"""Boards, read by other processes than the one that writes."""
+
+import hashlib
+import os
+import shlex
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from appliance.net.files.boards import BoardError, BoardReader, BoardWriter
+
+pytestmark = pytest.mark.programs
+
+# Publishes payloads of changing length that carry their own checksum, without pause, until it is killed.
+WRITER = """
+import hashlib, sys
+from pathlib import Path
+from appliance.net.files.boards import BoardWriter
+board = BoardWriter(Path(sys.argv[1]), capacity=int(sys.argv[2]))
+number = 0
+while True:
+    body = number.to_bytes(8, "big") * (1 + number * 37 % 2000)
+    board.publish(hashlib.sha256(body).digest() + body, changed=number % 3 == 0)
+    if not number:
+        print("writing", flush=True)
+    number += 1
+"""
+
+# Grows beyond what the file system has.
+FULL = """
+import sys
+from pathlib import Path
+from appliance.net.files.boards import BoardReader, BoardWriter
+path = Path(sys.argv[1]) / "health.board"
+board = BoardWriter(path)
+try:
+    board.publish(bytes(500_000))
+except OSError as error:
+    board.publish(b"small")
+    print(error.errno, BoardReader(path).read())
+"""
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    """Return where the test's board is."""
+    return tmp_path / "health.board"
+
+
+@pytest.fixture
+def writer(path: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """Return a process that publishes as fast as it can, into a file that it outgrows."""
+    child = subprocess.Popen([sys.executable, "-c", WRITER, path, "64"], stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    assert child.stdout.readline() == b"writing\n"
+    yield child
+    child.kill()
+    child.wait()
+    child.stdout.close()
+
+
+def number_of(payload: bytes) -> int:
+    """Return a payload's number; fails when the payload is torn."""
+    checksum, body = payload[:32], payload[32:]
+    assert hashlib.sha256(body).digest() == checksum
+    return int.from_bytes(body[:8], "big")
+
+
+def test_a_reader_never_sees_a_torn_payload(path: Path, writer: subprocess.Popen[bytes]):
+    """While another process publishes without pause, every read is whole, and none is older than the last."""
+    with BoardReader(path) as reader:
+        last, seen = -1, set[int]()
+        for _ in range(20_000):
+            number = number_of(reader.read())
+            assert number >= last
+            last = number
+            seen.add(number)
+    assert writer.poll() is None
+    assert len(seen) > 100
+
+
+def test_a_writer_killed_at_any_moment_leaves_a_whole_payload(path: Path):
+    """After each of twenty kill -9 the board reads whole, and the next writer goes on."""
+    for round_number in range(20):
+        child = subprocess.Popen([sys.executable, "-c", WRITER, path, "64"], stdout=subprocess.PIPE)
+        assert child.stdout is not None
+        assert child.stdout.readline() == b"writing\n"
+        with BoardReader(path) as reader:
+            start = reader.sequence
+            while reader.sequence < start + 10 + 31 * round_number:
+                number_of(reader.read())
+        os.kill(child.pid, signal.SIGKILL)
+        child.wait()
+        child.stdout.close()
+        with BoardReader(path) as reader:
+            assert number_of(reader.read()) > 0
+
+
+def test_a_second_writer_goes_on_where_the_first_ended(path: Path):
+    """A restarted writer leaves the last payload readable, and a reader that was there follows it."""
+    BoardWriter(path).publish(b"first", changed=True)
+    with BoardReader(path) as reader:
+        second = BoardWriter(path)
+        assert reader.read() == b"first"
+        assert reader.changes == 1
+        second.publish(b"second", changed=True)
+        assert reader.read() == b"second"
+        assert reader.changes == 2
+
+
+def test_changes_count_only_what_is_marked(path: Path):
+    """`changes` moves with the publishes that were marked and `sequence` with all of them."""
+    board = BoardWriter(path)
+    with BoardReader(path) as reader:
+        before = reader.sequence
+        board.publish(b"a")
+        board.publish(b"b", changed=True)
+        board.publish(b"c")
+        assert (reader.changes, reader.sequence - before) == (1, 3)
+
+
+def test_a_payload_larger_than_the_file_moves_readers(path: Path):
+    """A payload that does not fit gets a larger file, and readers of the old one find it."""
+    board = BoardWriter(path, capacity=16)
+    with BoardReader(path) as reader:
+        board.publish(b"x" * 1000)
+        assert reader.read() == b"x" * 1000
+        board.publish(b"y")
+        assert reader.read() == b"y"
+        assert reader.capacity == 1000
+
+
+@pytest.mark.parametrize("name", ["health.board", "health.board.new"])
+def test_a_file_that_cannot_be_made_larger_goes_on(path: Path, name: str):
+    """After a failure early or late in the making, payloads that fit reach the readers, and later others."""
+    board = BoardWriter(path, capacity=16)
+    with BoardReader(path) as reader:
+        board.publish(b"before")
+        obstacle = path.with_name(name)
+        obstacle.unlink(missing_ok=True)
+        obstacle.mkdir()
+        sequence = reader.sequence
+        with pytest.raises(IsADirectoryError):
+            board.publish(b"x" * 1000)
+        assert (reader.read(), reader.sequence) == (b"before", sequence)
+        board.publish(b"small")
+        assert (reader.read(), reader.sequence) == (b"small", sequence + 1)
+        obstacle.rmdir()
+    board.publish(b"x" * 1000)
+    with BoardReader(path) as reader:
+        assert reader.read() == b"x" * 1000
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="an own file system needs root")
+def test_a_full_file_system_is_an_error_to_catch(tmp_path: Path):
+    """A writer whose board cannot grow gets ENOSPC, not a signal that kills it."""
+    script = f"mount -t tmpfs -o size=256k none {tmp_path} && exec {sys.executable} -c {shlex.quote(FULL)}"
+    ran = subprocess.run(
+        ["unshare", "--mount", "sh", "-c", f"{script} {tmp_path}"],
+        check=False,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+    assert (ran.returncode, ran.stdout.strip()) == (0, "28 b'small'"), ran.stderr
+
+
+def test_a_board_without_a_publish_is_empty(path: Path):
+    """A reader that comes before the first publish reads nothing, without error."""
+    BoardWriter(path)
+    with BoardReader(path) as reader:
+        assert reader.read() == b""
+
+
+@pytest.mark.parametrize("content", [None, b"", b"short", b"\0" * 64, b"LBBOARD9" + b"\0" * 200])
+def test_what_is_no_board_is_refused(path: Path, content: bytes | None):
+    """A missing, empty, short or foreign file raises BoardError with its path."""
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(BoardError, match=r"health\.board"):
+        BoardReader(path)
+
+
+def test_a_foreign_file_is_replaced_by_the_writer(path: Path):
+    """A writer that finds something else under its name takes the name over."""
+    path.write_bytes(b"something else")
+    BoardWriter(path).publish(b"mine")
+    with BoardReader(path) as reader:
+        assert reader.read() == b"mine"
+
+
+def test_closing_with_unlink_removes_the_name(path: Path):
+    """A worker that ends takes its board away; a reader that has it open still reads the last state."""
+    board = BoardWriter(path)
+    board.publish(b"last")
+    with BoardReader(path) as reader:
+        board.close(unlink=True)
+        assert not path.exists()
+        assert reader.read() == b"last"
+
+
+def test_only_the_owner_can_open_a_board(path: Path):
+    """A board's file has mode 0600, also after it has grown."""
+    board = BoardWriter(path, capacity=16)
+    assert path.stat().st_mode & 0o777 == 0o600
+    board.publish(b"x" * 100)
+    assert path.stat().st_mode & 0o777 == 0o600

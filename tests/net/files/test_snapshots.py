@@ -1,0 +1,132 @@
+"""Snapshots on disk: whole or not at all, numbers never used twice."""
+
+import contextlib
+import os
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from support import nobody
+from support.snapshots import snapshot
+
+from appliance.model.paths import Paths
+from appliance.model.snapshot import SnapshotError
+from appliance.net.files import snapshots
+from appliance.wire.control import Problem
+
+pytestmark = pytest.mark.programs
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> Paths:
+    """Give a runtime and a state directory."""
+    made = Paths(config=tmp_path / "c.yaml", runtime=tmp_path / "run", state=tmp_path / "state")
+    made.runtime.mkdir()
+    made.state.mkdir()
+    return made
+
+
+def test_accepted_and_last_good_are_read_back(paths: Paths):
+    """What was accepted and kept is what is read, from files that only their owner can read."""
+    snapshots.accept(paths, snapshot(number=4))
+    snapshots.keep_as_last_good(paths, snapshot(number=4))
+    assert snapshots.read(paths.accepted) == snapshots.read(paths.last_good) == snapshot(number=4)
+    assert paths.accepted.stat().st_mode & 0o777 == 0o600
+    assert paths.last_good.stat().st_mode & 0o777 == 0o600
+
+
+def test_no_file_is_no_snapshot(paths: Paths):
+    """Before the first acceptance there is none, which is no error."""
+    assert snapshots.read(paths.accepted) is None
+
+
+def test_a_damaged_file_is_an_error_with_its_name(paths: Paths):
+    """Half a snapshot is not taken for one."""
+    paths.accepted.write_bytes(b'{"number": 3')
+    with pytest.raises(SnapshotError, match=r"accepted\.json"):
+        snapshots.read(paths.accepted)
+
+
+def test_a_failed_write_leaves_the_old_content(paths: Paths):
+    """Where the new file cannot take the name, the old content stays and nothing is left beside it."""
+    target = paths.runtime / "taken"
+    target.mkdir()
+    (target / "something").touch()
+    with pytest.raises(OSError, match="taken"):
+        snapshots.write_atomically(target, b"new")
+    assert [each.name for each in paths.runtime.iterdir()] == ["taken"]
+
+
+def test_a_directory_that_cannot_be_synced_has_the_new_content(tmp_path: Path):
+    """Once the file has its name the write has happened, and is no failure."""
+    tmp_path.chmod(0o300)  # no reading: it cannot be opened to be synced
+    child = os.fork()
+    if child == 0:
+        with contextlib.suppress(OSError):
+            _as_nobody(tmp_path)
+            snapshots.write_atomically(Path("file"), b"new")
+            os._exit(0)
+        os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    tmp_path.chmod(0o700)
+    assert (tmp_path / "file").read_bytes() == b"new"
+
+
+def _as_nobody(directory: Path) -> None:
+    """Become an ordinary user in a directory of its own, where this process is root."""
+    os.chdir(directory)
+    if os.getuid() == 0:
+        os.chown(directory, nobody.UID, nobody.UID)
+        os.setuid(nobody.UID)
+
+
+def test_sameness_does_not_look_at_number_and_source():
+    """Two snapshots that ask for the same are the same, whatever their number and file."""
+    assert snapshots.same(snapshot(number=1, source="a"), snapshot(number=2, source="b"))
+    assert not snapshots.same(snapshot(drain=1.0), snapshot(drain=2.0))
+
+
+def test_a_number_is_never_used_twice(paths: Paths):
+    """A proposal that was refused keeps its number, also over the pruning that follows."""
+    snapshots.accept(paths, snapshot(number=4))
+    number = snapshots.unused_number(paths, [snapshot(number=4), None])
+    assert number == 5
+    snapshots.propose(paths, replace(snapshot(), number=number))
+    snapshots.prune(paths, 4)
+    assert snapshots.unused_number(paths, [snapshot(number=4)]) == 6
+
+
+def test_pruning_keeps_what_may_be_read(paths: Paths):
+    """The accepted snapshot and the few before it stay, and of those after it the last."""
+    for number in range(1, 30):
+        snapshots.propose(paths, snapshot(number=number))
+    snapshots.prune(paths, 20)
+    left = sorted(int(each.stem) for each in paths.snapshot(0).parent.iterdir())
+    assert left == [*range(12, 21), 29]
+
+
+def test_the_note_of_a_degraded_start(paths: Paths):
+    """It is read as it was written, and gone after it is cleared, twice."""
+    note = snapshots.Degraded(since=1.5, problems=(Problem(message="no", path="api", line=3, column=1),))
+    assert snapshots.read_degraded(paths) is None
+    snapshots.write_degraded(paths, note)
+    assert snapshots.read_degraded(paths) == note
+    snapshots.clear_degraded(paths)
+    snapshots.clear_degraded(paths)
+    assert snapshots.read_degraded(paths) is None
+
+
+def test_readers_never_see_half_a_file(paths: Paths):
+    """While it is written again and again, every read gives one of the snapshots whole."""
+    snapshots.accept(paths, snapshot(number=0))
+    child = os.fork()
+    if child == 0:
+        for number in range(200):
+            snapshots.accept(paths, snapshot(number=number))
+        os._exit(0)
+    seen = set()
+    while os.waitpid(child, os.WNOHANG) == (0, 0):
+        found = snapshots.read(paths.accepted)
+        assert found is not None
+        seen.add(found.number)
+    assert len(seen) > 1

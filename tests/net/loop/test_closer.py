@@ -1,0 +1,35 @@
+"""Closing beside a loop."""
+
+import threading
+
+import pytest
+from support.waiting import wait_until
+
+from appliance.net.loop.closer import Closer
+
+pytestmark = pytest.mark.programs
+
+
+class Slow:
+    """Something that takes until `released` to close, and notes who closed it."""
+
+    def __init__(self) -> None:
+        self.released = threading.Event()
+        self.closed_by: int | None = None
+
+    def close(self) -> None:
+        """Take long."""
+        self.released.wait(10)
+        self.closed_by = threading.get_ident()
+
+
+def test_what_is_slow_to_close_delays_nobody():
+    """Closing returns at once, and is done by another thread, in order."""
+    closer, first, second = Closer(), Slow(), Slow()
+    closer.close(first)
+    closer.close(second)
+    second.released.set()
+    assert (first.closed_by, second.closed_by) == (None, None)
+    first.released.set()
+    wait_until(lambda: first.closed_by and second.closed_by, what="both are closed")
+    assert first.closed_by == second.closed_by != threading.get_ident()

@@ -1,0 +1,108 @@
+"""Programs of a runtime directory that nobody supervises: which are found, and which are another's."""
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from structlog import get_logger
+from support.waiting import wait_until
+
+from appliance.model.paths import Paths
+from appliance.net.process.leftovers import Leftovers
+
+pytestmark = pytest.mark.programs
+
+_IDLE = "import time\nprint('up', flush=True)\ntime.sleep(600)\n"
+
+
+@contextmanager
+def program(root: Path, *, name: str = "health", runtime: Path) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run a program of that name which does nothing, for a runtime directory."""
+    module = root / "appliance" / "programs" / f"{name}.py"
+    module.parent.mkdir(parents=True, exist_ok=True)
+    module.write_text(_IDLE)
+    for package in (module.parent, module.parent.parent):  # a directory without it loses to the real package
+        (package / "__init__.py").touch()
+    process = subprocess.Popen(
+        [sys.executable, "-m", f"appliance.programs.{name}"],
+        cwd=root,
+        env={**os.environ, "APPLIANCE_RUNTIME_DIR": str(runtime)},
+        stdout=subprocess.PIPE,
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"up\n"
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def leftovers(runtime: Path) -> Leftovers:
+    """Return what is left in a directory."""
+    return Leftovers(Paths(runtime=runtime), get_logger())
+
+
+@pytest.fixture
+def runtime(tmp_path: Path) -> Path:
+    """Make a runtime directory."""
+    (tmp_path / "run").mkdir()
+    return tmp_path / "run"
+
+
+def test_only_those_of_the_directory_are_found(tmp_path: Path, runtime: Path):
+    """By another name of the directory too; not those of another one, and no other command."""
+    other, alias = tmp_path / "other", tmp_path / "alias"
+    other.mkdir()
+    alias.symlink_to(runtime)
+    with (
+        program(tmp_path, runtime=runtime) as ours,
+        program(tmp_path, name="worker", runtime=alias) as worker,
+        program(tmp_path, runtime=other),
+        program(tmp_path, name="unknown", runtime=runtime),
+    ):
+        expected = {ours.pid: "appliance.programs.health", worker.pid: "appliance.programs.worker"}
+        assert leftovers(runtime).find() == expected
+
+
+def test_programs_are_told_once_and_workers_are_not(tmp_path: Path, runtime: Path):
+    """TERM is for programs: to a worker it would mean to cut its sessions."""
+    with (
+        program(tmp_path, runtime=runtime) as ours,
+        program(tmp_path, name="worker", runtime=runtime) as worker,
+    ):
+        left = leftovers(runtime)
+        left.end_programs()
+        assert ours.wait(15) < 0
+        left.end_programs()
+        assert left.find() == {worker.pid: "appliance.programs.worker"}
+        left.drain_workers(0.0)  # it has no socket yet
+        left.kill()
+        assert worker.wait(15) < 0
+        wait_until(lambda: not left.find(), what="nothing is left")
+
+
+def test_vrrp_makes_way_without_giving_anything_away(tmp_path: Path, runtime: Path):
+    """The program of the virtual IPs is killed where the next one goes on; the others are told to end."""
+    with (
+        program(tmp_path, runtime=runtime) as health,
+        program(tmp_path, name="vrrp", runtime=runtime) as vrrp,
+    ):
+        left = leftovers(runtime)
+        left.make_way_for_vrrp()
+        assert vrrp.wait(15) == -signal.SIGKILL
+        assert health.poll() is None
+        left.end_programs()
+        assert health.wait(15) == -signal.SIGTERM
+
+
+def test_vrrp_is_told_to_end_where_nothing_goes_on(tmp_path: Path, runtime: Path):
+    """When everything ends, it may hand over."""
+    with program(tmp_path, name="vrrp", runtime=runtime) as vrrp:
+        leftovers(runtime).end_programs()
+        assert vrrp.wait(15) == -signal.SIGTERM

@@ -1,0 +1,106 @@
+"""Log lines, written by a process of its own."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+pytestmark = pytest.mark.programs
+
+
+def run(code: str, **keywords: object) -> subprocess.CompletedProcess[bytes]:
+    """Run code that has `log` imported."""
+    program = f"from appliance.net.process import log\n{code}"
+    return subprocess.run([sys.executable, "-c", program], check=True, timeout=30, **keywords)  # type: ignore[call-overload]  # the test's own words
+
+
+def test_a_json_line_has_event_and_fields():
+    """An event is one JSON object a line, with program, level, time and its own fields."""
+    done = run(
+        "logger = log.configure('health', level='info', form='json')\n"
+        "logger.warning('server-down', pool='masters', failures=2)",
+        stdout=subprocess.PIPE,
+    )
+    line = json.loads(done.stdout)
+    assert line.pop("timestamp").endswith("Z")
+    assert line == {
+        "event": "server-down",
+        "program": "health",
+        "level": "warning",
+        "pool": "masters",
+        "failures": 2,
+    }
+
+
+def test_the_console_form_is_readable():
+    """The console form has the event and its fields as words, without colour when nobody watches."""
+    done = run(
+        "log.configure('health', level='info', form='console').info('server-up', pool='masters')",
+        stdout=subprocess.PIPE,
+    )
+    assert b"server-up" in done.stdout
+    assert b"pool=masters" in done.stdout
+    assert b"\x1b[" not in done.stdout
+
+
+def test_lines_below_the_level_are_not_written():
+    """With level warning an info line is not written."""
+    done = run(
+        "logger = log.configure('x', level='warning', form='json')\nlogger.info('no')\nlogger.warning('yes')",
+        stdout=subprocess.PIPE,
+    )
+    assert [json.loads(line)["event"] for line in done.stdout.splitlines()] == ["yes"]
+
+
+def test_an_exception_is_in_the_line():
+    """A logged exception has its traceback in the same line."""
+    done = run(
+        "logger = log.configure('x', level='info', form='json')\n"
+        "try:\n  1/0\nexcept ZeroDivisionError:\n  logger.exception('broken')",
+        stdout=subprocess.PIPE,
+    )
+    (line,) = done.stdout.splitlines()
+    assert "ZeroDivisionError" in json.loads(line)["exception"]
+
+
+def test_a_pipe_that_nobody_reads_stops_nobody():
+    """A program whose log pipe is full, and then closed, goes on."""
+    read, write = os.pipe()
+    code = (
+        "import sys\n"
+        "logger = log.configure('x', level='info', form='json')\n"
+        "for _ in range(3000): logger.info('a-line', text='x' * 100)\n"
+        "sys.stderr.write('done'); sys.stderr.flush()\n"
+        "sys.stdin.read()\n"
+        "logger.info('into a closed pipe')\n"
+        "sys.stderr.write(' and well')\n"
+    )
+    child = subprocess.Popen(
+        [sys.executable, "-c", f"from appliance.net.process import log\n{code}"],
+        stdin=subprocess.PIPE,
+        stdout=write,
+        stderr=subprocess.PIPE,
+    )
+    os.close(write)
+    assert child.stderr is not None
+    assert child.stdin is not None
+    assert child.stderr.read(4) == b"done"
+    os.close(read)
+    _, said = child.communicate(timeout=30)
+    assert said == b" and well"
+    assert child.returncode == 0
+
+
+def test_a_logger_without_level_keeps_its_fields():
+    """What has a switch of its own is written whatever the level is, with the fields bound before."""
+    done = run(
+        "logger = log.configure('x', level='error', form='json').bind(worker=1)\n"
+        "log.unfiltered(logger).info('asked-for', answer=2)\n"
+        "logger.info('not asked for')",
+        stdout=subprocess.PIPE,
+    )
+    (line,) = map(json.loads, done.stdout.splitlines())
+    expected = {"event": "asked-for", "program": "x", "level": "info", "worker": 1, "answer": 2}
+    assert expected.items() <= line.items()

@@ -1,0 +1,124 @@
+"""supervisord over its unix socket, against a real one."""
+
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from appliance.net.reloading.supervisor_rpc import Supervisor, SupervisorUnavailable
+
+pytestmark = pytest.mark.programs
+
+_CONFIG = """\
+[supervisord]
+nodaemon=true
+logfile=/dev/null
+logfile_maxbytes=0
+pidfile={root}/pid
+[unix_http_server]
+file={root}/supervisor.sock
+chmod=0600
+[rpcinterface:supervisor]
+supervisor.rpcinterface_factory = supervisor.rpcinterface:make_main_rpcinterface
+[program:steady]
+command=sleep 1000
+[program:waiting]
+command=sleep 1000
+autostart=false
+[program:missing]
+command=/no/such/program
+[program:stubborn]
+command=sh -c 'trap "" TERM; while :; do sleep 0.1; done'
+stopwaitsecs=2
+"""
+
+
+def until(condition: Callable[[], bool], seconds: float = 20) -> None:
+    """Wait for a condition, fail when it has not come in time."""
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
+
+
+def state(supervisor: Supervisor, name: str) -> str:
+    """Return a program's state, "" while no supervisord answers."""
+    try:
+        return next(each.state for each in supervisor.processes() if each.name == name)
+    except SupervisorUnavailable:
+        return ""
+
+
+@pytest.fixture
+def supervisord(tmp_path: Path) -> Iterator[tuple[Supervisor, "subprocess.Popen[bytes]"]]:
+    """Run a supervisord of four programs."""
+    configuration = tmp_path / "supervisord.conf"
+    configuration.write_text(_CONFIG.format(root=tmp_path))
+    with subprocess.Popen(
+        [sys.executable, "-m", "supervisor.supervisord", "-n", "-c", str(configuration)],
+        stdout=subprocess.DEVNULL,
+    ) as process:
+        supervisor = Supervisor(tmp_path / "supervisor.sock")
+        until(lambda: state(supervisor, "steady") == "RUNNING")
+        yield supervisor, process
+        process.terminate()
+
+
+def test_processes_tell_what_supervisord_knows(supervisord: tuple[Supervisor, object]):
+    """A running program has a pid and a start, one that cannot start has its reason."""
+    supervisor, _ = supervisord
+    until(lambda: state(supervisor, "missing") in {"BACKOFF", "FATAL"})
+    processes = {each.name: each for each in supervisor.processes()}
+    assert processes["steady"].pid
+    assert processes["steady"].started_at
+    assert processes["waiting"].pid is None
+    assert processes["waiting"].started_at is None
+    assert "/no/such/program" in processes["missing"].spawn_error
+
+
+def test_start_and_stop_can_be_repeated(supervisord: tuple[Supervisor, object]):
+    """Starting what runs and stopping what is down are no errors."""
+    supervisor, _ = supervisord
+    supervisor.start("waiting")
+    supervisor.start("waiting")
+    until(lambda: state(supervisor, "waiting") == "RUNNING")
+    supervisor.stop("waiting")
+    until(lambda: state(supervisor, "waiting") == "STOPPED")
+    supervisor.stop("waiting")
+
+
+def test_unknown_program_is_refused(supervisord: tuple[Supervisor, object]):
+    """A name that supervisord does not have is an error with that name."""
+    supervisor, _ = supervisord
+    with pytest.raises(SupervisorUnavailable, match="nobody"):
+        supervisor.start("nobody")
+
+
+def test_shutting_down(supervisord: tuple[Supervisor, "subprocess.Popen[bytes]"]):
+    """It is going down from its TERM until its end, and before it is not."""
+    supervisor, process = supervisord
+    assert not supervisor.shutting_down()
+    process.terminate()
+    until(supervisor.shutting_down)
+
+
+def test_nobody_there(tmp_path: Path):
+    """Without a supervisord every call says so."""
+    supervisor = Supervisor(tmp_path / "none.sock")
+    with pytest.raises(SupervisorUnavailable):
+        supervisor.shutting_down()
+    with pytest.raises(SupervisorUnavailable):
+        supervisor.processes()
+
+
+def test_silent_supervisord_is_given_up(tmp_path: Path):
+    """One that takes connections and says nothing is unavailable after the timeout."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "mute.sock"))
+        listener.listen()
+        with pytest.raises(SupervisorUnavailable):
+            Supervisor(tmp_path / "mute.sock", timeout=0.1).shutting_down()

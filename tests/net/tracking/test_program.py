@@ -1,0 +1,127 @@
+"""Programs of this appliance: proxies accept, others answer."""
+
+import contextlib
+import os
+import socket
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import gevent
+import pytest
+from support import boards, snapshots
+from support.greenlets import until
+from support.lone_worker import LoneWorker, lone_worker
+from support.ports import free_port
+
+from appliance.model.paths import Paths
+from appliance.net.control.sockets import ControlServer
+from appliance.net.files.boards import BoardWriter
+from appliance.net.tracking.check import Seen, TrackCheck, Unseen
+from appliance.net.tracking.program import program_track
+from appliance.wire import worker_board
+from appliance.wire.control import bad, good
+
+pytestmark = pytest.mark.programs
+
+ENOUGH = 5.0
+AGES = 600.0
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> Paths:
+    """Directories of nobody else."""
+    return Paths(runtime=tmp_path, state=tmp_path)
+
+
+@contextlib.contextmanager
+def proxy(program: str = "proxy-api") -> Iterator[tuple[LoneWorker, TrackCheck]]:
+    """Run a worker of `proxy-api`, and track a program of its appliance."""
+    frontend = snapshots.frontend(binds=[snapshots.bind(free_port())])
+    with lone_worker(snapshots.snapshot(groups=(snapshots.group(frontends=[frontend]),))) as worker:
+        subject = program_track(program, worker.paths, timeout=ENOUGH)
+        yield worker, subject
+        subject.close()
+
+
+def test_a_proxy_is_up_while_a_worker_accepts():
+    """A worker that drains takes no new connections any more, and one that has ended takes none at all."""
+    with proxy() as (worker, track):
+        until(lambda: track.look().up, what="it accepts")
+        assert track.look().detail == "1 workers accept"
+        with socket.create_connection(("127.0.0.1", worker.ask("status")["listeners"][0]["port"])):
+            until(lambda: worker.ask("status")["sessions"] == 1, what="it has a session")
+            worker.ask("drain", deadline=9e9)
+            until(lambda: not track.look().up, what="it drains")
+            assert track.look().detail == "none of 1 workers accepts"
+        worker.ask("stop")
+        until(lambda: track.look() == Seen(up=False, detail="no worker runs"), what="it has ended")
+
+
+def test_the_death_of_a_worker_ends_the_wait():
+    """The board that a killed worker leaves says that it accepts, and is not believed."""
+    with proxy() as (worker, track):
+        until(lambda: track.look().up, what="it accepts")
+        waiting = gevent.spawn(track.wait, AGES)
+        gevent.sleep(0)
+        worker.process.kill()
+        until(waiting.ready, what="its death is seen")
+        assert worker.board().phase is worker_board.Phase.ACCEPTING
+        assert track.look() == Seen(up=False, detail="no worker runs")
+
+
+def test_workers_of_another_program_do_not_count():
+    """A program whose name is longer has boards whose names begin alike."""
+    with proxy("proxy-ap") as (_, track):
+        assert track.look() == Seen(up=False, detail="no worker runs")
+    with proxy("proxy-ingress") as (_, track):
+        assert track.look() == Seen(up=False, detail="no worker runs")
+
+
+def test_a_number_that_is_somebody_else_s_by_now_is_no_worker(paths: Paths):
+    """A board's process may be long gone, and its number used again."""
+    board = BoardWriter(paths.worker_board("proxy-api", 1, 0))
+    board.publish(worker_board.encode(boards.worker(pid=os.getpid())))
+    paths.worker_board("proxy-api", 1, 1).write_bytes(b"nonsense")
+    assert program_track("proxy-api", paths, timeout=ENOUGH).look() == Seen(up=False, detail="no worker runs")
+
+
+def test_another_program_is_up_while_it_answers(paths: Paths):
+    """Its control socket is asked for its status."""
+    track = program_track("health", paths, timeout=ENOUGH)
+    assert not track.look().up
+    server = ControlServer(paths.control("health"), {"status": lambda _: good()}, on_error=lambda *_: None)
+    assert track.look() == Seen(up=True, detail="it answers")
+    server.close()
+    assert str(paths.control("health")) in track.look().detail
+
+
+def test_a_program_that_hangs_is_down_in_time(paths: Paths):
+    """It accepts, and says nothing."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(paths.control("health")))
+        listener.listen()
+        seen = program_track("health", paths, timeout=0.1).look()
+    assert not seen.up
+    assert "0.1 s" in seen.detail
+
+
+def test_our_own_absence_is_not_the_program_s(paths: Paths):
+    """The time was up while this process did not run: nothing is known."""
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(paths.control("health")))
+        listener.listen()
+        looking = gevent.spawn(program_track("health", paths, timeout=0.05).look)
+        gevent.sleep(0)
+        time.sleep(0.3)  # no greenlet runs meanwhile
+        with pytest.raises(Unseen):
+            looking.get()
+
+
+def test_a_program_that_refuses_is_down(paths: Paths):
+    """Its own words are told."""
+    server = ControlServer(
+        paths.control("health"), {"status": lambda _: bad("no idea")}, on_error=lambda *_: None
+    )
+    assert program_track("health", paths, timeout=ENOUGH).look() == Seen(up=False, detail="no idea")
+    server.close()
