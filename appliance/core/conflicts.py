@@ -5,6 +5,7 @@ named while it lasts, and what it means before the first claim is the operator's
 obeyed in spite of a deviation is only told: who obeys it does not collide with it.
 """
 
+from collections.abc import Collection
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
 from typing import Final
@@ -27,6 +28,7 @@ class ConflictKind(StrEnum):
     INTERVAL = "interval"
     AUTHENTICATION = "authentication"
     ADDRESS_IN_USE = "address-in-use"
+    ADDRESS_FOREIGN = "address-foreign"
 
 
 _KINDS: Final = {
@@ -45,6 +47,7 @@ _KINDS: Final = {
 class Conflict:
     """One conflict: `peer` is an IP address, for ADDRESS_IN_USE a MAC address. Times are monotonic.
 
+    For ADDRESS_FOREIGN, an address of ours that somebody put on our own interface, `peer` is the interface.
     `obeyed` is whether the peer's advertisements are used all the same.
     """
 
@@ -71,7 +74,7 @@ class Conflicts:
     `refused` stays once a conflict was seen before the first claim and the policy is REFUSE.
     """
 
-    __slots__ = ("_active_until", "_claimed", "_present", "advert", "policy", "refused")
+    __slots__ = ("_active_until", "_claimed", "_foreign", "_present", "advert", "policy", "refused")
 
     def __init__(self, policy: OnConflict, *, advert: float) -> None:
         self.policy = policy
@@ -80,6 +83,7 @@ class Conflicts:
         self._claimed = False
         self._active_until = float("-inf")
         self._present: dict[tuple[ConflictKind, str, bool], Conflict] = {}
+        self._foreign: dict[str, Conflict] = {}
 
     def dropped(
         self, reason: Drop, *, peer: str, detail: str = "", interval: float = 0.0, now: float
@@ -106,6 +110,16 @@ class Conflicts:
             return None
         return self._note(ConflictKind.ADDRESS_IN_USE, mac, address, interval=interval, now=now)
 
+    def foreign(self, addresses: Collection[str], *, interface: str, now: float) -> tuple[Conflict, ...]:
+        """Take which of our addresses somebody else has put on our interface; return the new conflicts.
+
+        They last until an address is not given any more, and are only told, whatever the policy: this machine
+        answers for the address anyway, and to wait would leave its virtual IP to nobody.
+        """
+        before = self._foreign
+        self._foreign = {each: before.get(each) or _foreign(each, interface, now) for each in addresses}
+        return tuple(conflict for each, conflict in self._foreign.items() if each not in before)
+
     def valid(self, *, interval: float, now: float) -> None:
         """Note a valid advertisement: there is an active, and the addresses are its own."""
         self._active_until = now + LIFETIME * max(interval, self.advert)
@@ -120,8 +134,8 @@ class Conflicts:
         self._claimed = True
 
     def present(self, now: float) -> tuple[Conflict, ...]:
-        """Return the conflicts that last, the oldest first."""
-        return tuple(conflict for conflict in self._present.values() if now < conflict.until)
+        """Return the conflicts that last: what was heard, the oldest first, then foreign addresses."""
+        return (*self._heard(now), *(replace(each, last_heard=now) for each in self._foreign.values()))
 
     def advice(self, now: float) -> Advice:
         """Return what the policy makes of the conflicts; REFUSE is for good."""
@@ -135,8 +149,11 @@ class Conflicts:
         """Return until when a claim has to wait, for `Election.hold`; `now` for no longer."""
         return max((conflict.until for conflict in self._colliding(now)), default=now)
 
+    def _heard(self, now: float) -> tuple[Conflict, ...]:
+        return tuple(conflict for conflict in self._present.values() if now < conflict.until)
+
     def _colliding(self, now: float) -> tuple[Conflict, ...]:
-        return tuple(conflict for conflict in self.present(now) if not conflict.obeyed)
+        return tuple(conflict for conflict in self._heard(now) if not conflict.obeyed)
 
     def _note(
         self,
@@ -169,3 +186,14 @@ class Conflicts:
         )
         self._present[kind, peer, obeyed] = conflict
         return conflict
+
+
+def _foreign(address: str, interface: str, now: float) -> Conflict:
+    return Conflict(
+        kind=ConflictKind.ADDRESS_FOREIGN,
+        peer=interface,
+        detail=address,
+        first_heard=now,
+        last_heard=now,
+        until=float("inf"),
+    )

@@ -5,7 +5,7 @@ and the status tell it.
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 
 from structlog.typing import FilteringBoundLogger
 
@@ -88,6 +88,12 @@ class RouterCaution:
                 now=time.monotonic(),
             )
         )
+
+    def foreign(self, addresses: Collection[str]) -> None:
+        """Take which of our addresses somebody else has on our interface now, and tell each new one."""
+        interface = self._router.interface
+        for conflict in self.conflicts.foreign(addresses, interface=interface, now=time.monotonic()):
+            self._tell(conflict)
 
     def close(self) -> None:
         """Ask no more; harmless when repeated."""

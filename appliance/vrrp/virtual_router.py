@@ -14,7 +14,7 @@ from typing import Final
 from structlog.typing import FilteringBoundLogger
 
 from appliance.core.announcing import Announcing
-from appliance.core.election import Election, Heard, Terms
+from appliance.core.election import OWNER, Election, Heard, Terms
 from appliance.core.priority import Priority, Result, Unknown, effective
 from appliance.core.reception import bare
 from appliance.model.virtual_router import VirtualRouter
@@ -84,6 +84,7 @@ class Participant:
     def look(self, link: Link | None) -> None:
         """Take the state of the interface, None while there is none, and have sockets that fit it."""
         self.link = link
+        self._look_for_foreign()
         if link is None:
             self._fail("interface", f"interface {self.router.interface} does not exist")
             self._close_port()
@@ -92,6 +93,16 @@ class Participant:
         else:
             self.reasons.pop("interface", None)
             self.open_port()
+
+    def _look_for_foreign(self) -> None:
+        """Tell of addresses of ours that somebody else has put on the interface, by hand perhaps."""
+        link, virtual = self.link, bare(self.router.addresses)
+        # The owner's addresses (RFC 9568, priority 255) are the interface's own.
+        if link is None or self.router.priority == OWNER:
+            self.caution.foreign(())
+            return
+        same = [each for each in link.own if bare([each])[0] in virtual]
+        self.caution.foreign(self._machine.addresses.unrecorded(link.name, same))
 
     def open_port(self) -> None:
         """Open the sockets, or open them again where the interface is another one now."""
@@ -258,6 +269,7 @@ class Participant:
         before, self.router = self.router, router
         self._announcing.revise(router.announce, now)
         self.caution.revise(router)
+        self._look_for_foreign()
         self.reasons.pop("conflict", None)
         self.open_port()
         if self.held and before.addresses != router.addresses and self._seat is not None:

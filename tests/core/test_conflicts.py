@@ -142,3 +142,18 @@ def test_who_is_obeyed_no_longer_is_a_collision():
     conflicts.deviated(Drop.ADDRESS_LIST, peer=PEER, interval=1.0, now=10.0)
     assert conflicts.dropped(Drop.ADDRESS_LIST, peer=PEER, now=11.0) is not None
     assert conflicts.advice(11.0) is Advice.REFUSE
+
+
+@pytest.mark.parametrize("policy", list(OnConflict))
+def test_a_foreign_address_lasts_and_is_only_told(policy: OnConflict):
+    """One of our addresses that somebody put on our interface is told once, until it is gone."""
+    conflicts = Conflicts(policy, advert=1.0)
+    (told,) = conflicts.foreign(["192.0.2.100/32"], interface="eth0", now=10.0)
+    assert (told.kind, told.peer, told.detail) == (ConflictKind.ADDRESS_FOREIGN, "eth0", "192.0.2.100/32")
+    assert conflicts.foreign(["192.0.2.100/32"], interface="eth0", now=11.0) == ()
+    conflicts.valid(interval=1.0, now=11.0)
+    (present,) = conflicts.present(1000.0)
+    assert (present.first_heard, present.last_heard) == (10.0, 1000.0)
+    assert (conflicts.advice(11.0), conflicts.until(11.0)) == (Advice.GO, 11.0)
+    assert conflicts.foreign((), interface="eth0", now=12.0) == ()
+    assert conflicts.present(12.0) == ()

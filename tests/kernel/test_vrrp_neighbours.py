@@ -76,3 +76,31 @@ def test_one_that_cannot_start_leaves_the_addresses_of_a_living_one():
             assert second.wait(20) == 1
             assert (first.state(), first.pid) == ("active", pid)
             assert monitor.went(VIP) == 0
+
+
+@pytest.mark.parametrize("prefix", [24, 32])
+def test_an_address_added_by_hand_is_a_conflict_while_it_is_there(prefix: int):
+    """A backup whose virtual IP somebody puts on its interface says so until it is gone, and leaves it."""
+    with Segment() as segment:
+        node, other = segment.node("one"), segment.node("two")
+        with VrrpNode(other, router(priority=150)) as active, VrrpNode(node, router()) as ours:
+            active.wait_for("active")
+            ours.wait_for("backup")
+            assert not ours.status()["conflicts"]
+            node.ip("address", "add", f"{VIP}/{prefix}", "dev", "eth0")
+            wait_until(lambda: ours.status()["conflicts"], what="the conflict is known")
+            (found,) = ours.status()["conflicts"]
+            said = (found["kind"], found["peer"], found["detail"])
+            assert said == ("address-foreign", "eth0", f"{VIP}/{prefix}")
+            assert ours.log().count('"kind": "address-foreign"') == 1
+            active.stop()
+            ours.wait_for("active")
+            assert [each["kind"] for each in ours.status()["conflicts"]] == ["address-foreign"]
+            node.ip("address", "delete", f"{VIP}/{prefix}", "dev", "eth0")
+            wait_until(lambda: not ours.status()["conflicts"], what="the conflict has ended")
+            wait_until(lambda: node.holds(f"{VIP}/24"), what="the address is there as its own")
+            assert ours.state() == "active"
+            node.ip("address", "add", f"{VIP}/25", "dev", "eth0")
+            wait_until(lambda: ours.status()["conflicts"], what="the conflict is known while active too")
+            assert ours.stop() == 0
+            assert node.holds(f"{VIP}/25")

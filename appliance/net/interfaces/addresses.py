@@ -88,6 +88,10 @@ class Addresses:
         """Return those of ours that this process has not taken: an earlier life of it left them."""
         return self.present() - self._taken
 
+    def unrecorded(self, interface: str, addresses: Iterable[str]) -> list[str]:
+        """Return which of these, on the interface without our mark, are not ours by the record either."""
+        return [each for each in addresses if (interface, each) not in self._record.entries]
+
     def prepare(self, index: int, addresses: Iterable[str], *, label: str | None = None) -> None:
         """Make ready what `take` will need, so that it is quick; repeat it when the interface's own change.
 

@@ -224,7 +224,9 @@ def _difference(old: Link | None, new: Link | None) -> Iterable[LinkEvent]:
         yield LinkEvent(change=Change.MAC, name=new.name)
     for address in sorted(set(old.addresses) - set(new.addresses)):
         yield LinkEvent(change=Change.ADDRESS_REMOVED, name=new.name, address=address)
-    for address in sorted(set(new.addresses) - set(old.addresses)):
+    # One that has become somebody else's, or ours, in its place is another one.
+    turned = (set(old.own) ^ set(new.own)) & set(new.addresses)
+    for address in sorted(set(new.addresses) - set(old.addresses) | turned):
         yield LinkEvent(change=Change.ADDRESS_ADDED, name=new.name, address=address)
     if old.up != new.up:
         yield LinkEvent(change=Change.UP if new.up else Change.DOWN, name=new.name)
