@@ -84,13 +84,16 @@ class VrrpCommands:
         changed = snapshot.virtual_routers != (ours.virtual_routers if ours else ())
         return good(changed=changed, generation=None)
 
-    def _commit(self, question: Question) -> Answer:
+    def _commit(self, question: Question) -> Answer | Deferred:
         number = question.integer("snapshot")
         ours = self._program.snapshot
-        if ours is None or ours.number != number:
-            pending, self._pending = self._pending, None
-            self._program.apply(pending if pending and pending.number == number else self._read(number))
-        return good(snapshot=number)
+        if ours is not None and ours.number == number:
+            return good(snapshot=number)
+        pending, self._pending = self._pending, None
+        snapshot = pending if pending and pending.number == number else self._read(number)
+        answer = Deferred()
+        self._program.apply(snapshot, then=lambda: answer.resolve(good(snapshot=number)))
+        return answer
 
     def _abort(self, question: Question) -> Answer:
         if self._pending is not None and self._pending.number == question.integer("snapshot"):

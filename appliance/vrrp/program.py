@@ -2,6 +2,7 @@
 
 import os
 import time
+from collections.abc import Callable
 from typing import Final
 
 from structlog.typing import FilteringBoundLogger
@@ -88,22 +89,38 @@ class VrrpProgram:
         loop.read(self._links.fileno(), self._links_changed)
         accepted = self._accepted()
         if accepted is not None:
-            self.apply(accepted)
+            self._configure(accepted)
+            self.groups.begin(accepted.virtual_routers, resumes=self._resumes)
+            self._applied()
         self._clean()
         loop.add(self._publisher)
         loop.add(self)
 
     # Configuration
 
-    def apply(self, snapshot: Snapshot) -> None:
-        """Make a snapshot's virtual routers real; those that did not change are not touched."""
+    def apply(self, snapshot: Snapshot, *, then: Callable[[], None]) -> None:
+        """Make a snapshot's virtual routers real; those that did not change are not touched.
+
+        `then` is called when all take part: now, or after some turns of the loop.
+        """
+        self._configure(snapshot)
+
+        def opened() -> None:
+            self._applied()
+            then()
+
+        self.groups.apply(snapshot.virtual_routers, time.monotonic(), opened=opened)
+
+    def _configure(self, snapshot: Snapshot) -> None:
         self._log = self.reports.log = logs.configure(
             PROGRAM, level=snapshot.log.level, form=snapshot.log.format
         )
         self.snapshot = snapshot
         if any(_needs_tracker(each) for each in snapshot.virtual_routers):
             self._tracker.require()  # before anything happens that a command is to hear of
-        self.groups.apply(snapshot.virtual_routers, time.monotonic(), resumes=self._resumes)
+
+    def _applied(self) -> None:
+        """Have everything looked at that counts now, and publish; before, a verdict would find nobody."""
         self._before = {}
         self._tracker.greet()
         self._publisher.touch()
@@ -158,7 +175,9 @@ class VrrpProgram:
         for group in (*self.groups, *self.groups.leaving):
             for each in group.participants.values():
                 if names & {each.router.interface, each.seat.name if each.seat else ""}:
-                    group.look(each, self._links.state(each.router.interface), now)
+                    link = self._links.state(each.router.interface)
+                    if each.concerns(link):
+                        group.look(each, link, now)
                     self._restore(group, each, removed, now)
                 if self._track_interfaces(each):
                     group.weigh(each, now)
@@ -174,6 +193,7 @@ class VrrpProgram:
         if participant.may_restore(len(lost), now):
             group.restore(participant, now)
             self._log.warning("address-restored", router=participant.name, addresses=lost)
+        group.moved()
 
     def _track_interfaces(self, participant: Participant) -> bool:
         before = dict(participant.results)
@@ -191,7 +211,8 @@ class VrrpProgram:
     def _tracks(self) -> tuple[tuple[str, Track], ...]:
         return tuple(
             (each.name, track)
-            for each in self.groups.participants
+            for group in self.groups
+            for each in group.participants.values()
             for track in each.router.track
             if track.kind is not TrackKind.INTERFACE
         )

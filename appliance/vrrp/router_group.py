@@ -68,7 +68,7 @@ _Method = Callable[Concatenate["RouterGroup", _Given], None]
 
 
 def _guarded(method: _Method[_Given]) -> _Method[_Given]:
-    """Have a bug in one group harm this group only."""
+    """Have a bug in one group harm this group only, and its deadline looked for again."""
 
     @functools.wraps(method)
     def guarded(group: "RouterGroup", /, *given: _Given.args, **named: _Given.kwargs) -> None:
@@ -76,6 +76,8 @@ def _guarded(method: _Method[_Given]) -> _Method[_Given]:
             method(group, *given, **named)
         except Exception as error:  # noqa: BLE001  # whatever it is, the other groups go on; it is logged
             group.crashed(error)
+        finally:
+            group.moved()
 
     return guarded
 
@@ -90,6 +92,8 @@ class RouterGroup:
         self._faulty: set[str] = set()
         self._left: set[str] = set()
         self._crashed_until: float | None = None
+        self._deadline: float | None = None
+        self._known = False
         for each in self.participants.values():
             each.on_readable = self.receive
             each.caution.on_alarm = self.heed
@@ -102,7 +106,16 @@ class RouterGroup:
 
     @property
     def deadline(self) -> float | None:
-        """Return when something is due."""
+        """Return when something is due; the loop asks for it all the time, and most have done nothing."""
+        if not self._known:
+            self._deadline, self._known = self._next(), True
+        return self._deadline
+
+    def moved(self) -> None:
+        """Have the deadline looked for again: something was done to a member."""
+        self._known = False
+
+    def _next(self) -> float | None:
         if self._crashed_until is not None:
             return self._crashed_until
         at = self.sync.deadline
@@ -111,6 +124,12 @@ class RouterGroup:
             if other is not None and (at is None or other < at):
                 at = other
         return at
+
+    def prompt(self) -> bool:
+        """Say whether what is due is a sign of life for the peers: such an active's work is short."""
+        if self._crashed_until is not None or self.sync.state is not State.ACTIVE:
+            return False
+        return not any(each.election.leaving for each in self.participants.values())
 
     @_guarded
     def tick(self, now: float) -> None:

@@ -8,7 +8,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 from structlog.typing import FilteringBoundLogger
@@ -80,6 +80,10 @@ class Participant:
             self.reasons["capabilities"] = f"missing {', '.join(machine.missing)}"
 
     # The interface
+
+    def concerns(self, link: Link | None) -> bool:
+        """Say whether to `look`: virtual IPs of this node that come and go change nothing for the others."""
+        return bool(self.reasons) or _essence(link) != _essence(self.link)
 
     def look(self, link: Link | None) -> None:
         """Take the state of the interface, None while there is none, and have sockets that fit it."""
@@ -389,6 +393,11 @@ class Participant:
 
     def _fail(self, what: str, reason: str) -> None:
         self.reasons[what] = reason
+
+
+def _essence(link: Link | None) -> Link | None:
+    """Return a link without the addresses that are ours."""
+    return replace(link, addresses=()) if link else None
 
 
 def terms(router: VirtualRouter, *, own: bytes) -> Terms:

@@ -108,3 +108,26 @@ def test_one_that_spins_is_ordinary_again():
         "True 2 None",
         "-1 -1",
     ]
+
+
+_CLOSING = """
+import os, threading
+from appliance.net.loop.closer import Closer
+from appliance.net.process import realtime
+realtime.apply()
+closed = threading.Event()
+class Socket:
+    def close(self):
+        print(os.sched_getscheduler(0) & ~os.SCHED_RESET_ON_FORK)
+        closed.set()
+Closer().close(Socket())
+closed.wait(20)
+"""
+
+
+def test_the_thread_that_closes_is_scheduled_as_the_loop_is():
+    """A thread of the loop's process that waits for a processor may hold the interpreter's lock."""
+    ran = subprocess.run(
+        [sys.executable, "-c", _CLOSING], check=True, capture_output=True, text=True, timeout=60
+    )
+    assert ran.stdout == "2\n"

@@ -195,3 +195,32 @@ def test_addresses_are_added_node_after_node(ground: Field, first: str, policy: 
         assert (one.transitions(), two.transitions()) == (["backup", "active"], ["backup"])
         assert ground.senders() == {ground.one.address}
         assert [ground.one.holds(each) for each in (X, Y)] == [True, True]
+
+
+def test_many_are_added_beside_one_that_does_not_notice(ground: Field):
+    """While reloads add 60 and remove them again on both nodes, one that did not change stays where it is."""
+    fast = {"advert": 0.01, "down_timer_adverts": 5}
+    high, low = router(priority=150, **fast), router(priority=100, **fast)
+    more = {
+        priority: [
+            router(f"r{each}", priority=priority, router_id=each, addresses=(f"192.0.2.{each}/24",), **fast)
+            for each in range(130, 190)
+        ]
+        for priority in (150, 100)
+    }
+    with pair(ground, high, low) as (one, two), AddressMonitor(ground.one) as monitor:
+        wait_until(lambda: two.status()["heard"], what="the active is heard")
+        one.reload(high, *more[150])
+        assert {each["name"] for each in one.ask("status")["routers"]} >= {each.name for each in more[150]}
+        wait_until(
+            lambda: {each["state"] for each in one.ask("status")["routers"]} == {"active"}, what="all hold"
+        )
+        two.reload(low, *more[100])
+        wait_until(lambda: all(each["heard"] for each in two.ask("status")["routers"]), what="all are heard")
+        one.reload(high)
+        wait_until(lambda: one.ask("status")["leaving"] == [], what="they have left one")
+        two.reload(low)
+        wait_until(lambda: two.ask("status")["leaving"] == [], what="they have left the other one")
+        assert (one.transitions(), two.transitions()) == (["backup", "active"], ["backup"])
+        assert monitor.went(bare(high.addresses[0])) == 0
+        assert [ground.one.holds(each) for each in (X, high.addresses[0])] == [False, True]

@@ -32,7 +32,8 @@ class VrrpPublisher:
     def touch(self) -> None:
         """Publish soon, as a change that readers' decisions may depend on."""
         self._changed = True
-        self.deadline = 0.0
+        now = time.monotonic()
+        self.deadline = now if self.deadline is None else min(self.deadline, now)
 
     def tick(self, now: float) -> None:
         """Publish."""

@@ -1,5 +1,6 @@
 """When the board of vrrp is written."""
 
+import time
 from pathlib import Path
 
 import pytest
@@ -41,7 +42,7 @@ def test_a_change_is_published_at_once_and_figures_now_and_then(tmp_path: Path):
         made.tick(made.deadline)
         assert (reader.read(), reader.changes) == (b"second", 1)
         made.touch()
-        assert made.deadline == 0.0
+        assert made.deadline <= time.monotonic()
         made.tick(102.0)
         assert reader.changes == 2
         described.payload = b"last"

@@ -166,3 +166,44 @@ def test_a_signal_arrives_in_the_loop(loop: Loop) -> None:
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGUSR1, before)
     assert arrived == [signal.SIGUSR1]
+
+
+class Slow(Alarm):
+    """Something whose work takes longer than a turn is to take."""
+
+    def tick(self, now: float) -> None:
+        """Take long."""
+        super().tick(now)
+        until = time.monotonic() + 0.003
+        while time.monotonic() < until:
+            pass
+
+
+def test_what_is_prompt_does_not_wait_for_many(loop: Loop) -> None:
+    """Of many that are due the prompt one is woken first, the others in the order of their deadlines."""
+    slow, prompt = [Slow(float(at)) for at in (2, 1, 3)], Alarm(4.0)
+    for each in slow:
+        loop.add(each)
+    loop.add(prompt, prompt=lambda: True)
+    woken = []
+    for _ in slow:
+        prompt.deadline = 4.0
+        loop.turn()
+        woken.append(([bool(each.woken) for each in slow], len(prompt.woken)))
+    assert woken == [([False, True, False], 1), ([True, True, False], 2), ([True, True, True], 3)]
+
+
+def test_what_was_removed_meanwhile_is_not_woken(loop: Loop) -> None:
+    """One that another one has removed in the same turn is left alone."""
+    second = Alarm(1.0)
+
+    class First(Alarm):
+        def tick(self, now: float) -> None:
+            super().tick(now)
+            loop.remove(second)
+
+    first = First(0.0)
+    loop.add(first)
+    loop.add(second)
+    loop.turn()
+    assert (len(first.woken), second.woken) == (1, [])
