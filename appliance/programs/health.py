@@ -21,7 +21,7 @@ from structlog.typing import FilteringBoundLogger
 from appliance.core.health import Event, Health
 from appliance.core.roster import Key, Member, Roster, UnknownServerError, is_literal, record
 from appliance.model.paths import Paths
-from appliance.model.snapshot import Snapshot, SnapshotError
+from appliance.model.snapshot import Snapshot
 from appliance.net.control.sockets import Call, ControlServer
 from appliance.net.files import operator_states, snapshots
 from appliance.net.files.boards import BoardError, BoardReader, BoardWriter
@@ -32,7 +32,7 @@ from appliance.net.probing.resolver import Resolver
 from appliance.net.probing.server_probe import ServerProbe
 from appliance.net.probing.tls_contexts import AuthorityError, TlsContexts
 from appliance.net.process import log as logs
-from appliance.wire.control import Answer, ControlError, Problem, bad, good
+from appliance.wire.control import Answer, Problem, bad, good
 from appliance.wire.health_board import (
     Admin,
     BoardFormatError,
@@ -73,7 +73,7 @@ class HealthProgram:
             on_trouble=self._board_trouble,
             on_fault=self._publishing_ended,
         )
-        accepted = self._accepted()
+        accepted = snapshots.accepted(self._paths, self._log)
         if accepted is not None:
             self._apply(accepted, records)
         commands = {
@@ -257,7 +257,7 @@ class HealthProgram:
         )
 
     def _prepare(self, call: Call) -> Answer:
-        snapshot = self._read(call.question.integer("snapshot"))
+        snapshot = snapshots.proposed(self._paths, call.question.integer("snapshot"))
         problems = self._authority_problems(snapshot)
         if problems:
             return bad(*problems)
@@ -268,7 +268,9 @@ class HealthProgram:
         number = call.question.integer("snapshot")
         if self._roster.snapshot is None or self._roster.snapshot.number != number:
             pending, self._pending = self._pending, None
-            self._apply(pending if pending and pending.number == number else self._read(number))
+            if pending is None or pending.number != number:
+                pending = snapshots.proposed(self._paths, number)
+            self._apply(pending)
             self._log.info("snapshot-applied", snapshot=number, servers=len(self._roster.members))
         return good(snapshot=number)
 
@@ -298,22 +300,6 @@ class HealthProgram:
         )
 
     # Files
-
-    def _read(self, number: int) -> Snapshot:
-        try:
-            snapshot = snapshots.read(self._paths.snapshot(number))
-        except SnapshotError as error:
-            raise ControlError(str(error)) from error
-        if snapshot is None:
-            raise ControlError(f"no snapshot {number}")
-        return snapshot
-
-    def _accepted(self) -> Snapshot | None:
-        try:
-            return snapshots.read(self._paths.accepted)
-        except SnapshotError as error:
-            self._log.error("snapshot-unreadable", reason=str(error))
-            return None
 
     def _operator_states(self, records: tuple[ServerHealth, ...]) -> dict[Key, Admin]:
         try:

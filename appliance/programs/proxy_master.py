@@ -19,7 +19,7 @@ from appliance.core import generations as g
 from appliance.core.renewal import needs_generation
 from appliance.core.rollout import Rollout
 from appliance.model.paths import Paths
-from appliance.model.snapshot import Group, Snapshot, SnapshotError
+from appliance.model.snapshot import Group, Snapshot
 from appliance.net.control.sockets import Call, ControlUnavailable
 from appliance.net.data.traffic import session_limit
 from appliance.net.files import snapshots
@@ -298,13 +298,7 @@ class Master:
             if self.pending and self.pending.snapshot.number == number:
                 return self._prepared(self.pending)
             self._drop()
-            try:
-                snapshot = snapshots.read(self.paths.snapshot(number))
-            except SnapshotError as error:
-                return bad(str(error))
-            if snapshot is None:
-                return bad(f"there is no snapshot {number}")
-            return self._begin(snapshot)
+            return self._begin(snapshots.proposed(self.paths, number))
 
     def commit(self, call: Call) -> Answer:
         """Make the prepared snapshot real; returns when its generation accepts."""
@@ -334,7 +328,7 @@ class Master:
         if self.current and not needs_generation(before=self.current, after=snapshot, group=self.group):
             return self._hold(Pending(snapshot=snapshot, changed=not snapshots.same(self.current, snapshot)))
         reserved = self.listeners.reserve(
-            dict.fromkeys(bind for frontend in group.frontends for bind in frontend.binds)
+            dict.fromkeys(bind for frontend in group.frontends for bind in frontend.binds),
         )
         if not isinstance(reserved, Reserved):
             return bad(*_bind_problems(group, reserved))

@@ -8,7 +8,7 @@ from dataclasses import asdict
 
 from appliance.core.election import State
 from appliance.model.paths import Paths
-from appliance.model.snapshot import Snapshot, SnapshotError
+from appliance.model.snapshot import Snapshot
 from appliance.model.virtual_router import VirtualRouter
 from appliance.net.control.loop_sockets import Deferred, Handler
 from appliance.net.files import snapshots
@@ -16,7 +16,7 @@ from appliance.net.loop.loop import Loop
 from appliance.net.loop.off_the_loop import OffTheLoop
 from appliance.vrrp.program import PROGRAM, VrrpProgram
 from appliance.vrrp.status import described
-from appliance.wire.control import Answer, ControlError, Question, bad, good
+from appliance.wire.control import Answer, Question, bad, good
 
 
 class VrrpCommands:
@@ -63,7 +63,7 @@ class VrrpCommands:
         )
 
     def _prepare(self, question: Question) -> Answer | Deferred:
-        snapshot = self._read(question.integer("snapshot"))
+        snapshot = snapshots.proposed(self._paths, question.integer("snapshot"))
         users = _users(snapshot.virtual_routers)
         if not users:
             return self._prepared(snapshot, ())
@@ -90,9 +90,10 @@ class VrrpCommands:
         if ours is not None and ours.number == number:
             return good(snapshot=number)
         pending, self._pending = self._pending, None
-        snapshot = pending if pending and pending.number == number else self._read(number)
+        if pending is None or pending.number != number:
+            pending = snapshots.proposed(self._paths, number)
         answer = Deferred()
-        self._program.apply(snapshot, then=lambda: answer.resolve(good(snapshot=number)))
+        self._program.apply(pending, then=lambda: answer.resolve(good(snapshot=number)))
         return answer
 
     def _abort(self, question: Question) -> Answer:
@@ -121,15 +122,6 @@ class VrrpCommands:
         yielded = participant.election.yielded
         group.reclaim(time.monotonic())
         return good(name=name, changed=yielded)
-
-    def _read(self, number: int) -> Snapshot:
-        try:
-            snapshot = snapshots.read(self._paths.snapshot(number))
-        except SnapshotError as error:
-            raise ControlError(str(error)) from error
-        if snapshot is None:
-            raise ControlError(f"no snapshot {number}")
-        return snapshot
 
 
 def _users(routers: Iterable[VirtualRouter]) -> tuple[str, ...]:

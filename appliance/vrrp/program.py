@@ -8,10 +8,8 @@ from typing import Final
 from structlog.typing import FilteringBoundLogger
 
 from appliance.core.election import State
-from appliance.core.priority import Result
 from appliance.model.paths import Paths
-from appliance.model.snapshot import Snapshot, SnapshotError
-from appliance.model.virtual_router import Track, TrackKind, VirtualRouter
+from appliance.model.snapshot import Snapshot
 from appliance.net.files import snapshots
 from appliance.net.files.boards import BoardWriter
 from appliance.net.files.vrrp_publisher import VrrpPublisher
@@ -25,18 +23,16 @@ from appliance.net.loop.closer import Closer
 from appliance.net.loop.loop import Loop
 from appliance.net.process import log as logs
 from appliance.net.process.realtime import Realtime
-from appliance.net.tracking.tracker_child import TrackerChild
 from appliance.vrrp.reports import Reports
 from appliance.vrrp.router_group import RouterGroup
 from appliance.vrrp.router_groups import RouterGroups
 from appliance.vrrp.status import record
+from appliance.vrrp.tracks import Tracks
 from appliance.vrrp.virtual_router import Machine, Participant
-from appliance.wire.tracker_lines import Ran, Run, TrackerLineError, Verdict, Watch, decode_report, encode
 from appliance.wire.vrrp_board import VrrpBoard
 from appliance.wire.vrrp_board import encode as encode_board
 
 PROGRAM: Final = "vrrp"
-_TRACKER: Final = ("-m", "appliance.programs.tracker")
 _LOOK_AGAIN: Final = 1.0  # seconds until the kernel is asked again for its interfaces
 _MARGIN: Final = 1.0  # seconds beyond the longest hand-over until a stop does not wait any longer
 
@@ -68,10 +64,8 @@ class VrrpProgram:
         self._links = Links()
         self._addresses = Addresses(OwnedAddresses(paths.owned_addresses))
         self._publisher = VrrpPublisher(board, self._board, on_trouble=self._board_trouble)
-        self._tracker = TrackerChild(
-            loop, _TRACKER, greeting=self._watch_line, on_line=self._tracked, on_end=self._tracker_ended
-        )
-        self.reports = Reports(log, run=self._run, touch=self._publisher.touch, left=self._left)
+        self._tracks = Tracks(loop, self._links, log, groups=lambda: self.groups)
+        self.reports = Reports(log, run=self._tracks.run, touch=self._publisher.touch, left=self._left)
         self._requests = Requests()
         machine = Machine(
             loop=loop,
@@ -87,7 +81,7 @@ class VrrpProgram:
         if realtime.refused:
             log.warning("realtime-refused", refused=list(realtime.refused))
         loop.read(self._links.fileno(), self._links_changed)
-        accepted = self._accepted()
+        accepted = snapshots.accepted(self._paths, self._log)
         if accepted is not None:
             self._configure(accepted)
             self.groups.begin(accepted.virtual_routers, resumes=self._resumes)
@@ -112,17 +106,16 @@ class VrrpProgram:
         self.groups.apply(snapshot.virtual_routers, time.monotonic(), opened=opened)
 
     def _configure(self, snapshot: Snapshot) -> None:
-        self._log = self.reports.log = logs.configure(
+        self._log = self.reports.log = self._tracks.log = logs.configure(
             PROGRAM, level=snapshot.log.level, form=snapshot.log.format
         )
         self.snapshot = snapshot
-        if any(_needs_tracker(each) for each in snapshot.virtual_routers):
-            self._tracker.require()  # before anything happens that a command is to hear of
+        self._tracks.require(snapshot.virtual_routers)  # before anything happens that a command is to hear of
 
     def _applied(self) -> None:
         """Have everything looked at that counts now, and publish; before, a verdict would find nobody."""
         self._before = {}
-        self._tracker.greet()
+        self._tracks.tell()
         self._publisher.touch()
 
     def _resumes(self, participant: Participant) -> bool:
@@ -148,19 +141,12 @@ class VrrpProgram:
             log=self._log,
         )
 
-    def _accepted(self) -> Snapshot | None:
-        try:
-            return snapshots.read(self._paths.accepted)
-        except SnapshotError as error:
-            self._log.error("snapshot-unreadable", reason=str(error))
-            return None
-
     # Interfaces
 
     def _look(self, participant: Participant) -> None:
         """Give a participant that is new the state of its interface, and of those that it tracks."""
         participant.look(self._links.state(participant.router.interface))
-        self._track_interfaces(participant)
+        self._tracks.look(participant)
 
     def _links_changed(self) -> None:
         now = time.monotonic()
@@ -179,7 +165,7 @@ class VrrpProgram:
                     if each.concerns(link):
                         group.look(each, link, now)
                     self._restore(group, each, removed, now)
-                if self._track_interfaces(each):
+                if self._tracks.look(each):
                     group.weigh(each, now)
 
     def _restore(
@@ -194,69 +180,6 @@ class VrrpProgram:
             group.restore(participant, now)
             self._log.warning("address-restored", router=participant.name, addresses=lost)
         group.moved()
-
-    def _track_interfaces(self, participant: Participant) -> bool:
-        before = dict(participant.results)
-        for track in participant.router.track:
-            if track.kind is TrackKind.INTERFACE:
-                link = self._links.state(track.target)
-                up = link is not None and link.up
-                participant.results[track.name] = Result(
-                    up=up, detail="" if up else f"{track.target} is down"
-                )
-        return participant.results != before
-
-    # The tracker
-
-    def _tracks(self) -> tuple[tuple[str, Track], ...]:
-        return tuple(
-            (each.name, track)
-            for group in self.groups
-            for each in group.participants.values()
-            for track in each.router.track
-            if track.kind is not TrackKind.INTERFACE
-        )
-
-    def _watch_line(self) -> bytes:
-        return encode(Watch(tracks=self._tracks()))
-
-    def _run(self, order: Run) -> None:
-        self._tracker.send(encode(order))
-
-    def _tracked(self, line: bytes) -> None:
-        try:
-            report = decode_report(line)
-        except TrackerLineError as error:
-            self._log.error("tracker-line", reason=str(error))
-            return
-        if isinstance(report, Verdict):
-            self._judged(report)
-        else:
-            self._ran(report)
-
-    def _judged(self, verdict: Verdict) -> None:
-        found = self.groups.find(verdict.router)
-        if found is None or all(each.name != verdict.track for each in found[1].router.track):
-            return
-        group, participant = found
-        before = participant.results.get(verdict.track)
-        participant.results[verdict.track] = Result(up=verdict.up, value=verdict.value, detail=verdict.detail)
-        group.weigh(participant, time.monotonic())
-        if before is None or before.up is not verdict.up:
-            say = self._log.info if verdict.up else self._log.warning
-            say(
-                "track-up" if verdict.up else "track-down",
-                router=verdict.router,
-                track=verdict.track,
-                detail=verdict.detail,
-                priority=participant.election.priority,
-            )
-
-    def _ran(self, ran: Ran) -> None:
-        self._log.info("notify", router=ran.router, command=list(ran.words), outcome=ran.outcome)
-
-    def _tracker_ended(self, reason: str) -> None:
-        self._log.warning("tracker-ended", reason=reason)
 
     # The end
 
@@ -292,7 +215,7 @@ class VrrpProgram:
     def close(self) -> None:
         """Write the board for the last time and let go of everything."""
         self._publisher.close()
-        self._tracker.close()
+        self._tracks.close()
         self._addresses.close()
         self._requests.close()
         self._links.close()
@@ -336,9 +259,3 @@ class VrrpProgram:
             self._log.error("board-not-written", board=str(self._paths.vrrp_board), reason=reason)
         else:
             self._log.info("board-written", board=str(self._paths.vrrp_board))
-
-
-def _needs_tracker(router: VirtualRouter) -> bool:
-    notify = router.notify
-    tracked = any(track.kind is not TrackKind.INTERFACE for track in router.track)
-    return tracked or any((notify.active, notify.backup, notify.fault, notify.stop, notify.any))

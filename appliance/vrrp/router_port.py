@@ -3,10 +3,11 @@
 import socket
 from collections.abc import Callable
 from contextlib import ExitStack
+from dataclasses import replace
 from typing import Final
 
 from appliance.core.reception import bare
-from appliance.model.virtual_router import VirtualRouter
+from appliance.model.virtual_router import Notify, OnConflict, VirtualRouter
 from appliance.net.interfaces.frames import FrameSocket
 from appliance.net.interfaces.vrrp_sockets import VrrpSocket
 from appliance.net.loop.closer import Closer
@@ -16,6 +17,7 @@ from appliance.vrrp.advert_sender import AdvertSender
 from appliance.wire import arp, neighbour
 from appliance.wire.vrrp import MULTICAST_4, MULTICAST_6
 
+_NO_NOTIFY: Final = Notify(active=(), backup=(), fault=(), stop=(), any=(), user=None, timeout=0.0)
 _NOBODY: Final = 0  # no virtual router has this id: what speaks only hears nothing
 _GROUPS: Final = {4: MULTICAST_4, 6: MULTICAST_6}
 
@@ -81,6 +83,25 @@ class RouterPort:
         """Close them."""
         self._opened.close()
         self._closer.close(self._frames)
+
+
+def basis(router: VirtualRouter) -> VirtualRouter:
+    """Return a router without what its sockets do not depend on: where these are equal, they can stay."""
+    return replace(
+        router,
+        name="",
+        priority=0,
+        preempt=False,
+        preempt_delay=0.0,
+        down_timer_adverts=0,
+        listen=0.0,
+        hand_over=0.0,
+        on_conflict=OnConflict.WARN,
+        sync_group=None,
+        announce=replace(router.announce, repeat=0, delay=0.0, refresh=0.0, refresh_repeat=0),
+        track=(),
+        notify=_NO_NOTIFY,
+    )
 
 
 def _require_own(source: str, *, index: int) -> None:

@@ -27,7 +27,7 @@ from appliance.vrrp.address_seat import AddressSeat
 from appliance.vrrp.advert_intake import Dropped
 from appliance.vrrp.router_caution import RouterCaution
 from appliance.vrrp.router_figures import Figures
-from appliance.vrrp.router_port import RouterPort
+from appliance.vrrp.router_port import RouterPort, basis
 
 _TRY_AGAIN: Final = 1.0  # seconds until what the kernel refused is tried again
 
@@ -118,7 +118,7 @@ class Participant:
             return
         self.reasons.pop("source", None)
         own = set(self.link.own) - set(self.router.addresses)
-        wanted = (self.link.index, self.link.mac, own, source, self.router)
+        wanted = (self.link.index, self.link.mac, own, source, basis(self.router))
         if self._port is not None and self._opened == wanted:
             return
         self._close_port()

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.appliance import Values
 from support.vip_client import VipClient, serve
-from support.vrrp_field import VIP, VIP6, AddressMonitor, Field, field
+from support.vrrp_field import VIP, VIP6, AddressMonitor, Field, agreed, field
 from support.vrrp_node import VrrpNode, router, track
 from support.waiting import wait_until
 
@@ -39,12 +39,7 @@ def events(node: VrrpNode, name: str) -> list[Values]:
 
 def test_the_better_one_claims(meadow: Field) -> None:
     """Of two the one of the higher priority is active, the other one hears it."""
-    with (
-        VrrpNode(meadow.one, router(priority=150)) as one,
-        VrrpNode(meadow.two, router(priority=100)) as two,
-    ):
-        one.wait_for("active")
-        two.wait_for("backup")
+    with agreed(meadow) as (one, two):
         meadow.wait_for_holder(meadow.one)
         wait_until(lambda: two.status()["heard"], what="the active is heard")
         assert two.status()["heard"][0]["priority"] == 150
@@ -53,12 +48,7 @@ def test_the_better_one_claims(meadow: Field) -> None:
 
 def test_a_crash_moves_the_address(meadow: Field) -> None:
     """When the active is killed with its machine the other one takes over after its down interval."""
-    with (
-        VrrpNode(meadow.one, router(priority=150)) as one,
-        VrrpNode(meadow.two, router(priority=100)) as two,
-    ):
-        one.wait_for("active")
-        wait_until(lambda: two.status()["heard"], what="the active is heard")
+    with agreed(meadow) as (one, two):
         meadow.one.unplug()
         two.wait_for("active")
         assert meadow.two.holds(VIP)
@@ -71,13 +61,7 @@ def test_a_crash_moves_the_address(meadow: Field) -> None:
 
 def test_a_stop_leaves_no_gap(meadow: Field) -> None:
     """A stop says priority 0 and keeps the address until the successor is heard."""
-    with (
-        VrrpNode(meadow.one, router(priority=150)) as one,
-        VrrpNode(meadow.two, router(priority=100)) as two,
-    ):
-        one.wait_for("active")
-        two.wait_for("backup")
-        wait_until(lambda: two.status()["heard"], what="the active is heard")
+    with agreed(meadow) as (one, two):
         assert one.stop() == 0
         assert meadow.holders() == [meadow.two]
         assert two.transitions()[-1] == "active"
@@ -85,12 +69,7 @@ def test_a_stop_leaves_no_gap(meadow: Field) -> None:
 
 def test_a_move_hands_over_and_stays(meadow: Field) -> None:
     """A planned hand-over answers when the peer has taken over; it comes back only when it is reclaimed."""
-    with (
-        VrrpNode(meadow.one, router(priority=150)) as one,
-        VrrpNode(meadow.two, router(priority=100)) as two,
-    ):
-        one.wait_for("active")
-        two.wait_for("backup")
+    with agreed(meadow) as (one, _):
         assert one.move() == {"ok": True, "name": "api", "successor": meadow.two.address}
         meadow.wait_for_holder(meadow.two)
         meadow.wait_for_adverts(10, source=meadow.two.address)
@@ -114,12 +93,7 @@ def test_a_move_without_a_successor_changes_nothing(meadow: Field) -> None:
 
 def test_a_backup_has_nothing_to_move(meadow: Field) -> None:
     """A move is asked of the active."""
-    with (
-        VrrpNode(meadow.one, router(priority=150)) as one,
-        VrrpNode(meadow.two, router(priority=100)) as two,
-    ):
-        one.wait_for("active")
-        two.wait_for("backup")
+    with agreed(meadow) as (_, two):
         assert "not active here" in str(two.move()["errors"])
 
 
@@ -184,13 +158,8 @@ def test_the_same_snapshot_twice_and_an_abort_change_nothing(meadow: Field) -> N
 def test_killed_and_started_at_once_it_goes_on(meadow: Field) -> None:
     """A restart within the peers' patience keeps the address where it is, and nobody else takes it."""
     patient = {"advert": 1.0, "down_timer_adverts": 5, "listen": 0.5}
-    with (
-        VrrpNode(meadow.one, router(priority=150, **patient)) as one,
-        VrrpNode(meadow.two, router(priority=100, **patient)) as two,
-    ):
-        one.wait_for("active")
+    with agreed(meadow, **patient) as (one, two):
         meadow.wait_for_adverts(1, source=meadow.one.address)
-        wait_until(lambda: two.state() == "backup" and two.status()["heard"], what="the active is heard")
         with AddressMonitor(meadow.one) as monitor:
             one.kill()
             one.start()
@@ -398,13 +367,7 @@ def test_an_ipv6_address_in_use_is_a_conflict(meadow: Field) -> None:
 @pytest.mark.parametrize("address", [f"{VIP}/24", f"{VIP6}/64"])
 def test_a_virtual_mac_moves_with_the_address(meadow: Field, address: str) -> None:
     """With a virtual MAC the address is on an interface of its own, which only the active has up."""
-    with (
-        VrrpNode(meadow.one, router(priority=150, addresses=(address,), virtual_mac=True)) as one,
-        VrrpNode(meadow.two, router(priority=100, addresses=(address,), virtual_mac=True)) as two,
-    ):
-        one.wait_for("active")
-        two.wait_for("backup")
-        wait_until(lambda: two.status()["heard"], what="the active is heard")
+    with agreed(meadow, addresses=(address,), virtual_mac=True) as (one, two):
         family = 6 if ":" in address else 4
         mac = f"00:00:5e:00:0{family // 3}:2a"
         meadow.wait_for_adverts(2, priority=150, mac=mac)
@@ -426,13 +389,7 @@ def test_a_virtual_mac_moves_with_the_address(meadow: Field, address: str) -> No
 def test_sealed_advertisements_are_believed(meadow: Field, address: str) -> None:
     """With the same HMAC key two agree; one without the key is not heard."""
     hmac = Hmac(keys=(HmacKey(id=1, secret="00" * 32),), send=1, mode=HmacMode.ENFORCE, time_window=5.0)
-    with (
-        VrrpNode(meadow.one, router(priority=150, addresses=(address,), hmac=hmac)) as one,
-        VrrpNode(meadow.two, router(priority=100, addresses=(address,), hmac=hmac)) as two,
-    ):
-        one.wait_for("active")
-        two.wait_for("backup")
-        wait_until(lambda: two.status()["heard"], what="the active is heard")
+    with agreed(meadow, addresses=(address,), hmac=hmac) as (one, two):
         two.reload(router(priority=250, addresses=(address,)))
         wait_until(lambda: one.status()["drops"].get("hmac-missing"), what="the unsealed one is dropped")
         assert one.state() == "active"
@@ -531,12 +488,7 @@ def test_a_paused_active_heals_at_once(meadow: Field) -> None:
 
 def test_a_client_loses_nothing_by_a_move(meadow: Field) -> None:
     """Every probe of a client is answered while the address is handed over."""
-    with (
-        VrrpNode(meadow.one, router(priority=150)) as one,
-        VrrpNode(meadow.two, router(priority=100)) as two,
-    ):
-        one.wait_for("active")
-        two.wait_for("backup")
+    with agreed(meadow) as (one, _):
         serve(meadow.one, meadow.two)
         with VipClient(meadow.client, VIP) as client:
             client.wait_for_answer_by("one")

@@ -1,6 +1,7 @@
 """What comes over the wire that is no peer's advertisement: it is counted and changes nothing."""
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from support.keepalived import Instance, Keepalived
@@ -149,3 +150,21 @@ def test_hmac_keeps_strangers_out(ground: Field):
     ours = [each for each in ground.capture.adverts() if each.source != _STRANGER]
     assert {len(each.trailer) for each in ours} == {28}
     assert {each.checksum for each in ours} == {"pseudo-header"}
+
+
+def test_what_was_heard_before_a_reload_is_a_replay_after_it(ground: Field):
+    """A reload that changes the priority does not make the node forget which signatures it has seen."""
+    key = HmacKey(id=1, secret="00112233445566778899aabbccddeeff" * 2)
+    hmac = Hmac(keys=(key,), send=1, mode=HmacMode.ENFORCE, time_window=300.0)
+    high, low = (router(priority=each, hmac=hmac, advert=0.5) for each in (150, 100))
+    with pair(ground, high, low) as (active, backup), Forger(ground.client) as forger:
+        ground.wait_for_adverts(2, source=ground.one.address)
+        old = ground.capture.adverts(source=ground.one.address)[-1]
+        wait_until(lambda: backup.status()["heard"], what="the active is heard")
+        active.pause()
+        backup.reload(replace(low, priority=90))
+        body = advert(source=old.source, priority=150, interval=50) + old.trailer
+        forger.send(body, source=old.source)
+        wait_until(lambda: _drops(backup).get("hmac-replay"), what="the replay is dropped")
+        assert "hmac-digest" not in _drops(backup)
+        active.go_on()

@@ -12,7 +12,7 @@ from support.capture import Capture
 from support.namespaces import Node, Segment
 from support.processes import end
 from support.vip_client import short_name
-from support.vrrp_node import VrrpNode
+from support.vrrp_node import VrrpNode, router
 from support.waiting import wait_until
 
 from appliance.model.virtual_router import VirtualRouter
@@ -75,6 +75,15 @@ def pair(ground: Field, high: VirtualRouter, low: VirtualRouter) -> Iterator[tup
         with VrrpNode(ground.two, low) as backup:
             backup.wait_for("backup")
             yield active, backup
+
+
+@contextlib.contextmanager
+def agreed(ground: Field, **changes: object) -> Iterator[tuple[VrrpNode, VrrpNode]]:
+    """Run a `pair` of priorities 150 and 100, the same in all else, whose backup has heard the active."""
+    high, low = (router(priority=each, **changes) for each in (150, 100))
+    with pair(ground, high, low) as (active, backup):
+        wait_until(lambda: backup.status()["heard"], what="the active is heard")
+        yield active, backup
 
 
 class AddressMonitor:

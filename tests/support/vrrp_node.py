@@ -20,58 +20,23 @@ from support.waiting import wait_until
 from appliance.model import snapshot as model
 from appliance.model.paths import Paths
 from appliance.model.virtual_router import (
-    Announce,
-    Checksum,
     Notify,
-    OnConflict,
     Track,
     TrackKind,
     VirtualRouter,
 )
 
-_NOTIFY: Final = Notify(active=(), backup=(), fault=(), stop=(), any=(), user=None, timeout=5.0)
-_ROUTER: Final = VirtualRouter(
-    name="api",
+_ROUTER: Final = snapshots.virtual_router(
     interface=INTERFACE,
-    family=4,
     addresses=("192.0.2.100/24",),
     version=3,
     router_id=42,
-    priority=100,
     advert=0.1,
-    peers=(),
-    source=None,
-    min_ttl=1,
-    password=None,
-    hmac=None,
-    checksum=Checksum.PSEUDO_HEADER,
-    preempt=True,
-    preempt_delay=0.0,
-    down_timer_adverts=3,
     listen=0.0,
     hand_over=2.0,
-    on_conflict=OnConflict.WARN,
-    sync_group=None,
-    virtual_mac=False,
-    label=None,
-    announce=Announce(repeat=5, delay=5.0, refresh=0.0, refresh_repeat=1, reply=False),
-    track=(),
-    notify=_NOTIFY,
+    notify=Notify(active=(), backup=(), fault=(), stop=(), any=(), user=None, timeout=5.0),
 )
-_TRACK: Final = Track(
-    name="file",
-    kind=TrackKind.FILE,
-    target="",
-    arguments=(),
-    weight=None,
-    interval=0.05,
-    timeout=0.05,
-    rise=1,
-    fall=1,
-    user=None,
-    verify=None,
-    expect=(),
-)
+_TRACK: Final = snapshots.track("file", interval=0.05, timeout=0.05, expect=())
 
 
 def router(name: str = "api", **changes: object) -> VirtualRouter:

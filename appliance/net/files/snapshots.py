@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import Final
 
 import msgspec
+from structlog.typing import FilteringBoundLogger
 
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot, SnapshotError, decode, encode
-from appliance.wire.control import Problem
+from appliance.wire.control import ControlError, Problem
 
 _KEPT: Final = 8  # numbers below the accepted one whose files stay: a worker may be about to read them
 
@@ -45,6 +46,26 @@ def read(path: Path) -> Snapshot | None:
         return None
     except (OSError, SnapshotError) as error:
         raise SnapshotError(f"{path}: {error}") from error
+
+
+def proposed(paths: Paths, number: int) -> Snapshot:
+    """Return the snapshot that a command names; raises ControlError, which is its answer."""
+    try:
+        snapshot = read(paths.snapshot(number))
+    except SnapshotError as error:
+        raise ControlError(str(error)) from error
+    if snapshot is None:
+        raise ControlError(f"no snapshot {number}")
+    return snapshot
+
+
+def accepted(paths: Paths, log: FilteringBoundLogger) -> Snapshot | None:
+    """Return the snapshot that every program obeys, None where there is none; one that is damaged is told."""
+    try:
+        return read(paths.accepted)
+    except SnapshotError as error:
+        log.error("snapshot-unreadable", reason=str(error))  # noqa: TRY400  # a damaged file is no bug
+        return None
 
 
 def same(one: Snapshot, other: Snapshot) -> bool:

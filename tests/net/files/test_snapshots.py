@@ -12,7 +12,8 @@ from support.snapshots import snapshot
 from appliance.model.paths import Paths
 from appliance.model.snapshot import SnapshotError
 from appliance.net.files import snapshots
-from appliance.wire.control import Problem
+from appliance.net.process import log as logs
+from appliance.wire.control import ControlError, Problem
 
 pytestmark = pytest.mark.programs
 
@@ -130,3 +131,26 @@ def test_readers_never_see_half_a_file(paths: Paths):
         assert found is not None
         seen.add(found.number)
     assert len(seen) > 1
+
+
+def test_what_a_command_names_is_read_or_the_answer(paths: Paths):
+    """A proposal is found by its number; one that is missing or damaged is what the command answers."""
+    snapshots.propose(paths, snapshot(number=4))
+    assert snapshots.proposed(paths, 4) == snapshot(number=4)
+    with pytest.raises(ControlError, match="no snapshot 5"):
+        snapshots.proposed(paths, 5)
+    paths.snapshot(6).write_bytes(b"{")
+    with pytest.raises(ControlError, match=r"6\.json"):
+        snapshots.proposed(paths, 6)
+
+
+def test_an_accepted_snapshot_that_is_damaged_is_told(paths: Paths, capfd: pytest.CaptureFixture[str]):
+    """A program that starts goes on without it, and its log says why."""
+    log = logs.configure("vrrp", level="info", form="json")
+    assert snapshots.accepted(paths, log) is None
+    snapshots.accept(paths, snapshot(number=4))
+    assert snapshots.accepted(paths, log) == snapshot(number=4)
+    assert capfd.readouterr().out == ""
+    paths.accepted.write_bytes(b"{")
+    assert snapshots.accepted(paths, log) is None
+    assert '"snapshot-unreadable"' in capfd.readouterr().out

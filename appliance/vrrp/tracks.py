@@ -1,0 +1,119 @@
+"""What the priorities of virtual routers depend on: interfaces, as netlink tells, and what the tracker finds.
+
+The tracker also runs notify commands: it is the child that may wait.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from structlog.typing import FilteringBoundLogger
+
+from appliance.core.priority import Result
+from appliance.model.virtual_router import Track, TrackKind, VirtualRouter
+from appliance.net.interfaces.links import Links
+from appliance.net.loop.loop import Loop
+from appliance.net.tracking.tracker_child import TrackerChild
+from appliance.vrrp.router_groups import RouterGroups
+from appliance.vrrp.virtual_router import Participant
+from appliance.wire.tracker_lines import Ran, Run, TrackerLineError, Verdict, Watch, decode_report, encode
+
+_TRACKER: Final = ("-m", "appliance.programs.tracker")
+
+
+class Tracks:
+    """The tracks of all virtual routers; `groups` returns those that are there by now."""
+
+    def __init__(
+        self, loop: Loop, links: Links, log: FilteringBoundLogger, *, groups: Callable[[], RouterGroups]
+    ) -> None:
+        self.log = log
+        self._links = links
+        self._groups = groups
+        self._tracker = TrackerChild(
+            loop, _TRACKER, greeting=self._watch_line, on_line=self._tracked, on_end=self._tracker_ended
+        )
+
+    def require(self, routers: Iterable[VirtualRouter]) -> None:
+        """Have a tracker from now on if one of these needs it."""
+        if any(_needs_tracker(each) for each in routers):
+            self._tracker.require()
+
+    def tell(self) -> None:
+        """Tell the tracker what to watch by now."""
+        self._tracker.greet()
+
+    def run(self, order: Run) -> None:
+        """Have a command run."""
+        self._tracker.send(encode(order))
+
+    def look(self, participant: Participant) -> bool:
+        """Take the state of the interfaces that it tracks; return whether that is another one than before."""
+        before = dict(participant.results)
+        for track in participant.router.track:
+            if track.kind is TrackKind.INTERFACE:
+                link = self._links.state(track.target)
+                up = link is not None and link.up
+                participant.results[track.name] = Result(
+                    up=up, detail="" if up else f"{track.target} is down"
+                )
+        return participant.results != before
+
+    def close(self) -> None:
+        """End the tracker, after what it was told."""
+        self._tracker.close()
+
+    def _watch_line(self) -> bytes:
+        tracks = (
+            (each.name, track)
+            for group in self._groups()
+            for each in group.participants.values()
+            for track in _watched(each.router)
+        )
+        return encode(Watch(tracks=tuple(tracks)))
+
+    def _tracked(self, line: bytes) -> None:
+        try:
+            report = decode_report(line)
+        except TrackerLineError as error:
+            self.log.error("tracker-line", reason=str(error))  # noqa: TRY400  # the line is wrong, not this
+            return
+        if isinstance(report, Verdict):
+            self._judged(report)
+        else:
+            self._ran(report)
+
+    def _judged(self, verdict: Verdict) -> None:
+        found = self._groups().find(verdict.router)
+        if found is None or all(each.name != verdict.track for each in found[1].router.track):
+            return
+        group, participant = found
+        before = participant.results.get(verdict.track)
+        participant.results[verdict.track] = Result(up=verdict.up, value=verdict.value, detail=verdict.detail)
+        group.weigh(participant, time.monotonic())
+        if before is None or before.up is not verdict.up:
+            say = self.log.info if verdict.up else self.log.warning
+            say(
+                "track-up" if verdict.up else "track-down",
+                router=verdict.router,
+                track=verdict.track,
+                detail=verdict.detail,
+                priority=participant.election.priority,
+            )
+
+    def _ran(self, ran: Ran) -> None:
+        self.log.info("notify", router=ran.router, command=list(ran.words), outcome=ran.outcome)
+
+    def _tracker_ended(self, reason: str) -> None:
+        self.log.warning("tracker-ended", reason=reason)
+
+
+def _watched(router: VirtualRouter) -> Iterator[Track]:
+    """Yield the tracks that are the tracker's."""
+    return (track for track in router.track if track.kind is not TrackKind.INTERFACE)
+
+
+def _needs_tracker(router: VirtualRouter) -> bool:
+    notify = router.notify
+    commands = (notify.active, notify.backup, notify.fault, notify.stop, notify.any)
+    return any(commands) or any(_watched(router))
