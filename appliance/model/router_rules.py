@@ -10,7 +10,7 @@ from typing import Final
 
 from appliance.model.config import Config
 from appliance.model.problems import Finding, Path, Spot, dotted
-from appliance.model.references import frontends, warning
+from appliance.model.references import warning
 from appliance.model.router_filling import router_id
 from appliance.model.track_rules import track_findings
 from appliance.model.virtual_ips import Auth, VirtualIp
@@ -32,7 +32,6 @@ def router_findings(config: Config) -> Iterator[Finding]:
         _same_ids(config),
         _same_addresses(config),
         _lonely(config),
-        _bound(config),
     )
 
 
@@ -225,25 +224,6 @@ def _lonely(config: Config) -> Iterator[Finding]:
         if len(names) == 1:
             message = f"no other virtual IP is in the group `{group}`: it means nothing"
             yield warning(("virtual_ips", names[0], "sync_group"), message, ("virtual_ips",))
-
-
-def _bound(config: Config) -> Iterator[Finding]:
-    """Warn of binds that only the active router can make."""
-    held = {
-        each.partition("/")[0]: name for name, given in config.virtual_ips.items() for each in given.addresses
-    }
-    for path, frontend in frontends(config):
-        for index, endpoint in enumerate(frontend.bind):
-            if endpoint.host in held:
-                message = (
-                    f"`{endpoint.host}` is the virtual IP `{held[endpoint.host]}`, and cannot be bound where "
-                    f"it is not held: `[::]:{endpoint.port}`, or set {_nonlocal(endpoint.host)}"
-                )
-                yield warning((*path, "bind", index), message, ("virtual_ips", held[endpoint.host]))
-
-
-def _nonlocal(host: str) -> str:
-    return "net.ipv6.ip_nonlocal_bind" if ":" in host else "net.ipv4.ip_nonlocal_bind"
 
 
 def _said(path: Path, message: str, *touches: Path) -> Finding:

@@ -7,6 +7,7 @@ else. It is written as JSON and read back by `decode`, so that a worker starts w
 
 from dataclasses import dataclass
 from enum import StrEnum
+from ipaddress import ip_interface
 from typing import Literal
 
 import msgspec
@@ -224,6 +225,13 @@ class Snapshot:
     log: Log
     # A last-good copy of a version that did not know them has none.
     virtual_routers: tuple[VirtualRouter, ...] = ()
+
+    @property
+    def virtual_addresses(self) -> frozenset[str]:
+        """Return the addresses of all virtual routers, literal and without their prefix lengths."""
+        return frozenset(
+            str(ip_interface(address).ip) for each in self.virtual_routers for address in each.addresses
+        )
 
     def group(self, name: str) -> Group | None:
         """Return the group of that name, None where the configuration has none."""

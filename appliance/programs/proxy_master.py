@@ -329,6 +329,7 @@ class Master:
             return self._hold(Pending(snapshot=snapshot, changed=not snapshots.same(self.current, snapshot)))
         reserved = self.listeners.reserve(
             dict.fromkeys(bind for frontend in group.frontends for bind in frontend.binds),
+            virtual=snapshot.virtual_addresses,
         )
         if not isinstance(reserved, Reserved):
             return bad(*_bind_problems(group, reserved))

@@ -2,7 +2,7 @@
 
 import pytest
 from hypothesis import given, settings
-from support.snapshots import frontend, group, pool, server, snapshot, snapshots
+from support.snapshots import frontend, group, pool, server, snapshot, snapshots, virtual_router
 
 from appliance.model.snapshot import Bind, Snapshot, SnapshotError, decode, encode
 
@@ -36,6 +36,16 @@ def test_group_and_pool_are_found_by_name():
     value = snapshot(groups=[group("api"), group("ingress")], pools=[pool("a"), pool("b")])
 
     assert (value.group("ingress"), value.pool("b")) == (value.groups[1], value.pools[1])
+
+
+def test_virtual_addresses_are_as_a_socket_names_them():
+    """They come without prefix length, and in the one spelling that a bound socket has."""
+    routers = [
+        virtual_router("a", addresses=("192.0.2.1/24", "192.0.2.2/32")),
+        virtual_router("b", family=6, addresses=("2001:DB8:0::1/64",)),
+    ]
+    assert snapshot(virtual_routers=routers).virtual_addresses == {"192.0.2.1", "192.0.2.2", "2001:db8::1"}
+    assert snapshot().virtual_addresses == set()
 
 
 def test_absent_group_and_pool_are_none():

@@ -8,7 +8,7 @@ SO_REUSEPORT twins, closing one resets whoever is queued in it.
 
 import errno
 import socket
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -23,6 +23,11 @@ _PRIVILEGED: Final = (
     "permission denied: ports below {first} need CAP_NET_BIND_SERVICE or net.ipv4.ip_unprivileged_port_start"
 )
 _FIRST_FREE_PORT: Final = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
+# IP_FREEBIND and IPV6_FREEBIND of linux/in.h and linux/in6.h, which the socket module does not name.
+_FREE_BIND: Final[dict[int, tuple[int, int]]] = {
+    socket.AF_INET: (socket.IPPROTO_IP, 15),
+    socket.AF_INET6: (socket.IPPROTO_IPV6, 78),
+}
 _NO_IPV6: Final = (errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT, errno.EADDRNOTAVAIL)
 
 
@@ -100,15 +105,20 @@ class Listeners:
             taken.append(address)
         return tuple(taken)
 
-    def reserve(self, binds: Iterable[Bind]) -> Reserved | tuple[BindProblem, ...]:
-        """Bind what is not held yet; with any problem, all are returned and nothing has changed."""
+    def reserve(
+        self, binds: Iterable[Bind], *, virtual: Container[str] = ()
+    ) -> Reserved | tuple[BindProblem, ...]:
+        """Bind what is not held yet; with any problem, all are returned and nothing has changed.
+
+        `virtual` are addresses that may come to this machine later: it binds them beforehand.
+        """
         addresses: dict[Bind, tuple[Address, ...]] = {}
         fresh: set[Address] = set()
         problems: list[BindProblem] = []
         notes: list[BindProblem] = []
         for bind in binds:
             try:
-                addresses[bind] = self._reserve(bind, fresh, notes)
+                addresses[bind] = self._reserve(bind, fresh, notes, virtual)
             except _Refused as refused:
                 problems.append(BindProblem(bind=bind, reason=str(refused)))
         if problems:
@@ -127,12 +137,14 @@ class Listeners:
         self.release(surplus)
         return surplus
 
-    def _reserve(self, bind: Bind, fresh: set[Address], notes: list[BindProblem]) -> tuple[Address, ...]:
+    def _reserve(
+        self, bind: Bind, fresh: set[Address], notes: list[BindProblem], virtual: Container[str]
+    ) -> tuple[Address, ...]:
         reserved = []
         candidates = _candidates(bind)
         for address in candidates:
             try:
-                reserved += self._reserve_address(address, fresh)
+                reserved += self._reserve_address(address, fresh, early=address.host in virtual)
             except OSError as error:
                 if not self._without_ipv6(address, error, candidates):
                     raise _Refused(self._reason(address, error)) from error
@@ -141,13 +153,15 @@ class Listeners:
                     reserved += self._reserve_address(Address("0.0.0.0", address.port), fresh)  # noqa: S104  # asked for
         return tuple(reserved)
 
-    def _reserve_address(self, address: Address, fresh: set[Address]) -> list[Address]:
+    def _reserve_address(
+        self, address: Address, fresh: set[Address], *, early: bool = False
+    ) -> list[Address]:
         # What was `0.0.0.0` and is `::` now keeps its IPv4 socket, with whoever is queued in it.
         beside = [Address("0.0.0.0", address.port)] if address.host == "::" else []  # noqa: S104  # compared only
         beside = [each for each in beside if each in self._sockets]
         if address in self._sockets:
             return [address, *beside]
-        bound = _listen(address, dual=not beside)
+        bound = _listen(address, dual=not beside, early=early)
         address = _address_of(bound) or address
         self._sockets[address] = bound
         fresh.add(address)
@@ -189,7 +203,7 @@ def _candidates(bind: Bind) -> tuple[Address, ...]:
     return tuple(dict.fromkeys(_address(sockaddr) for *_, sockaddr in found))
 
 
-def _listen(address: Address, *, dual: bool) -> socket.socket:
+def _listen(address: Address, *, dual: bool, early: bool) -> socket.socket:
     listener = socket.socket(address.family, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -198,6 +212,8 @@ def _listen(address: Address, *, dual: bool) -> socket.socket:
         if address.family == socket.AF_INET6:
             dual_stack = dual and address.host == "::"
             listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(not dual_stack))
+        if early:  # HAProxy's `transparent`, without its privilege
+            listener.setsockopt(*_FREE_BIND[address.family], 1)
         listener.setblocking(False)  # noqa: FBT003  # for workers, which share the open file
         listener.bind(address.sockaddr)
         listener.listen(_backlog())

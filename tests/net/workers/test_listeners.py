@@ -149,6 +149,46 @@ def test_address_of_another_machine(listeners: Listeners) -> None:
     assert "no interface has this address" in refused(listeners, Bind(host="192.0.2.1", port=free_port()))[0]
 
 
+@pytest.mark.parametrize(("host", "other"), [("203.0.113.1", "203.0.113.2"), ("2001:db8::1", "2001:db8::2")])
+def test_virtual_address(listeners: Listeners, host: str, other: str) -> None:
+    """A virtual address is bound where it is not; any other one that no interface has is an error."""
+    ours, absent = (Bind(host=each, port=free_port()) for each in (host, other))
+    held = listeners.reserve([ours], virtual={host})
+    assert isinstance(held, Reserved), held
+    assert held.addresses[ours] == (Address(host, ours.port),)
+    problems = listeners.reserve([ours, absent], virtual={host})
+    assert isinstance(problems, tuple)
+    assert [str(each) for each in problems] == [str(absent) + ": " + problems[0].reason]
+    assert "no interface has this address" in problems[0].reason
+
+
+VIRTUAL = """
+import socket, subprocess
+from appliance.model.snapshot import Bind
+from appliance.net.workers.listeners import Listeners
+listeners, hosts = Listeners(), ("192.0.2.1", "2001:db8::1")
+subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
+print(listeners.reserve([Bind(host=each, port=8001) for each in hosts], virtual=hosts).notes)
+for host, prefix in zip(hosts, (32, 128)):
+    try:
+        socket.create_connection((host, 8001), timeout=5)
+    except OSError as error:
+        print("not here")
+    subprocess.run(["ip", "address", "add", f"{host}/{prefix}", "dev", "lo"], check=True)
+    with socket.create_connection((host, 8001), timeout=5) as connection:
+        print(connection.getpeername()[0])
+"""
+
+
+@pytest.mark.kernel
+def test_virtual_address_that_comes() -> None:
+    """What was bound before its address came takes connections from the moment that it is there."""
+    done = subprocess.run(
+        ["unshare", "--net", sys.executable, "-c", VIRTUAL], capture_output=True, text=True, check=False
+    )
+    assert done.stdout.splitlines() == ["()", "not here", "192.0.2.1", "not here", "2001:db8::1"], done
+
+
 def test_take_over(listeners: Listeners) -> None:
     """Received listeners are known by their address; twins and what does not listen are closed."""
     bind = Bind(host="127.0.0.1", port=free_port())
