@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import Final
 
 from structlog.typing import FilteringBoundLogger
@@ -14,7 +14,7 @@ from appliance.net.files import snapshots
 from appliance.net.files.boards import BoardWriter
 from appliance.net.files.vrrp_publisher import VrrpPublisher
 from appliance.net.interfaces import vrrp_leftovers
-from appliance.net.interfaces.addresses import Addresses
+from appliance.net.interfaces.addresses import Addresses, Held
 from appliance.net.interfaces.links import Change, Links
 from appliance.net.interfaces.namespace_claim import NamespaceClaim
 from appliance.net.interfaces.netlink import Requests
@@ -84,7 +84,8 @@ class VrrpProgram:
         accepted = snapshots.accepted(self._paths, self._log)
         if accepted is not None:
             self._configure(accepted)
-            self.groups.begin(accepted.virtual_routers, resumes=self._resumes)
+            left = self._addresses.leftovers() if self._before else frozenset()
+            self.groups.begin(accepted.virtual_routers, resumes=lambda each: self._resumes(each, left))
             self._applied()
         self._clean()
         loop.add(self._publisher)
@@ -118,14 +119,14 @@ class VrrpProgram:
         self._tracks.tell()
         self._publisher.touch()
 
-    def _resumes(self, participant: Participant) -> bool:
-        """Say whether an earlier life was active a moment ago, and its addresses are all still there."""
+    def _resumes(self, participant: Participant, left: Collection[Held]) -> bool:
+        """Say whether an earlier life was active a moment ago, and what it `left` has all its addresses."""
         router, seat = participant.router, participant.seat
         last = self._before.get(router.name)
         if last is None or last.state != State.ACTIVE.value or seat is None:
             return False
         patience = (router.down_timer_adverts - 1) * router.advert
-        there = {held.address for held in self._addresses.leftovers() if held.index == seat.index}
+        there = {held.address for held in left if held.index == seat.index}
         return 0 <= time.monotonic() - last.last_advert < patience and there >= set(router.addresses)
 
     def _clean(self) -> None:
