@@ -8,6 +8,7 @@ from typing import Final
 
 from appliance.core.reception import bare
 from appliance.model.virtual_router import Notify, OnConflict, VirtualRouter
+from appliance.net.interfaces.frame_queue import FrameQueue
 from appliance.net.interfaces.frames import FrameSocket
 from appliance.net.interfaces.vrrp_sockets import VrrpSocket
 from appliance.net.loop.closer import Closer
@@ -58,6 +59,7 @@ class RouterPort:
                 )
                 stack.enter_context(mouth)
             self._frames = FrameSocket(seat.name)
+            self.announcing = FrameQueue(self._frames)
             self._opened = stack.pop_all()
         self.sender = AdvertSender(router, mouth, source=source)
         self.intake = AdvertIntake(
@@ -71,13 +73,13 @@ class RouterPort:
         """Return the descriptor that can be read when something is to be heard."""
         return self._ears.fileno()
 
-    def announce(self, repeat: int) -> int:
-        """Announce every address `repeat` times, each once before any again; return how many frames went."""
+    def announce(self, repeat: int, now: float) -> int:
+        """Announce every address `repeat` times, each once before any again; return how many frames went.
+
+        What the interface cannot take at once waits in `announcing`. Raises OSError.
+        """
         frames = [frame for each in self._announcements.values() for frame in each]
-        for _ in range(repeat):
-            for frame in frames:
-                self._frames.send(frame)
-        return repeat * len(frames)
+        return self.announcing.put(frames * repeat, now)
 
     def close(self) -> None:
         """Close them."""

@@ -184,17 +184,16 @@ class Participant:
     @property
     def deadline(self) -> float | None:
         """Return when something besides the election is due."""
-        at, retry = self._announcing.deadline, self.retry_at
-        if retry is not None and (at is None or retry < at):
-            at = retry
-        watch = self.caution.deadline
-        return watch if watch is not None and (at is None or watch < at) else at
+        rest = self._port.announcing.deadline if self._port else None
+        due = (self._announcing.deadline, rest, self.retry_at, self.caution.deadline)
+        return min((at for at in due if at is not None), default=None)
 
     def tick(self, now: float) -> None:
         """Announce, or try again what the kernel refused."""
         # While leaving the successor may have announced itself: ours would call its clients back.
         if (repeat := self._announcing.due(now)) and not self.election.leaving:
-            self._announce(repeat)
+            self._announce(repeat, now)
+        self._announce_rest(now)
         self.caution.tick(now)
         if self.retry_at is not None and now >= self.retry_at:
             self.retry_at = None
@@ -228,6 +227,8 @@ class Participant:
     def release(self) -> None:
         """Remove the addresses from the interface."""
         self._announcing.end()
+        if self._port is not None:
+            self._port.announcing.clear()
         self._machine.holders.discard(self)
         if self._seat is None:
             return
@@ -247,7 +248,7 @@ class Participant:
 
     def announce(self, repeat: int, now: float) -> None:
         """Announce the addresses, and plan what follows."""
-        self._announce(repeat)
+        self._announce(repeat, now)
         self._announcing.begin(now)
 
     def could_not_take(self, error: OSError, now: float) -> None:
@@ -326,7 +327,7 @@ class Participant:
             except OSError as error:
                 self.could_not_take(error, now)
                 return
-            self._announce(1)
+            self._announce(1, now)
 
     def _nobody_elses(self, seat: AddressSeat, addresses: Iterable[str]) -> list[str]:
         theirs = {
@@ -340,11 +341,23 @@ class Participant:
     def _weighed(self) -> Priority:
         return effective(self.router.priority, self.router.track, self.results, unknown=self.unknown)
 
-    def _announce(self, repeat: int) -> None:
+    def _announce(self, repeat: int, now: float) -> None:
         if self._port is None:
             return
         try:
-            self.figures.gratuitous_sent += self._port.announce(repeat)
+            self.figures.gratuitous_sent += self._port.announce(repeat, now)
+        except OSError as error:
+            self._troubled("announce", error)
+
+    def _announce_rest(self, now: float) -> None:
+        """Send what the interface could not take at once, unless a successor may have announced itself."""
+        if self._port is None or (at := self._port.announcing.deadline) is None or now < at:
+            return
+        if self.election.leaving:
+            self._port.announcing.clear()
+            return
+        try:
+            self.figures.gratuitous_sent += self._port.announcing.tick(now)
         except OSError as error:
             self._troubled("announce", error)
 

@@ -1,5 +1,7 @@
 """What goes wrong with two of ours: killed, stopped, unplugged, cut off; client and addresses tell."""
 
+from collections import Counter
+
 import pytest
 from support.namespaces import INTERFACE
 from support.vip_client import VipClient, serve
@@ -8,6 +10,8 @@ from support.vrrp_node import VrrpNode, router
 from support.waiting import wait_until
 
 from appliance.model.virtual_router import Announce
+from appliance.net.interfaces.frames import ARP, FrameSocket
+from appliance.wire import arp
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "tcpdump", root=True)]
 
@@ -286,3 +290,29 @@ def test_a_reload_leaves_the_unchanged_alone(ground: Field):
             assert (monitor.went("192.0.2.101"), monitor.went("192.0.2.103")) == (0, 0)
             assert (monitor.went("192.0.2.102"), monitor.went("192.0.2.112")) == (1, 1)
         assert ours.transitions("ip1") == ours.transitions("ip3") == ["backup", "active"]
+
+
+@pytest.mark.needs("tc", root=True)
+def test_a_full_queue_delays_an_announcement_and_loses_none(ground: Field):
+    """Where the interface takes only some frames at once every address is announced all the same."""
+    addresses = tuple(f"192.0.2.{each}/24" for each in range(130, 170))
+    announce = Announce(repeat=5, delay=60.0, refresh=0.0, refresh_repeat=1, reply=False)
+    queue = "tbf rate 800kbit burst 1600 limit 600"
+    try:
+        ground.one.run(["tc", "qdisc", "add", "dev", INTERFACE, "root", *queue.split()])
+    except AssertionError as error:
+        pytest.skip(f"no queue that fills up: {error}")
+    # Not the capture: tcpdump has no room for so many at once.
+    heard = Counter[str]()
+    with ground.client.inside():
+        ears = FrameSocket(INTERFACE, receive=ARP)
+
+    def all_heard() -> bool:
+        heard.update(arp.decode(frame).target for frame in ears.receive())
+        return all(heard[each.partition("/")[0]] >= announce.repeat for each in addresses)
+
+    with ears, VrrpNode(ground.one, router(addresses=addresses, announce=announce)) as one:
+        one.wait_for("active")
+        wait_until(all_heard, what="all have been announced as often as they are to be")
+        assert "(dropped 0," not in ground.one.run(["tc", "-s", "qdisc", "show", "dev", INTERFACE])
+        assert '"doing": "announce"' not in one.log()

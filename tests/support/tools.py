@@ -15,6 +15,7 @@ PACKAGES: Final = {
     "haproxy": "haproxy",
     "h2load": "nghttp2-client",
     "ip": "iproute2",
+    "tc": "iproute2",
     "keepalived": "keepalived",
     "mmdebstrap": "mmdebstrap",
     "nghttp": "nghttp2-client",
