@@ -42,6 +42,18 @@ image:  ## build the container image with podman: image/README.md
 	  --build-arg VERSION=$(VERSION) --build-arg REVISION=$(shell git rev-parse --short HEAD 2>/dev/null) \
 	  $(IMAGE_ARGS) --tag $(IMAGE):$(VERSION) --tag $(IMAGE):latest .
 
+DIST ?= dist
+# make sbom [IMAGE=another one of ours] [VERSION=its tag] [BASE_IMAGE=...] [CA=...] [PIP_CONF=...]
+sbom:  ## list everything in the image, with its licence: dist/lb-appliance.cdx.json and .licences.txt
+	@podman image exists $(IMAGE):$(VERSION) || { echo "sbom: no image $(IMAGE):$(VERSION): make image first"; exit 1; }
+	podman build --quiet $(BASE_IMAGE:%=--build-arg BASE_IMAGE=%) \
+	  $(CA:%=--secret id=ca,src=%) $(PIP_CONF:%=--secret id=pipconf,src=%) \
+	  $(IMAGE_ARGS) --tag localhost/lb-sbom image/sbom
+	@mkdir -p $(DIST)
+	podman run --rm --network none --read-only --volume $(abspath $(DIST)):/dist:Z \
+	  --mount type=image,source=$(IMAGE):$(VERSION),destination=/rootfs localhost/lb-sbom \
+	  $(notdir $(IMAGE)) $(VERSION) $$(podman image inspect --format '{{.Id}} {{.Created.Format "2006-01-02T15:04:05Z07:00"}}' $(IMAGE):$(VERSION))
+
 test-programs test-kernel: debian  ## only one layer of tests
 	$(PYTEST) -m $(@:test-%=%) $(ARGS)
 
@@ -61,13 +73,14 @@ bench: venv debian  ## measure against HAProxy, side by side
 PIP_COMPILE = $(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url \
 	--no-emit-find-links --no-emit-trusted-host --no-header
 
-lock: $(VENV)/.ready  ## renew the locks: for development, for what the image runs, and for making its wheel
+lock: $(VENV)/.ready  ## renew the locks: development, what the image runs, making its wheel, listing its parts
 	$(PIP_COMPILE) --extra demo --extra dev --output-file requirements.lock pyproject.toml
 	$(PIP_COMPILE) --constraint requirements.lock --output-file requirements-runtime.lock pyproject.toml
 	$(PIP_COMPILE) --constraint requirements.lock --only-build-deps --build-deps-for wheel \
 	  --output-file requirements-build.lock pyproject.toml
+	$(PIP_COMPILE) --output-file image/sbom/requirements.lock image/sbom/requirements.in
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .hypothesis dist
 
-.PHONY: help venv demo debian test test-pure test-programs test-kernel test-image test-full image lint bench lock clean
+.PHONY: help venv demo debian test test-pure test-programs test-kernel test-image test-full image sbom lint bench lock clean

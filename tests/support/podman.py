@@ -23,7 +23,9 @@ from support.processes import command_line
 from support.waiting import wait_until
 
 ROOT: Final = Path(__file__).parent.parent.parent
-IMAGE: Final = "localhost/lb-appliance:test"
+IMAGE: Final = os.environ.get("LB_TEST_IMAGE", "localhost/lb-appliance:test")
+"""Another name lets the tests of two checkouts run beside each other."""
+
 figures: list[str] = []
 """What was measured on the way, for the end of the run."""
 
@@ -46,7 +48,7 @@ def podman(*arguments: str, check: bool = True, timeout: float = 60.0) -> "subpr
     """Run podman to its end; a failure raises with what it printed."""
     done = subprocess.run(
         ["podman", *arguments],
-        env={**os.environ, "CONTAINERS_CONF": str(_configuration())},
+        env=_environment(),
         capture_output=True,
         text=True,
         check=False,
@@ -68,6 +70,32 @@ def build_image() -> float:
             timeout=_BUILD,
         )
     return time.monotonic() - started
+
+
+def list_parts(folder: Path, image: str = IMAGE) -> Path:
+    """Have `make sbom` list what is in an image, and return the list; its licences lie beside it."""
+    name, _, tag = image.rpartition(":")
+    with tempfile.TemporaryDirectory() as scratch:
+        secrets = dict(word.split(",src=") for word in _secrets(Path(scratch)) if "=" in word)
+        knobs = {
+            "IMAGE": name,
+            "VERSION": tag,
+            "DIST": folder,
+            "BASE_IMAGE": _base_image(),
+            "CA": secrets.get("id=ca", ""),
+            "PIP_CONF": secrets.get("id=pipconf", ""),
+            "IMAGE_ARGS": "--network host",
+        }
+        done = subprocess.run(
+            ["make", "--directory", str(ROOT), "sbom", *(f"{key}={value}" for key, value in knobs.items())],
+            env=_environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_BUILD,
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder / f"{Path(name).name}.cdx.json"
 
 
 class Container:
@@ -181,6 +209,10 @@ def _in_namespace(namespace: Path) -> Iterator[int]:
         with contextlib.suppress(OSError):
             if (process / "ns" / "pid").readlink() == namespace:
                 yield int(process.name)
+
+
+def _environment() -> dict[str, str]:
+    return {**os.environ, "CONTAINERS_CONF": str(_configuration())}
 
 
 @functools.cache
