@@ -24,8 +24,8 @@ debian: venv
 PYTEST   = $(BIN)/python -m pytest
 COVERAGE = --cov=appliance.wire --cov=appliance.model --cov=appliance.core --cov-branch --cov-fail-under=100
 
-test: lint debian test-pure  ## lint, then every layer of tests that this machine allows, but the image's
-	$(PYTEST) -m "not pure and not image" $(ARGS)
+test: lint debian test-pure  ## lint, then every layer of tests that this machine allows
+	$(PYTEST) -m "not pure" $(ARGS)
 
 test-pure: venv  ## only the tests without processes and sockets, with complete coverage
 	$(PYTEST) -m pure $(COVERAGE) --cov-report=term-missing:skip-covered $(ARGS)
@@ -54,7 +54,8 @@ sbom:  ## list everything in the image, with its licence: dist/lb-appliance.cdx.
 	  --mount type=image,source=$(IMAGE):$(VERSION),destination=/rootfs localhost/lb-sbom \
 	  $(notdir $(IMAGE)) $(VERSION) $$(podman image inspect --format '{{.Id}} {{.Created.Format "2006-01-02T15:04:05Z07:00"}}' $(IMAGE):$(VERSION))
 
-test-programs test-kernel: debian  ## only one layer of tests
+test-programs test-kernel: venv  ## only one layer of tests
+	@$(BIN)/python tests/debian.py $(@:test-%=%)
 	$(PYTEST) -m $(@:test-%=%) $(ARGS)
 
 test-image: venv  ## build the image and run it, which installs podman when root
@@ -67,7 +68,8 @@ lint: venv  ## ruff, mypy --strict, import-linter
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: venv debian  ## measure against HAProxy, side by side
+bench: venv  ## measure against HAProxy, side by side
+	@$(BIN)/python tests/debian.py bench
 	$(BIN)/python -m bench $(ARGS)
 
 PIP_COMPILE = $(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url \
