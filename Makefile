@@ -24,8 +24,8 @@ debian: venv
 PYTEST   = $(BIN)/python -m pytest
 COVERAGE = --cov=appliance.wire --cov=appliance.model --cov=appliance.core --cov-branch --cov-fail-under=100
 
-test: lint debian test-pure  ## lint, then every layer of tests that this machine allows, but the image's
-	$(PYTEST) -m "not pure and not image" $(ARGS)
+test: lint debian test-pure  ## lint, then every layer of tests that this machine allows
+	$(PYTEST) -m "not pure" $(ARGS)
 
 test-pure: venv  ## only the tests without processes and sockets, with complete coverage
 	$(PYTEST) -m pure $(COVERAGE) --cov-report=term-missing:skip-covered $(ARGS)
@@ -42,7 +42,20 @@ image:  ## build the container image with podman: image/README.md
 	  --build-arg VERSION=$(VERSION) --build-arg REVISION=$(shell git rev-parse --short HEAD 2>/dev/null) \
 	  $(IMAGE_ARGS) --tag $(IMAGE):$(VERSION) --tag $(IMAGE):latest .
 
-test-programs test-kernel: debian  ## only one layer of tests
+DIST ?= dist
+# make sbom [IMAGE=another one of ours] [VERSION=its tag] [BASE_IMAGE=...] [CA=...] [PIP_CONF=...]
+sbom:  ## list everything in the image, with its licence: dist/lb-appliance.cdx.json and .licences.txt
+	@podman image exists $(IMAGE):$(VERSION) || { echo "sbom: no image $(IMAGE):$(VERSION): make image first"; exit 1; }
+	podman build --quiet $(BASE_IMAGE:%=--build-arg BASE_IMAGE=%) \
+	  $(CA:%=--secret id=ca,src=%) $(PIP_CONF:%=--secret id=pipconf,src=%) \
+	  $(IMAGE_ARGS) --tag localhost/lb-sbom image/sbom
+	@mkdir -p $(DIST)
+	podman run --rm --network none --read-only --volume $(abspath $(DIST)):/dist:Z \
+	  --mount type=image,source=$(IMAGE):$(VERSION),destination=/rootfs localhost/lb-sbom \
+	  $(notdir $(IMAGE)) $(VERSION) $$(podman image inspect --format '{{.Id}} {{.Created.Format "2006-01-02T15:04:05Z07:00"}}' $(IMAGE):$(VERSION))
+
+test-programs test-kernel: venv  ## only one layer of tests
+	@$(BIN)/python tests/debian.py $(@:test-%=%)
 	$(PYTEST) -m $(@:test-%=%) $(ARGS)
 
 test-image: venv  ## build the image and run it, which installs podman when root
@@ -55,19 +68,21 @@ lint: venv  ## ruff, mypy --strict, import-linter
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-bench: venv debian  ## measure against HAProxy, side by side
+bench: venv  ## measure against HAProxy, side by side
+	@$(BIN)/python tests/debian.py bench
 	$(BIN)/python -m bench $(ARGS)
 
 PIP_COMPILE = $(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url \
 	--no-emit-find-links --no-emit-trusted-host --no-header
 
-lock: $(VENV)/.ready  ## renew the locks: for development, for what the image runs, and for making its wheel
+lock: $(VENV)/.ready  ## renew the locks: development, what the image runs, making its wheel, listing its parts
 	$(PIP_COMPILE) --extra demo --extra dev --output-file requirements.lock pyproject.toml
 	$(PIP_COMPILE) --constraint requirements.lock --output-file requirements-runtime.lock pyproject.toml
 	$(PIP_COMPILE) --constraint requirements.lock --only-build-deps --build-deps-for wheel \
 	  --output-file requirements-build.lock pyproject.toml
+	$(PIP_COMPILE) --output-file image/sbom/requirements.lock image/sbom/requirements.in
 
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .hypothesis dist
 
-.PHONY: help venv demo debian test test-pure test-programs test-kernel test-image test-full image lint bench lock clean
+.PHONY: help venv demo debian test test-pure test-programs test-kernel test-image test-full image sbom lint bench lock clean

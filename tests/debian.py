@@ -2,7 +2,7 @@
 
 As root on Debian it installs what is missing, and only then touches the network. As a user, or elsewhere,
 it prints what is missing and what that costs: the tests that need it are skipped, each with its reason.
-What only the tests of the image need is installed with the argument `image`.
+A layer of tests as an argument leaves out what only the image's need, unless it is `image`.
 """
 
 import os
@@ -17,7 +17,8 @@ from support import tools  # needs the line above
 
 def main() -> int:
     """Install or report; returns the exit status."""
-    wanted = sorted(set(tools.PACKAGES) - (set() if "image" in sys.argv[1:] else tools.FOR_IMAGES))
+    only = set(sys.argv[1:]) - {"image"}
+    wanted = sorted(set(tools.PACKAGES) - (tools.FOR_IMAGES if only else set()))
     absent = tools.missing(wanted)
     if not absent:
         _say("debian: every tool is there")

@@ -8,17 +8,15 @@ from pathlib import Path
 from typing import NoReturn
 
 import click
-from structlog.typing import FilteringBoundLogger
 
 from appliance.console.places import located
 from appliance.core.acceptance import PROGRAMS, VRRP_STOP_SECONDS, needed, stop_seconds
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot
 from appliance.net.files.packaged import packaged
-from appliance.net.interfaces import vrrp_leftovers
-from appliance.net.process.log import configure
+from appliance.net.process.log import Logger, configure
 from appliance.net.reloading import boot
-from appliance.net.reloading.changeover import plain
+from appliance.wire.control import plain
 
 _INCLUDE = "APPLIANCE_SUPERVISOR_INCLUDE"
 
@@ -48,6 +46,8 @@ def run(paths: Paths) -> NoReturn:
         raise SystemExit(1) from error
     log = _announce(start, paths)
     if not start.snapshot.virtual_routers:  # else vrrp does it, which may go on with what is there
+        from appliance.net.interfaces import vrrp_leftovers  # noqa: PLC0415  # netlink, for this case only
+
         vrrp_leftovers.remove_all(paths, log)
     become_supervisor(paths, start.snapshot)
 
@@ -82,8 +82,8 @@ def environment(paths: Paths, snapshot: Snapshot) -> Mapping[str, str]:
     }
 
 
-def _announce(start: boot.Start, paths: Paths) -> FilteringBoundLogger:
-    log: FilteringBoundLogger = configure(
+def _announce(start: boot.Start, paths: Paths) -> Logger:
+    log: Logger = configure(
         "run", level=start.snapshot.log.level, form=start.snapshot.log.format
     )
     if start.errors:

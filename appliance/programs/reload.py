@@ -22,10 +22,10 @@ from appliance.model.snapshot import Snapshot, SnapshotError
 from appliance.net.control.sockets import Call, ControlServer
 from appliance.net.files import snapshots
 from appliance.net.process.log import configure
-from appliance.net.reloading.changeover import Changeover, plain
+from appliance.net.reloading.changeover import Changeover
 from appliance.net.reloading.fleet import Fleet, Patience
 from appliance.net.reloading.reload_socket import ReloadSockets
-from appliance.wire.control import Answer, Problem, bad, good
+from appliance.wire.control import Answer, Problem, bad, good, plain
 from appliance.wire.reload_line import ReloadLine, UnknownLine
 
 _CONVERGE: Final = 5.0  # seconds between two looks at what every program obeys
@@ -92,6 +92,7 @@ class Desk:
             try:
                 request: tuple[str, AsyncResult[Answer]] = self._queue.get(timeout=_CONVERGE)
             except Empty:
+                self._changeover.load_validator()
                 self._guarded(lambda: self._changeover.converge(everybody=False))
             else:
                 return request

@@ -1,7 +1,7 @@
 """Control lines between programs: one JSON object a line, questions one way and answers the other."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
 from typing import Final, TypeVar
 
 import msgspec
@@ -40,6 +40,11 @@ class Problem:
     path: str | None = None
     line: int | None = None
     column: int | None = None
+
+
+def plain(problems: Iterable[Problem]) -> list[dict[str, object]]:
+    """Return problems as answers and log lines show them."""
+    return [{key: value for key, value in asdict(each).items() if value is not None} for each in problems]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

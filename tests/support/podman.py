@@ -23,7 +23,9 @@ from support.processes import command_line
 from support.waiting import wait_until
 
 ROOT: Final = Path(__file__).parent.parent.parent
-IMAGE: Final = "localhost/lb-appliance:test"
+IMAGE: Final = os.environ.get("LB_TEST_IMAGE", "localhost/lb-appliance:test")
+"""Another name lets the tests of two checkouts run beside each other."""
+
 figures: list[str] = []
 """What was measured on the way, for the end of the run."""
 
@@ -32,7 +34,9 @@ _OWN_BASE: Final = "localhost/lb-base:bookworm-slim"
 _AUTHORITIES: Final = "/etc/ssl/certs/ca-certificates.crt"
 _MOST_PROCESSES: Final = 32768
 _PULL: Final = 120.0
-_BUILD: Final = 900.0
+BUILD: Final = 900.0
+"""Seconds that a build may take."""
+
 _LEFT_OUT: Final = ("/usr/share/doc/*", "/usr/share/man/*", "/usr/share/locale/*", "/usr/share/info/*")
 _PATH: Final = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
@@ -46,7 +50,7 @@ def podman(*arguments: str, check: bool = True, timeout: float = 60.0) -> "subpr
     """Run podman to its end; a failure raises with what it printed."""
     done = subprocess.run(
         ["podman", *arguments],
-        env={**os.environ, "CONTAINERS_CONF": str(_configuration())},
+        env=environment(),
         capture_output=True,
         text=True,
         check=False,
@@ -59,15 +63,41 @@ def podman(*arguments: str, check: bool = True, timeout: float = 60.0) -> "subpr
 @functools.cache
 def build_image() -> float:
     """Build the image of this checkout and return the seconds that it took; the base is there before."""
-    base = _base_image()
+    base = base_image()
     started = time.monotonic()
     with tempfile.TemporaryDirectory() as scratch:
         podman(
             *("build", "--format", "docker", "--network", "host", "--tag", IMAGE),
             *("--build-arg", f"BASE_IMAGE={base}", *_secrets(Path(scratch)), str(ROOT)),
-            timeout=_BUILD,
+            timeout=BUILD,
         )
     return time.monotonic() - started
+
+
+def list_parts(folder: Path, image: str = IMAGE) -> Path:
+    """Have `make sbom` list what is in an image, and return the list; its licences lie beside it."""
+    name, _, tag = image.rpartition(":")
+    with tempfile.TemporaryDirectory() as scratch:
+        secrets = dict(word.split(",src=") for word in _secrets(Path(scratch)) if "=" in word)
+        knobs = {
+            "IMAGE": name,
+            "VERSION": tag,
+            "DIST": folder,
+            "BASE_IMAGE": base_image(),
+            "CA": secrets.get("id=ca", ""),
+            "PIP_CONF": secrets.get("id=pipconf", ""),
+            "IMAGE_ARGS": "--network host",
+        }
+        done = subprocess.run(
+            ["make", "--directory", str(ROOT), "sbom", *(f"{key}={value}" for key, value in knobs.items())],
+            env=environment(),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=BUILD,
+        )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return folder / f"{Path(name).name}.cdx.json"
 
 
 class Container:
@@ -136,6 +166,11 @@ def labels() -> dict[str, str]:
     return found
 
 
+def storage() -> str:
+    """Return where podman keeps images."""
+    return podman("info", "--format", "{{.Store.GraphRoot}}").stdout.strip()
+
+
 def size() -> int:
     """Return the image's size in bytes."""
     return int(podman("image", "inspect", "--format", "{{.Size}}", IMAGE).stdout)
@@ -183,8 +218,13 @@ def _in_namespace(namespace: Path) -> Iterator[int]:
                 yield int(process.name)
 
 
+def environment(**more: str) -> dict[str, str]:
+    """Return what podman needs to run here."""
+    return {**os.environ, "CONTAINERS_CONF": str(configuration()), **more}
+
+
 @functools.cache
-def _configuration() -> Path:
+def configuration() -> Path:
     """Return a containers.conf with what this machine needs."""
     files = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     processes = _limit(resource.getrlimit(resource.RLIMIT_NPROC)[1])
@@ -206,7 +246,7 @@ def _limit(hard: int) -> int:
     return _MOST_PROCESSES if hard == resource.RLIM_INFINITY else min(hard, _MOST_PROCESSES)
 
 
-def _base_image() -> str:
+def base_image() -> str:
     """Return the public base where it can be had, else one that Debian's own packages make."""
     for name in (_PUBLIC_BASE, _OWN_BASE):
         if podman("image", "exists", name, check=False).returncode == 0:
@@ -230,9 +270,9 @@ def _make_base() -> None:
                 *("bookworm", archive),
             ],
             check=True,
-            timeout=_BUILD,
+            timeout=BUILD,
         )
-        podman("import", "--quiet", "--change", f"ENV {_PATH}", archive, _OWN_BASE, timeout=_BUILD)
+        podman("import", "--quiet", "--change", f"ENV {_PATH}", archive, _OWN_BASE, timeout=BUILD)
 
 
 def _secrets(scratch: Path) -> list[str]:

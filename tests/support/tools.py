@@ -35,7 +35,7 @@ PACKAGES: Final = {
 FOR_IMAGES: Final = frozenset({"mmdebstrap", "podman", "runc"})
 """Those that only the tests of the image need."""
 
-_ADMIN_PATHS: Final = "/usr/local/sbin:/usr/sbin:/sbin:/usr/lib/frr"
+_ADMIN_PATHS: Final = "/usr/local/sbin:/usr/sbin:/sbin:/usr/lib/frr:/usr/libexec/podman"
 
 
 def path(tool: str) -> str | None:

@@ -16,6 +16,7 @@ from appliance.wire.control import (
     encode_answer,
     encode_question,
     good,
+    plain,
 )
 
 pytestmark = pytest.mark.pure
@@ -132,3 +133,9 @@ def test_a_line_without_end_is_refused():
     assert list(buffer.feed(b"0123456789")) == []
     with pytest.raises(ControlError):
         list(buffer.feed(b"a"))
+
+
+def test_plain_problems():
+    """A problem is shown with what it has, and nothing else."""
+    found = [Problem(message="no"), Problem(message="bad", path="api", line=3, column=7)]
+    assert plain(found) == [{"message": "no"}, {"message": "bad", "path": "api", "line": 3, "column": 7}]

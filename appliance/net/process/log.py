@@ -5,13 +5,33 @@ day, be it a pipe, a socket or a terminal. A line that cannot be written at once
 forgotten, because no log is worth a connection.
 """
 
+import contextlib
 import os
+import sys
+from collections.abc import Iterator
 from typing import Final
 
-import structlog
-from structlog.typing import FilteringBoundLogger
-
 from appliance.net.process.output import STDOUT, output
+
+
+@contextlib.contextmanager
+def _without(package: str) -> Iterator[None]:
+    """Have imports not find a package: None in its place is Python's own word for that."""
+    known = sys.modules.get(package)
+    sys.modules[package] = None  # type: ignore[assignment]  # the type knows of modules only
+    yield
+    del sys.modules[package]
+    if known:
+        sys.modules[package] = known
+
+
+# structlog imports rich where there is one, for tracebacks that no program prints: an eighth of a start.
+with _without("rich"):
+    import structlog
+    from structlog.typing import FilteringBoundLogger
+
+Logger = FilteringBoundLogger
+"""What `configure` returns."""
 
 _LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 _ALL: Final = 0

@@ -14,6 +14,7 @@ import dataclasses
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
+from typing import TYPE_CHECKING
 
 from structlog.typing import FilteringBoundLogger
 
@@ -22,12 +23,13 @@ from appliance.model import diff
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Group, Snapshot
 from appliance.net.files import snapshots
-from appliance.net.files.operators_file import judge
-from appliance.net.interfaces import vrrp_leftovers
 from appliance.net.reloading.fleet import Down, Fleet, Outcome
 from appliance.net.reloading.supervisor_rpc import SupervisorUnavailable
 from appliance.net.workers.listeners import Listeners, Reserved
-from appliance.wire.control import Answer, Problem, bad, good
+from appliance.wire.control import Answer, Problem, bad, good, plain
+
+if TYPE_CHECKING:
+    from appliance.net.files.operators_file import Judged
 
 
 class Refused(Exception):  # noqa: N818  # an outcome, told to whoever asked
@@ -80,9 +82,19 @@ class Changeover:
             if obeyed is not None and (everybody or obeyed != self.accepted.number):
                 self._lead(program)
 
+    def load_validator(self) -> None:
+        """Import it before the first reload, and not at the start, of which it is half: proxies wait."""
+        self._validator()
+
+    @staticmethod
+    def _validator() -> "Callable[..., Judged]":
+        from appliance.net.files.operators_file import judge  # noqa: PLC0415
+
+        return judge
+
     def _change(self) -> dict[str, object]:
         number = snapshots.unused_number(self._paths, [self.accepted])
-        judged = judge(self._paths.config, number=number)
+        judged = self._validator()(self._paths.config, number=number)
         if judged.snapshot is None:
             raise Refused(judged.errors)
         changed = diff.changed(self.accepted, judged.snapshot)
@@ -150,6 +162,8 @@ class Changeover:
 
     def _tidy(self) -> None:
         """Remove what a vrrp that was down left; one that still lives does it itself."""
+        from appliance.net.interfaces import vrrp_leftovers  # noqa: PLC0415  # netlink, for this case only
+
         vrrp_leftovers.remove_all(self._paths, self._log)
 
     def _lead(self, program: str) -> None:
@@ -209,11 +223,3 @@ def _skipped(absent: Mapping[str, Down]) -> list[Problem]:
 def _uncommitted(outcomes: Mapping[str, Outcome]) -> list[Problem]:
     failures = [each for name, outcome in outcomes.items() for each in _failures(name, outcome)]
     return [dataclasses.replace(each, message=f"{each.message}: it is told again") for each in failures]
-
-
-def plain(problems: Iterable[Problem]) -> list[dict[str, object]]:
-    """Return problems as answers and log lines show them."""
-    return [
-        {key: value for key, value in dataclasses.asdict(each).items() if value is not None}
-        for each in problems
-    ]

@@ -1,0 +1,126 @@
+"""The commands of README.md and image/README.md that are about containers, run word for word.
+
+Each of them is run by a test, or is in a list here that says why it is not; one that is in neither fails.
+"""
+
+import contextlib
+import re
+import socket
+import ssl
+from collections.abc import Iterator
+from typing import Final
+
+import pytest
+from support.backend import Backend
+from support.certificates import issue
+from support.fresh_machine import FreshMachine, commands
+from support.namespaces import Node, Segment
+from support.podman import ROOT
+from support.waiting import wait_until
+
+pytestmark = [pytest.mark.image, pytest.mark.needs("podman", "runc", "mmdebstrap", "ip", root=True)]
+
+_README: Final = (ROOT / "README.md").read_text()
+_OF_IMAGE: Final = (ROOT / "image" / "README.md").read_text()
+_BUILD: Final = "podman build --format docker -t lb-appliance ."
+_SERVERS: Final = ("34", "90", "99", "51", "52")
+"""Of the example's network 10.0.0.0/24."""
+
+_NOT_RUN: Final = {
+    "make image CA=": "its files are examples; support/podman.py builds with secrets of this machine",
+    "make sbom": "test_sbom.py runs it, with this machine's base image",
+    "cp image/appliance.container": "systemd does not run here; other tests run with the unit's settings",
+    "systemctl": "systemd does not run here; other tests run with the unit's settings",
+}
+
+
+def _shown() -> list[str]:
+    headings = [*re.findall(r"^## (.*)$", _OF_IMAGE, re.MULTILINE)]
+    of_image = [command for heading in headings for command in commands(_OF_IMAGE, heading)]
+    return [*commands(_README, "As a container"), *of_image]
+
+
+def _reason(command: str) -> str | None:
+    return next((reason for start, reason in _NOT_RUN.items() if command.startswith(start)), None)
+
+
+@pytest.fixture(scope="module")
+def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Node, Node]]:
+    """The machine's place in the example's network, and a client's; the servers of the example are up."""
+    files = issue(tmp_path_factory.mktemp("certificates"), "localhost")
+    with Segment() as segment, contextlib.ExitStack() as stack:
+        machine, client, servers = (segment.node(name) for name in ("machine", "client", "servers"))
+        machine.ip("address", "add", "10.0.0.2/24", "dev", "eth0")
+        servers.batch(*(f"address add 10.0.0.{each}/24 dev eth0" for each in _SERVERS))
+        with servers.inside():
+            for port, tls_port in ((80, 6443), (1936, 22623)):
+                certificate = (files.chain, files.key)
+                server = Backend(f"server-{port}", port=port, tls_port=tls_port, certificate=certificate)
+                stack.enter_context(server)
+        yield machine, client
+
+
+@pytest.fixture(scope="module")
+def machine(
+    image: str, nodes: tuple[Node, Node], tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[FreshMachine]:
+    """A machine with podman, the README's configuration, and the image that the README's command builds."""
+    del image  # its layers are this build's
+    with FreshMachine(tmp_path_factory.mktemp("machine"), nodes[0]) as fresh:
+        example = re.search(r"^## Run it$.*?```yaml\n(.*?)```", _README, re.DOTALL | re.MULTILINE)
+        assert example
+        fresh.configure(example[1])
+        fresh.run(_BUILD)
+        yield fresh
+
+
+def _becomes_well(machine: FreshMachine, status: str) -> None:
+    wait_until(lambda: machine.run(status, check=False).returncode == 0, what=status, timeout=90.0, pause=0.5)
+
+
+def _answer(nodes: tuple[Node, Node], port: int) -> bytes:
+    """Return what a client of the API gets, through the appliance."""
+    context = ssl.create_default_context()
+    context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+    machine, client = nodes
+    with client.inside():
+        plain = socket.create_connection((machine.address, port), timeout=10)
+    with context.wrap_socket(plain) as connection:
+        connection.sendall(b"who\n")
+        return connection.recv(100)
+
+
+def test_readme(machine: FreshMachine, nodes: tuple[Node, Node]):
+    """What "As a container" says builds, runs and says that all is well, and a client is served."""
+    build, run, status = commands(_README, "As a container")
+    assert build == _BUILD
+    machine.run(run)
+    _becomes_well(machine, status)
+    assert _answer(nodes, 9445) == b"server-80\n"
+    machine.run("podman rm --force --volumes --time 0 appliance")
+
+
+def test_readme_of_image(machine: FreshMachine, nodes: tuple[Node, Node]):
+    """The commands of "podman" start, show, reload and stop it."""
+    run, status, reload, stop = commands(_OF_IMAGE, "podman")
+    machine.run(run)
+    _becomes_well(machine, status)
+    assert _answer(nodes, 9445) == b"server-80\n"
+    assert "nchanged" in machine.run(reload).stdout
+    machine.run(stop)
+    ended = machine.run("podman inspect --format '{{.State.ExitCode}}' appliance").stdout.strip()
+    assert ended == "0"
+    machine.run("podman rm --force --volumes appliance")
+
+
+def test_both_build_the_same():
+    """Both files say the same command to build."""
+    assert commands(_OF_IMAGE, "Build")[0] == _BUILD
+
+
+@pytest.mark.parametrize("command", sorted({each for each in _shown() if not each.startswith("podman")}))
+def test_not_run(command: str):
+    """A command that is no test's is here with its reason."""
+    reason = _reason(command)
+    assert reason, f"{command}: run it, or say why not"
+    pytest.skip(f"not run word for word: `{command.partition('#')[0].strip()}`: {reason}")
