@@ -16,7 +16,7 @@ from appliance.net.guest import applying
 from appliance.net.guest.report import read
 
 
-@click.group()
+@click.group(epilog="Example: appliance guest show")
 def guest() -> None:
     """Apply and show the properties of a virtual machine (vSphere: vApp options)."""
 
@@ -50,6 +50,8 @@ def apply(paths: Paths, *, overwrite: bool, keep: bool, root: Path) -> None:
         paths.below(root), root=root, environment=os.environ, choice=choice, now=time.time()
     )
     _print(applied.report)
+    for failure in applied.failures:
+        click.echo(failure, err=True)
     if applied.failures:
         raise SystemExit(1)
 

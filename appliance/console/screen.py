@@ -84,6 +84,7 @@ def text(view: View) -> str:
 
 def show(screen: str, issue: Path) -> None:
     """Write the file and have agetty read it, if it says something else."""
+    issue = issue.resolve()  # what takes the place of a file must not take that of a link to it
     with contextlib.suppress(OSError):
         if issue.read_text() == screen:
             return
