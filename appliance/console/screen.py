@@ -86,11 +86,11 @@ def show(screen: str, issue: Path) -> None:
     """Write the file and have agetty read it, if it says something else."""
     issue = issue.resolve()  # what takes the place of a file must not take that of a link to it
     with contextlib.suppress(OSError):
-        if issue.read_text() == screen:
+        if issue.read_text(encoding="utf-8") == screen:
             return
     issue.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     scratch = issue.with_name(f".{issue.name}.new")  # agetty reads *.issue only
-    scratch.write_text(screen)
+    scratch.write_text(screen, encoding="utf-8")
     scratch.chmod(0o644)
     scratch.replace(issue)
     agetty = shutil.which("agetty")

@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.guest import Guest, guest
 from support.keys import ED25519
 
 from appliance.model.guest_machine import Machine
@@ -16,12 +15,11 @@ from appliance.net.guest.machine import (
     NETWORK,
     Device,
     configure,
-    first_device,
 )
 
 pytestmark = pytest.mark.programs
 
-DEVICE = Device(name="ens192", mac="00:50:56:00:00:02")
+DEVICE = Device(name="ens192", mac="00:50:56:00:00:02", index=2)
 STATIC = Machine(
     host_name="lb-1.example.com",
     addresses=("10.0.0.11/24", "2001:db8::11/64"),
@@ -111,13 +109,3 @@ def test_one_failure_hinders_nothing_else(root: Path):
     assert "authorized_keys.d" in str(error.filename)
     assert (root / NETWORK).exists()
     assert (root / HOSTS).exists()
-
-
-def test_first_device_is_a_real_one(tmp_path: Path):
-    """Neither loopback nor bridge nor another kind; the first in the kernel's order."""
-    machine: Guest = guest(tmp_path)
-    machine.device("br0", index=1, virtual=True)
-    machine.device("can0", index=1, kind=280)
-    machine.device("ens161", index=3)
-    assert first_device(machine.root) == DEVICE
-    assert first_device(tmp_path) is None
