@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from appliance.console import screen
 from appliance.console.printing import print_json
 from appliance.model.guest_placement import Choice
 from appliance.model.guest_report import GuestReport, Origin
@@ -113,6 +112,8 @@ def console(paths: Paths, *, once: bool, issue: Path) -> None:
 
     Runs until it is ended. The file is written, and agetty told, only when something has changed.
     """
+    from appliance.console import screen  # noqa: PLC0415  # `apply` is waited for at a start, and is faster without
+
     if once:
         click.echo(screen.text(screen.look(paths)), nl=False)
         return

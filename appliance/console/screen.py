@@ -147,7 +147,7 @@ def _log_in(view: View) -> Iterator[str]:
     report = view.status.guest
     if report is not None and "ssh_key" not in report.properties:
         yield from _item(
-            "nobody can log in: give the property SSH public key (ssh_key), and restart the machine"
+            "no key to log in with was given: fill in SSH public key (ssh_key), and restart the machine"
         )
         return
     own = (address for _, addresses in view.addresses for address in addresses)

@@ -43,7 +43,7 @@ def test_nothing_said_is_dhcp_and_nobody_can_log_in():
     found, problems, notes = read({})
     assert found == Machine()
     assert problems == []
-    assert "nobody can log in" in notes[0]
+    assert "no SSH public key" in notes[0]
 
 
 def test_address_that_cannot_be_used_is_dhcp():

@@ -80,6 +80,12 @@ def test_anything_else_is_refused(data: bytes, message: str):
         parse(data)
 
 
+def test_depth_costs_no_more_than_length():
+    """As many elements inside each other as fit in are read in an instant, and not in their square."""
+    deep = LIMIT // 8
+    assert parse(b"<Environment>" + b"<a>" * deep + b"</a>" * deep + b"</Environment>") == {}
+
+
 def test_no_part_of_a_document_passes_for_the_whole():
     """Cut anywhere before its end it is refused."""
     whole = GOOD.rstrip()

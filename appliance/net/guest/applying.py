@@ -24,8 +24,8 @@ _REMEMBERED: Final = (
     "no source has properties now (VMware's tool, credential, OVF ISO): those of an earlier start are used"
 )
 _NONE: Final = (
-    "no properties were found (VMware's tool, credential, OVF ISO): the network is asked for an address, by "
-    "DHCP, and nobody can log in from outside"
+    "no properties were found (VMware's tool, credential, OVF ISO): "
+    "the network is asked for an address, by DHCP"
 )
 
 
