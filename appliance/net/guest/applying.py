@@ -1,0 +1,91 @@
+"""Applies the properties of a virtual machine: from its sources to its files and the report.
+
+It can be repeated at any time: a start that was interrupted is put right by the next one.
+"""
+
+import contextlib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from appliance.model.guest_machine import Machine
+from appliance.model.guest_placement import Choice
+from appliance.model.guest_report import GuestProblem, GuestReport, Origin, shortened
+from appliance.model.guest_settings import GuestSettings, guest_settings
+from appliance.model.paths import Paths
+from appliance.net.guest import configuration, machine, sources
+from appliance.net.guest.devices import wait_for_device
+from appliance.net.guest.record import Record
+from appliance.net.guest.report import publish
+from appliance.wire.ovf_environment import OvfEnvironmentError, parse
+
+_REMEMBERED: Final = (
+    "no source has properties now (VMware's tool, credential, OVF ISO): those of an earlier start are used"
+)
+_NONE: Final = (
+    "no properties were found (VMware's tool, credential, OVF ISO): "
+    "the network is asked for an address, by DHCP"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """The report, and what hindered us ourselves: files that cannot be written."""
+
+    report: GuestReport
+    failures: tuple[str, ...]
+
+
+def apply(paths: Paths, *, root: Path, environment: Mapping[str, str], choice: Choice, now: float) -> Applied:
+    """Apply what the sources say, below a root; the paths are below it already. `now` is Unix seconds."""
+    device = wait_for_device(root)
+    record = Record(root)
+    found, notes = _found(root, environment, record)
+    settings = guest_settings(found.written, interface=device.name if device else None)
+    wanted = settings.machine if found.written else Machine(ssh_keys=None)
+    failures = [_failure(error) for error in machine.configure(root, wanted, device)]
+    outcome = configuration.Outcome()
+    try:
+        outcome = configuration.place(paths.config, settings, record=record, choice=choice)
+        if found.data:
+            record.keep_environment(found.data)
+    except OSError as error:
+        failures.append(_failure(error))
+    report = _report(found, settings, outcome, failures=failures, notes=notes, now=now)
+    try:
+        publish(paths, report)
+    except OSError as error:
+        failures.append(_failure(error))
+    return Applied(report=report, failures=tuple(failures))
+
+
+def _found(
+    root: Path, environment: Mapping[str, str], record: Record
+) -> tuple[sources.Found, tuple[str, ...]]:
+    found = sources.ask(root, environment)
+    if found.origin is not Origin.NONE:
+        return found, ()
+    kept = record.environment()
+    with contextlib.suppress(OvfEnvironmentError):
+        if kept is not None:
+            return replace(found, origin=Origin.REMEMBERED, written=parse(kept)), (_REMEMBERED,)
+    return found, (_NONE,)
+
+
+def _report(
+    found: sources.Found, settings: GuestSettings, outcome: configuration.Outcome, *, failures: list[str],
+    notes: tuple[str, ...], now: float,
+) -> GuestReport:  # fmt: skip
+    failed = (GuestProblem(message=each) for each in failures)
+    return GuestReport(
+        origin=found.origin,
+        applied_at=now,
+        properties=shortened(settings.said),
+        problems=(*found.problems, *settings.problems, *outcome.problems, *failed),
+        notes=(*notes, *settings.notes, *outcome.notes),
+    )
+
+
+def _failure(error: OSError) -> str:
+    return f"{error.filename}: cannot be written: {error.strerror}"

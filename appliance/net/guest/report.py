@@ -1,0 +1,45 @@
+"""The report on a virtual machine's properties, where `appliance status` finds it."""
+
+import contextlib
+import os
+import pwd
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from appliance.model.guest_report import GuestReport
+from appliance.model.paths import Paths
+
+_USER: Final = "appliance"
+
+
+def publish(paths: Paths, report: GuestReport) -> None:
+    """Write the report, with the runtime directory where the machine has just started; raises OSError.
+
+    We are root, and the directory belongs to the appliance: nothing that it may have put there is followed.
+    """
+    if not paths.runtime.is_dir():
+        paths.runtime.mkdir(mode=0o700, parents=True)
+        _give(paths.runtime)
+    scratch = paths.guest_report.with_suffix(".new")
+    scratch.unlink(missing_ok=True)
+    descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        os.fchmod(descriptor, 0o644)
+        file.write(msgspec.json.encode(report))
+    scratch.replace(paths.guest_report)
+
+
+def read(paths: Paths) -> GuestReport | None:
+    """Return the report of the last time, None where there is none."""
+    with contextlib.suppress(OSError, msgspec.DecodeError):
+        return msgspec.json.decode(paths.guest_report.read_bytes(), type=GuestReport)
+    return None
+
+
+def _give(directory: Path) -> None:
+    if os.geteuid() == 0:
+        with contextlib.suppress(KeyError):  # not there: a machine without the appliance's user
+            user = pwd.getpwnam(_USER)
+            os.chown(directory, user.pw_uid, user.pw_gid)
