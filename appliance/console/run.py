@@ -83,9 +83,7 @@ def environment(paths: Paths, snapshot: Snapshot) -> Mapping[str, str]:
 
 
 def _announce(start: boot.Start, paths: Paths) -> Logger:
-    log: Logger = configure(
-        "run", level=start.snapshot.log.level, form=start.snapshot.log.format
-    )
+    log: Logger = configure("run", level=start.snapshot.log.level, form=start.snapshot.log.format)
     if start.errors:
         log.error("started-from-last-good", config=str(paths.config), errors=plain(start.errors))
     for warning in plain(start.warnings):
