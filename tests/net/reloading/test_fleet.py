@@ -29,7 +29,7 @@ supervisor.rpcinterface_factory = supervisor.rpcinterface:make_main_rpcinterface
 command=sleep 1000
 startsecs=0
 [program:proxy-api]
-command=sh -c 'trap "" TERM; while :; do sleep 0.1; done'
+command=sh -c 'trap "" TERM; : > {root}/deaf; while :; do sleep 0.1; done'
 stopwaitsecs=1
 startsecs=0
 """
@@ -70,6 +70,8 @@ def house() -> Iterator[House]:
             made = House(root)
             made.until("health", "RUNNING")
             made.until("proxy-api", "RUNNING")
+            # It runs for supervisord before its shell has read a line; then TERM would end it.
+            wait_until((root / "deaf").exists, what="proxy-api does not heed TERM")
             yield made
             process.terminate()
 
