@@ -1,13 +1,17 @@
 """Whole appliances that share virtual IPs: the operator's commands, reload, and a killed supervisord."""
 
+import os
 import socket
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import pytest
 from support.appliance import Appliance
 from support.namespaces import Node
-from support.processes import kill
+from support.processes import end, kill
+from support.vip_client import VipClient, serve
 from support.vrrp_field import VIP, AddressMonitor, Field
 from support.waiting import wait_until
 
@@ -165,3 +169,28 @@ def test_a_killed_supervisord_moves_nothing(ground: Field):
         wait_until(lambda: _state(one) == "active", what="it is active again")
         assert ground.holders() == [ground.one]
         assert monitor.went(VIP) == 0
+
+
+def test_a_stop_of_everything_under_load_loses_nothing(ground: Field):
+    """TERM to an appliance that is active, with all processors busy: no probe of a client is lost."""
+    serve(ground.one, ground.two)
+    with (
+        _appliance(ground.one, _config(priority=150)) as one,
+        _appliance(ground.two, _config(priority=100)) as two,
+        ExitStack() as busy,
+    ):
+        ground.wait_for_holder(ground.one)
+        wait_until(lambda: _state(two) == "backup", what="the other one is backup")
+        for _ in range(os.cpu_count() or 1):
+            spinning = subprocess.Popen([sys.executable, "-c", "while True: pass"])
+            busy.callback(end, spinning)
+        with VipClient(ground.client, VIP) as client:
+            client.wait_for_answer_by("one")
+            begin = client.mark()
+            one.terminate()
+            client.wait_for_answer_by("two")
+            outage = client.stop().since(begin)
+        assert (outage.answerers, outage.lost) == (["one", "two"], 0)
+        ground.wait_for_holder(ground.two)
+        wait_until(lambda: not one.is_running(), what="the appliance has ended")
+        assert one.stop(patience=0) == 0

@@ -1,6 +1,8 @@
 """What goes wrong with two of ours: killed, stopped, unplugged, cut off; client and addresses tell."""
 
+import sys
 from collections import Counter
+from pathlib import Path
 
 import pytest
 from support.namespaces import INTERFACE
@@ -316,3 +318,27 @@ def test_a_full_queue_delays_an_announcement_and_loses_none(ground: Field):
         wait_until(all_heard, what="all have been announced as often as they are to be")
         assert "(dropped 0," not in ground.one.run(["tc", "-s", "qdisc", "show", "dev", INTERFACE])
         assert '"doing": "announce"' not in one.log()
+
+
+_OTHER_CLOCK = """
+import pathlib, runpy, sys, time
+real, ahead = time.time, pathlib.Path(sys.argv[1])
+time.time = lambda: real() + float(ahead.read_text())
+runpy.run_module("appliance.programs.vrrp", run_name="__main__")
+"""
+
+
+def test_a_wall_clock_that_jumps_moves_nothing(ground: Field, tmp_path: Path):
+    """An hour forth and back, as the program's `time.time` sees it, is nothing to active and backup."""
+    ahead = tmp_path / "ahead"
+    ahead.write_text("0")
+    clock = [sys.executable, "-c", _OTHER_CLOCK, str(ahead)]
+    with VrrpNode(ground.one, HIGH, through=clock) as one:
+        one.wait_for("active")
+        with VrrpNode(ground.two, LOW, through=clock) as two:
+            two.wait_for("backup")
+            for seconds in ("3600", "-3600", "0"):
+                ahead.write_text(seconds)
+                ground.wait_for_adverts(15, source=ground.one.address)
+            assert (one.transitions(), two.transitions()) == (["backup", "active"], ["backup"])
+            ground.wait_for_holder(ground.one)

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 import pytest
 from support.keepalived import Instance, Keepalived
 from support.namespaces import Node
-from support.vrrp_field import Field
+from support.vrrp_field import VIP, Field
 from support.vrrp_node import VrrpNode, router
+from support.waiting import wait_until
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "keepalived", "tcpdump", root=True)]
 
@@ -180,3 +181,37 @@ def _announced(ground: Field, form: Form, node: Node) -> None:
     assert len(told) >= 5
     # Only after the advertisement: who had the address before has left it by then.
     assert told[0].at >= ground.capture.adverts(source=form.primary(node), router_id=form.number)[0].at
+
+
+def test_a_keepalived_with_a_virtual_mac_is_relieved_and_relieves(ground: Field):
+    """A keepalived with `use_vmac` is a peer like any other, in both roles."""
+    theirs = Instance(priority=100, lines=("use_vmac",))
+
+    def on_its_mac() -> bool:
+        return ground.two.holds(VIP, "vrrp.42") and not ground.one.holds(VIP)
+
+    def only_ours() -> bool:
+        return ground.one.holds(VIP) and VIP not in ground.two.run(["ip", "address"])
+
+    with Keepalived(ground.two, theirs) as keepalived:
+        keepalived.wait_for("MASTER")
+        wait_until(on_its_mac, what="keepalived has the address")
+        with VrrpNode(ground.one, router(priority=90)) as worse:
+            worse.wait_for("backup")
+            ground.wait_for_adverts(10, source=ground.two.address)
+            assert worse.transitions() == ["backup"]
+            assert not worse.status()["conflicts"]
+            keepalived.stop()
+            worse.wait_for("active")
+            wait_until(only_ours, what="ours has the address")
+            worse.reload(router(priority=150))
+            keepalived.start()
+            keepalived.wait_for("BACKUP")
+            ground.wait_for_adverts(10, source=ground.one.address)
+            assert (worse.state(), keepalived.state()) == ("active", "BACKUP")
+            wait_until(only_ours, what="ours has the address")
+            assert worse.stop() == 0
+            keepalived.wait_for("MASTER")
+            wait_until(on_its_mac, what="keepalived has the address")
+    announced = ground.capture.announcements(address=VIP)
+    assert {each.mac for each in announced} == {ground.one.mac, "00:00:5e:00:01:2a"}
