@@ -48,6 +48,7 @@ COMMANDS: Final[Mapping[str, Entry]] = {
         ("maint", "server_states", "maint", "Take servers out of service."),
         ("sessions", "sessions", "sessions", "List the connections, or end some of them."),
         ("vip", "vip", "vip", "Show virtual IPs, move one away, or take part again."),
+        ("guest", "guest", "guest", "Apply and show the properties of a virtual machine."),
         ("vr-ids", "vr_ids", "vr_ids", "Print the virtual router ids of a cluster."),
     )
 }

@@ -4,8 +4,14 @@ One table: the OVF descriptor is written from it, the parser reads by it, and th
 values are texts, as OVF has them; an empty text is a property that was not given.
 """
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
+
+from appliance.model.problems import nearest
+
+CLASS: Final = "lb"
+"""Class of the properties, which may stand before their keys: `lb.hostname`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,7 +36,7 @@ PROPERTIES: Final = (
         category=_MACHINE,
         label="Host name",
         description="Name of this machine, for example lb-1.example.com.",
-        longest=253,
+        longest=64,
     ),
     Property(
         key="address",
@@ -93,19 +99,19 @@ PROPERTIES: Final = (
         key="api_vip",
         category=_CLUSTER,
         label="API virtual IP",
-        description="Address that both load balancers share for the API, for example 10.0.0.200.",
+        description="Address that all load balancers share for the API, for example 10.0.0.200.",
     ),
     Property(
         key="ingress_vip",
         category=_CLUSTER,
         label="Ingress virtual IP",
-        description="Address that both load balancers share for ingress, for example 10.0.0.201.",
+        description="Address that all load balancers share for ingress, for example 10.0.0.201.",
     ),
     Property(
         key="vrrp_peers",
         category=_CLUSTER,
         label="VRRP peers",
-        description="Addresses of the other load balancers, with commas: VRRP by unicast. Empty: multicast.",
+        description="Addresses of all load balancers, with commas: VRRP by unicast. Empty: multicast.",
     ),
     Property(
         key="vrrp_priority",
@@ -123,3 +129,35 @@ PROPERTIES: Final = (
         longest=65535,
     ),
 )
+
+BY_KEY: Final[Mapping[str, Property]] = {each.key: each for each in PROPERTIES}
+
+
+def given(written: Mapping[str, str]) -> dict[str, str]:
+    """Return what was said, by the key of the table, from keys as an OVF environment has them.
+
+    Those are `key`, `lb.key`, and either with an instance behind (`lb.key.1`). Values are trimmed; what is
+    empty was not given. Of several that mean the same property the first one that says something counts.
+    """
+    said: dict[str, str] = {}
+    for name, value in written.items():
+        key = known(name)
+        if key is not None and value.strip():
+            said.setdefault(key, value.strip())
+    return said
+
+
+def known(name: str) -> str | None:
+    """Return the key of the table that a written one means, None where it is none of ours."""
+    key = name.removeprefix(f"{CLASS}.").partition(".")[0]
+    return key if key in BY_KEY else None
+
+
+def misspelt(written: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
+    """Yield keys that must have been meant for us and are none of ours, each with what it was meant to be.
+
+    A key of another class belongs to somebody else.
+    """
+    for name in written:
+        if known(name) is None and (name.startswith(f"{CLASS}.") or "." not in name):
+            yield name, nearest(name.removeprefix(f"{CLASS}."), BY_KEY)

@@ -76,6 +76,17 @@ class Paths:
         """Virtual addresses that this machine's `vrrp` may hold, for a start after a crash."""
         return self.runtime / "owned-addresses.json"
 
+    @property
+    def guest_report(self) -> Path:
+        """What became of a virtual machine's properties; not there elsewhere."""
+        return self.runtime / "guest.json"
+
+    def below(self, root: Path) -> "Paths":
+        """Return the same places in a file system that lies below `root`."""
+        moved = (root / each.relative_to(each.anchor) for each in (self.config, self.runtime, self.state))
+        config, runtime, state = moved
+        return Paths(config=config, runtime=runtime, state=state)
+
     def control(self, program: str) -> Path:
         """Return the control socket of a program."""
         return self.runtime / f"{program}.control"

@@ -1,0 +1,94 @@
+"""`appliance guest`: what a virtual machine was told by its properties, and what became of it."""
+
+import os
+import time
+from datetime import UTC, datetime
+from pathlib import Path
+
+import click
+
+from appliance.console.printing import print_json
+from appliance.model.guest_placement import Choice
+from appliance.model.guest_report import GuestReport, Origin
+from appliance.model.paths import Paths
+from appliance.net.guest import applying
+
+
+@click.group()
+def guest() -> None:
+    """Apply and show the properties of a virtual machine (vSphere: vApp options)."""
+
+
+@guest.command(epilog="Example: appliance guest apply --overwrite && appliance reload")
+@click.option(
+    "--overwrite", is_flag=True, help="Take the configuration of the properties; keep an edited one beside."
+)
+@click.option(
+    "--keep", is_flag=True, help="Stay with an edited configuration, though the properties have changed."
+)
+@click.option(
+    "--root",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    default=Path("/"),
+    help="Write below this folder, for tests and images.",
+)
+@click.pass_obj
+def apply(paths: Paths, *, overwrite: bool, keep: bool, root: Path) -> None:
+    """Write host name, network, time servers, SSH keys and configuration as the properties say.
+
+    Runs at every start of the machine, before the network. Problems in properties are told here, on the
+    console and by `appliance status`; they do not fail it, because the machine has to start. Exits 1 when
+    it cannot write what it should.
+    """
+    if overwrite and keep:
+        raise click.UsageError("--overwrite and --keep exclude each other")
+    choice = Choice.OVERWRITE if overwrite else Choice.KEEP if keep else Choice.NONE
+    root = root.absolute()
+    applied = applying.apply(
+        paths.below(root), root=root, environment=os.environ, choice=choice, now=time.time()
+    )
+    _print(applied.report)
+    if applied.failures:
+        raise SystemExit(1)
+
+
+@guest.command(epilog="Example: appliance guest show --json | jq -r '.problems[].message'")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON; the keys are stable.")
+@click.pass_obj
+def show(paths: Paths, *, as_json: bool) -> None:
+    """Show the properties that were given, where they came from, and what is wrong with them.
+
+    Exits 1 when there are problems, or nothing was applied since the machine started.
+
+    JSON: origin (vmware, credential, iso, remembered, none), applied_at (Unix seconds), properties,
+    problems (message, key, line and column in the configuration), notes.
+    """
+    report = applying.read_report(paths)
+    if report is None:
+        raise click.ClickException(f"{paths.guest_report}: not there. `appliance guest apply` writes it")
+    if as_json:
+        print_json(report)
+    else:
+        _print(report)
+    if report.problems:
+        raise SystemExit(1)
+
+
+_ORIGINS = {
+    Origin.VMWARE: "VMware's tool",
+    Origin.CREDENTIAL: "a systemd credential",
+    Origin.ISO: "an OVF ISO",
+    Origin.REMEMBERED: "an earlier start",
+    Origin.NONE: "nowhere",
+}
+
+
+def _print(report: GuestReport) -> None:
+    at = datetime.fromtimestamp(report.applied_at, tz=UTC).isoformat(sep=" ", timespec="seconds")
+    click.echo(f"properties from {_ORIGINS[report.origin]}, applied {at}")
+    for key, value in report.properties.items():
+        click.echo(f"  {key}: {value}")
+    for problem in report.problems:
+        click.echo(f"! {problem}")
+    for note in report.notes:
+        click.echo(f"- {note}")

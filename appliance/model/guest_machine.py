@@ -1,0 +1,83 @@
+"""What guest properties say about the machine itself: its name, its network, its clock, who may log in.
+
+A wrong part costs only itself. Without any address that can be used the machine asks DHCP, so that it can
+be reached and put right.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from ipaddress import ip_address, ip_interface
+
+from appliance.model import guest_fields
+from appliance.model.addresses import server_host
+from appliance.model.guest_reader import Reader
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Machine:
+    """The machine. No addresses is DHCP; None is to stay as it is.
+
+    `addresses` have their prefix lengths; of `gateways` there is one for each family at most.
+    """
+
+    host_name: str | None = None
+    addresses: tuple[str, ...] = ()
+    gateways: tuple[str, ...] = ()
+    resolvers: tuple[str, ...] = ()
+    time_servers: tuple[str, ...] = ()
+    ssh_keys: tuple[str, ...] | None = ()
+
+
+def machine(reader: Reader) -> Machine:
+    """Return what can be made of the properties."""
+    addresses = reader.many("address", guest_fields.own_address)
+    if "address" in reader.said and not addresses:
+        reader.notes.append("DHCP is asked for an address, because none of those given can be used")
+    keys = reader.split("ssh_key", guest_fields.ssh_keys)
+    if "ssh_key" not in reader.said:
+        reader.notes.append("no SSH public key was given: nobody can log in from outside")
+    return Machine(
+        host_name=reader.one("hostname", guest_fields.host_name),
+        addresses=addresses,
+        gateways=tuple(_gateways(reader, addresses)),
+        resolvers=reader.many("dns", guest_fields.peer),
+        time_servers=reader.many("ntp", server_host),
+        ssh_keys=keys if keys or "ssh_key" not in reader.said else None,
+    )
+
+
+def _gateways(reader: Reader, addresses: tuple[str, ...]) -> Iterable[str]:
+    given = reader.many("gateway", guest_fields.peer)
+    if given and not addresses:
+        if "address" not in reader.said:
+            reader.refuse("gateway", "means nothing without `address`: DHCP brings its own")
+        return
+    if addresses and "gateway" not in reader.said:
+        reader.notes.append(
+            "no gateway was given: only the networks of the machine's own addresses are reached"
+        )
+    families: set[int] = set()
+    for gateway in given:
+        objection = _objection(gateway, addresses)
+        version = ip_address(gateway).version
+        if objection is None and version in families:
+            objection = f"`{gateway}` is the second of IPv{version}: one of each family"
+        if objection is not None:
+            reader.refuse("gateway", objection)
+            continue
+        families.add(version)
+        yield gateway
+
+
+def _objection(gateway: str, addresses: Iterable[str]) -> str | None:
+    """Return why a gateway cannot be reached from these addresses, None where it can."""
+    wanted = ip_address(gateway)
+    own = [ip_interface(each) for each in addresses]
+    if any(wanted == each.ip for each in own):
+        return f"`{gateway}` is this machine's own address"
+    if wanted.version == 6 and wanted.is_link_local:
+        return None
+    if any(wanted.version == each.version and wanted in each.network for each in own):
+        return None
+    networks = ", ".join(str(each.network) for each in own)
+    return f"`{gateway}` is not in the network of the machine's address, {networks}"

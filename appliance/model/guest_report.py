@@ -1,0 +1,59 @@
+"""What became of a virtual machine's properties, as `appliance guest show` and `appliance status` tell it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from appliance.model.guest_properties import BY_KEY
+
+
+class Origin(StrEnum):
+    """Where the properties came from; REMEMBERED is what an earlier start was given, NONE is nowhere."""
+
+    VMWARE = "vmware"
+    CREDENTIAL = "credential"
+    ISO = "iso"
+    REMEMBERED = "remembered"
+    NONE = "none"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuestProblem:
+    """One thing that is wrong, and what would be right.
+
+    `key` is the property's, None where it is about none; line and column are those of the YAML in it.
+    """
+
+    message: str
+    key: str | None = None
+    line: int | None = None
+    column: int | None = None
+
+    def __str__(self) -> str:
+        place = ":".join(str(each) for each in (self.line, self.column) if each is not None)
+        label = f"{BY_KEY[self.key].label} ({self.key})" if self.key in BY_KEY else self.key
+        return ": ".join(each for each in (label, place, self.message) if each)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GuestReport:
+    """The whole report. `applied_at` is Unix seconds; `properties` are shortened where they are long."""
+
+    origin: Origin
+    applied_at: float
+    properties: Mapping[str, str] = field(default_factory=dict)
+    problems: tuple[GuestProblem, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def shortened(properties: Mapping[str, str]) -> dict[str, str]:
+    """Return properties as they may be shown: a key by its end, a whole configuration by its length."""
+    return {key: _short(key, value) for key, value in properties.items()}
+
+
+def _short(key: str, value: str) -> str:
+    if key == "config":
+        return f"({len(value)} characters)"
+    if key == "ssh_key" and len(value) > 40:
+        return f"{value[:20]}...{value[-16:]}"
+    return value

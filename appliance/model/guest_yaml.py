@@ -1,0 +1,114 @@
+"""The configuration that simple guest properties amount to, as YAML that a person goes on editing."""
+
+import json
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from appliance.model.addresses import Endpoint
+from appliance.model.guest_cluster import Cluster, Shared
+
+_HEAD: Final = """\
+# Made from the properties of this virtual machine by `appliance guest apply`, at its start.
+#
+# To change something, change the properties (vApp options) and restart the machine. To go further than they
+# do, edit this file, then `appliance check && appliance reload`: a file that was edited is not written again
+# until `appliance guest apply --overwrite` says so. `appliance schema` has every key.
+"""
+_CHECKS: Final = {
+    "masters": ["check: { type: https, path: /readyz, interval: 5s, fast_interval: 2s, fall: 2, rise: 3 }",
+                "slow_start: 60s"],
+    "machine-config": ["check: { type: https, path: /healthz }"],
+    "routers-http": ["balance: source", "check: { type: http, port: 1936, path: /healthz/ready }"],
+    "routers-https": ["balance: source", "check: { type: http, port: 1936, path: /healthz/ready }"],
+}  # fmt: skip
+
+
+def render(given: Cluster) -> str:
+    """Return the file."""
+    lines = [_HEAD, *_cluster(given), *_frontends(given), *_pools(given), *_virtual_ips(given)]
+    return "\n".join(lines).rstrip("\n") + "\n"
+
+
+def _cluster(given: Cluster) -> Iterator[str]:
+    domain = f", domain: {_text(given.domain)}" if given.domain else ""
+    yield f"cluster: {{ name: {_text(given.name)}{domain} }}"
+    yield ""
+
+
+def _frontends(given: Cluster) -> Iterator[str]:
+    if given.masters:
+        yield "api:"
+        yield "  frontends:"
+        yield '    kube-api: { bind: ["[::]:9445", "[::]:6443"], pool: masters }'
+        yield from _machine_config(given)
+        yield '    ready: { bind: ["[::]:9444"], respond: /haproxy_ready }'
+        yield '    monitor: { bind: ["[::]:9454"], respond: /haproxy_monitor, needs: masters }'
+    if given.routers:
+        yield "ingress:"
+        yield "  frontends:"
+        yield '    http: { bind: ["[::]:80"], pool: routers-http }'
+        yield '    https: { bind: ["[::]:443"], pool: routers-https }'
+    yield ""
+
+
+def _machine_config(given: Cluster) -> Iterator[str]:
+    if given.networks:
+        yield "    # It serves secrets. These are the machine's own networks: add those that other nodes start in."
+        yield f'    machine-config: {{ bind: ["[::]:22623"], pool: machine-config, allow: {_list(given.networks)} }}'
+        return
+    yield "    # Left out, because with DHCP nobody said which networks nodes start in; it serves secrets:"
+    yield '    # machine-config: { bind: ["[::]:22623"], pool: machine-config, allow: [10.0.0.0/24] }'
+
+
+def _pools(given: Cluster) -> Iterator[str]:
+    pools = [
+        *_pool("masters", "master", given.masters, 6443),
+        *_pool("machine-config", "master", given.masters if given.networks else (), 22623),
+        *_pool("routers-http", "router", given.routers, 80),
+        *_pool("routers-https", "router", given.routers, 443),
+    ]
+    if pools:
+        yield from ("pools:", *pools, "")
+
+
+def _pool(name: str, kind: str, members: Iterable[str], port: int) -> Iterator[str]:
+    servers = [
+        f"      {kind}-{number}: {{ address: {_text(str(Endpoint(host=host, port=port)))} }}"
+        for number, host in enumerate(members)
+    ]
+    if servers:
+        yield f"  {name}:"
+        yield from (f"    {line}" for line in _CHECKS[name])
+        yield "    servers:"
+        yield from servers
+
+
+def _virtual_ips(given: Cluster) -> Iterator[str]:
+    if given.shared:
+        yield "virtual_ips:"
+    for each in given.shared:
+        yield f"  {each.name}:"
+        yield f"    addresses: {_list([each.address])}"
+        yield f"    interface: {_text(given.interface)}"
+        yield "    router_id: auto"
+        yield f"    priority: {given.priority}"
+        if each.peers:
+            yield f"    peers: {_list(each.peers)}"
+        if each.group:
+            yield f"    sync_group: {each.group}"
+        yield from _track(each, given)
+
+
+def _track(each: Shared, given: Cluster) -> Iterator[str]:
+    """Yield what gives the address away while the proxy behind it accepts nothing."""
+    if given.masters if each.role == "api" else given.routers:
+        yield f"    track: {{ proxy: {{ program: proxy-{each.role} }} }}"
+
+
+def _list(texts: Iterable[str]) -> str:
+    return f"[{', '.join(map(_text, texts))}]"
+
+
+def _text(text: str) -> str:
+    """Return a text as YAML reads it back, whatever it looks like: `on` and `1e3` are names of clusters."""
+    return json.dumps(text)

@@ -1,0 +1,135 @@
+"""Applies the properties of a virtual machine: from its sources to its files and the report.
+
+It can be repeated at any time: a start that was interrupted is put right by the next one.
+"""
+
+import contextlib
+import os
+import pwd
+import shutil
+import subprocess
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from appliance.model.guest_machine import Machine
+from appliance.model.guest_placement import Choice
+from appliance.model.guest_report import GuestProblem, GuestReport, Origin, shortened
+from appliance.model.guest_settings import GuestSettings, guest_settings
+from appliance.model.paths import Paths
+from appliance.net.files.snapshots import write_atomically
+from appliance.net.guest import configuration, machine, sources
+from appliance.net.guest.record import Record
+from appliance.wire.ovf_environment import OvfEnvironmentError, parse
+
+_USER: Final = "appliance"
+_SETTLED: Final = 20.0
+_REMEMBERED: Final = (
+    "no source has properties now (VMware's tool, credential, OVF ISO): those of an earlier start are used"
+)
+_NONE: Final = "no properties were found (VMware's tool, credential, OVF ISO): the network is asked for an address (DHCP)"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Applied:
+    """The report, and what hindered us ourselves: files that cannot be written."""
+
+    report: GuestReport
+    failures: tuple[str, ...]
+
+
+def apply(paths: Paths, *, root: Path, environment: Mapping[str, str], choice: Choice, now: float) -> Applied:
+    """Apply what the sources say, below a root; the paths are below it already. `now` is Unix seconds."""
+    if root == Path("/"):
+        _wait_for_devices()
+    record = Record(root)
+    found, notes = _found(root, environment, record)
+    device = machine.first_device(root)
+    settings = guest_settings(found.written, interface=device.name if device else None)
+    wanted = settings.machine if found.written else Machine(ssh_keys=None)
+    failures = [_failure(error) for error in machine.configure(root, wanted, device)]
+    outcome = configuration.Outcome()
+    try:
+        outcome = configuration.place(paths.config, settings, record=record, choice=choice)
+        if found.data:
+            record.keep_environment(found.data)
+    except OSError as error:
+        failures.append(_failure(error))
+    report = _report(found, settings, outcome, failures=failures, notes=notes, now=now)
+    failures += _publish(paths, report)
+    return Applied(report=report, failures=tuple(failures))
+
+
+def read_report(paths: Paths) -> GuestReport | None:
+    """Return the report of the last time, None where there is none."""
+    with contextlib.suppress(OSError, msgspec.DecodeError):
+        return msgspec.json.decode(paths.guest_report.read_bytes(), type=GuestReport)
+    return None
+
+
+def _found(
+    root: Path, environment: Mapping[str, str], record: Record
+) -> tuple[sources.Found, tuple[str, ...]]:
+    found = sources.ask(root, environment)
+    if found.origin is not Origin.NONE:
+        return found, ()
+    kept = record.environment()
+    with contextlib.suppress(OvfEnvironmentError):
+        if kept is not None:
+            return replace(found, origin=Origin.REMEMBERED, written=parse(kept)), (_REMEMBERED,)
+    return found, (_NONE,)
+
+
+def _report(
+    found: sources.Found, settings: GuestSettings, outcome: configuration.Outcome, *, failures: list[str],
+    notes: tuple[str, ...], now: float,
+) -> GuestReport:  # fmt: skip
+    failed = (GuestProblem(message=each) for each in failures)
+    return GuestReport(
+        origin=found.origin,
+        applied_at=now,
+        properties=shortened(settings.said),
+        problems=(*found.problems, *settings.problems, *outcome.problems, *failed),
+        notes=(*notes, *settings.notes, *outcome.notes),
+    )
+
+
+def _publish(paths: Paths, report: GuestReport) -> list[str]:
+    """Put the report where every user of the machine may read it; returns why that failed."""
+    try:
+        if not paths.runtime.is_dir():
+            paths.runtime.mkdir(mode=0o700, parents=True)
+            _give(paths.runtime)
+        write_atomically(paths.guest_report, msgspec.json.encode(report))
+        paths.guest_report.chmod(0o644)
+    except OSError as error:
+        return [_failure(error)]
+    return []
+
+
+def _give(directory: Path) -> None:
+    if os.geteuid() == 0:
+        with contextlib.suppress(KeyError):  # not there: a machine without the appliance's user
+            user = pwd.getpwnam(_USER)
+            os.chown(directory, user.pw_uid, user.pw_gid)
+
+
+def _failure(error: OSError) -> str:
+    return f"{error.filename}: cannot be written: {error.strerror}"
+
+
+def _wait_for_devices() -> None:
+    """Wait until udev has given network interfaces their names and disks their labels."""
+    udevadm = shutil.which("udevadm")
+    if udevadm is not None:
+        with contextlib.suppress(subprocess.TimeoutExpired, OSError):
+            subprocess.run(  # noqa: S603  # no shell, and no text of others
+                [udevadm, "settle"],
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_SETTLED,
+                check=False,
+            )

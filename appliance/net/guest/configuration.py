@@ -1,0 +1,121 @@
+"""Puts a configuration made from properties in the operator's place, unless a person has edited that since.
+
+Files are for root and the group `appliance`: a configuration may hold a password. A write raises OSError.
+"""
+
+import contextlib
+import grp
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from appliance.model.guest_placement import Choice, Placed, Placement, placement
+from appliance.model.guest_report import GuestProblem
+from appliance.model.guest_settings import GuestSettings
+from appliance.net.files.snapshots import write_atomically
+from appliance.net.guest.record import Record, digest, digest_of
+
+_GROUP: Final = "appliance"
+_MODE: Final = 0o640
+_REFUSED: Final = ".refused"
+_NEW: Final = ".from-properties"
+_EDITED: Final = ".edited"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What is to be told about it."""
+
+    problems: tuple[GuestProblem, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+def place(path: Path, settings: GuestSettings, *, record: Record, choice: Choice) -> Outcome:
+    """Do what is right with the configuration that properties amount to."""
+    if settings.refused is not None:
+        return _refuse(path, settings.refused)
+    _beside(path, _REFUSED).unlink(missing_ok=True)
+    if settings.yaml is None:
+        return Outcome(notes=tuple(_nothing(path, settings)))
+    return _place(path, settings.yaml, digest_of(settings.said), record=record, choice=choice)
+
+
+def _refuse(path: Path, text: bytes) -> Outcome:
+    refused = _beside(path, _REFUSED)
+    _write(refused, text)
+    stays = f", and {path} stays as it was" if path.exists() else ""
+    return Outcome(notes=(f"the configuration is refused: it is in {refused}{stays}",))
+
+
+def _nothing(path: Path, settings: GuestSettings) -> Iterator[str]:
+    wrong = bool(settings.problems)
+    if path.exists():
+        yield f"{path} stays as it was: " + (
+            "the properties have problems" if wrong else "the properties say nothing about it"
+        )
+    elif not wrong:
+        yield (
+            "nothing was said about the cluster: fill in the properties of section 2, or `config`, and restart "
+            f"the machine; or write {path}, then `systemctl restart appliance`"
+        )
+
+
+def _place(path: Path, text: bytes, properties: str, *, record: Record, choice: Choice) -> Outcome:
+    wanted = Placed(yaml=digest(text), properties=properties)
+    current = path.read_bytes() if path.exists() else None
+    decided = placement(
+        wanted=wanted,
+        current=None if current is None else digest(current),
+        last=record.placed(),
+        choice=choice,
+    )
+    if decided is Placement.BESIDE:
+        _write(_beside(path, _NEW), text)
+        return Outcome(problems=(GuestProblem(message=_both_ways_out(path)),))
+    if decided is Placement.OVERWRITE and current is not None:
+        _write(_beside(path, _EDITED), current)
+    if decided in (Placement.WRITE, Placement.OVERWRITE):
+        _write(path, text)
+    if decided is Placement.SAME:
+        _give(path)
+    if decided is not Placement.EDITED or choice is Choice.KEEP:
+        record.keep_placed(wanted)
+    _beside(path, _NEW).unlink(missing_ok=True)
+    return Outcome(notes=tuple(_told(path, decided)))
+
+
+def _told(path: Path, decided: Placement) -> Iterator[str]:
+    match decided:
+        case Placement.EDITED:
+            yield f"{path} was edited on this machine and stays as it is, not as the properties say"
+        case Placement.WRITE | Placement.OVERWRITE:
+            yield f"{path} was written from the properties"
+        case Placement.SAME | Placement.BESIDE:
+            return
+
+
+def _both_ways_out(path: Path) -> str:
+    return (
+        f"{path} was edited on this machine, and the properties say something new, which is in "
+        f"{_beside(path, _NEW)}: `appliance guest apply --overwrite` takes that and keeps the edited one as "
+        f"{_beside(path, _EDITED).name}; `appliance guest apply --keep` stays with the edited one"
+    )
+
+
+def _beside(path: Path, suffix: str) -> Path:
+    return path.with_name(path.name + suffix)
+
+
+def _write(path: Path, text: bytes) -> None:
+    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    write_atomically(path, text)
+    _give(path)
+
+
+def _give(path: Path) -> None:
+    if os.geteuid() == 0:
+        with contextlib.suppress(KeyError):  # not there: the file is root's alone
+            os.chown(path, 0, grp.getgrnam(_GROUP).gr_gid)
+    path.chmod(_MODE)

@@ -1,0 +1,125 @@
+"""Settings of a virtual machine as the files that systemd, sshd and the resolver read.
+
+Everything is below one root. A file that says the same already is left alone, others appear whole. What
+there is nothing to say about is removed again where it is ours.
+"""
+
+import contextlib
+import os
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from appliance.model.guest_machine import Machine
+from appliance.net.files.snapshots import write_atomically
+
+NETWORK: Final = Path("run/systemd/network/10-appliance.network")
+CLOCK: Final = Path("run/systemd/timesyncd.conf.d/10-appliance.conf")
+KEYS: Final = Path("etc/ssh/authorized_keys.d/admin")
+HOST_NAME: Final = Path("etc/hostname")
+HOSTS: Final = Path("etc/hosts")
+
+_ETHERNET: Final = 1  # ARPHRD_ETHER of linux/if_arp.h
+_LOCAL: Final = "127.0.1.1"  # Debian's, hosts(5)
+_MADE: Final = "# Made by `appliance guest apply` from the properties of this virtual machine.\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    """An Ethernet device: what the kernel calls it, and its address."""
+
+    name: str
+    mac: str
+
+
+def first_device(root: Path) -> Device | None:
+    """Return the first Ethernet device in the kernel's order that is no virtual one."""
+    found: list[tuple[int, Device]] = []
+    with contextlib.suppress(OSError):
+        for each in (root / "sys/class/net").iterdir():
+            if (each / "device").exists() and _number(each / "type") == _ETHERNET:
+                device = Device(name=each.name, mac=(each / "address").read_text().strip())
+                found.append((_number(each / "ifindex"), device))
+    return min(found, key=lambda each: each[0])[1] if found else None
+
+
+def configure(root: Path, wanted: Machine, device: Device | None) -> Iterator[OSError]:
+    """Write everything; yields what could not be, which hinders nothing else."""
+    steps = (
+        lambda: _put(root / NETWORK, _network(wanted, device)),
+        lambda: _put(root / CLOCK, _clock(wanted)),
+        lambda: _keys(root, wanted),
+        lambda: _name(root, wanted.host_name),
+    )
+    for step in steps:
+        try:
+            step()
+        except OSError as error:
+            yield error
+
+
+def _network(wanted: Machine, device: Device | None) -> str:
+    match = f"MACAddress={device.mac}\nType=ether" if device else "Type=ether"
+    lines = [_MADE, "[Match]", match, "Kind=!*", "", "[Network]"]
+    lines += [f"Address={each}" for each in wanted.addresses]
+    lines += [f"Gateway={each}" for each in wanted.gateways]
+    lines += [f"DNS={each}" for each in wanted.resolvers]
+    lines += [] if wanted.addresses else ["DHCP=yes"]
+    if any(":" in each for each in wanted.gateways):
+        lines.append("IPv6AcceptRA=no")
+    # A restart of networkd must not take virtual IPs away, which look foreign to it.
+    lines.append("KeepConfiguration=static")
+    return "\n".join([*lines, ""])
+
+
+def _clock(wanted: Machine) -> str:
+    servers = " ".join(wanted.time_servers)
+    return f"{_MADE}\n[Time]\nNTP={servers}\n" if servers else ""
+
+
+def _keys(root: Path, wanted: Machine) -> None:
+    if wanted.ssh_keys is not None:
+        _put(root / KEYS, "".join(f"{each}\n" for each in (_MADE.strip(), *wanted.ssh_keys)))
+
+
+def _name(root: Path, name: str | None) -> None:
+    if name is None:
+        return
+    _put(root / HOST_NAME, f"{name}\n")
+    _put(root / HOSTS, _hosts(root / HOSTS, name))
+    if root == Path("/"):
+        socket.sethostname(name)
+
+
+def _hosts(path: Path, name: str) -> str:
+    """Return the file of names with the machine's own, and everything else as it is."""
+    try:
+        lines = path.read_text(errors="surrogateescape").splitlines()
+    except FileNotFoundError:
+        lines = ["127.0.0.1 localhost", "::1 localhost"]
+    kept = [each for each in lines if each.split()[:1] != [_LOCAL]]
+    names = " ".join(dict.fromkeys((name, name.partition(".")[0])))
+    return "\n".join([*kept, f"{_LOCAL} {names}", ""])
+
+
+def _put(path: Path, text: str) -> None:
+    """Give a file of mode 0644 its text, or remove it where there is none."""
+    data = text.encode(errors="surrogateescape")
+    if not data:
+        path.unlink(missing_ok=True)
+        return
+    with contextlib.suppress(FileNotFoundError):
+        if path.read_bytes() == data:
+            return
+    path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    write_atomically(path, data)
+    os.chmod(path, 0o644)  # noqa: PTH101
+
+
+def _number(path: Path) -> int:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return 0

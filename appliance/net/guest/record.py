@@ -1,0 +1,59 @@
+"""What a virtual machine was given last, and what was made of it: kept over reboots, for root alone."""
+
+import contextlib
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from appliance.model.guest_placement import Placed
+from appliance.net.files.snapshots import write_atomically
+
+DIRECTORY: Final = Path("var/lib/appliance-guest")
+
+
+class Record:
+    """The files below one root; a write raises OSError."""
+
+    def __init__(self, root: Path) -> None:
+        self._directory = root / DIRECTORY
+
+    def environment(self) -> bytes | None:
+        """Return the OVF environment that was seen last, None before the first one."""
+        with contextlib.suppress(OSError):
+            return (self._directory / "environment.xml").read_bytes()
+        return None
+
+    def keep_environment(self, data: bytes) -> None:
+        """Remember an OVF environment."""
+        self._write("environment.xml", data)
+
+    def placed(self) -> Placed | None:
+        """Return what was put in place last, None where nothing was, or nothing is known any more."""
+        with contextlib.suppress(OSError, msgspec.DecodeError):
+            return msgspec.json.decode((self._directory / "record.json").read_bytes(), type=Placed)
+        return None
+
+    def keep_placed(self, placed: Placed) -> None:
+        """Remember what was put in place."""
+        self._write("record.json", msgspec.json.encode(placed))
+
+    def _write(self, name: str, data: bytes) -> None:
+        self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path = self._directory / name
+        with contextlib.suppress(OSError):
+            if path.read_bytes() == data:
+                return
+        write_atomically(path, data)
+
+
+def digest(data: bytes) -> str:
+    """Return the digest of a file."""
+    return hashlib.sha256(data).hexdigest()
+
+
+def digest_of(properties: Mapping[str, str]) -> str:
+    """Return the digest of properties, in whichever order they came."""
+    return digest(msgspec.json.encode(dict(sorted(properties.items()))))

@@ -1,0 +1,135 @@
+"""Where a virtual machine's OVF environment comes from: VMware's tool, a systemd credential, an ISO.
+
+They are asked in this order, and the first one counts that has any property of ours. What answers and
+cannot be read is a problem, and the next one is asked.
+"""
+
+import contextlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from appliance.model.guest_properties import known
+from appliance.model.guest_report import GuestProblem, Origin
+from appliance.wire.ovf_environment import LIMIT, OvfEnvironmentError, parse
+
+CREDENTIAL: Final = "lb.ovfenv"
+"""Name of the systemd credential."""
+
+LABEL: Final = r"OVF\x20ENV"
+"""Label of the ISO (DSP0243 section 11.2), as udev writes it."""
+
+_FILE: Final = "ovf-env.xml"
+_TOOL: Final = ("vmware-rpctool", "info-get guestinfo.ovfEnv")
+_PATIENCE: Final = 15.0
+
+
+class NoSourceError(Exception):
+    """A source is there and cannot be read; says why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What the sources said: the environment as it was written, and its properties by their written keys."""
+
+    origin: Origin
+    data: bytes = b""
+    written: Mapping[str, str]
+    problems: tuple[GuestProblem, ...] = ()
+
+
+def ask(root: Path, environment: Mapping[str, str]) -> Found:
+    """Return what the first source says that has something for us; origin NONE where none has."""
+    problems: list[GuestProblem] = []
+    sources: tuple[tuple[Origin, Callable[[], bytes | None]], ...] = (
+        (Origin.VMWARE, _from_tool),
+        (Origin.CREDENTIAL, lambda: _from_credential(environment)),
+        (Origin.ISO, lambda: _from_iso(root)),
+    )
+    for origin, read in sources:
+        try:
+            data = read()
+            written = parse(data) if data else {}
+        except (NoSourceError, OvfEnvironmentError) as error:
+            problems.append(GuestProblem(message=f"the OVF environment ({_SPELT[origin]}) {error}"))
+            continue
+        if data and any(map(known, written)):
+            return Found(origin=origin, data=data, written=written, problems=tuple(problems))
+    return Found(origin=Origin.NONE, written={}, problems=tuple(problems))
+
+
+_SPELT: Final = {
+    Origin.VMWARE: "guestinfo.ovfEnv",
+    Origin.CREDENTIAL: f"credential {CREDENTIAL}",
+    Origin.ISO: f"ISO, {_FILE}",
+}
+
+
+def _from_tool() -> bytes | None:
+    """Ask VMware's tool, which fails at once where there is no VMware, or nothing to say."""
+    tool = shutil.which(_TOOL[0])
+    if tool is None:
+        return None
+    with contextlib.suppress(subprocess.TimeoutExpired, OSError):
+        done = subprocess.run(  # noqa: S603  # no shell, and no text of others
+            [tool, _TOOL[1]], stdin=subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE, check=False
+        )
+        return done.stdout if done.returncode == 0 and done.stdout.strip() else None
+    return None
+
+
+def _from_credential(environment: Mapping[str, str]) -> bytes | None:
+    directory = environment.get("CREDENTIALS_DIRECTORY")
+    return _bounded(Path(directory) / CREDENTIAL) if directory else None
+
+
+def _from_iso(root: Path) -> bytes | None:
+    device = root / "dev/disk/by-label" / LABEL
+    if not device.exists():
+        return None
+    with _mounted(device) as directory:
+        names = [each for each in directory.iterdir() if each.name.lower() == _FILE]
+        if not names:
+            raise NoSourceError("is not there")
+        return _bounded(names[0])
+
+
+@contextlib.contextmanager
+def _mounted(device: Path) -> Iterator[Path]:
+    """Mount a disk where nobody else sees it, so that nothing on it can be run or used as a device."""
+    options = "ro,nosuid,nodev,noexec"
+    with tempfile.TemporaryDirectory(prefix="ovf-env-") as directory:
+        _run("mount", "-t", "iso9660", "-o", options, str(device), directory)
+        try:
+            yield Path(directory)
+        finally:
+            _run("umount", "--lazy", directory)  # never left behind, whoever looks into it
+
+
+def _run(*command: str) -> None:
+    try:
+        done = subprocess.run(  # noqa: S603  # mount and umount, without a shell
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE, check=False
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise NoSourceError(f"cannot be read: {error}") from error
+    if done.returncode != 0:
+        reason = done.stderr.decode(errors="replace").strip()
+        raise NoSourceError(f"cannot be read: {reason or f'{command[0]} failed'}")
+
+
+def _bounded(path: Path) -> bytes | None:
+    """Return a file, at most one byte more than is allowed; None where there is none."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
+        with os.fdopen(descriptor, "rb") as file:
+            return file.read(LIMIT + 1)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise NoSourceError(f"cannot be read: {error.strerror}") from error

@@ -1,0 +1,68 @@
+"""The OVF environment: the XML in which a hypervisor hands the properties of a virtual machine to its guest.
+
+DMTF DSP0243 section 11.1. Only the machine's own PropertySection counts: those inside an Entity belong to
+the other machines of a vApp. The document comes from outside, so it has a bound, and a DOCTYPE, without
+which there are no entities, is refused.
+"""
+
+from typing import Final
+from xml.parsers import expat
+
+LIMIT: Final = 1 << 20
+"""Most bytes that a document may have: a whole configuration in one property is far below."""
+
+_NAMESPACE: Final = "http://schemas.dmtf.org/ovf/environment/1"
+_SECTION: Final = ("Environment", "PropertySection")
+
+
+class OvfEnvironmentError(Exception):
+    """The document is no OVF environment; says why, with line and column where it has one."""
+
+
+def parse(data: bytes) -> dict[str, str]:
+    """Return the properties by key, as they are written: `class.key.instance`, of which most have less.
+
+    Of a key that stands there twice the first counts. Raises OvfEnvironmentError.
+    """
+    if len(data) > LIMIT:
+        raise OvfEnvironmentError(f"has {len(data)} bytes: more than {LIMIT} are not read")
+    reader = _Reader()
+    parser = expat.ParserCreate(namespace_separator=" ")
+    parser.StartElementHandler = reader.start
+    parser.EndElementHandler = reader.end
+    parser.StartDoctypeDeclHandler = _refuse_doctype
+    try:
+        parser.Parse(data.lstrip(b" \t\r\n"), True)  # noqa: FBT003  # pyexpat has no keywords
+    except (expat.ExpatError, LookupError, ValueError) as error:  # the last two: encodings unknown to Python
+        raise OvfEnvironmentError(f"is not XML: {error}") from error
+    return reader.properties
+
+
+class _Reader:
+    """Follows the elements from the root to where the parser is."""
+
+    def __init__(self) -> None:
+        self.properties: dict[str, str] = {}
+        self._path: list[str] = []
+
+    def start(self, name: str, attributes: dict[str, str]) -> None:
+        local = _local(name)
+        if not self._path and local != _SECTION[0]:
+            raise OvfEnvironmentError(f"is not an OVF environment: its root is <{local}>, not <Environment>")
+        if tuple(self._path) == _SECTION and local == "Property":
+            said = {_local(each): value for each, value in attributes.items()}
+            if "key" in said:
+                self.properties.setdefault(said["key"], said.get("value", ""))
+        self._path.append(local)
+
+    def end(self, _: str) -> None:
+        self._path.pop()
+
+
+def _local(name: str) -> str:
+    """Return a name without the namespace of OVF environments; another one's is no name of ours."""
+    return name.removeprefix(f"{_NAMESPACE} ")
+
+
+def _refuse_doctype(*_: object) -> None:
+    raise OvfEnvironmentError("has a DOCTYPE, which an OVF environment never has")
