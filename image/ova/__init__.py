@@ -1,1 +1,1 @@
-"""The OVA of a root file system: disk, descriptor, manifest, archive. It runs in the container `ova-tools`."""
+"""The OVA of a root file system: disk, descriptor, manifest, archive. Runs in the container `ova-tools`."""

@@ -28,7 +28,7 @@ PROCESSORS: Final = 2
 """One for traffic and one for the rest: more than one is what keeps vrrp on time while a proxy is busy."""
 
 MEMORY_MB: Final = 2048
-"""A worker for each processor with 40,000 connections, twice while an old generation drains, and the system."""
+"""Two workers with 40,000 connections, twice that while an old generation drains, and the system."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -142,7 +142,7 @@ def _files(disk: Path, files: Mapping[str, str], scratch: Path, identity: Identi
 
 
 def debugfs(disk: Path, commands: Sequence[str], identity: Identity) -> None:
-    """Change the root file system; debugfs goes on after an error, so what must hold is looked at by tests."""
+    """Change the root file system; it goes on after an error, so tests look at what must hold."""
     _run(
         ["debugfs", "-w", "-f", "-", f"{disk}?offset={ROOT_OFFSET}"],
         given="\n".join([*commands, ""]),
