@@ -7,11 +7,13 @@ from pathlib import Path
 
 import click
 
+from appliance.console import screen
 from appliance.console.printing import print_json
 from appliance.model.guest_placement import Choice
 from appliance.model.guest_report import GuestReport, Origin
 from appliance.model.paths import Paths
 from appliance.net.guest import applying
+from appliance.net.guest.report import read
 
 
 @click.group()
@@ -63,14 +65,14 @@ def show(paths: Paths, *, as_json: bool) -> None:
     JSON: origin (vmware, credential, iso, remembered, none), applied_at (Unix seconds), properties,
     problems (message, key, line and column in the configuration), notes.
     """
-    report = applying.read_report(paths)
-    if report is None:
+    found = read(paths)
+    if found is None:
         raise click.ClickException(f"{paths.guest_report}: not there. `appliance guest apply` writes it")
     if as_json:
-        print_json(report)
+        print_json(found)
     else:
-        _print(report)
-    if report.problems:
+        _print(found)
+    if found.problems:
         raise SystemExit(1)
 
 
@@ -92,3 +94,24 @@ def _print(report: GuestReport) -> None:
         click.echo(f"! {problem}")
     for note in report.notes:
         click.echo(f"- {note}")
+
+
+@guest.command(epilog="Example: appliance guest console --once")
+@click.option("--once", is_flag=True, help="Print it and end.")
+@click.option(
+    "--issue",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=Path("/run/issue.d/appliance.issue"),
+    show_default=True,
+    help="Where agetty reads what it shows above its login prompt.",
+)
+@click.pass_obj
+def console(paths: Paths, *, once: bool, issue: Path) -> None:
+    """Keep what a virtual machine's console shows: addresses, state, problems and what to do about them.
+
+    Runs until it is ended. The file is written, and agetty told, only when something has changed.
+    """
+    if once:
+        click.echo(screen.text(screen.look(paths)), nl=False)
+        return
+    screen.keep(paths, issue)

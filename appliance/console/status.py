@@ -24,12 +24,12 @@ def status(paths: Paths, *, as_json: bool) -> None:
     """Show programs, virtual IPs, frontends, pools, servers, and what draining generations still hold.
 
     Exits 0 when every program that the configuration needs runs, every pool in use has a server up, every
-    reload socket is listened on and no virtual IP is in fault or conflict, else 1. Works when any program is
-    down, supervisord too.
+    reload socket is listened on, no virtual IP is in fault or conflict, and nothing is wrong with the
+    properties of a virtual machine, else 1. Works when any program is down, supervisord too.
 
     JSON: ok, problems, at, snapshot, source, cluster, degraded, supervisor, programs, frontends, pools (with
-    servers and their last check), generations (with what they hold), ended, virtual_ips. Times are Unix
-    seconds, durations seconds.
+    servers and their last check), generations (with what they hold), ended, virtual_ips, guest (the properties
+    of a virtual machine, null elsewhere). Times are Unix seconds, durations seconds.
     """
     now = current_status(paths)
     if as_json:

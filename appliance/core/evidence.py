@@ -25,6 +25,7 @@ from appliance.core.status import (
 )
 from appliance.core.vip_said import VrrpSaid, troubles
 from appliance.core.vip_status import virtual_ips
+from appliance.model.guest_report import GuestReport
 from appliance.model.snapshot import Bind, Frontend, Group, Pool, Server, Snapshot
 from appliance.wire.health_board import CheckResult, HealthBoard, ServerHealth, ServerState
 from appliance.wire.worker_board import Phase, ServerCounters, WorkerBoard
@@ -71,6 +72,7 @@ class Evidence:
     failures: Mapping[str, str]
     degraded: DegradedStart | None
     vrrp: VrrpSaid | None = None
+    guest: GuestReport | None = None
 
 
 def assess(evidence: Evidence, now: float) -> Status:
@@ -84,6 +86,7 @@ def assess(evidence: Evidence, now: float) -> Status:
         *_deaf(evidence.said),
         *_without_server(pools),
         *(troubles(evidence.vrrp) if evidence.vrrp else ()),
+        *(_wrong_properties(evidence.guest) if evidence.guest else ()),
     )
     return Status(
         ok=not problems,
@@ -100,6 +103,7 @@ def assess(evidence: Evidence, now: float) -> Status:
         generations=tuple(_generations(evidence.workers)),
         ended=_ended(evidence.workers),
         virtual_ips=virtual_ips(snapshot, evidence.vrrp) if snapshot else (),
+        guest=evidence.guest,
     )
 
 
@@ -125,6 +129,10 @@ def _deaf(said: Mapping[str, Said]) -> Iterator[str]:
 
 def _without_server(pools: Iterable[PoolStatus]) -> Iterator[str]:
     return (f"pool {pool.name} has no server up" for pool in pools if not pool.ok)
+
+
+def _wrong_properties(report: GuestReport) -> Iterator[str]:
+    return (f"property {each}" if each.key else str(each) for each in report.problems)
 
 
 def _programs(evidence: Evidence, snapshot: Snapshot | None, now: float) -> Iterator[ProgramStatus]:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from appliance.model.guest_report import GuestReport
 from appliance.wire.control import Problem
 from appliance.wire.health_board import CheckResult, ServerState
 
@@ -179,7 +180,7 @@ class Status:
     """Everything. `ok` is true when `problems` is empty; `degraded` is None after a start as it should be.
 
     `supervisor` is None when supervisord answers, else why it does not. `ended` counts by reason how
-    connections ended.
+    connections ended. `guest` is what became of the properties of a virtual machine, None elsewhere.
     """
 
     ok: bool
@@ -196,3 +197,4 @@ class Status:
     generations: tuple[GenerationStatus, ...]
     ended: Mapping[str, int]
     virtual_ips: tuple[VirtualIpStatus, ...] = ()
+    guest: GuestReport | None = None

@@ -21,7 +21,8 @@ class Origin(StrEnum):
 class GuestProblem:
     """One thing that is wrong, and what would be right.
 
-    `key` is the property's, None where it is about none; line and column are those of the YAML in it.
+    `key` is of the table of properties, None where it is about none; line and column are those of the YAML
+    in it.
     """
 
     message: str
@@ -31,7 +32,7 @@ class GuestProblem:
 
     def __str__(self) -> str:
         place = ":".join(str(each) for each in (self.line, self.column) if each is not None)
-        label = f"{BY_KEY[self.key].label} ({self.key})" if self.key in BY_KEY else self.key
+        label = f"{BY_KEY[self.key].label} ({self.key})" if self.key else ""
         return ": ".join(each for each in (label, place, self.message) if each)
 
 

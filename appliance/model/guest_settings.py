@@ -63,8 +63,7 @@ def guest_settings(written: Mapping[str, str], *, interface: str | None) -> Gues
 
 def _place(problem: GuestProblem) -> int:
     """Return where a problem's property stands in the form."""
-    keys = list(BY_KEY)
-    return keys.index(problem.key) if problem.key in BY_KEY else len(keys)
+    return list(BY_KEY).index(problem.key) if problem.key else len(BY_KEY)
 
 
 def _unknown(name: str, meant: str | None) -> str:

@@ -53,8 +53,9 @@ def _frontends(given: Cluster) -> Iterator[str]:
 
 def _machine_config(given: Cluster) -> Iterator[str]:
     if given.networks:
-        yield "    # It serves secrets. These are the machine's own networks: add those that other nodes start in."
-        yield f'    machine-config: {{ bind: ["[::]:22623"], pool: machine-config, allow: {_list(given.networks)} }}'
+        yield "    # It serves secrets: add the networks that other nodes start in to the machine's own."
+        allowed = _list(given.networks)
+        yield f'    machine-config: {{ bind: ["[::]:22623"], pool: machine-config, allow: {allowed} }}'
         return
     yield "    # Left out, because with DHCP nobody said which networks nodes start in; it serves secrets:"
     yield '    # machine-config: { bind: ["[::]:22623"], pool: machine-config, allow: [10.0.0.0/24] }'

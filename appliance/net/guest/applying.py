@@ -4,8 +4,6 @@ It can be repeated at any time: a start that was interrupted is put right by the
 """
 
 import contextlib
-import os
-import pwd
 import shutil
 import subprocess
 from collections.abc import Mapping
@@ -13,24 +11,24 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-import msgspec
-
 from appliance.model.guest_machine import Machine
 from appliance.model.guest_placement import Choice
 from appliance.model.guest_report import GuestProblem, GuestReport, Origin, shortened
 from appliance.model.guest_settings import GuestSettings, guest_settings
 from appliance.model.paths import Paths
-from appliance.net.files.snapshots import write_atomically
 from appliance.net.guest import configuration, machine, sources
 from appliance.net.guest.record import Record
+from appliance.net.guest.report import publish
 from appliance.wire.ovf_environment import OvfEnvironmentError, parse
 
-_USER: Final = "appliance"
 _SETTLED: Final = 20.0
 _REMEMBERED: Final = (
     "no source has properties now (VMware's tool, credential, OVF ISO): those of an earlier start are used"
 )
-_NONE: Final = "no properties were found (VMware's tool, credential, OVF ISO): the network is asked for an address (DHCP)"
+_NONE: Final = (
+    "no properties were found (VMware's tool, credential, OVF ISO): the network is asked for an address, by "
+    "DHCP, and nobody can log in from outside"
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,15 +57,11 @@ def apply(paths: Paths, *, root: Path, environment: Mapping[str, str], choice: C
     except OSError as error:
         failures.append(_failure(error))
     report = _report(found, settings, outcome, failures=failures, notes=notes, now=now)
-    failures += _publish(paths, report)
+    try:
+        publish(paths, report)
+    except OSError as error:
+        failures.append(_failure(error))
     return Applied(report=report, failures=tuple(failures))
-
-
-def read_report(paths: Paths) -> GuestReport | None:
-    """Return the report of the last time, None where there is none."""
-    with contextlib.suppress(OSError, msgspec.DecodeError):
-        return msgspec.json.decode(paths.guest_report.read_bytes(), type=GuestReport)
-    return None
 
 
 def _found(
@@ -95,26 +89,6 @@ def _report(
         problems=(*found.problems, *settings.problems, *outcome.problems, *failed),
         notes=(*notes, *settings.notes, *outcome.notes),
     )
-
-
-def _publish(paths: Paths, report: GuestReport) -> list[str]:
-    """Put the report where every user of the machine may read it; returns why that failed."""
-    try:
-        if not paths.runtime.is_dir():
-            paths.runtime.mkdir(mode=0o700, parents=True)
-            _give(paths.runtime)
-        write_atomically(paths.guest_report, msgspec.json.encode(report))
-        paths.guest_report.chmod(0o644)
-    except OSError as error:
-        return [_failure(error)]
-    return []
-
-
-def _give(directory: Path) -> None:
-    if os.geteuid() == 0:
-        with contextlib.suppress(KeyError):  # not there: a machine without the appliance's user
-            user = pwd.getpwnam(_USER)
-            os.chown(directory, user.pw_uid, user.pw_gid)
 
 
 def _failure(error: OSError) -> str:

@@ -57,8 +57,8 @@ def _nothing(path: Path, settings: GuestSettings) -> Iterator[str]:
         )
     elif not wrong:
         yield (
-            "nothing was said about the cluster: fill in the properties of section 2, or `config`, and restart "
-            f"the machine; or write {path}, then `systemctl restart appliance`"
+            "nothing was said about the cluster: fill in the properties of section 2, or `config`, and "
+            f"restart the machine; or write {path}, then `systemctl restart appliance`"
         )
 
 

@@ -7,7 +7,7 @@ there is nothing to say about is removed again where it is ours.
 import contextlib
 import os
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -47,7 +47,7 @@ def first_device(root: Path) -> Device | None:
 
 def configure(root: Path, wanted: Machine, device: Device | None) -> Iterator[OSError]:
     """Write everything; yields what could not be, which hinders nothing else."""
-    steps = (
+    steps: tuple[Callable[[], None], ...] = (
         lambda: _put(root / NETWORK, _network(wanted, device)),
         lambda: _put(root / CLOCK, _clock(wanted)),
         lambda: _keys(root, wanted),
