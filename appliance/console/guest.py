@@ -7,7 +7,6 @@ from pathlib import Path
 
 import click
 
-from appliance.console import screen
 from appliance.console.printing import print_json
 from appliance.model.guest_placement import Choice
 from appliance.model.guest_report import GuestReport, Origin
@@ -16,7 +15,7 @@ from appliance.net.guest import applying
 from appliance.net.guest.report import read
 
 
-@click.group()
+@click.group(epilog="Example: appliance guest show")
 def guest() -> None:
     """Apply and show the properties of a virtual machine (vSphere: vApp options)."""
 
@@ -50,6 +49,8 @@ def apply(paths: Paths, *, overwrite: bool, keep: bool, root: Path) -> None:
         paths.below(root), root=root, environment=os.environ, choice=choice, now=time.time()
     )
     _print(applied.report)
+    for failure in applied.failures:
+        click.echo(failure, err=True)
     if applied.failures:
         raise SystemExit(1)
 
@@ -111,6 +112,8 @@ def console(paths: Paths, *, once: bool, issue: Path) -> None:
 
     Runs until it is ended. The file is written, and agetty told, only when something has changed.
     """
+    from appliance.console import screen  # noqa: PLC0415  # `apply` is waited for at a start, and is faster without
+
     if once:
         click.echo(screen.text(screen.look(paths)), nl=False)
         return

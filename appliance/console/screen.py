@@ -84,12 +84,13 @@ def text(view: View) -> str:
 
 def show(screen: str, issue: Path) -> None:
     """Write the file and have agetty read it, if it says something else."""
+    issue = issue.resolve()  # what takes the place of a file must not take that of a link to it
     with contextlib.suppress(OSError):
-        if issue.read_text() == screen:
+        if issue.read_text(encoding="utf-8") == screen:
             return
     issue.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     scratch = issue.with_name(f".{issue.name}.new")  # agetty reads *.issue only
-    scratch.write_text(screen)
+    scratch.write_text(screen, encoding="utf-8")
     scratch.chmod(0o644)
     scratch.replace(issue)
     agetty = shutil.which("agetty")
@@ -146,7 +147,7 @@ def _log_in(view: View) -> Iterator[str]:
     report = view.status.guest
     if report is not None and "ssh_key" not in report.properties:
         yield from _item(
-            "nobody can log in: give the property SSH public key (ssh_key), and restart the machine"
+            "no key to log in with was given: fill in SSH public key (ssh_key), and restart the machine"
         )
         return
     own = (address for _, addresses in view.addresses for address in addresses)

@@ -28,8 +28,8 @@ def status(paths: Paths, *, as_json: bool) -> None:
     properties of a virtual machine, else 1. Works when any program is down, supervisord too.
 
     JSON: ok, problems, at, snapshot, source, cluster, degraded, supervisor, programs, frontends, pools (with
-    servers and their last check), generations (with what they hold), ended, virtual_ips, guest (the properties
-    of a virtual machine, null elsewhere). Times are Unix seconds, durations seconds.
+    servers and their last check), generations (with what they hold), ended, virtual_ips, guest (properties of
+    a virtual machine, null elsewhere). Times are Unix seconds, durations seconds.
     """
     now = current_status(paths)
     if as_json:

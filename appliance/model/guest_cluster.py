@@ -131,7 +131,9 @@ def _judge_addresses(
     for each in shared:
         address = each.address.partition("/")[0]
         if address in taken:
-            reader.refuse(f"{each.role}_vip", f"`{address}` is {taken[address]} already")
+            message = f"`{address}` is {taken[address]} already"
+            hint = ": leave this one out, and it serves both" if address not in own else ""
+            reader.refuse(f"{each.role}_vip", message + hint)
         taken[address] = f"the {BY_KEY[f'{each.role}_vip'].label}"
     for key, members in (("masters", masters), ("routers", routers)):
         for member in members:

@@ -35,7 +35,7 @@ def machine(reader: Reader) -> Machine:
         reader.notes.append("DHCP is asked for an address, because none of those given can be used")
     keys = reader.split("ssh_key", guest_fields.ssh_keys)
     if "ssh_key" not in reader.said:
-        reader.notes.append("no SSH public key was given: nobody can log in from outside")
+        reader.notes.append("no SSH public key was given, with which one logs in")
     return Machine(
         host_name=reader.one("hostname", guest_fields.host_name),
         addresses=addresses,

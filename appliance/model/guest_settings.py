@@ -81,6 +81,11 @@ def _made(reader: Reader, of_machine: Machine, interface: str | None) -> tuple[b
     if not guest_cluster.is_given(reader.said):
         return None, None
     found = guest_cluster.cluster(reader, addresses=of_machine.addresses, interface=interface)
+    if any(each.key == "address" for each in reader.problems):
+        reader.notes.append(
+            "no configuration is made of the cluster section: networks and virtual IPs depend on the address"
+        )
+        return None, None
     if found is None:
         return None, None
     _tell(reader, found)

@@ -12,7 +12,7 @@ LIMIT: Final = 1 << 20
 """Most bytes that a document may have: a whole configuration in one property is far below."""
 
 _NAMESPACE: Final = "http://schemas.dmtf.org/ovf/environment/1"
-_SECTION: Final = ("Environment", "PropertySection")
+_SECTION: Final = ["Environment", "PropertySection"]
 
 
 class OvfEnvironmentError(Exception):
@@ -49,7 +49,7 @@ class _Reader:
         local = _local(name)
         if not self._path and local != _SECTION[0]:
             raise OvfEnvironmentError(f"is not an OVF environment: its root is <{local}>, not <Environment>")
-        if tuple(self._path) == _SECTION and local == "Property":
+        if self._path == _SECTION and local == "Property":
             said = {_local(each): value for each, value in attributes.items()}
             if "key" in said:
                 self.properties.setdefault(said["key"], said.get("value", ""))

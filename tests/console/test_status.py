@@ -133,7 +133,7 @@ def test_json_keys_are_stable(paths: Paths):
     found = values(paths)
     assert list(found) == [
         "ok", "problems", "at", "snapshot", "source", "cluster", "degraded", "supervisor", "programs",
-        "frontends", "pools", "generations", "ended", "virtual_ips",
+        "frontends", "pools", "generations", "ended", "virtual_ips", "guest",
     ]  # fmt: skip
     assert list(found["programs"][0]) == [
         "name", "state", "expected", "ok", "pid", "uptime", "generation", "snapshot", "reason",

@@ -9,6 +9,7 @@ from support.snapshots import frontend, group, pool, server, snapshot, virtual_r
 from appliance.core.evidence import Evidence, Said, Supervised, assess
 from appliance.core.status import DegradedStart, GenerationPhase, Held, ProgramState, Status
 from appliance.core.vip_said import RouterSaid, VrrpSaid
+from appliance.model.guest_report import GuestProblem, GuestReport, Origin
 from appliance.wire.control import Problem
 from appliance.wire.health_board import Admin, CheckResult, ServerState, Verdict
 from appliance.wire.worker_board import Phase, Reason
@@ -286,3 +287,13 @@ def test_trouble_with_virtual_ips_is_a_problem():
     said = VrrpSaid(missing=("CAP_NET_RAW",), routers=(RouterSaid(name="api", state="fault"),))
     status = assess(with_virtual_ip(said), NOW)
     assert status.problems == ("vrrp lacks CAP_NET_RAW: no virtual IP can be held here",)
+
+
+def test_wrong_properties_of_a_virtual_machine_are_problems():
+    """An administrator learns of them where the state is looked up; without any there is nothing to say."""
+    problems = (GuestProblem(key="dns", message="no address"), GuestProblem(message="edited"))
+    report = GuestReport(origin=Origin.ISO, applied_at=1.0, problems=problems)
+    status = assess(evidence(guest=report), NOW)
+    assert status.problems == ("property DNS servers (dns): no address", "edited")
+    assert status.guest is report
+    assert assess(evidence(guest=replace(report, problems=())), NOW).ok

@@ -64,3 +64,12 @@ def test_names_below_the_roots():
         "/run/worker-proxy-api-3-0.control",
         "/run/worker-proxy-api-3-0.board",
     ]
+
+
+def test_places_of_another_root():
+    """The same names, for a file system that is mounted somewhere."""
+    paths = Paths().below(Path("/mnt"))
+
+    assert paths.config == Path("/mnt/etc/appliance/appliance.yaml")
+    assert paths.guest_report == Path("/mnt/run/appliance/guest.json")
+    assert Paths().below(Path("/")) == Paths()

@@ -4,8 +4,6 @@ It can be repeated at any time: a start that was interrupted is put right by the
 """
 
 import contextlib
-import shutil
-import subprocess
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,17 +15,17 @@ from appliance.model.guest_report import GuestProblem, GuestReport, Origin, shor
 from appliance.model.guest_settings import GuestSettings, guest_settings
 from appliance.model.paths import Paths
 from appliance.net.guest import configuration, machine, sources
+from appliance.net.guest.devices import wait_for_device
 from appliance.net.guest.record import Record
 from appliance.net.guest.report import publish
 from appliance.wire.ovf_environment import OvfEnvironmentError, parse
 
-_SETTLED: Final = 20.0
 _REMEMBERED: Final = (
     "no source has properties now (VMware's tool, credential, OVF ISO): those of an earlier start are used"
 )
 _NONE: Final = (
-    "no properties were found (VMware's tool, credential, OVF ISO): the network is asked for an address, by "
-    "DHCP, and nobody can log in from outside"
+    "no properties were found (VMware's tool, credential, OVF ISO): "
+    "the network is asked for an address, by DHCP"
 )
 
 
@@ -41,11 +39,9 @@ class Applied:
 
 def apply(paths: Paths, *, root: Path, environment: Mapping[str, str], choice: Choice, now: float) -> Applied:
     """Apply what the sources say, below a root; the paths are below it already. `now` is Unix seconds."""
-    if root == Path("/"):
-        _wait_for_devices()
+    device = wait_for_device(root)
     record = Record(root)
     found, notes = _found(root, environment, record)
-    device = machine.first_device(root)
     settings = guest_settings(found.written, interface=device.name if device else None)
     wanted = settings.machine if found.written else Machine(ssh_keys=None)
     failures = [_failure(error) for error in machine.configure(root, wanted, device)]
@@ -93,17 +89,3 @@ def _report(
 
 def _failure(error: OSError) -> str:
     return f"{error.filename}: cannot be written: {error.strerror}"
-
-
-def _wait_for_devices() -> None:
-    """Wait until udev has given network interfaces their names and disks their labels."""
-    udevadm = shutil.which("udevadm")
-    if udevadm is not None:
-        with contextlib.suppress(subprocess.TimeoutExpired, OSError):
-            subprocess.run(  # noqa: S603  # no shell, and no text of others
-                [udevadm, "settle"],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=_SETTLED,
-                check=False,
-            )

@@ -8,12 +8,12 @@ import contextlib
 import os
 import socket
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 from appliance.model.guest_machine import Machine
 from appliance.net.files.snapshots import write_atomically
+from appliance.net.guest.devices import Device
 
 NETWORK: Final = Path("run/systemd/network/10-appliance.network")
 CLOCK: Final = Path("run/systemd/timesyncd.conf.d/10-appliance.conf")
@@ -21,28 +21,8 @@ KEYS: Final = Path("etc/ssh/authorized_keys.d/admin")
 HOST_NAME: Final = Path("etc/hostname")
 HOSTS: Final = Path("etc/hosts")
 
-_ETHERNET: Final = 1  # ARPHRD_ETHER of linux/if_arp.h
 _LOCAL: Final = "127.0.1.1"  # Debian's, hosts(5)
 _MADE: Final = "# Made by `appliance guest apply` from the properties of this virtual machine.\n"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Device:
-    """An Ethernet device: what the kernel calls it, and its address."""
-
-    name: str
-    mac: str
-
-
-def first_device(root: Path) -> Device | None:
-    """Return the first Ethernet device in the kernel's order that is no virtual one."""
-    found: list[tuple[int, Device]] = []
-    with contextlib.suppress(OSError):
-        for each in (root / "sys/class/net").iterdir():
-            if (each / "device").exists() and _number(each / "type") == _ETHERNET:
-                device = Device(name=each.name, mac=(each / "address").read_text().strip())
-                found.append((_number(each / "ifindex"), device))
-    return min(found, key=lambda each: each[0])[1] if found else None
 
 
 def configure(root: Path, wanted: Machine, device: Device | None) -> Iterator[OSError]:
@@ -96,7 +76,7 @@ def _name(root: Path, name: str | None) -> None:
 def _hosts(path: Path, name: str) -> str:
     """Return the file of names with the machine's own, and everything else as it is."""
     try:
-        lines = path.read_text(errors="surrogateescape").splitlines()
+        lines = path.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except FileNotFoundError:
         lines = ["127.0.0.1 localhost", "::1 localhost"]
     kept = [each for each in lines if each.split()[:1] != [_LOCAL]]
@@ -116,10 +96,3 @@ def _put(path: Path, text: str) -> None:
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
     write_atomically(path, data)
     os.chmod(path, 0o644)  # noqa: PTH101
-
-
-def _number(path: Path) -> int:
-    try:
-        return int(path.read_text())
-    except (OSError, ValueError):
-        return 0

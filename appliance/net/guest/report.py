@@ -10,18 +10,25 @@ import msgspec
 
 from appliance.model.guest_report import GuestReport
 from appliance.model.paths import Paths
-from appliance.net.files.snapshots import write_atomically
 
 _USER: Final = "appliance"
 
 
 def publish(paths: Paths, report: GuestReport) -> None:
-    """Write the report, with the runtime directory where the machine has just started; raises OSError."""
+    """Write the report, with the runtime directory where the machine has just started; raises OSError.
+
+    We are root, and the directory belongs to the appliance: nothing that it may have put there is followed.
+    """
     if not paths.runtime.is_dir():
         paths.runtime.mkdir(mode=0o700, parents=True)
         _give(paths.runtime)
-    write_atomically(paths.guest_report, msgspec.json.encode(report))
-    paths.guest_report.chmod(0o644)
+    scratch = paths.guest_report.with_suffix(".new")
+    scratch.unlink(missing_ok=True)
+    descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
+    with os.fdopen(descriptor, "wb") as file:
+        os.fchmod(descriptor, 0o644)
+        file.write(msgspec.json.encode(report))
+    scratch.replace(paths.guest_report)
 
 
 def read(paths: Paths) -> GuestReport | None:

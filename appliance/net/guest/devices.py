@@ -1,0 +1,66 @@
+"""The network interface of a virtual machine, once udev has given it its name.
+
+This early in a start drivers are still being loaded, and an interface that is there may be renamed at once.
+"""
+
+import contextlib
+import shutil
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+_ETHERNET: Final = 1  # ARPHRD_ETHER of linux/if_arp.h
+_PATIENCE: Final = 15.0
+_PAUSE: Final = 0.1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Device:
+    """An Ethernet device: what the kernel calls it, its address, and its number."""
+
+    name: str
+    mac: str
+    index: int
+
+
+def first_device(root: Path) -> Device | None:
+    """Return the first Ethernet device in the kernel's order that is no virtual one."""
+    found: list[Device] = []
+    with contextlib.suppress(OSError):
+        for each in (root / "sys/class/net").iterdir():
+            if (each / "device").exists() and _number(each / "type") == _ETHERNET:
+                mac = (each / "address").read_text().strip()
+                found.append(Device(name=each.name, mac=mac, index=_number(each / "ifindex")))
+    return min(found, key=lambda each: each.index, default=None)
+
+
+def wait_for_device(root: Path, *, patience: float = _PATIENCE) -> Device | None:
+    """Return the first device when udev is done with it, and with the disks that it had to look at.
+
+    Without udev there is nothing to wait for. None after `patience` seconds without any.
+    """
+    deadline = time.monotonic() + patience
+    while (root / "run/udev").is_dir() and time.monotonic() < deadline:
+        _settle(deadline - time.monotonic())
+        device = first_device(root)
+        if device is not None and (root / f"run/udev/data/n{device.index}").exists():
+            break
+        time.sleep(_PAUSE)
+    return first_device(root)
+
+
+def _settle(patience: float) -> None:
+    udevadm = shutil.which("udevadm")
+    if udevadm is not None:
+        with contextlib.suppress(subprocess.TimeoutExpired, OSError):
+            words = [udevadm, "settle"]
+            subprocess.run(words, capture_output=True, timeout=patience, check=False)  # noqa: S603  # no shell
+
+
+def _number(path: Path) -> int:
+    try:
+        return int(path.read_text())
+    except (OSError, ValueError):
+        return 0

@@ -1,0 +1,35 @@
+"""The report says what an administrator has to look for in the form, and no more than may be seen."""
+
+import pytest
+from support.keys import RSA
+
+from appliance.model.guest_report import GuestProblem, shortened
+
+pytestmark = pytest.mark.pure
+
+
+@pytest.mark.parametrize(
+    ("problem", "told"),
+    [
+        (GuestProblem(key="dns", message="wrong"), "DNS servers (dns): wrong"),
+        (
+            GuestProblem(key="config", message="wrong", line=3, column=1),
+            "appliance.yaml (config): 3:1: wrong",
+        ),
+        (GuestProblem(message="wrong"), "wrong"),
+    ],
+)
+def test_problem_names_its_property(problem: GuestProblem, told: str):
+    """By the label of the form, the key, and the place where it has one."""
+    assert str(problem) == told
+
+
+def test_long_values_are_shortened():
+    """A key is known by its end, and a configuration may hold passwords."""
+    shown = shortened({"hostname": "lb-1", "config": "c2VjcmV0" * 9, "ssh_key": RSA, "dns": "10.0.0.1"})
+    assert shown["hostname"] == "lb-1"
+    assert shown["config"] == "(72 characters)"
+    assert shown["ssh_key"].startswith("ssh-rsa AAAA")
+    assert shown["ssh_key"].endswith(RSA[-16:])
+    assert len(shown["ssh_key"]) < 45
+    assert shortened({"ssh_key": "ssh-rsa"}) == {"ssh_key": "ssh-rsa"}

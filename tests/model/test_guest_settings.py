@@ -1,0 +1,263 @@
+"""Properties become a configuration that the loader takes, or problems that say everything at once."""
+
+import base64
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.keys import ED25519
+
+from appliance.model.guest_properties import BY_KEY
+from appliance.model.guest_settings import GuestSettings, guest_settings
+from appliance.model.resolve import load
+from appliance.model.snapshot import Snapshot
+
+pytestmark = pytest.mark.pure
+
+MACHINE = {"address": "10.0.0.11/24", "gateway": "10.0.0.1", "ssh_key": ED25519}
+CLUSTER = {
+    "cluster_name": "ocp4",
+    "cluster_domain": "example.com",
+    "masters": "10.0.0.34, 10.0.0.99",
+    "routers": "infra-0.example.com",
+    "api_vip": "10.0.0.200",
+    "ingress_vip": "10.0.0.201",
+    "vrrp_peers": "10.0.0.11, 10.0.0.12",
+    "vrrp_priority": "110",
+}
+ALL = {**MACHINE, **CLUSTER}
+
+
+def settings(said: dict[str, str]) -> GuestSettings:
+    """Return what they amount to on a machine with one interface."""
+    return guest_settings(said, interface="ens192")
+
+
+def snapshot(found: GuestSettings) -> Snapshot:
+    """Return what the loader makes of the configuration, of which nothing may be wrong."""
+    assert found.problems == ()
+    assert found.yaml is not None
+    loaded = load(found.yaml, source="x", number=1)
+    assert loaded.problems == ()
+    assert loaded.snapshot is not None
+    return loaded.snapshot
+
+
+def told(said: dict[str, str]) -> list[str]:
+    """Return the problems, where nothing may come of the cluster section."""
+    found = settings(said)
+    assert found.yaml is None
+    return [str(each) for each in found.problems]
+
+
+def test_whole_form_gives_a_whole_configuration():
+    """API, machine configuration for our own network, endpoints, ingress, both virtual IPs."""
+    found = snapshot(settings(ALL))
+    frontends = {each.name: each for group in found.groups for each in group.frontends}
+    assert list(frontends) == ["kube-api", "machine-config", "ready", "monitor", "http", "https"]
+    assert [str(each.port) for each in frontends["kube-api"].binds] == ["9445", "6443"]
+    assert frontends["machine-config"].allow == ("10.0.0.0/24",)
+    assert found.cluster == "ocp4"
+    api, ingress = found.virtual_routers
+    assert (api.addresses, api.interface, api.priority) == (("10.0.0.200/24",), "ens192", 110)
+    assert (api.router_id, ingress.router_id) != (0, 0)
+    assert api.peers == ("10.0.0.12",)  # all machines may be given the same list
+    assert [each.target for each in (*api.track, *ingress.track)] == ["proxy-api", "proxy-ingress"]
+
+
+def test_file_says_where_it_comes_from():
+    """Whoever opens it learns how to change it."""
+    assert (settings(ALL).yaml or b"").startswith(b"# Made from the properties of this virtual machine")
+
+
+def test_dhcp_leaves_machine_config_out():
+    """Nobody said who may have its secrets; that is noted, and shown in the file."""
+    found = settings(CLUSTER)
+    assert not any(
+        each.name == "machine-config" for group in snapshot(found).groups for each in group.frontends
+    )
+    assert any("22623" in each for each in found.notes)
+    assert b"# machine-config:" in (found.yaml or b"")
+
+
+def test_virtual_ips_alone_are_a_configuration():
+    """Other machines may do the balancing; nothing of ours is tracked then."""
+    said = {**MACHINE, "cluster_name": "ocp4", "api_vip": "10.0.0.200"}
+    found = snapshot(settings(said))
+    assert found.groups == ()
+    assert [(each.name, each.track, each.peers) for each in found.virtual_routers] == [("api", (), ())]
+
+
+def test_each_half_stands_alone():
+    """Masters without routers, and the other way round."""
+    api = snapshot(settings({**MACHINE, "cluster_name": "a", "masters": "10.0.0.34"}))
+    ingress = snapshot(settings({**MACHINE, "cluster_name": "a", "routers": "10.0.0.51"}))
+    assert [[group.name for group in each.groups] for each in (api, ingress)] == [["api"], ["ingress"]]
+
+
+def test_both_families_move_together():
+    """A virtual IP of each family, with the peers of its family, in one sync group."""
+    said = {
+        **ALL,
+        "address": "10.0.0.11/24, 2001:db8::11/64",
+        "api_vip": "10.0.0.200, 2001:db8::200",
+        "vrrp_peers": "10.0.0.12, 2001:db8::12",
+    }
+    four, six, ingress = snapshot(settings(said)).virtual_routers
+    assert (four.name, four.peers, four.sync_group) == ("api-v4", ("10.0.0.12",), "api")
+    assert (six.name, six.peers, six.sync_group) == ("api-v6", ("2001:db8::12",), "api")
+    assert six.addresses == ("2001:db8::200/64",)
+    assert ingress.sync_group is None
+
+
+@pytest.mark.parametrize(
+    ("vip", "address", "noted"),
+    [
+        ("10.0.0.200", "10.0.0.200/24", False),
+        ("10.0.0.200/23", "10.0.0.200/23", False),
+        ("10.9.0.200", "10.9.0.200/32", True),
+    ],
+)
+def test_prefix_length_is_that_of_the_own_network(vip: str, address: str, noted: bool):  # noqa: FBT001
+    """What lies in no own network is an address alone, and is asked about."""
+    found = settings({**ALL, "api_vip": vip})
+    assert snapshot(found).virtual_routers[0].addresses == (address,)
+    assert any("is that meant" in each for each in found.notes) is noted
+
+
+@pytest.mark.parametrize("name", ["on", "1e3", "null"])
+def test_texts_that_yaml_would_take_for_others_stay_texts(name: str):
+    """A cluster may be called `on`."""
+    assert snapshot(settings({**ALL, "cluster_name": name})).cluster == name
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"cluster_name": ""}, "Cluster name (cluster_name): is missing"),
+        ({"cluster_name": "ocp 4"}, "Cluster name (cluster_name): `ocp 4` is not a DNS name"),
+        ({"cluster_domain": "-"}, "Base domain (cluster_domain)"),
+        ({"masters": "10.0.0.34:6443"}, "Masters (masters): `10.0.0.34:6443` has a port: `10.0.0.34` alone"),
+        ({"masters": "10.0.0.200"}, "Masters (masters): `10.0.0.200` is the API virtual IP: connections"),
+        ({"routers": "10.0.0.11"}, "Routers (routers): `10.0.0.11` is this machine's own address"),
+        ({"api_vip": "api.example.com"}, "API virtual IP (api_vip): must be an address"),
+        ({"api_vip": "10.0.0.11"}, "API virtual IP (api_vip): `10.0.0.11` is this machine's own address"),
+        (
+            {"ingress_vip": "10.0.0.200"},
+            "Ingress virtual IP (ingress_vip): `10.0.0.200` is the API virtual IP",
+        ),
+        (
+            {"api_vip": "10.0.0.200, 10.0.0.202"},
+            "API virtual IP (api_vip): has several addresses of one family",
+        ),
+        ({"vrrp_peers": "10.0.0.11"}, "VRRP peers (vrrp_peers): has only this machine's own address"),
+        ({"vrrp_peers": "lb-2"}, "VRRP peers (vrrp_peers): must be an address"),
+        ({"vrrp_priority": "0"}, "VRRP priority (vrrp_priority): must be a number from 1 to 254"),
+    ],
+)
+def test_one_wrong_property_is_one_problem(change: dict[str, str], message: str):
+    """It is named by its label and key, and says what would be right."""
+    problems = told({**ALL, **change})
+    assert len(problems) == 1
+    assert problems[0].startswith(message)
+
+
+def test_all_problems_come_at_once_in_the_order_of_the_form():
+    """An administrator fills in the form once more, and not three times."""
+    said = {**ALL, "vrrp_priority": "x", "hostname": "a b", "masters": "10.0.0.34:6443", "dns": "x"}
+    assert [each.key for each in settings(said).problems] == ["hostname", "dns", "masters", "vrrp_priority"]
+
+
+def test_wrong_address_costs_the_configuration_too():
+    """One made without it would lack machine-config, and take the place of a better one."""
+    found = settings({**ALL, "address": "10.0.0.11"})
+    assert (found.yaml, found.refused) == (None, None)
+    assert [each.key for each in found.problems] == ["address"]
+    assert any("depend on the address" in each for each in found.notes)
+
+
+def test_peers_of_the_other_family_are_told():
+    """A virtual IP without any peer would be claimed by everybody."""
+    problems = told({**ALL, "vrrp_peers": "2001:db8::12"})
+    assert problems == [
+        "VRRP peers (vrrp_peers): none of them is of IPv4, as `10.0.0.200` is",
+        "VRRP peers (vrrp_peers): none of them is of IPv4, as `10.0.0.201` is",
+    ]
+
+
+def test_cluster_without_anything_to_serve_is_told():
+    """A name is not enough, nor are peers."""
+    problems = told({**MACHINE, "cluster_name": "ocp4", "vrrp_peers": "10.0.0.12"})
+    assert [each.partition(":")[0] for each in problems] == ["Masters (masters)", "VRRP peers (vrrp_peers)"]
+
+
+def test_defaults_of_the_form_say_nothing():
+    """A form that was not filled in sends them: no configuration, no problem."""
+    found = settings({key: each.default for key, each in BY_KEY.items()})
+    assert (found.yaml, found.refused, found.problems) == (None, None, ())
+
+
+def test_virtual_ip_needs_an_interface():
+    """Without one there is nothing to name in the file."""
+    found = guest_settings(ALL, interface=None)
+    assert found.yaml is None
+    assert "no network interface" in str(found.problems[0])
+
+
+def test_what_the_loader_refuses_is_kept_apart():
+    """What only it can see is told with the path: the file is not for its place."""
+    found = settings({**ALL, "vrrp_peers": "10.0.0.12, 10.0.0.200"})
+    assert found.yaml is None
+    assert b"10.0.0.200" in (found.refused or b"")
+    assert "virtual_ips.api.peers[1]" in str(found.problems[0])
+
+
+def test_config_wins():
+    """A whole configuration is used as it is, and that is noted where the form says something too."""
+    text = b"cluster: { name: ocp4 }\n"
+    found = settings({**ALL, "config": base64.b64encode(text).decode()})
+    assert (found.yaml, found.refused, found.problems) == (text, None, ())
+    assert any("config is used" in each for each in found.notes)
+
+
+def test_errors_of_config_have_line_and_column():
+    """They are those of `appliance check`; the simple fields do not step in."""
+    text = b"api:\n  frontends:\n    a: { bind: [9445], pool: x }\n"
+    found = settings({**ALL, "config": base64.b64encode(text).decode()})
+    assert (found.yaml, found.refused) == (None, text)
+    assert {(each.key, each.line) for each in found.problems} == {("config", 3)}
+    assert "api.frontends.a.bind[0]" in str(found.problems[0])
+
+
+def test_config_that_cannot_be_unpacked_is_one_problem():
+    """Nor do the simple fields step in then."""
+    found = settings({**ALL, "config": "????"})
+    assert (found.yaml, found.refused) == (None, None)
+    assert [each.key for each in found.problems] == ["config"]
+
+
+def test_warnings_are_notes():
+    """They do not refuse it."""
+    found = settings({**MACHINE, "config": "pools: { a: {} }"})
+    assert found.problems == ()
+    assert any(each.startswith("configuration: ") for each in found.notes)
+
+
+def test_misspelt_properties_are_noted():
+    """An ISO made by hand may have them."""
+    assert any("did you mean `gateway`?" in each for each in settings({"lb.gatway": "x"}).notes)
+    assert "there is no property `zzz`" in settings({"zzz": "x"}).notes
+
+
+VALUES = st.sampled_from([*ALL.values(), "", "x y", "10.0.0.34:6443", "2001:db8::5", "\\n", "{}", "0"])
+
+
+@given(st.dictionaries(st.sampled_from(list(BY_KEY)), VALUES | st.text(max_size=20)))
+def test_whatever_is_said_comes_out_right_or_told(said: dict[str, str]):
+    """A configuration that is given passes the loader, and one that is not has problems."""
+    found = settings(said)
+    if found.yaml is not None:
+        assert load(found.yaml, source="x", number=1).snapshot is not None
+    if found.refused is not None:
+        assert found.problems
+    assert all(each.message for each in found.problems)
