@@ -141,7 +141,7 @@ def _files(disk: Path, files: Mapping[str, str], scratch: Path, identity: Identi
     debugfs(disk, commands, identity)
 
 
-def debugfs(disk: Path, commands: Sequence[str], identity: Identity) -> None:
+def debugfs(disk: Path, commands: Sequence[str], identity: Identity | None = None) -> None:
     """Change the root file system; it goes on after an error, so tests look at what must hold."""
     _run(
         ["debugfs", "-w", "-f", "-", f"{disk}?offset={ROOT_OFFSET}"],

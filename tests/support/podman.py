@@ -70,6 +70,29 @@ def build_image() -> float:
     return time.monotonic() - started
 
 
+def make_ova(folder: Path) -> float:
+    """Run `make ova` of this checkout and return the seconds that it took."""
+    base = _base_image()
+    started = time.monotonic()
+    with tempfile.TemporaryDirectory() as scratch:
+        secrets = dict(each.split(",src=") for each in _secrets(Path(scratch)) if each.startswith("id="))
+        given = {"CA": secrets.get("id=ca"), "PIP_CONF": secrets.get("id=pipconf"), "BASE_IMAGE": base}
+        made = subprocess.run(
+            [
+                *("make", "ova", f"DIST={folder}", f"IMAGE={IMAGE.partition(':')[0]}-test"),
+                *("IMAGE_ARGS=--network host", *(f"{key}={value}" for key, value in given.items() if value)),
+            ],
+            cwd=ROOT,
+            env={**os.environ, "CONTAINERS_CONF": str(_configuration())},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=_BUILD,
+        )
+    assert made.returncode == 0, f"make ova: {made.stdout[-4000:]}{made.stderr[-4000:]}"
+    return time.monotonic() - started
+
+
 class Container:
     """One container of the image, removed at the end of its context."""
 
