@@ -17,7 +17,7 @@ import yaml
 from support.backend import Backend
 from support.certificates import Certificates, issue
 from support.namespaces import Segment
-from support.podman import make_ova, measured
+from support.podman import ROOT, make_ova, measured
 from support.qemu import BOOT, Firmware, Machine, Shell, environment, make_key, ovf_iso
 from support.waiting import wait_until
 
@@ -146,6 +146,13 @@ def test_form(descriptor: ET.Element):
     assert found == [(each.category, each.key, each.default) for each in PROPERTIES]
     hardware = descriptor.find(f".//{{{OVF}}}VirtualHardwareSection")
     assert _of(hardware, "transport") == "com.vmware.guestInfo iso"
+
+
+def test_readme():
+    """The README's table is the form."""
+    text = (ROOT / "image" / "README.md").read_text()
+    table = [f"| `{each.key}` | {each.label} | {each.description} |" for each in PROPERTIES]
+    assert "\n".join(table) in text
 
 
 class _Around:
