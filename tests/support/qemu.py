@@ -103,12 +103,11 @@ class Machine:
             self._process.wait(_END)
             self._process = None
 
-    def reset(self, *, cd: Path | None = None) -> None:
-        """Press its reset button, with another CD in it where one is given."""
-        if cd is not None:
-            self._cd = cd
-            self._ask("blockdev-change-medium", id="cd", filename=str(cd), format="raw")
-        self._ask("system_reset")
+    def restart(self, *, cd: Path) -> None:
+        """Pull its plug and power it on with another CD, as vSphere has it for changed properties."""
+        self.kill()
+        self._cd = cd
+        self.start()
 
     def power_button(self) -> None:
         """Press its power button, which asks for an end in order."""
