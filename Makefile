@@ -35,14 +35,24 @@ test-full: debian  ## the load tests at full size: 1,000 sessions, 100 reloads, 
 
 VERSION    = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' appliance/__init__.py)
 IMAGE     ?= lb-appliance
-# make image [BASE_IMAGE=a mirror's debian:bookworm-slim] [CA=bundle.pem] [PIP_CONF=pip.conf]
+DIST      ?= dist
+# make image [BASE_IMAGE=a mirror's debian:bookworm-slim] [CA=bundle.pem] [PIP_CONF=pip.conf] [DEBIAN_SNAPSHOT=moment]
+BUILD      = podman build --format docker $(BASE_IMAGE:%=--build-arg BASE_IMAGE=%) \
+	$(DEBIAN_SNAPSHOT:%=--build-arg DEBIAN_SNAPSHOT=%) \
+	$(CA:%=--secret id=ca,src=%) $(PIP_CONF:%=--secret id=pipconf,src=%) \
+	--build-arg VERSION=$(VERSION) --build-arg REVISION=$(shell git rev-parse --short HEAD 2>/dev/null) $(IMAGE_ARGS)
 image:  ## build the container image with podman: image/README.md
-	podman build --format docker $(BASE_IMAGE:%=--build-arg BASE_IMAGE=%) \
-	  $(CA:%=--secret id=ca,src=%) $(PIP_CONF:%=--secret id=pipconf,src=%) \
-	  --build-arg VERSION=$(VERSION) --build-arg REVISION=$(shell git rev-parse --short HEAD 2>/dev/null) \
-	  $(IMAGE_ARGS) --tag $(IMAGE):$(VERSION) --tag $(IMAGE):latest .
+	$(BUILD) --tag $(IMAGE):$(VERSION) --tag $(IMAGE):latest .
 
-DIST ?= dist
+ova: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
+ova:  ## build dist/lb-appliance-VERSION.ova with podman; takes what `make image` takes
+	$(BUILD) --target vm --tag $(IMAGE)-vm:$(VERSION) .
+	$(BUILD) --target ova-tools --tag $(IMAGE)-ova-tools:$(VERSION) .
+	mkdir -p $(DIST)
+	podman run --rm --no-healthcheck --network none --security-opt label=disable --env SOURCE_DATE_EPOCH \
+	  --mount type=image,source=$(IMAGE)-vm:$(VERSION),destination=/rootfs --volume $(abspath $(DIST)):/dist \
+	  $(IMAGE)-ova-tools:$(VERSION) /rootfs /dist
+
 # make sbom [IMAGE=another one of ours] [VERSION=its tag] [BASE_IMAGE=...] [CA=...] [PIP_CONF=...]
 sbom:  ## list everything in the image, with its licence: dist/lb-appliance.cdx.json and .licences.txt
 	@podman image exists $(IMAGE):$(VERSION) || { echo "sbom: no image $(IMAGE):$(VERSION): make image first"; exit 1; }
@@ -58,9 +68,13 @@ test-programs test-kernel: venv  ## only one layer of tests
 	@$(BIN)/python tests/debian.py $(@:test-%=%)
 	$(PYTEST) -m $(@:test-%=%) $(ARGS)
 
-test-image: venv  ## build the image and run it, which installs podman when root
+test-image: venv  ## build the image and run it, boot the OVA once; installs podman and qemu when root
 	@$(BIN)/python tests/debian.py image
 	$(PYTEST) -m image $(ARGS)
+
+image-full: venv  ## the same with all boots: UEFI, Secure Boot, each source of properties, a pair
+	@$(BIN)/python tests/debian.py image
+	E2E_FULL=1 $(PYTEST) -m image $(ARGS)
 
 lint: venv  ## ruff, mypy --strict, import-linter
 	$(BIN)/ruff check .
@@ -85,4 +99,5 @@ lock: $(VENV)/.ready  ## renew the locks: development, what the image runs, maki
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .hypothesis dist
 
-.PHONY: help venv demo debian test test-pure test-programs test-kernel test-image test-full image sbom lint bench lock clean
+.PHONY: help venv demo debian test test-pure test-programs test-kernel test-image test-full image image-full ova sbom \
+	lint bench lock clean

@@ -8,10 +8,13 @@ missing tool is a failure, so that a broken set-up cannot pass for a green run.
 import os
 import shutil
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Final
 
 PACKAGES: Final = {
     "curl": "curl",
+    "debugfs": "e2fsprogs",
+    "genisoimage": "genisoimage",
     "haproxy": "haproxy",
     "h2load": "nghttp2-client",
     "ip": "iproute2",
@@ -21,9 +24,13 @@ PACKAGES: Final = {
     "nghttp": "nghttp2-client",
     "nginx": "nginx-light",
     "openssl": "openssl",
+    "/usr/share/OVMF/OVMF_CODE_4M.fd": "ovmf",
     "podman": "podman",
+    "qemu-img": "qemu-utils",
+    "qemu-system-x86_64": "qemu-system-x86",
     "runc": "runc",
     "setpriv": "util-linux",
+    "ssh": "openssh-client",
     "strace": "strace",
     "tcpdump": "tcpdump",
     "vrrpd": "frr",
@@ -32,14 +39,24 @@ PACKAGES: Final = {
 }
 """Debian package of each tool."""
 
-FOR_IMAGES: Final = frozenset({"mmdebstrap", "podman", "runc"})
+FOR_IMAGES: Final = frozenset(
+    {
+        *("mmdebstrap", "podman", "runc", "debugfs", "genisoimage", "qemu-img", "qemu-system-x86_64", "ssh"),
+        "/usr/share/OVMF/OVMF_CODE_4M.fd",
+    }
+)
 """Those that only the tests of the image need."""
 
 _ADMIN_PATHS: Final = "/usr/local/sbin:/usr/sbin:/sbin:/usr/lib/frr:/usr/libexec/podman"
 
 
 def path(tool: str) -> str | None:
-    """Return where the tool is; Debian puts daemons where a user's PATH does not look."""
+    """Return where the tool is; Debian puts daemons where a user's PATH does not look.
+
+    A file that no program is, such as a firmware, is named by its path.
+    """
+    if tool.startswith("/"):
+        return tool if Path(tool).exists() else None
     return shutil.which(tool) or shutil.which(tool, path=_ADMIN_PATHS)
 
 

@@ -1,0 +1,1 @@
+"""The OVA of a root file system: disk, descriptor, manifest, archive. Runs in the container `ova-tools`."""

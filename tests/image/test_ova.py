@@ -1,0 +1,395 @@
+"""The OVA: descriptor and archive, and a machine of it that boots, serves, and takes a changed property."""
+
+import base64
+import hashlib
+import json
+import os
+import re
+import subprocess
+import tarfile
+import time
+import xml.etree.ElementTree as ET
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+from support.backend import Backend
+from support.certificates import Certificates, issue
+from support.namespaces import Segment
+from support.podman import ROOT, make_ova, measured
+from support.qemu import BOOT, Firmware, Machine, Shell, environment, make_key, ovf_iso
+from support.waiting import wait_until
+
+import appliance
+from appliance.model.guest_properties import PROPERTIES
+from image.ova.descriptor import OVF, RASD, VMDK
+from image.ova.disk import debugfs
+
+pytestmark = [
+    pytest.mark.image,
+    pytest.mark.needs(
+        *("podman", "runc", "mmdebstrap", "qemu-img", "qemu-system-x86_64", "genisoimage", "ssh", "ip"),
+        root=True,
+    ),
+]
+_full = pytest.mark.skipif(not os.environ.get("E2E_FULL"), reason="make image-full: minutes for each boot")
+_uefi = pytest.mark.needs("/usr/share/OVMF/OVMF_CODE_4M.fd")
+
+_ADDRESS, _VIP, _CHANGED_VIP = "192.0.2.50", "192.0.2.100", "192.0.2.101"
+_SERVING = 600.0
+"""Seconds until it serves, on a machine that does other things beside."""
+
+# What every process of ours may have in effect, as /proc/PID/status writes it.
+_NONE, _BIND, _VRRP = "0000000000000000", "0000000000000400", "0000000001807000"
+
+
+@pytest.fixture(scope="module")
+def ova(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What `make ova` makes."""
+    folder = tmp_path_factory.mktemp("dist")
+    seconds = make_ova(folder)
+    (found,) = folder.iterdir()
+    measured(f"OVA: {found.stat().st_size / 1e6:.0f} MB, made in {seconds:.0f} s (less where layers were)")
+    return found
+
+
+@pytest.fixture(scope="module")
+def parts(ova: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The files in it."""
+    folder = tmp_path_factory.mktemp("ova")
+    with tarfile.open(ova) as archive:
+        archive.extractall(folder, filter="data")
+    return folder
+
+
+@pytest.fixture
+def disk(parts: Path) -> Path:
+    """Its disk."""
+    (found,) = parts.glob("*.vmdk")
+    return found
+
+
+@pytest.fixture
+def descriptor(parts: Path) -> ET.Element:
+    """Its descriptor."""
+    (found,) = parts.glob("*.ovf")
+    return ET.parse(found).getroot()  # noqa: S314  # our own
+
+
+def _of(element: ET.Element | None, name: str) -> str:
+    assert element is not None
+    return element.attrib[f"{{{OVF}}}{name}"]
+
+
+def test_archive(ova: Path):
+    """Descriptor, manifest and disk are in this order in a plain archive, owned by nobody of this machine."""
+    stem = f"lb-appliance-{appliance.__version__}"
+    assert ova.name == f"{stem}.ova"
+    with tarfile.open(ova) as archive:
+        entries = archive.getmembers()
+    assert [each.name for each in entries] == [f"{stem}.ovf", f"{stem}.mf", f"{stem}-disk1.vmdk"]
+    assert {(each.uid, each.gid, each.mode) for each in entries} == {(0, 0, 0o644)}
+    assert len({each.mtime for each in entries}) == 1
+
+
+def test_manifest(parts: Path):
+    """The manifest has the SHA-256 of both other files."""
+    (manifest,) = parts.glob("*.mf")
+    found = dict(re.findall(r"^SHA256\((.+)\)= ([0-9a-f]{64})$", manifest.read_text(), re.MULTILINE))
+    others = [each for each in parts.iterdir() if each != manifest]
+    assert found == {each.name: hashlib.sha256(each.read_bytes()).hexdigest() for each in others}
+
+
+def test_disk(disk: Path, descriptor: ET.Element):
+    """The disk is what vSphere imports, and the descriptor's figures are its own."""
+    header = disk.read_bytes()[:8]
+    assert header == b"KDMV" + (3).to_bytes(4, "little")
+    told = ["qemu-img", "info", "--output", "json", str(disk)]
+    found = json.loads(subprocess.run(told, check=True, capture_output=True, timeout=60).stdout)
+    assert found["format-specific"]["data"]["create-type"] == "streamOptimized"
+    file, entry = descriptor.find(f".//{{{OVF}}}File"), descriptor.find(f".//{{{OVF}}}Disk")
+    assert (_of(file, "href"), _of(file, "size")) == (disk.name, str(disk.stat().st_size))
+    assert _of(entry, "fileRef") == _of(file, "id")
+    assert (_of(entry, "capacity"), _of(entry, "format")) == (str(found["virtual-size"]), VMDK)
+
+
+def test_hardware(descriptor: ET.Element):
+    """Every device has a number of its own and a parent that is there; the disk is the described one."""
+    items = [
+        {child.tag.removeprefix(f"{{{RASD}}}"): child.text or "" for child in each}
+        for each in descriptor.iter(f"{{{OVF}}}Item")
+    ]
+    numbers = [each["InstanceID"] for each in items]
+    assert len(set(numbers)) == len(numbers)
+    assert {each["Parent"] for each in items if "Parent" in each} <= set(numbers)
+    assert all(list(each) == sorted(each) for each in items)
+    kinds = {each["ResourceSubType"] for each in items if "ResourceSubType" in each}
+    assert {"VirtualSCSI", "VmxNet3"} <= kinds
+    host = next(each["HostResource"] for each in items if "HostResource" in each)
+    assert host == f"ovf:/disk/{_of(descriptor.find(f'.//{{{OVF}}}Disk'), 'diskId')}"
+    networks = {_of(each, "name") for each in descriptor.iter(f"{{{OVF}}}Network")}
+    assert {each["Connection"] for each in items if "Connection" in each} == networks
+
+
+def test_form(descriptor: ET.Element):
+    """The form has every property of the table, in its order, each below its category."""
+    section = descriptor.find(f".//{{{OVF}}}ProductSection")
+    assert section is not None
+    found, category = [], ""
+    for each in section:
+        if each.tag == f"{{{OVF}}}Category":
+            category = each.text or ""
+        elif each.tag == f"{{{OVF}}}Property":
+            found.append((category, _of(each, "key"), _of(each, "value")))
+            assert (_of(each, "type"), _of(each, "userConfigurable")) == ("string", "true")
+    assert found == [(each.category, each.key, each.default) for each in PROPERTIES]
+    hardware = descriptor.find(f".//{{{OVF}}}VirtualHardwareSection")
+    assert _of(hardware, "transport") == "com.vmware.guestInfo iso"
+
+
+def test_readme():
+    """The README's table is the form."""
+    text = (ROOT / "image" / "README.md").read_text()
+    table = [f"| `{each.key}` | {each.label} | {each.description} |" for each in PROPERTIES]
+    assert "\n".join(table) in text
+
+
+class _Around:
+    """A client, a server with TLS at the masters' port, and machines of the OVA."""
+
+    def __init__(self, segment: Segment, folder: Path, disk: Path) -> None:
+        self.segment, self.folder, self.disk = segment, folder, disk
+        self.client, self.servers = segment.node("client"), segment.node("servers")
+        self.key, self.public = make_key(folder)
+        self.certificates: Certificates = issue(folder, _ADDRESS, _VIP, _CHANGED_VIP)
+
+    def properties(self, **changes: str) -> dict[str, str]:
+        """Return a form that is filled in."""
+        return {
+            "hostname": "lb-1.example.com",
+            "address": f"{_ADDRESS}/24",
+            "gateway": self.servers.address,
+            "ssh_key": self.public,
+            "cluster_name": "ocp4",
+            "cluster_domain": "example.com",
+            "masters": self.servers.address,
+            "api_vip": _VIP,
+            **changes,
+        }
+
+    def machine(
+        self,
+        name: str,
+        *,
+        firmware: Firmware = Firmware.BIOS,
+        cd: Path | None = None,
+        credential: Path | None = None,
+    ) -> Machine:
+        """Return a machine, that is off."""
+        return Machine(
+            self.segment, name=name, folder=self.folder, disk=self.disk,
+            firmware=firmware, cd=cd, credential=credential,
+        )  # fmt: skip
+
+    def shell(self, address: str = _ADDRESS) -> Shell:
+        """Return the user admin of the machine that has the address."""
+        return Shell(self.client, address=address, key=self.key)
+
+    def get(self, address: str, port: int = 9445) -> str:
+        """Return who answers /readyz there over TLS, "" for nobody."""
+        resolve = ("--cacert", str(self.certificates.authority), "--max-time", "10")
+        command = ["curl", "--silent", *resolve, f"https://{address}:{port}/readyz"]
+        return self.client.run(command, check=False)
+
+    def serves(self, address: str, machine: Machine) -> None:
+        """Wait until it does."""
+        wait_until(
+            lambda: self.get(address) == "master-0" or machine.has_ended(),
+            what=f"https://{address}:9445/readyz answers",
+            timeout=_SERVING,
+            pause=1,
+        )
+        assert not machine.has_ended()
+
+
+@pytest.fixture
+def around(disk: Path, tmp_path: Path) -> Iterator[_Around]:
+    """A segment with a client and a server."""
+    with Segment() as segment:
+        made = _Around(segment, tmp_path, disk)
+        certificate = (made.certificates.chain, made.certificates.key)
+        with made.servers.inside():
+            backend = Backend("master-0", port=16443, tls_port=6443, certificate=certificate)
+        with backend:
+            yield made
+
+
+def _processes(shell: Shell) -> dict[str, tuple[str, str]]:
+    """Return user and effective capabilities of each of our programs."""
+    script = (
+        r"for each in $(pgrep -f appliance.programs.); do "
+        r"""printf '%s %s %s\n' "$(ps -o user:20= -p $each)" """
+        r""""$(sed -n 's/^CapEff:\s*//p' /proc/$each/status)" """
+        r""""$(tr '\0' ' ' </proc/$each/cmdline)"; done; true"""
+    )
+    lines = (line.split(maxsplit=2) for line in shell.run(script).splitlines())
+    found = ((line, re.search(r"-m appliance\.programs\.(\w+)( api)?", line[-1])) for line in lines)
+    return {name[1]: (line[0], line[1]) for line, name in found if name and not line[-1].startswith("bash")}
+
+
+def _looked_at(shell: Shell) -> None:
+    """Check what runs in the machine, and who may do what there."""
+    assert shell.run("systemctl --failed --no-legend --plain") == ""
+    processes = _processes(shell)
+    assert {user for user, _ in processes.values()} == {"appliance"}
+    found = {name: capabilities for name, (_, capabilities) in processes.items()}
+    assert found == {
+        "supervisor": _NONE, "reload": _NONE, "health": _NONE, "worker": _NONE, "tracker": _NONE,
+        "proxy": _BIND, "vrrp": _VRRP,
+    }  # fmt: skip
+    for unit in ("appliance.service", "appliance-guest.service", "appliance-console.service"):
+        figure = shell.run(f"systemd-analyze security --no-pager {unit} | tail -n 1")
+        measured(f"OVA: systemd-analyze security {unit}: {figure.partition(': ')[2].strip()}")
+    assert shell.run("sudo systemctl reload appliance && echo reloaded") == "reloaded\n"
+    said = shell.run("sudo appliance guest show")
+    assert "OVF ISO" in said
+    assert "! " not in said
+    settings = shell.run("sudo sshd -T")
+    assert {"passwordauthentication no", "permitrootlogin no"} <= set(settings.splitlines())
+    measured(f"OVA: {shell.run('df --output=used -BM / | tail -n 1').strip()} of the disk in use")
+
+
+def test_boots_serves_and_takes_a_changed_property(around: _Around):
+    """With a filled-in form it serves on its virtual IP; after a restart with another form, on that one."""
+    first = ovf_iso(around.folder, "first", around.properties())
+    second = ovf_iso(around.folder, "second", around.properties(hostname="lb-2", api_vip=_CHANGED_VIP))
+    started = time.monotonic()
+    with around.machine("vm", cd=first) as machine:
+        machine.says("login:", timeout=_SERVING)
+        prompt = time.monotonic() - started
+        around.serves(_VIP, machine)
+        measured(
+            f"OVA, BIOS, pvscsi, vmxnet3, emulated: login prompt after {prompt:.0f} s, "
+            f"https://VIP:9445/readyz after {time.monotonic() - started:.0f} s"
+        )
+        machine.says(f"ssh admin@{_ADDRESS}", timeout=_SERVING)  # the screen knows its address
+        shell = around.shell()
+        assert shell.run("hostname") == "lb-1.example.com\n"
+        _looked_at(shell)
+        keys = shell.run("cat /etc/ssh/ssh_host_*.pub /etc/machine-id")
+        shell.run("echo kept | sudo tee /etc/appliance/kept && sync")
+        before, started = machine.said(), time.monotonic()
+        machine.restart(cd=second)
+        around.serves(_CHANGED_VIP, machine)
+        measured(f"OVA: serves {time.monotonic() - started:.0f} s after a power cut, with another property")
+        machine.says("login:", since=before)
+        assert around.get(_VIP) == ""
+        assert shell.run("hostname; sudo cat /etc/appliance/kept") == "lb-2\nkept\n"
+        assert shell.run("cat /etc/ssh/ssh_host_*.pub /etc/machine-id") == keys
+
+
+@_full
+@_uefi
+@pytest.mark.parametrize("firmware", [Firmware.UEFI, Firmware.SECURE_BOOT])
+def test_firmware(around: _Around, firmware: Firmware):
+    """It boots with UEFI too, also where only signed programs may."""
+    iso = ovf_iso(around.folder, "form", around.properties())
+    with around.machine("vm", firmware=firmware, cd=iso) as machine:
+        seconds = machine.says("login:", timeout=_SERVING)
+        measured(f"OVA, {firmware}: login prompt after {seconds:.0f} s")
+        around.serves(_VIP, machine)
+        state = around.shell().run("sudo dmesg | grep -i 'secure boot'; true")
+        assert (firmware is Firmware.SECURE_BOOT) == ("Secure boot enabled" in state)
+
+
+@_full
+def test_whole_configuration_by_credential(around: _Around):
+    """A systemd credential brings a form as well, and a whole configuration in it."""
+    pool = {"check": {"type": "tcp"}, "servers": {"a": {"address": f"{around.servers.address}:6443"}}}
+    config = {
+        "api": {"frontends": {"one": {"bind": [f"{_ADDRESS}:9445"], "pool": "masters"}}},
+        "pools": {"masters": pool},
+    }
+    encoded = base64.b64encode(yaml.safe_dump(config).encode()).decode()
+    credential = around.folder / "credential.xml"
+    credential.write_text(environment(around.properties(config=encoded)))
+    with around.machine("vm", credential=credential) as machine:
+        around.serves(_ADDRESS, machine)
+        assert "a systemd credential" in around.shell().run("sudo appliance guest show", check=False)
+
+
+@_full
+def test_bad_properties(around: _Around):
+    """With wrong properties it boots to SSH all the same, and the console says which and what to do."""
+    form = around.properties(api_vip="not-an-address", masters="10.0.0.300")
+    with around.machine("vm", cd=ovf_iso(around.folder, "bad", form)) as machine:
+        machine.says("api_vip", timeout=_SERVING)
+        machine.says("to change properties", timeout=BOOT)
+        shell = around.shell()
+        wait_until(shell.answers, what="a login works", timeout=BOOT, pause=2)
+        said = shell.run("sudo appliance guest show", check=False)
+        assert "api_vip" in said
+        assert "masters" in said
+        assert shell.run("systemctl --failed --no-legend --plain") == ""
+
+
+@_full
+def test_no_properties(around: _Around):
+    """Without any it boots to a console that says how to configure it, and no unit fails."""
+    with around.machine("vm") as machine:
+        machine.says("not configured", timeout=_SERVING)
+        machine.says("nobody can log in", timeout=BOOT)
+
+
+@_full
+def test_pair(around: _Around):
+    """Two machines share a virtual IP; when one dies the other answers."""
+    second = "192.0.2.51"
+    forms = {
+        name: around.properties(
+            hostname=name, address=f"{own}/24", vrrp_peers=other, vrrp_priority=priority
+        )
+        for name, own, other, priority in (("one", _ADDRESS, second, "150"), ("two", second, _ADDRESS, "100"))
+    }  # fmt: skip
+    cds = {name: ovf_iso(around.folder, name, form) for name, form in forms.items()}
+    with around.machine("one", cd=cds["one"]) as first:
+        around.serves(_VIP, first)
+        with around.machine("two", cd=cds["two"]) as other:
+            around.serves(second, other)
+            wait_until(
+                lambda: "backup" in _vip_state(around, second), what="it is backup", timeout=BOOT, pause=2
+            )
+            started = time.monotonic()
+            first.kill()
+            around.serves(_VIP, other)
+            measured(f"OVA, pair: the second answers {time.monotonic() - started:.1f} s after a crash")
+
+
+def _vip_state(around: _Around, address: str) -> str:
+    found = json.loads(around.shell(address).run("sudo appliance status --json", check=False) or "{}")
+    return " ".join(str(each.get("state")) for each in found.get("virtual_ips", ()))
+
+
+@_full
+@pytest.mark.needs("debugfs")
+def test_rpctool_comes_first(around: _Around):
+    """What VMware's tool says wins over a CD: a stand-in for the tool is put into the disk before."""
+    told = around.folder / "told.xml"
+    told.write_text(environment(around.properties()))
+    tool = around.folder / "tool"
+    tool.write_text('#!/bin/sh\n[ "$1" = "info-get guestinfo.ovfEnv" ] && cat /usr/local/told.xml\n')
+    raw = around.folder / "disk.raw"
+    subprocess.run(["qemu-img", "convert", "-O", "raw", str(around.disk), str(raw)], check=True, timeout=300)
+    commands = [
+        *(f"write {told} /usr/local/told.xml", f"write {tool} /usr/local/bin/vmware-rpctool"),
+        "set_inode_field /usr/local/bin/vmware-rpctool mode 0100755",
+    ]
+    debugfs(raw, commands)
+    around.disk = around.folder / "disk.vmdk"
+    convert = ["qemu-img", "convert", "-f", "raw", "-O", "vmdk", str(raw), str(around.disk)]
+    subprocess.run(convert, check=True, timeout=300)
+    cd = ovf_iso(around.folder, "other", around.properties(address="192.0.2.60/24"))
+    with around.machine("vm", cd=cd) as machine:
+        around.serves(_VIP, machine)
+        assert "VMware's tool" in around.shell().run("sudo appliance guest show", check=False)
