@@ -8,8 +8,8 @@ from pathlib import Path
 import click
 
 from appliance.console.printing import print_json
-from appliance.model.guest_placement import Choice
-from appliance.model.guest_report import GuestReport, Origin
+from appliance.model.guest.placement import Choice
+from appliance.model.guest.report import GuestReport, Origin
 from appliance.model.paths import Paths
 from appliance.net.guest import applying
 from appliance.net.guest.report import read

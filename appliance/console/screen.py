@@ -19,7 +19,7 @@ from typing import Final
 import appliance
 from appliance.console.status import current_status
 from appliance.core.status import Status
-from appliance.model.guest_report import GuestReport
+from appliance.model.guest.report import GuestReport
 from appliance.model.paths import Paths
 from appliance.net.files.boards import BoardError, BoardReader
 from appliance.net.interfaces.links import Links

@@ -25,7 +25,7 @@ from appliance.core.status import (
 )
 from appliance.core.vip_said import VrrpSaid, troubles
 from appliance.core.vip_status import virtual_ips
-from appliance.model.guest_report import GuestReport
+from appliance.model.guest.report import GuestReport
 from appliance.model.snapshot import Bind, Frontend, Group, Pool, Server, Snapshot
 from appliance.wire.health_board import CheckResult, HealthBoard, ServerHealth, ServerState
 from appliance.wire.worker_board import Phase, ServerCounters, WorkerBoard

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from appliance.model.guest_report import GuestReport
+from appliance.model.guest.report import GuestReport
 from appliance.wire.control import Problem
 from appliance.wire.health_board import CheckResult, ServerState
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final
 
-from appliance.model.guest_properties import PROPERTIES, Property
+from appliance.model.guest.properties import PROPERTIES, Property
 
 OVF: Final = "http://schemas.dmtf.org/ovf/envelope/1"
 RASD: Final = "http://schemas.dmtf.org/wbem/wscim/1/cim-schema/2/CIM_ResourceAllocationSettingData"

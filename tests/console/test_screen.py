@@ -18,7 +18,7 @@ from appliance.console.status import current_status
 from appliance.core.evidence import Evidence, assess
 from appliance.core.status import DegradedStart, Status
 from appliance.core.vip_said import RouterSaid, VrrpSaid
-from appliance.model.guest_report import GuestProblem, GuestReport, Origin
+from appliance.model.guest.report import GuestProblem, GuestReport, Origin
 from appliance.model.paths import Paths
 from appliance.net.guest.report import publish
 

@@ -9,7 +9,7 @@ from support.snapshots import frontend, group, pool, server, snapshot, virtual_r
 from appliance.core.evidence import Evidence, Said, Supervised, assess
 from appliance.core.status import DegradedStart, GenerationPhase, Held, ProgramState, Status
 from appliance.core.vip_said import RouterSaid, VrrpSaid
-from appliance.model.guest_report import GuestProblem, GuestReport, Origin
+from appliance.model.guest.report import GuestProblem, GuestReport, Origin
 from appliance.wire.control import Problem
 from appliance.wire.health_board import Admin, CheckResult, ServerState, Verdict
 from appliance.wire.worker_board import Phase, Reason

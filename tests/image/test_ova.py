@@ -22,7 +22,7 @@ from support.qemu import BOOT, Firmware, Machine, Shell, environment, make_key, 
 from support.waiting import wait_until
 
 import appliance
-from appliance.model.guest_properties import PROPERTIES
+from appliance.model.guest.properties import PROPERTIES
 from image.ova.descriptor import OVF, RASD, VMDK
 from image.ova.disk import debugfs
 

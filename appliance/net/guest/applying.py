@@ -9,10 +9,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from appliance.model.guest_machine import Machine
-from appliance.model.guest_placement import Choice
-from appliance.model.guest_report import GuestProblem, GuestReport, Origin, shortened
-from appliance.model.guest_settings import GuestSettings, guest_settings
+from appliance.model.guest.machine import Machine
+from appliance.model.guest.placement import Choice
+from appliance.model.guest.report import GuestProblem, GuestReport, Origin, shortened
+from appliance.model.guest.settings import GuestSettings, guest_settings
 from appliance.model.paths import Paths
 from appliance.net.guest import configuration, machine, sources
 from appliance.net.guest.devices import wait_for_device

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from appliance.model.guest_placement import Choice, Placed, Placement, placement
-from appliance.model.guest_report import GuestProblem
-from appliance.model.guest_settings import GuestSettings
+from appliance.model.guest.placement import Choice, Placed, Placement, placement
+from appliance.model.guest.report import GuestProblem
+from appliance.model.guest.settings import GuestSettings
 from appliance.net.files.snapshots import write_atomically
 from appliance.net.guest.record import Record, digest, digest_of
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from appliance.model.guest_machine import Machine
+from appliance.model.guest.machine import Machine
 from appliance.net.files.snapshots import write_atomically
 from appliance.net.guest.devices import Device
 

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from appliance.model.guest_placement import Placed
+from appliance.model.guest.placement import Placed
 from appliance.net.files.snapshots import write_atomically
 
 DIRECTORY: Final = Path("var/lib/appliance-guest")

@@ -8,7 +8,7 @@ from typing import Final
 
 import msgspec
 
-from appliance.model.guest_report import GuestReport
+from appliance.model.guest.report import GuestReport
 from appliance.model.paths import Paths
 
 _USER: Final = "appliance"

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from appliance.model.guest_properties import known
-from appliance.model.guest_report import GuestProblem, Origin
+from appliance.model.guest.properties import known
+from appliance.model.guest.report import GuestProblem, Origin
 from appliance.wire.ovf_environment import LIMIT, OvfEnvironmentError, parse
 
 CREDENTIAL: Final = "lb.ovfenv"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from support.keys import ED25519
 
-from appliance.model.guest_machine import Machine
+from appliance.model.guest.machine import Machine
 from appliance.net.guest.machine import (
     CLOCK,
     HOST_NAME,

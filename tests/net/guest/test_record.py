@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.model.guest_placement import Placed
+from appliance.model.guest.placement import Placed
 from appliance.net.guest.record import DIRECTORY, Record, digest_of
 
 pytestmark = pytest.mark.programs

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.model.guest_report import GuestProblem, GuestReport, Origin
+from appliance.model.guest.report import GuestProblem, GuestReport, Origin
 from appliance.model.paths import Paths
 from appliance.net.guest.report import publish, read
 

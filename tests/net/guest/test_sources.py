@@ -9,7 +9,7 @@ import pytest
 from support.guest import Guest, guest
 from support.ovf import environment
 
-from appliance.model.guest_report import Origin
+from appliance.model.guest.report import Origin
 from appliance.net.guest.sources import LABEL, Found, ask
 
 pytestmark = pytest.mark.programs

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from appliance.model.addresses import Endpoint
-from appliance.model.guest_cluster import Cluster, Shared
+from appliance.model.guest.cluster import Cluster, Shared
 
 _HEAD: Final = """\
 # Made from the properties of this virtual machine by `appliance guest apply`, at its start.

@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import ip_address, ip_interface
 
-from appliance.model import guest_fields
 from appliance.model.addresses import server_host
-from appliance.model.guest_reader import Reader
+from appliance.model.guest import fields
+from appliance.model.guest.reader import Reader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -30,24 +30,24 @@ class Machine:
 
 def machine(reader: Reader) -> Machine:
     """Return what can be made of the properties."""
-    addresses = reader.many("address", guest_fields.own_address)
+    addresses = reader.many("address", fields.own_address)
     if "address" in reader.said and not addresses:
         reader.notes.append("DHCP is asked for an address, because none of those given can be used")
-    keys = reader.split("ssh_key", guest_fields.ssh_keys)
+    keys = reader.split("ssh_key", fields.ssh_keys)
     if "ssh_key" not in reader.said:
         reader.notes.append("no SSH public key was given, with which one logs in")
     return Machine(
-        host_name=reader.one("hostname", guest_fields.host_name),
+        host_name=reader.one("hostname", fields.host_name),
         addresses=addresses,
         gateways=tuple(_gateways(reader, addresses)),
-        resolvers=reader.many("dns", guest_fields.peer),
+        resolvers=reader.many("dns", fields.peer),
         time_servers=reader.many("ntp", server_host),
         ssh_keys=keys if keys or "ssh_key" not in reader.said else None,
     )
 
 
 def _gateways(reader: Reader, addresses: tuple[str, ...]) -> Iterable[str]:
-    given = reader.many("gateway", guest_fields.peer)
+    given = reader.many("gateway", fields.peer)
     if given and not addresses:
         if "address" not in reader.said:
             reader.refuse("gateway", "means nothing without `address`: DHCP brings its own")

@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from ipaddress import ip_interface
 from typing import Final
 
-from appliance.model import guest_cluster
-from appliance.model.guest_cluster import Cluster
-from appliance.model.guest_config import unpack
-from appliance.model.guest_machine import Machine, machine
-from appliance.model.guest_properties import BY_KEY, given, misspelt
-from appliance.model.guest_reader import Reader
-from appliance.model.guest_report import GuestProblem
-from appliance.model.guest_yaml import render
+from appliance.model.guest import cluster
+from appliance.model.guest.cluster import Cluster
+from appliance.model.guest.config import unpack
+from appliance.model.guest.machine import Machine, machine
+from appliance.model.guest.properties import BY_KEY, given, misspelt
+from appliance.model.guest.reader import Reader
+from appliance.model.guest.report import GuestProblem
+from appliance.model.guest.yaml import render
 from appliance.model.problems import Problem
 from appliance.model.resolve import Loaded, load
 
@@ -71,16 +71,16 @@ def _unknown(name: str, meant: str | None) -> str:
 
 
 def _whole(reader: Reader) -> tuple[bytes | None, bytes | None]:
-    if guest_cluster.is_given(reader.said):
+    if cluster.is_given(reader.said):
         reader.notes.append("the property config is used, and nothing of the cluster section beside it")
     text = reader.one(_CONFIG, unpack)
     return (None, None) if text is None else _judged(reader, text, key=_CONFIG)
 
 
 def _made(reader: Reader, of_machine: Machine, interface: str | None) -> tuple[bytes | None, bytes | None]:
-    if not guest_cluster.is_given(reader.said):
+    if not cluster.is_given(reader.said):
         return None, None
-    found = guest_cluster.cluster(reader, addresses=of_machine.addresses, interface=interface)
+    found = cluster.cluster(reader, addresses=of_machine.addresses, interface=interface)
     if any(each.key == "address" for each in reader.problems):
         reader.notes.append(
             "no configuration is made of the cluster section: networks and virtual IPs depend on the address"

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from ipaddress import ip_address, ip_interface
 from typing import Final
 
-from appliance.model import guest_fields
 from appliance.model.addresses import dns_name
-from appliance.model.guest_properties import BY_KEY
-from appliance.model.guest_reader import Reader
+from appliance.model.guest import fields
+from appliance.model.guest.properties import BY_KEY
+from appliance.model.guest.reader import Reader
 
 KEYS: Final = (
     "cluster_name", "cluster_domain", "masters", "routers", "api_vip", "ingress_vip", "vrrp_peers",
@@ -59,9 +59,9 @@ def cluster(reader: Reader, *, addresses: tuple[str, ...], interface: str | None
     own = tuple(each.partition("/")[0] for each in addresses)
     name = reader.one("cluster_name", dns_name)
     domain = reader.one("cluster_domain", dns_name)
-    masters, routers = (reader.many(key, guest_fields.member) for key in ("masters", "routers"))
+    masters, routers = (reader.many(key, fields.member) for key in ("masters", "routers"))
     peers = _peers(reader, own)
-    priority = reader.one("vrrp_priority", guest_fields.priority)
+    priority = reader.one("vrrp_priority", fields.priority)
     shared = [each for role in ("api", "ingress") for each in _shared(reader, role, addresses, peers)]
     _judge_whole(reader)
     _judge_addresses(reader, shared, masters=masters, routers=routers, own=own)
@@ -94,7 +94,7 @@ def _judge_whole(reader: Reader) -> None:
 
 def _peers(reader: Reader, own: tuple[str, ...]) -> tuple[str, ...]:
     """Return the other routers: all machines may be given the same list, with themselves in it."""
-    given = reader.many("vrrp_peers", guest_fields.peer)
+    given = reader.many("vrrp_peers", fields.peer)
     others = tuple(each for each in given if each not in own)
     if given and not others:
         reader.refuse("vrrp_peers", f"has only this machine's own address, `{given[0]}`: add the others'")
@@ -105,7 +105,7 @@ def _shared(
     reader: Reader, role: str, addresses: tuple[str, ...], peers: tuple[str, ...]
 ) -> Iterable[Shared]:
     key = f"{role}_vip"
-    given = reader.many(key, guest_fields.shared_address)
+    given = reader.many(key, fields.shared_address)
     families = [_family(each) for each in given]
     if len(set(families)) < len(families):
         reader.refuse(key, "has several addresses of one family: one of IPv4, one of IPv6, or both")

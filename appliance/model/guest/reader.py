@@ -3,8 +3,8 @@
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from appliance.model.guest_fields import Parts, parts
-from appliance.model.guest_report import GuestProblem
+from appliance.model.guest.fields import Parts, parts
+from appliance.model.guest.report import GuestProblem
 
 T = TypeVar("T")
 

@@ -3,8 +3,8 @@
 import pytest
 from support.keys import ED25519
 
-from appliance.model.guest_machine import Machine, machine
-from appliance.model.guest_reader import Reader
+from appliance.model.guest.machine import Machine, machine
+from appliance.model.guest.reader import Reader
 
 pytestmark = pytest.mark.pure
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from appliance.model.guest_properties import BY_KEY
+from appliance.model.guest.properties import BY_KEY
 
 
 class Origin(StrEnum):

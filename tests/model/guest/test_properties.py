@@ -2,7 +2,7 @@
 
 import pytest
 
-from appliance.model.guest_properties import BY_KEY, PROPERTIES, given, known, misspelt
+from appliance.model.guest.properties import BY_KEY, PROPERTIES, given, known, misspelt
 
 pytestmark = pytest.mark.pure
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from appliance.model.guest_placement import Choice, Placed, Placement, placement
+from appliance.model.guest.placement import Choice, Placed, Placement, placement
 
 pytestmark = pytest.mark.pure
 

@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.keys import ED25519
 
-from appliance.model.guest_properties import BY_KEY
-from appliance.model.guest_settings import GuestSettings, guest_settings
+from appliance.model.guest.properties import BY_KEY
+from appliance.model.guest.settings import GuestSettings, guest_settings
 from appliance.model.resolve import load
 from appliance.model.snapshot import Snapshot
 

@@ -3,7 +3,7 @@
 import pytest
 from support.keys import RSA
 
-from appliance.model.guest_report import GuestProblem, shortened
+from appliance.model.guest.report import GuestProblem, shortened
 
 pytestmark = pytest.mark.pure
 
