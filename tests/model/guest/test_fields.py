@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.keys import ECDSA, ED25519, RSA
 
+from appliance.model.guest import fields
 from appliance.model.guest.fields import parts, ssh_keys
 
 pytestmark = pytest.mark.pure
