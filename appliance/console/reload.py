@@ -22,7 +22,7 @@ class ReloadUnavailable(Exception):  # noqa: N818  # a state of the other side, 
 @click.option(
     "--timeout",
     type=click.FloatRange(min=0, min_open=True),
-    default=120.0,
+    default=180.0,
     show_default=True,
     metavar="SECONDS",
     help="How long to wait for the answer.",

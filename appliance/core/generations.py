@@ -36,9 +36,13 @@ class Terms:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timing:
-    """Patience with workers, seconds. A worker that accepted for `stable` is replaced without delay."""
+    """Patience with workers, seconds. A worker that accepted for `stable` is replaced without delay.
 
-    startup: float = 30.0
+    `startup` is for one that hangs, since one that fails says so at once: a machine that is merely slow, at
+    its first start with cold disks, must not run into it.
+    """
+
+    startup: float = 90.0
     accept: float = 15.0
     kill_grace: float = 5.0
     backoff_first: float = 0.1

@@ -44,6 +44,7 @@ from appliance.core.rollout import Generation, Rollout, Timing, Worker
 pytestmark = pytest.mark.pure
 
 TERMS = Terms(drain=120.0, max_draining=2)
+STARTUP = Timing().startup
 
 
 def ids(generation: int, count: int = 2) -> list[WorkerId]:
@@ -78,7 +79,7 @@ def test_prepare_starts_every_worker(rollout: Rollout) -> None:
     """A generation starts with all its workers and a deadline for them to be ready."""
     effects = feed(rollout, Prepare(generation=1, snapshot=7, workers=2), now=10.0)
     assert effects == [Spawn(worker=each, snapshot=7, workers=2) for each in ids(1)]
-    assert rollout.deadline == 40.0
+    assert rollout.deadline == 10.0 + STARTUP
 
 
 def test_ready_when_all_are(rollout: Rollout) -> None:
@@ -153,10 +154,10 @@ def test_crash_before_ready_fails_the_generation(rollout: Rollout) -> None:
 def test_startup_timeout_fails_the_generation(rollout: Rollout) -> None:
     """Workers that are not ready in time end their generation, with one reason."""
     feed(rollout, Prepare(generation=1, snapshot=1, workers=2))
-    assert rollout.tick(now=30.0) == [
+    assert rollout.tick(now=STARTUP) == [
         Kill(WorkerId(1, 0)),
         Kill(WorkerId(1, 1)),
-        GenerationFailed(1, "worker 0 was not ready within 30 s"),
+        GenerationFailed(1, "worker 0 was not ready within 90 s"),
     ]
     assert rollout.generations == {}
 
@@ -247,8 +248,8 @@ def test_startup_timeout_of_a_replacement(rollout: Rollout) -> None:
     rolled_out(rollout, 1, count=1)
     worker = WorkerId(1, 0)
     feed(rollout, Exited(worker, "gone"), now=0.0)
-    assert rollout.tick(now=30.0) == [WorkerStuck(worker, WorkerPhase.STARTING), Kill(worker)]
-    assert feed(rollout, Exited(worker, "killed"), now=30.0) == [WorkerDied(worker, "killed", 0.1)]
+    assert rollout.tick(now=STARTUP) == [WorkerStuck(worker, WorkerPhase.STARTING), Kill(worker)]
+    assert feed(rollout, Exited(worker, "killed"), now=STARTUP) == [WorkerDied(worker, "killed", 0.1)]
 
 
 def test_abort(rollout: Rollout) -> None:

@@ -27,11 +27,14 @@ _LOOK_AGAIN: Final = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Patience:
-    """Longest waits, seconds: for a sign of life, a start, and each step of a change."""
+    """Longest waits, seconds: for a sign of life, a start, and each step of a change.
+
+    `prepare` is longer than a proxy waits for its workers, so that the proxy says what is wrong.
+    """
 
     life: float = 5.0
     start: float = 15.0
-    prepare: float = 60.0
+    prepare: float = 120.0
     commit: float = 30.0
     abort: float = 10.0
 

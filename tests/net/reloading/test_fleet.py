@@ -9,6 +9,8 @@ from pathlib import Path
 import pytest
 from support.waiting import wait_until
 
+from appliance.console.reload import reload
+from appliance.core.generations import Timing
 from appliance.model.paths import Paths
 from appliance.net.reloading.fleet import Fleet, Patience
 from appliance.net.reloading.supervisor_rpc import Supervisor, SupervisorUnavailable
@@ -128,3 +130,9 @@ def test_a_damaged_note_is_none(house: House):
     house.fleet.stop("health")
     house.fleet.start("health")
     assert house.state("health") == "RUNNING"
+
+
+def test_who_waits_longer():
+    """A proxy gives up before the reload that waits for it, and that before the operator who asked."""
+    (asked,) = (each.default for each in reload.params if each.name == "timeout")
+    assert Timing().startup < Patience().prepare < Patience().prepare + Patience().commit < asked
