@@ -339,7 +339,7 @@ def test_no_properties(around: _Around):
     """Without any it boots to a console that says how to configure it, and no unit fails."""
     with around.machine("vm") as machine:
         machine.says("not configured", timeout=_SERVING)
-        machine.says("nobody can log in", timeout=BOOT)
+        machine.says("no key to log in", timeout=BOOT)
 
 
 @_full
