@@ -36,7 +36,7 @@ pytestmark = [
 _full = pytest.mark.skipif(not os.environ.get("E2E_FULL"), reason="make image-full: minutes for each boot")
 _uefi = pytest.mark.needs("/usr/share/OVMF/OVMF_CODE_4M.fd")
 
-_ADDRESS, _VIP, _CHANGED_VIP = "192.0.2.50", "192.0.2.100", "192.0.2.101"
+_ADDRESS, _SECOND, _VIP, _CHANGED_VIP = "192.0.2.50", "192.0.2.51", "192.0.2.100", "192.0.2.101"
 _SERVING = 600.0
 """Seconds until it serves, on a machine that does other things beside."""
 
@@ -162,7 +162,7 @@ class _Around:
         self.segment, self.folder, self.disk = segment, folder, disk
         self.client, self.servers = segment.node("client"), segment.node("servers")
         self.key, self.public = make_key(folder)
-        self.certificates: Certificates = issue(folder, _ADDRESS, _VIP, _CHANGED_VIP)
+        self.certificates: Certificates = issue(folder, _ADDRESS, _SECOND, _VIP, _CHANGED_VIP)
 
     def properties(self, **changes: str) -> dict[str, str]:
         """Return a form that is filled in."""
@@ -255,6 +255,7 @@ def _looked_at(shell: Shell) -> None:
     said = shell.run("sudo appliance guest show")
     assert "OVF ISO" in said
     assert "! " not in said
+    assert "vgauth" not in shell.run("systemctl show --property Requires,Wants open-vm-tools.service")
     settings = shell.run("sudo sshd -T")
     assert {"passwordauthentication no", "permitrootlogin no"} <= set(settings.splitlines())
     measured(f"OVA: {shell.run('df --output=used -BM / | tail -n 1').strip()} of the disk in use")
@@ -336,7 +337,7 @@ def test_bad_properties(around: _Around):
 
 @_full
 def test_no_properties(around: _Around):
-    """Without any it boots to a console that says how to configure it, and no unit fails."""
+    """Without any it boots to a console that says how to configure it, and what is missing to log in."""
     with around.machine("vm") as machine:
         machine.says("not configured", timeout=_SERVING)
         machine.says("no key to log in", timeout=BOOT)
@@ -345,20 +346,18 @@ def test_no_properties(around: _Around):
 @_full
 def test_pair(around: _Around):
     """Two machines share a virtual IP; when one dies the other answers."""
-    second = "192.0.2.51"
+    pair = (("one", _ADDRESS, _SECOND, "150"), ("two", _SECOND, _ADDRESS, "100"))
     forms = {
-        name: around.properties(
-            hostname=name, address=f"{own}/24", vrrp_peers=other, vrrp_priority=priority
-        )
-        for name, own, other, priority in (("one", _ADDRESS, second, "150"), ("two", second, _ADDRESS, "100"))
-    }  # fmt: skip
+        name: around.properties(hostname=name, address=f"{own}/24", vrrp_peers=other, vrrp_priority=priority)
+        for name, own, other, priority in pair
+    }
     cds = {name: ovf_iso(around.folder, name, form) for name, form in forms.items()}
     with around.machine("one", cd=cds["one"]) as first:
         around.serves(_VIP, first)
         with around.machine("two", cd=cds["two"]) as other:
-            around.serves(second, other)
+            around.serves(_SECOND, other)
             wait_until(
-                lambda: "backup" in _vip_state(around, second), what="it is backup", timeout=BOOT, pause=2
+                lambda: "backup" in _vip_state(around, _SECOND), what="it is backup", timeout=BOOT, pause=2
             )
             started = time.monotonic()
             first.kill()
