@@ -180,11 +180,11 @@ class Machine:
         )
 
     def _drive(self, cd: Path) -> Sequence[str]:
-        bus = "ide.2" if self._firmware is Firmware.SECURE_BOOT else "ide.1"
-        return (
-            *("-drive", f"if=none,id=medium,format=raw,media=cdrom,readonly=on,file={cd}"),
-            *("-device", f"ide-cd,id=cd,bus={bus},drive=medium"),
-        )
+        drive = ("-drive", f"if=none,id=medium,format=raw,media=cdrom,readonly=on,file={cd}")
+        if self._firmware is not Firmware.SECURE_BOOT:
+            return (*drive, "-device", "ide-cd,id=cd,bus=ide.1,drive=medium")
+        # q35 has SATA in place of IDE, which the kernel does not know; vSphere's machine has IDE.
+        return (*drive, "-device", "pvscsi,id=scsi", "-device", "scsi-cd,bus=scsi.0,drive=medium")
 
     def _credentials(self) -> Sequence[str]:
         if self._credential is None:
