@@ -262,7 +262,10 @@ def _looked_at(shell: Shell) -> None:
 
 
 def test_boots_serves_and_takes_a_changed_property(around: _Around):
-    """With a filled-in form it serves on its virtual IP; after a restart with another form, on that one."""
+    """With a filled-in form it serves on its virtual IP; after a restart with another form, on that one.
+
+    Its power button ends it in order.
+    """
     first = ovf_iso(around.folder, "first", around.properties())
     second = ovf_iso(around.folder, "second", around.properties(hostname="lb-2", api_vip=_CHANGED_VIP))
     started = time.monotonic()
@@ -288,6 +291,10 @@ def test_boots_serves_and_takes_a_changed_property(around: _Around):
         assert around.get(_VIP) == ""
         assert shell.run("hostname; sudo cat /etc/appliance/kept") == "lb-2\nkept\n"
         assert shell.run("cat /etc/ssh/ssh_host_*.pub /etc/machine-id") == keys
+        started = time.monotonic()
+        machine.power_button()
+        wait_until(machine.has_ended, what="it is off", timeout=BOOT)
+        measured(f"OVA: off {time.monotonic() - started:.0f} s after its power button")
 
 
 @_full
