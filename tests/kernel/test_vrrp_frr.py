@@ -15,21 +15,19 @@ families = pytest.mark.parametrize("address", [f"{VIP}/24", f"{VIP6}/64"], ids=[
 def test_backup_of_frr(ground: Field, address: str):
     """Beside a better FRR ours is silent; when that one stops ours takes over, told by its priority 0."""
     bare = address.partition("/")[0]
-    with (
-        Frr(ground.two, Settings(priority=150, address=address)) as peer,
-        VrrpNode(ground.one, router(priority=100, addresses=(address,))) as ours,
-    ):
-        peer.wait_for("Master")
-        ours.wait_for("backup")
-        ground.wait_for_adverts(3, priority=150)
-        assert not ground.one.holds(bare)
-        assert not ground.capture.adverts(priority=100)
-        peer.terminate()
-        ours.wait_for("active")
-        assert ground.one.holds(bare)
-        wait_until(lambda: not peer.answers(), what="FRR has left the address")
-        assert ground.capture.adverts(priority=0)
-        assert ground.capture.announcements(mac=ground.one.mac, address=bare)
+    with Frr(ground.two, Settings(priority=150, address=address)) as peer:
+        peer.wait_for("Master")  # before ours, which would not wait longer than the down interval
+        with VrrpNode(ground.one, router(priority=100, addresses=(address,))) as ours:
+            ours.wait_for("backup")
+            ground.wait_for_adverts(3, priority=150)
+            assert not ground.one.holds(bare)
+            assert not ground.capture.adverts(priority=100)
+            peer.terminate()
+            ours.wait_for("active")
+            assert ground.one.holds(bare)
+            wait_until(lambda: not peer.answers(), what="FRR has left the address")
+            assert ground.capture.adverts(priority=0)
+            assert ground.capture.announcements(mac=ground.one.mac, address=bare)
 
 
 @families

@@ -106,21 +106,20 @@ forms = pytest.mark.parametrize(
 @forms
 def test_backup_of_keepalived(ground: Field, forms: Sequence[Form]):
     """Beside a better keepalived ours is silent; when that one stops ours takes over, and is told so."""
-    with (
-        _keepalived(ground, forms, priority=150) as peer,
-        _ours(ground, forms, priority=100) as ours,
-    ):
-        for form in forms:
+    with _keepalived(ground, forms, priority=150) as peer:
+        for form in forms:  # before ours, which would not wait longer than the down interval
             peer.wait_for("MASTER", form.name)
-            ours.wait_for("backup", form.name)
-            ground.wait_for_holder(ground.two, form.address)
-        _wait_for_adverts(ground, forms, 2, ground.two)
-        for form in forms:
-            assert not ground.capture.adverts(source=form.primary(ground.one))
-        peer.terminate()
-        for form in forms:
-            ground.wait_for_holder(ground.one, form.address)
-        _wait_for_adverts(ground, forms, 1, ground.one)
+        with _ours(ground, forms, priority=100) as ours:
+            for form in forms:
+                ours.wait_for("backup", form.name)
+                ground.wait_for_holder(ground.two, form.address)
+            _wait_for_adverts(ground, forms, 2, ground.two)
+            for form in forms:
+                assert not ground.capture.adverts(source=form.primary(ground.one))
+            peer.terminate()
+            for form in forms:
+                ground.wait_for_holder(ground.one, form.address)
+            _wait_for_adverts(ground, forms, 1, ground.one)
     for form in forms:
         _same_on_the_wire(ground, form, ground.two, ground.one, priorities={150, 0})
         _same_on_the_wire(ground, form, ground.one, ground.two, priorities={100})
