@@ -14,7 +14,7 @@ from typing import Final
 from appliance.model.guest.placement import Choice, Placed, Placement, placement
 from appliance.model.guest.report import GuestProblem
 from appliance.model.guest.settings import GuestSettings
-from appliance.net.files.snapshots import write_atomically
+from appliance.net.files.snapshots import remove_scratches, write_atomically
 from appliance.net.guest.record import Record, digest, digest_of
 
 _GROUP: Final = "appliance"
@@ -34,6 +34,9 @@ class Outcome:
 
 def place(path: Path, settings: GuestSettings, *, record: Record, choice: Choice) -> Outcome:
     """Do what is right with the configuration that properties amount to."""
+    remove_scratches(path)
+    if settings.yaml is None:
+        _beside(path, _NEW).unlink(missing_ok=True)
     if settings.refused is not None:
         return _refuse(path, settings.refused)
     _beside(path, _REFUSED).unlink(missing_ok=True)
@@ -110,12 +113,17 @@ def _beside(path: Path, suffix: str) -> Path:
 
 def _write(path: Path, text: bytes) -> None:
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    write_atomically(path, text)
-    _give(path)
+    remove_scratches(path)
+    write_atomically(path, text, mode=_MODE, group=_group())
 
 
 def _give(path: Path) -> None:
-    if os.geteuid() == 0:
-        with contextlib.suppress(KeyError):  # not there: the file is root's alone
-            os.chown(path, 0, grp.getgrnam(_GROUP).gr_gid)
+    os.chown(path, -1, _group())
     path.chmod(_MODE)
+
+
+def _group() -> int:
+    """Return the group that may read it; -1, which changes none, where we or the machine have no such one."""
+    with contextlib.suppress(KeyError):
+        return grp.getgrnam(_GROUP).gr_gid if os.geteuid() == 0 else -1
+    return -1

@@ -4,15 +4,14 @@ Everything is below one root. A file that says the same already is left alone, o
 there is nothing to say about is removed again where it is ours.
 """
 
-import contextlib
-import os
 import socket
+import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
 from appliance.model.guest.machine import Machine
-from appliance.net.files.snapshots import write_atomically
+from appliance.net.files.snapshots import remove_scratches, write_atomically
 from appliance.net.guest.devices import Device
 
 NETWORK: Final = Path("run/systemd/network/10-appliance.network")
@@ -21,6 +20,7 @@ KEYS: Final = Path("etc/ssh/authorized_keys.d/admin")
 HOST_NAME: Final = Path("etc/hostname")
 HOSTS: Final = Path("etc/hosts")
 
+_MODE: Final = 0o644
 _LOCAL: Final = "127.0.1.1"  # Debian's, hosts(5)
 _MADE: Final = "# Made by `appliance guest apply` from the properties of this virtual machine.\n"
 
@@ -85,14 +85,19 @@ def _hosts(path: Path, name: str) -> str:
 
 
 def _put(path: Path, text: str) -> None:
-    """Give a file of mode 0644 its text, or remove it where there is none."""
+    """Give a file its text, to be read by everybody, or remove it where there is none."""
     data = text.encode(errors="surrogateescape")
     if not data:
         path.unlink(missing_ok=True)
         return
-    with contextlib.suppress(FileNotFoundError):
-        if path.read_bytes() == data:
-            return
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    write_atomically(path, data)
-    os.chmod(path, 0o644)  # noqa: PTH101
+    remove_scratches(path)
+    if not _has(path, data):
+        write_atomically(path, data, mode=_MODE)
+
+
+def _has(path: Path, data: bytes) -> bool:
+    try:
+        return path.read_bytes() == data and stat.S_IMODE(path.stat().st_mode) == _MODE
+    except FileNotFoundError:
+        return False

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from appliance.model.guest.placement import Placed
-from appliance.net.files.snapshots import write_atomically
+from appliance.net.files.snapshots import remove_scratches, write_atomically
 
 DIRECTORY: Final = Path("var/lib/appliance-guest")
 
@@ -43,6 +43,7 @@ class Record:
     def _write(self, name: str, data: bytes) -> None:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self._directory / name
+        remove_scratches(path)
         with contextlib.suppress(OSError):
             if path.read_bytes() == data:
                 return
