@@ -145,9 +145,9 @@ def _state(view: View) -> str:
 
 def _log_in(view: View) -> Iterator[str]:
     report = view.status.guest
-    if report is not None and "ssh_key" not in report.properties:
+    if report is not None and not report.login_keys:
         yield from _item(
-            "no key to log in with was given: fill in SSH public key (ssh_key), and restart the machine"
+            "nobody can log in, without a key: fill in SSH public key (ssh_key), and restart the machine"
         )
         return
     own = (address for _, addresses in view.addresses for address in addresses)

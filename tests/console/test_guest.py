@@ -219,6 +219,36 @@ def test_a_file_that_cannot_be_written_fails_it(machine: Guest):
     assert ED25519 in machine.read("etc/ssh/authorized_keys.d/admin")
 
 
+def test_what_is_known_of_the_network_outlives_a_configuration_that_cannot_be_written(machine: Guest):
+    """Without its source the machine has its address again at the next start."""
+    machine.yaml.mkdir(parents=True)
+    machine.vmware(PROPERTIES)
+    assert machine.apply().exit_code == 1
+    (machine.programs / "vmware-rpctool").unlink()
+    machine.apply()
+    assert machine.report()["origin"] == "remembered"
+    assert "Address=10.0.0.11/24" in machine.read("run/systemd/network/10-appliance.network")
+
+
+def test_a_storm_of_problems_is_kept_small(machine: Guest):
+    """The first fifty, and how many more."""
+    machine.vmware({**PROPERTIES, "lb.masters": " ".join(f"-{number}" for number in range(900))})
+    machine.apply()
+    assert len(machine.problems()) == 51
+    assert machine.problems()[-1] == "and 850 more problems"
+
+
+def test_a_damaged_key_does_not_take_the_place_of_a_good_one(machine: Guest):
+    """Nor does an empty property: who could log in before still can."""
+    machine.vmware(PROPERTIES)
+    machine.apply()
+    for said in (ED25519[:60], ""):
+        machine.vmware({**PROPERTIES, "lb.ssh_key": said})
+        machine.apply()
+        assert ED25519 in machine.read("etc/ssh/authorized_keys.d/admin")
+        assert machine.report()["login_keys"] == 1
+
+
 def test_a_runtime_directory_that_cannot_be_made_fails_it(machine: Guest):
     """There is no report then, but words and an exit code."""
     (machine.root / "run").mkdir()
@@ -242,7 +272,7 @@ def test_show_tells_it_again(machine: Guest):
     shown = show(machine, "--json")
     assert shown.exit_code == 1
     report = json.loads(shown.stdout)
-    assert set(report) == {"origin", "applied_at", "properties", "problems", "notes"}
+    assert set(report) == {"origin", "applied_at", "properties", "problems", "notes", "login_keys"}
     assert report["problems"][0]["key"] == "dns"
 
 

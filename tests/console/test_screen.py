@@ -24,7 +24,7 @@ from appliance.net.guest.report import publish
 
 pytestmark = pytest.mark.programs
 
-GOOD = GuestReport(origin=Origin.VMWARE, applied_at=1.0, properties={"ssh_key": "ssh-ed25519 ..."})
+GOOD = GuestReport(origin=Origin.VMWARE, applied_at=1.0, login_keys=1)
 BAD = replace(GOOD, problems=(GuestProblem(key="dns", message="must be an address"),))
 
 
@@ -85,7 +85,7 @@ def test_virtual_ip_held_elsewhere_is_not_marked():
         (status(degraded=DegradedStart(since=1.0, errors=())), "last good configuration", "appliance check"),
         (status(guest=BAD), "running, with problems", "DNS servers (dns): must be an address"),
         (status(guest=BAD), "running", "edit the vApp options"),
-        (status(guest=replace(GOOD, properties={})), "running", "no key to log in"),
+        (status(guest=replace(GOOD, login_keys=0)), "running", "nobody can log in"),
     ],
 )
 def test_what_is_wrong_is_told_with_what_to_do(shown: Status, state: str, hint: str):

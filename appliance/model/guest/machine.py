@@ -10,14 +10,17 @@ from ipaddress import ip_address, ip_interface
 
 from appliance.model.addresses import server_host
 from appliance.model.guest import fields
+from appliance.model.guest.public_keys import ssh_keys
 from appliance.model.guest.reader import Reader
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """The machine. No addresses is DHCP; None is to stay as it is.
+    """The machine. No addresses is DHCP; no name and no keys are those of before.
 
-    `addresses` have their prefix lengths; of `gateways` there is one for each family at most.
+    `addresses` have their prefix lengths; of `gateways` there is one for each family at most. Where not all
+    of the keys that were given can be read (`keys_complete`), those of before hold besides: a key that was
+    cut off must not take the place of the whole one.
     """
 
     host_name: str | None = None
@@ -25,7 +28,8 @@ class Machine:
     gateways: tuple[str, ...] = ()
     resolvers: tuple[str, ...] = ()
     time_servers: tuple[str, ...] = ()
-    ssh_keys: tuple[str, ...] | None = ()
+    ssh_keys: tuple[str, ...] = ()
+    keys_complete: bool = True
 
 
 def machine(reader: Reader) -> Machine:
@@ -33,16 +37,19 @@ def machine(reader: Reader) -> Machine:
     addresses = reader.many("address", fields.own_address)
     if "address" in reader.said and not addresses:
         reader.notes.append("DHCP is asked for an address, because none of those given can be used")
-    keys = reader.split("ssh_key", fields.ssh_keys)
+    keys = ssh_keys(reader.said.get("ssh_key", ""))
+    for message in keys.wrong:
+        reader.refuse("ssh_key", message)
     if "ssh_key" not in reader.said:
-        reader.notes.append("no SSH public key was given, with which one logs in")
+        reader.notes.append("no SSH public key was given: only who could log in before can do so now")
     return Machine(
         host_name=reader.one("hostname", fields.host_name),
         addresses=addresses,
         gateways=tuple(_gateways(reader, addresses)),
         resolvers=reader.many("dns", fields.peer),
         time_servers=reader.many("ntp", server_host),
-        ssh_keys=keys if keys or "ssh_key" not in reader.said else None,
+        ssh_keys=keys.right,
+        keys_complete=not keys.wrong,
     )
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from appliance.model.guest.fields import Parts, parts
+from appliance.model.guest.parts import parts
 from appliance.model.guest.report import GuestProblem
 
 T = TypeVar("T")
@@ -29,11 +29,7 @@ class Reader:
 
     def many(self, key: str, read: Callable[[str], T]) -> tuple[T, ...]:
         """Return those values of a list that are right."""
-        return self.split(key, lambda text: parts(text, read))
-
-    def split(self, key: str, read: Callable[[str], Parts[T]]) -> tuple[T, ...]:
-        """Return those values that are right of what is divided in its own way."""
-        found = read(self.said.get(key, ""))
+        found = parts(self.said.get(key, ""), read)
         for message in found.wrong:
             self.refuse(key, message)
         return found.right

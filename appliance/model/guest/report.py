@@ -1,10 +1,13 @@
 """What became of a virtual machine's properties, as `appliance guest show` and `appliance status` tell it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from appliance.model.guest.properties import BY_KEY
+
+_MOST_PROBLEMS: Final = 50
 
 
 class Origin(StrEnum):
@@ -38,13 +41,25 @@ class GuestProblem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestReport:
-    """The whole report. `applied_at` is Unix seconds; `properties` are shortened where they are long."""
+    """The whole report. `applied_at` is Unix seconds; `properties` are shortened where they are long.
+
+    `login_keys` is how many keys open the machine.
+    """
 
     origin: Origin
     applied_at: float
     properties: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[GuestProblem, ...] = ()
     notes: tuple[str, ...] = ()
+    login_keys: int = 0
+
+
+def foremost(problems: Sequence[GuestProblem]) -> tuple[GuestProblem, ...]:
+    """Return as many problems as anybody reads, and how many more there are."""
+    if len(problems) <= _MOST_PROBLEMS:
+        return tuple(problems)
+    more = f"and {len(problems) - _MOST_PROBLEMS} more problems"
+    return (*problems[:_MOST_PROBLEMS], GuestProblem(message=more))
 
 
 def shortened(properties: Mapping[str, str]) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""From guest properties to the settings of the machine and the configuration of the appliance.
+"""From guest properties to the configuration of the appliance.
 
 Nothing is raised: every problem names its property, and costs only what depends on it. A configuration is
 given only where it passes the same loader as an operator's file: half of one would take away what an
@@ -13,7 +13,7 @@ from typing import Final
 from appliance.model.guest import cluster
 from appliance.model.guest.cluster import Cluster
 from appliance.model.guest.config import unpack
-from appliance.model.guest.machine import Machine, machine
+from appliance.model.guest.machine import Machine
 from appliance.model.guest.properties import BY_KEY, given, misspelt
 from appliance.model.guest.reader import Reader
 from appliance.model.guest.report import GuestProblem
@@ -26,34 +26,36 @@ _CONFIG: Final = "config"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestSettings:
-    """All that properties amount to.
+    """The configuration that properties amount to, and all that is to be said about them.
 
     `yaml` is a configuration that is right, `refused` one that is not; both are None where none was given.
     """
 
     said: Mapping[str, str]
-    machine: Machine
     yaml: bytes | None
     refused: bytes | None
     problems: tuple[GuestProblem, ...]
     notes: tuple[str, ...]
 
 
-def guest_settings(written: Mapping[str, str], *, interface: str | None) -> GuestSettings:
-    """Return what properties amount to, by their keys as they are written.
+def begun(written: Mapping[str, str]) -> Reader:
+    """Return a reader of properties by their keys as they are written."""
+    reader = Reader(given(written))
+    reader.notes += [_unknown(name, meant) for name, meant in misspelt(written)]
+    return reader
+
+
+def guest_settings(reader: Reader, of_machine: Machine, *, interface: str | None) -> GuestSettings:
+    """Return what properties amount to, once the machine's own are read: those must not wait for the rest.
 
     `interface` is what the kernel calls the machine's network interface, None where it has none.
     """
-    reader = Reader(given(written))
-    reader.notes += [_unknown(name, meant) for name, meant in misspelt(written)]
-    of_machine = machine(reader)
     if _CONFIG in reader.said:
         yaml, refused = _whole(reader)
     else:
         yaml, refused = _made(reader, of_machine, interface)
     return GuestSettings(
         said=reader.said,
-        machine=of_machine,
         yaml=yaml,
         refused=refused,
         problems=tuple(sorted(reader.problems, key=_place)),

@@ -63,9 +63,12 @@ def test_one_bad_address_costs_no_other():
 
 
 def test_bad_keys_leave_those_of_before():
-    """A slip in the form must not lock everybody out."""
+    """A slip in the form must not lock everybody out; of several the good one is taken besides."""
     found, problems, _ = read({"ssh_key": "ssh-rsa"})
-    assert found.ssh_keys is None
+    assert (found.ssh_keys, found.keys_complete) == ((), False)
+    assert len(problems) == 1
+    found, problems, _ = read({"ssh_key": f"{ED25519}, ssh-rsa AAAA"})
+    assert (found.ssh_keys, found.keys_complete) == ((ED25519,), False)
     assert len(problems) == 1
 
 

@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.keys import ED25519
 
+from appliance.model.guest.machine import machine
 from appliance.model.guest.properties import BY_KEY
-from appliance.model.guest.settings import GuestSettings, guest_settings
+from appliance.model.guest.settings import GuestSettings, begun, guest_settings
 from appliance.model.resolve import load
 from appliance.model.snapshot import Snapshot
 
@@ -30,7 +31,13 @@ ALL = {**MACHINE, **CLUSTER}
 
 def settings(said: dict[str, str]) -> GuestSettings:
     """Return what they amount to on a machine with one interface."""
-    return guest_settings(said, interface="ens192")
+    return on_interface(said, "ens192")
+
+
+def on_interface(said: dict[str, str], interface: str | None) -> GuestSettings:
+    """Return what they amount to on a machine with this interface, or with none."""
+    reader = begun(said)
+    return guest_settings(reader, machine(reader), interface=interface)
 
 
 def snapshot(found: GuestSettings) -> Snapshot:
@@ -199,7 +206,7 @@ def test_defaults_of_the_form_say_nothing():
 
 def test_virtual_ip_needs_an_interface():
     """Without one there is nothing to name in the file."""
-    found = guest_settings(ALL, interface=None)
+    found = on_interface(ALL, None)
     assert found.yaml is None
     assert "no network interface" in str(found.problems[0])
 

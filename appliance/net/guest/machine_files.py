@@ -1,7 +1,8 @@
 """Settings of a virtual machine as the files that systemd, sshd and the resolver read.
 
 Everything is below one root. A file that says the same already is left alone, others appear whole. What
-there is nothing to say about is removed again where it is ours.
+there is nothing to say about is removed again, but for the host name and the keys: a property that was
+emptied must lock nobody out.
 """
 
 import socket
@@ -22,6 +23,10 @@ HOSTS: Final = Path("etc/hosts")
 
 _MODE: Final = 0o644
 _LOCAL: Final = "127.0.1.1"  # Debian's, hosts(5)
+_HOME_KEYS: Final = Path("home/admin/.ssh/authorized_keys")
+_OTHER_KEYS: Final = (
+    "# Add keys to ~/.ssh/authorized_keys of the user admin, not here: each start writes this again."
+)
 _MADE: Final = "# Made by `appliance guest apply` from the properties of this virtual machine.\n"
 
 
@@ -38,6 +43,11 @@ def configure(root: Path, wanted: Machine, device: Device | None) -> Iterator[OS
             step()
         except OSError as error:
             yield error
+
+
+def login_keys(root: Path) -> int:
+    """Return how many keys the user admin may log in with, those that were put there by hand among them."""
+    return sum(len(_lines(root / each)) for each in (KEYS, _HOME_KEYS))
 
 
 def _network(wanted: Machine, device: Device | None) -> str:
@@ -60,8 +70,19 @@ def _clock(wanted: Machine) -> str:
 
 
 def _keys(root: Path, wanted: Machine) -> None:
-    if wanted.ssh_keys is not None:
-        _put(root / KEYS, "".join(f"{each}\n" for each in (_MADE.strip(), *wanted.ssh_keys)))
+    if wanted.ssh_keys:
+        before = () if wanted.keys_complete else _lines(root / KEYS)
+        keys = dict.fromkeys((*before, *wanted.ssh_keys))
+        _put(root / KEYS, "".join(f"{each}\n" for each in (_MADE + _OTHER_KEYS, *keys)))
+
+
+def _lines(path: Path) -> tuple[str, ...]:
+    """Return the keys in a file, none where it cannot be read."""
+    try:
+        written = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ()
+    return tuple(each.strip() for each in written if each.strip() and not each.startswith("#"))
 
 
 def _name(root: Path, name: str | None) -> None:
