@@ -3,13 +3,18 @@
 A message says what would be right.
 """
 
+import re
+from ipaddress import IPv4Network, IPv6Network, ip_interface
 from typing import Final
 
-from appliance.model.addresses import dns_name, literal, server_host
+from appliance.model.addresses import Address, dns_name, literal, server_host
 from appliance.model.router_words import router_address, virtual_address
 from appliance.model.units import shown
 
 _LONGEST_HOST_NAME: Final = 64  # HOST_NAME_MAX of Linux
+_UNREACHABLE: Final = (IPv4Network("0.0.0.0/8"), IPv4Network("240.0.0.0/4"))  # RFC 6890 s.2.2.2
+_SHORTEST: Final = {4: 8, 6: 16}
+_RANGE: Final = re.compile(r"[0-9]+(\.[0-9]+){3}-[0-9.]+")
 
 
 def host_name(text: str) -> str:
@@ -31,31 +36,48 @@ def own_address(text: str) -> str:
         )
     if not slash:
         raise ValueError(f"{shown(text)} has no prefix length: for example `{text}/{_usual(text)}`")
-    if literal(length) is not None:
-        return virtual_address(f"{host}/{_prefix_length(length)}")
-    return virtual_address(text)
+    found = virtual_address(f"{host}/{_prefix_length(length)}" if literal(length) else text)
+    _refuse_unreachable(found)
+    if ip_interface(found).is_link_local and ":" in found:
+        raise ValueError(f"{shown(text)} is link-local: each interface has one of those in any case")
+    return found
 
 
 def shared_address(text: str) -> str:
     """Return a virtual address, with its prefix length where it is written."""
-    return virtual_address(text) if "/" in text else router_address(text)
+    found = virtual_address(text) if "/" in text else router_address(text)
+    _refuse_unreachable(found)
+    return found
 
 
 def member(text: str) -> str:
     """Return the address or DNS name of a server; the port is ours to know."""
-    host, colon, port = text.rpartition(":")
-    if colon and port.isdecimal() and literal(text) is None:
-        raise ValueError(f"{shown(text)} has a port: `{host.strip('[]')}` alone")
+    if "://" in text:
+        authority = text.partition("://")[2].partition("/")[0]
+        raise ValueError(f"{shown(text)} is a URL: {shown(_without_port(authority))} alone")
+    if _without_port(text) != text:
+        raise ValueError(f"{shown(text)} has a port: {shown(_without_port(text))} alone")
     if "/" in text:
-        raise ValueError(f"{shown(text)} has a prefix length: `{text.partition('/')[0]}` alone")
-    return server_host(text)
+        raise ValueError(f"{shown(text)} has a prefix length: {shown(text.partition('/')[0])} alone")
+    if _RANGE.fullmatch(text):
+        raise ValueError(f"{shown(text)} is a range: write each address, with commas between them")
+    return server_host(text).lower().removesuffix(".")
 
 
-def peer(text: str) -> str:
-    """Return the address of a router, a resolver or a gateway."""
-    if "/" in text and literal(text.partition("/")[0]) is not None:
-        raise ValueError(f"{shown(text)} has a prefix length: `{text.partition('/')[0]}` alone")
+def host_address(text: str) -> str:
+    """Return the address of another machine."""
+    host, slash, _ = text.partition("/")
+    if slash and literal(host) is not None:
+        raise ValueError(f"{shown(text)} has a prefix length: `{host}` alone")
     return router_address(text)
+
+
+def gateway(text: str) -> str:
+    """Return the address of a gateway; a prefix length that came with it says nothing."""
+    host = text.partition("/")[0]
+    if literal(host) is None:
+        raise ValueError(f"must be an address such as `10.0.0.1`, not {shown(text)}")
+    return router_address(host)
 
 
 def priority(text: str) -> int:
@@ -63,6 +85,32 @@ def priority(text: str) -> int:
     if text.isascii() and text.isdecimal() and len(text) <= 3 and 1 <= int(text) <= 254:
         return int(text)
     raise ValueError(f"must be a number from 1 to 254, not {shown(text)}")
+
+
+def _without_port(text: str) -> str:
+    host, colon, port = text.rpartition(":")
+    return host.strip("[]") if colon and port.isdecimal() and literal(text) is None else text
+
+
+def _refuse_unreachable(said: str) -> None:
+    """Refuse what no other machine reaches; `said` is an address, with its prefix length or without."""
+    found = ip_interface(said)
+    if found.is_loopback or any(found.version == 4 and found in each for each in _UNREACHABLE):
+        raise ValueError(f"`{said}` is no address at which another machine finds this one")
+    if "/" in said and found.network.prefixlen < _SHORTEST[found.version]:
+        raise ValueError(f"`{said}` would have half the world in its own network: is the length right?")
+    if is_broadcast(found.ip, found.network):
+        raise ValueError(f"`{said}` is the broadcast address of its network")
+
+
+def is_broadcast(address: Address, network: IPv4Network | IPv6Network) -> bool:
+    """Tell whether an address speaks to all of a network (RFC 3021: those of two have none)."""
+    return network.version == 4 and network.prefixlen < 31 and address == network.broadcast_address
+
+
+def is_network(address: Address, network: IPv4Network | IPv6Network) -> bool:
+    """Tell whether an address names a network, and no host in it."""
+    return network.version == 4 and network.prefixlen < 31 and address == network.network_address
 
 
 def _usual(address: str) -> int:

@@ -15,7 +15,7 @@ from appliance.model.guest.report import GuestProblem, GuestReport, Origin, fore
 from appliance.model.guest.settings import begun, guest_settings
 from appliance.model.paths import Paths
 from appliance.net.guest import configuration, machine_files, sources
-from appliance.net.guest.devices import wait_for_device
+from appliance.net.guest.devices import interfaces, wait_for_device
 from appliance.net.guest.record import Record
 from appliance.net.guest.report import publish
 from appliance.wire.ovf_environment import OvfEnvironmentError, parse
@@ -46,7 +46,7 @@ def apply(paths: Paths, *, root: Path, environment: Mapping[str, str], choice: C
     wanted = machine(reader)
     # What makes the machine reachable comes first, and waits for nothing that may be slow or fail.
     failures = [*_remember(record, found.data), *machine_files.configure(root, wanted, device)]
-    settings = guest_settings(reader, wanted, interface=device.name if device else None)
+    settings = guest_settings(reader, wanted, interfaces=interfaces(root, device))
     outcome = configuration.Outcome()
     try:
         outcome = configuration.place(paths.config, settings, record=record, choice=choice)

@@ -16,7 +16,8 @@ READERS: list[Callable[[str], object]] = [
     fields.own_address,
     fields.shared_address,
     fields.member,
-    fields.peer,
+    fields.host_address,
+    fields.gateway,
     fields.priority,
 ]
 
@@ -33,7 +34,11 @@ READERS: list[Callable[[str], object]] = [
         (fields.member, "10.0.0.34", "10.0.0.34"),
         (fields.member, "2001:db8::34", "2001:db8::34"),
         (fields.member, "master-0.example.com", "master-0.example.com"),
-        (fields.peer, "10.0.0.12", "10.0.0.12"),
+        (fields.member, "M-0.Example.com.", "m-0.example.com"),
+        (fields.host_address, "10.0.0.12", "10.0.0.12"),
+        (fields.gateway, "10.0.0.1/24", "10.0.0.1"),
+        (fields.own_address, "10.0.0.11/31", "10.0.0.11/31"),
+        (fields.own_address, "10.0.0.255/23", "10.0.0.255/23"),
         (fields.priority, "254", 254),
     ],
 )
@@ -58,10 +63,25 @@ def test_right_values_are_read(read: Callable[[str], object], text: str, value: 
         (fields.shared_address, "api.example.com", "must be an address"),
         (fields.member, "10.0.0.34:6443", "`10.0.0.34` alone"),
         (fields.member, "[2001:db8::34]:6443", "`2001:db8::34` alone"),
+        (fields.member, "https://10.0.0.34:6443/x", "is a URL: `10.0.0.34` alone"),
+        (fields.member, "https://m.example.com", "is a URL: `m.example.com` alone"),
+        (fields.member, "10.0.0.34-36", "is a range"),
+        (fields.own_address, "10.0.0.255/24", "broadcast"),
+        (fields.own_address, "127.0.0.1/8", "no address at which"),
+        (fields.own_address, "0.1.2.3/24", "no address at which"),
+        (fields.own_address, "240.0.0.1/24", "no address at which"),
+        (fields.own_address, "::1/128", "no address at which"),
+        (fields.own_address, "224.0.0.1/24", "no address of one host"),
+        (fields.own_address, "10.0.0.11/1", "half the world"),
+        (fields.own_address, "2001:db8::11/3", "half the world"),
+        (fields.own_address, "fe80::1/64", "link-local"),
+        (fields.shared_address, "127.0.0.5", "no address at which"),
+        (fields.shared_address, "10.0.0.255/24", "broadcast"),
         (fields.member, "10.0.0.34/24", "`10.0.0.34` alone"),
         (fields.member, "0.0.0.0", "every address"),
-        (fields.peer, "10.0.0.1/24", "`10.0.0.1` alone"),
-        (fields.peer, "dns.example.com/x", "must be an address"),
+        (fields.host_address, "10.0.0.1/24", "`10.0.0.1` alone"),
+        (fields.host_address, "dns.example.com/x", "must be an address"),
+        (fields.gateway, "router", "such as `10.0.0.1`"),
         (fields.priority, "255", "1 to 254"),
         (fields.priority, "high", "1 to 254"),
     ],
@@ -72,6 +92,14 @@ def test_wrong_values_are_told_with_what_would_be_right(
     """Each reader's message has what was said, or what belongs there."""
     with pytest.raises(ValueError, match=message):
         read(text)
+
+
+@pytest.mark.parametrize("text", ["A" * 60000 + ":1", "A" * 60000 + "/1", "x://" + "A" * 60000])
+def test_messages_stay_short(text: str):
+    """Whatever is written comes out in a line or two."""
+    with pytest.raises(ValueError, match="alone") as caught:
+        fields.member(text)
+    assert len(str(caught.value)) < 250
 
 
 @given(st.sampled_from(READERS), st.text(max_size=80))
