@@ -92,7 +92,7 @@ class Desk:
             try:
                 request: tuple[str, AsyncResult[Answer]] = self._queue.get(timeout=_CONVERGE)
             except Empty:
-                self._changeover.load_validator()
+                self._guarded(self._changeover.load_validator)
                 self._guarded(lambda: self._changeover.converge(everybody=False))
             else:
                 return request

@@ -2,16 +2,23 @@
 
 import json
 import os
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from support import nobody
 from support.guest import Guest, guest
 from support.keys import ED25519
 from support.ovf import environment
 
 from appliance.console.command import main
+from appliance.model.guest.report import GuestReport, Origin
+from appliance.model.paths import Paths
 from appliance.model.resolve import load
+from appliance.net.guest.report import publish
 
 pytestmark = pytest.mark.programs
 
@@ -187,6 +194,31 @@ def test_overwriting_keeps_the_edited_file(machine: Guest):
     assert machine.yaml.with_name("appliance.yaml.edited").read_text() == text
     assert not machine.yaml.with_name("appliance.yaml.from-properties").exists()
     assert machine.problems() == []
+    machine.yaml.write_text("# edited again\n")
+    machine.apply("--overwrite")
+    assert machine.yaml.with_name("appliance.yaml.edited").read_text() == text
+    assert machine.yaml.with_name("appliance.yaml.edited.1").read_text() == "# edited again\n"
+
+
+def test_what_the_properties_said_before_goes_once_they_are_wrong(machine: Guest):
+    """`--overwrite` would not take it."""
+    edited(machine)
+    machine.vmware(CHANGED)
+    machine.apply()
+    machine.vmware({**CHANGED, "lb.masters": "10.0.0.34:1"})
+    machine.apply()
+    assert not machine.yaml.with_name("appliance.yaml.from-properties").exists()
+
+
+def test_a_power_cut_is_no_edit(machine: Guest):
+    """The configuration was written, and what is known of it was not; then the form is corrected."""
+    machine.vmware(PROPERTIES)
+    machine.apply()
+    (machine.root / "var/lib/appliance-guest/record.json").unlink()
+    machine.vmware(CHANGED)
+    machine.apply()
+    assert machine.problems() == []
+    assert "10.0.0.99" not in machine.yaml.read_text()
 
 
 def test_keeping_the_edited_file_ends_the_problem(machine: Guest):
@@ -277,8 +309,40 @@ def test_show_tells_it_again(machine: Guest):
 
 
 def test_show_without_a_report_says_so(machine: Guest):
-    """On a machine that is no guest, or before the first time."""
+    """On a machine that is no guest, before the first time, or with a damaged one."""
+    assert "not there" in show(machine).output
+    machine.apply()
+    (machine.root / "run/appliance/guest.json").write_text("{")
+    assert "is damaged" in show(machine).output
     assert show(machine).exit_code == 1
+
+
+@pytest.mark.skipif(not nobody.possible(), reason="needs root: to become another user")
+def test_show_to_another_user_says_how():
+    """The runtime directory is the appliance's own: that is no report that is not there."""
+    with tempfile.TemporaryDirectory() as directory:
+        Path(directory).chmod(0o755)
+        paths = Paths(runtime=Path(directory) / "closed")
+        publish(paths, GuestReport(origin=Origin.NONE, applied_at=1.0))
+        words = [
+            sys.executable,
+            "-m",
+            "appliance.console",
+            "--runtime-dir",
+            str(paths.runtime),
+            "guest",
+            "show",
+        ]
+        done = subprocess.run(nobody.command(words), capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "`sudo appliance guest show`" in done.stderr
+
+
+def test_nothing_that_was_said_gives_orders_to_the_terminal(machine: Guest):
+    """Neither at once nor in what is shown later."""
+    machine.vmware({**PROPERTIES, "lb.masters": "10.0.0.34\u009b31m", "lb.dns": "x\\u0085- all is well"})
+    for text in (machine.apply().output, show(machine).output):
+        assert all(line.isprintable() for line in text.split("\n"))
 
 
 def test_status_has_the_problems(machine: Guest):

@@ -16,6 +16,7 @@ KEYS: Final = (
     "vrrp_priority",
 )  # fmt: skip
 _LABELS: Final = tuple(f"the {BY_KEY[key].label}" for key in ("api_vip", "ingress_vip"))
+_SERVERS: Final = {"api": "masters", "ingress": "routers"}
 _SERVES: Final = ("masters", "routers", "api_vip", "ingress_vip")
 
 
@@ -23,7 +24,8 @@ _SERVES: Final = ("masters", "routers", "api_vip", "ingress_vip")
 class Shared:
     """A virtual IP: its name in the configuration, its address with prefix length, and its peers.
 
-    `group` is the sync group of two families that move together, None for a lone one.
+    `group` is the sync group of two families that move together, None for a lone one; `serves` are the
+    roles whose connections come to it, of those that have servers.
     """
 
     name: str
@@ -31,6 +33,7 @@ class Shared:
     address: str
     peers: tuple[str, ...]
     group: str | None
+    serves: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,7 +125,14 @@ def _shared(
             address=_with_length(address, addresses),
             peers=reached,
             group=None if len(given) == 1 else role,
+            serves=_served(reader, role),
         )
+
+
+def _served(reader: Reader, role: str) -> tuple[str, ...]:
+    """Return what comes to a virtual IP: its own role's, and the other's where that has no address."""
+    alone = sum(f"{each}_vip" in reader.said for each in _SERVERS) == 1
+    return tuple(each for each in _SERVERS if (alone or each == role) and _SERVERS[each] in reader.said)
 
 
 def taken(of: Machine) -> dict[str, str]:

@@ -6,8 +6,10 @@ from enum import StrEnum
 from typing import Final
 
 from appliance.model.guest.properties import BY_KEY
+from appliance.model.units import printable
 
 _MOST_PROBLEMS: Final = 50
+_LONGEST_LINE: Final = 1000
 
 
 class Origin(StrEnum):
@@ -36,7 +38,7 @@ class GuestProblem:
     def __str__(self) -> str:
         place = ":".join(str(each) for each in (self.line, self.column) if each is not None)
         label = f"{BY_KEY[self.key].label} ({self.key})" if self.key else ""
-        return ": ".join(each for each in (label, place, self.message) if each)
+        return legible(": ".join(each for each in (label, place, self.message) if each))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,5 +73,10 @@ def _short(key: str, value: str) -> str:
     if key == "config":
         return f"({len(value)} characters)"
     if key == "ssh_key" and len(value) > 40:
-        return f"{value[:20]}...{value[-16:]}"
-    return value
+        value = f"{value[:20]}...{value[-16:]}"
+    return legible(value)
+
+
+def legible(text: str) -> str:
+    """Return a text of others as one line of a bounded length, in which a terminal finds no orders."""
+    return printable(text if len(text) <= _LONGEST_LINE else text[:_LONGEST_LINE] + "...")

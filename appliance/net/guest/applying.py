@@ -11,7 +11,7 @@ from typing import Final
 
 from appliance.model.guest.machine import machine
 from appliance.model.guest.placement import Choice
-from appliance.model.guest.report import GuestProblem, GuestReport, Origin, foremost, shortened
+from appliance.model.guest.report import GuestProblem, GuestReport, Origin, foremost, legible, shortened
 from appliance.model.guest.settings import begun, guest_settings
 from appliance.model.paths import Paths
 from appliance.net.guest import configuration, machine_files, sources
@@ -59,7 +59,7 @@ def apply(paths: Paths, *, root: Path, environment: Mapping[str, str], choice: C
         problems=foremost(
             (*found.problems, *settings.problems, *outcome.problems, *map(_problem, failures)),
         ),
-        notes=(*notes, *settings.notes, *outcome.notes),
+        notes=tuple(map(legible, (*notes, *settings.notes, *outcome.notes))),
         login_keys=machine_files.login_keys(root),
     )
     try:

@@ -5,6 +5,7 @@ Files are for root and the group `appliance`: a configuration may hold a passwor
 
 import contextlib
 import grp
+import itertools
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -61,7 +62,7 @@ def _nothing(path: Path, settings: GuestSettings) -> Iterator[str]:
     elif not wrong:
         yield (
             "nothing was said about the cluster: fill in the properties of section 2, or `config`, and "
-            f"restart the machine; or write {path}, then `systemctl restart appliance`"
+            f"restart the machine; or write {path}, then `sudo systemctl restart appliance`"
         )
 
 
@@ -72,14 +73,16 @@ def _place(path: Path, text: bytes, properties: str, *, record: Record, choice: 
         wanted=wanted,
         current=None if current is None else digest(current),
         last=record.placed(),
+        intended=record.intended(),
         choice=choice,
     )
     if decided is Placement.BESIDE:
         _write(_beside(path, _NEW), text)
         return Outcome(problems=(GuestProblem(message=_both_ways_out(path)),))
     if decided is Placement.OVERWRITE and current is not None:
-        _write(_beside(path, _EDITED), current)
+        _write(_unused(path), current)
     if decided in (Placement.WRITE, Placement.OVERWRITE):
+        record.keep_intended(wanted)
         _write(path, text)
     if decided is Placement.SAME:
         _give(path)
@@ -102,9 +105,15 @@ def _told(path: Path, decided: Placement) -> Iterator[str]:
 def _both_ways_out(path: Path) -> str:
     return (
         f"{path} was edited on this machine, and the properties say something new, which is in "
-        f"{_beside(path, _NEW)}: `appliance guest apply --overwrite` takes that and keeps the edited one as "
-        f"{_beside(path, _EDITED).name}; `appliance guest apply --keep` stays with the edited one"
+        f"{_beside(path, _NEW)}: `sudo appliance guest apply --overwrite` takes that and keeps the edited "
+        f"one as {_unused(path).name}; `sudo appliance guest apply --keep` stays with the edited one"
     )
+
+
+def _unused(path: Path) -> Path:
+    """Return where an edited file is kept: no earlier one is lost."""
+    names = (_beside(path, _EDITED + (f".{number}" if number else "")) for number in itertools.count())
+    return next(each for each in names if not each.exists())
 
 
 def _beside(path: Path, suffix: str) -> Path:

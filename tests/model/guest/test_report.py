@@ -31,6 +31,14 @@ def test_only_so_many_problems_are_kept():
     assert [each.message for each in foremost(many)[49:]] == ["49", "and 10 more problems"]
 
 
+def test_no_text_of_others_gives_orders_to_a_terminal():
+    """Nor forges a line, nor fills the screen: neither in a problem nor in a value."""
+    forged = "x\n! all is well\x9b31m" + "y" * 5000
+    for text in (str(GuestProblem(message=forged)), shortened({"masters": forged})["masters"]):
+        assert text.isprintable()
+        assert len(text) < 1100
+
+
 def test_long_values_are_shortened():
     """A key is known by its end, and a configuration may hold passwords."""
     shown = shortened({"hostname": "lb-1", "config": "c2VjcmV0" * 9, "ssh_key": RSA, "dns": "10.0.0.1"})

@@ -103,6 +103,28 @@ def test_each_half_stands_alone():
     assert [[group.name for group in each.groups] for each in (api, ingress)] == [["api"], ["ingress"]]
 
 
+@pytest.mark.parametrize(
+    ("said", "tracked"),
+    [
+        ({"api_vip": "10.0.0.200"}, {"api": ["proxy-api", "proxy-ingress"]}),
+        ({"ingress_vip": "10.0.0.200"}, {"ingress": ["proxy-api", "proxy-ingress"]}),
+        ({"api_vip": "10.0.0.200", "masters": ""}, {"api": ["proxy-ingress"]}),
+        (
+            {"api_vip": "10.0.0.200", "ingress_vip": "10.0.0.201"},
+            {"api": ["proxy-api"], "ingress": ["proxy-ingress"]},
+        ),
+        (
+            {"api_vip": "10.0.0.200", "ingress_vip": "10.0.0.201", "masters": ""},
+            {"api": [], "ingress": ["proxy-ingress"]},
+        ),
+    ],
+)
+def test_a_virtual_ip_goes_away_with_what_it_serves(said: dict[str, str], tracked: dict[str, list[str]]):
+    """A lone one serves both, whichever field it stands in."""
+    found = snapshot(settings({**ALL, "api_vip": "", "ingress_vip": "", **said}))
+    assert {each.name: [track.target for track in each.track] for each in found.virtual_routers} == tracked
+
+
 def test_both_families_move_together():
     """A virtual IP of each family, with the peers of its family, in one sync group."""
     said = {
