@@ -12,7 +12,7 @@ from appliance.model.guest.placement import Choice
 from appliance.model.guest.report import GuestReport, Origin, legible
 from appliance.model.paths import Paths
 from appliance.net.guest import applying
-from appliance.net.guest.report import read
+from appliance.net.guest.report_file import read
 
 
 @click.group(epilog="Example: sudo appliance guest show")

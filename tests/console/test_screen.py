@@ -20,7 +20,7 @@ from appliance.core.status import DegradedStart, Status
 from appliance.core.vip_said import RouterSaid, VrrpSaid
 from appliance.model.guest.report import GuestProblem, GuestReport, Origin
 from appliance.model.paths import Paths
-from appliance.net.guest.report import publish
+from appliance.net.guest.report_file import publish
 
 pytestmark = pytest.mark.programs
 

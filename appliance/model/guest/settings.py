@@ -12,12 +12,12 @@ from typing import Final
 
 from appliance.model.guest import cluster
 from appliance.model.guest.cluster import Cluster
-from appliance.model.guest.config import unpack
 from appliance.model.guest.machine import Machine
+from appliance.model.guest.packed_config import unpack
 from appliance.model.guest.properties import BY_KEY, given, misspelt
 from appliance.model.guest.reader import Reader
+from appliance.model.guest.rendering import render
 from appliance.model.guest.report import GuestProblem
-from appliance.model.guest.yaml import render
 from appliance.model.problems import Problem
 from appliance.model.resolve import Loaded, load
 from appliance.model.units import shown

@@ -17,7 +17,7 @@ from appliance.model.paths import Paths
 from appliance.net.guest import configuration, machine_files, sources
 from appliance.net.guest.devices import interfaces, wait_for_device
 from appliance.net.guest.record import Record
-from appliance.net.guest.report import publish
+from appliance.net.guest.report_file import publish
 from appliance.wire.ovf_environment import OvfEnvironmentError, parse
 
 _REMEMBERED: Final = (
