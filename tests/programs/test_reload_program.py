@@ -10,6 +10,7 @@ from pathlib import Path
 
 import gevent
 import pytest
+import structlog
 from gevent import socket, subprocess
 from support.fleet import FakeProgram
 
@@ -18,7 +19,6 @@ from appliance.model.paths import Paths
 from appliance.net.control.sockets import ControlUnavailable, ask
 from appliance.net.files import snapshots
 from appliance.net.files.operators_file import judge
-from appliance.net.process import log as logs
 from appliance.programs import reload
 from appliance.wire.control import Answer, Problem, Question
 
@@ -285,8 +285,7 @@ class BrokenValidator:
 def test_a_validator_that_cannot_be_loaded_hangs_no_reload(monkeypatch: pytest.MonkeyPatch):
     """It is loaded between reloads; what goes wrong there must not end the greenlet that answers them."""
     monkeypatch.setattr(reload, "_CONVERGE", 0.01)
-    log = logs.configure("reload", level="error", form="json")
-    desk = reload.Desk(BrokenValidator(), log, after=list)  # type: ignore[arg-type]  # all it uses
+    desk = reload.Desk(BrokenValidator(), structlog.get_logger(), after=list)  # type: ignore[arg-type]  # all it uses
     with gevent.Timeout(20):
         gevent.sleep(0.1)
         assert desk.ask("test").ok
