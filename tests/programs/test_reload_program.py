@@ -270,11 +270,14 @@ def test_without_an_accepted_snapshot_it_says_so(tmp_path: Path):
 class BrokenValidator:
     """A changeover whose validator cannot be imported, as on a disk that has gone bad."""
 
+    tried = 0
+
     def converge(self, *, everybody: bool) -> None:
         """Have nothing to do."""
 
     def load_validator(self) -> None:
         """Fail as an import does."""
+        self.tried += 1
         raise ImportError("it is gone")
 
     def reload(self) -> Answer:
@@ -285,8 +288,9 @@ class BrokenValidator:
 def test_a_validator_that_cannot_be_loaded_hangs_no_reload(monkeypatch: pytest.MonkeyPatch):
     """It is loaded between reloads; what goes wrong there must not end the greenlet that answers them."""
     monkeypatch.setattr(reload, "_CONVERGE", 0.01)
-    desk = reload.Desk(BrokenValidator(), structlog.get_logger(), after=list)  # type: ignore[arg-type]  # all it uses
+    changeover = BrokenValidator()
+    desk = reload.Desk(changeover, structlog.get_logger(), after=list)  # type: ignore[arg-type]  # all it uses
+    until(lambda: changeover.tried > 1)
     with gevent.Timeout(20):
-        gevent.sleep(0.1)
         assert desk.ask("test").ok
         desk.close()
