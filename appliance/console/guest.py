@@ -9,18 +9,18 @@ import click
 
 from appliance.console.printing import print_json
 from appliance.model.guest.placement import Choice
-from appliance.model.guest.report import GuestReport, Origin
+from appliance.model.guest.report import GuestReport, Origin, legible
 from appliance.model.paths import Paths
 from appliance.net.guest import applying
-from appliance.net.guest.report import read
+from appliance.net.guest.report_file import read
 
 
-@click.group(epilog="Example: appliance guest show")
+@click.group(epilog="Example: sudo appliance guest show")
 def guest() -> None:
     """Apply and show the properties of a virtual machine (vSphere: vApp options)."""
 
 
-@guest.command(epilog="Example: appliance guest apply --overwrite && appliance reload")
+@guest.command(epilog="Example: sudo appliance guest apply --overwrite && sudo appliance reload")
 @click.option(
     "--overwrite", is_flag=True, help="Take the configuration of the properties; keep an edited one beside."
 )
@@ -55,7 +55,7 @@ def apply(paths: Paths, *, overwrite: bool, keep: bool, root: Path) -> None:
         raise SystemExit(1)
 
 
-@guest.command(epilog="Example: appliance guest show --json | jq -r '.problems[].message'")
+@guest.command(epilog="Example: sudo appliance guest show --json | jq -r '.problems[].message'")
 @click.option("--json", "as_json", is_flag=True, help="Print everything as JSON; the keys are stable.")
 @click.pass_obj
 def show(paths: Paths, *, as_json: bool) -> None:
@@ -64,17 +64,27 @@ def show(paths: Paths, *, as_json: bool) -> None:
     Exits 1 when there are problems, or nothing was applied since the machine started.
 
     JSON: origin (vmware, credential, iso, remembered, none), applied_at (Unix seconds), properties,
-    problems (message, key, line and column in the configuration), notes.
+    problems (message, key, line and column in the configuration), notes, login_keys (how many keys open it).
     """
     found = read(paths)
     if found is None:
-        raise click.ClickException(f"{paths.guest_report}: not there. `appliance guest apply` writes it")
+        raise click.ClickException(f"{paths.guest_report}: {_why_absent(paths.guest_report)}")
     if as_json:
         print_json(found)
     else:
         _print(found)
     if found.problems:
         raise SystemExit(1)
+
+
+def _why_absent(path: Path) -> str:
+    try:
+        path.open("rb").close()
+    except PermissionError:
+        return "cannot be read by this user: `sudo appliance guest show`"
+    except OSError:
+        return "not there. `sudo appliance guest apply` writes it"
+    return "is damaged: `sudo appliance guest apply` writes it again"
 
 
 _ORIGINS = {
@@ -90,11 +100,11 @@ def _print(report: GuestReport) -> None:
     at = datetime.fromtimestamp(report.applied_at, tz=UTC).isoformat(sep=" ", timespec="seconds")
     click.echo(f"properties from {_ORIGINS[report.origin]}, applied {at}")
     for key, value in report.properties.items():
-        click.echo(f"  {key}: {value}")
+        click.echo(f"  {key}: {legible(value)}")
     for problem in report.problems:
         click.echo(f"! {problem}")
     for note in report.notes:
-        click.echo(f"- {note}")
+        click.echo(f"- {legible(note)}")
 
 
 @guest.command(epilog="Example: appliance guest console --once")

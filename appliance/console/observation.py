@@ -24,7 +24,7 @@ from appliance.model.snapshot import decode as decode_snapshot
 from appliance.net.control.sockets import ControlUnavailable, ask
 from appliance.net.files.boards import BoardError, BoardReader
 from appliance.net.files.snapshots import read_degraded
-from appliance.net.guest import report as guest_report
+from appliance.net.guest import report_file
 from appliance.net.reloading.supervisor_rpc import ProcessInfo, Supervisor, SupervisorUnavailable
 from appliance.wire import health_board, worker_board
 from appliance.wire.control import Answer, Problem, Question
@@ -59,7 +59,7 @@ def observe(paths: Paths, *, timeout: float = TIMEOUT) -> Evidence:
         failures=dict(_failures(paths.runtime)),
         degraded=_degraded(paths),
         vrrp=vrrp_said(programs[VRRP]) if VRRP in programs else None,
-        guest=guest_report.read(paths),
+        guest=report_file.read(paths),
     )
 
 

@@ -16,7 +16,7 @@ from appliance.model.snapshot import Snapshot
 from appliance.net.files.packaged import packaged
 from appliance.net.process.log import Logger, configure
 from appliance.net.reloading import boot
-from appliance.wire.control import plain
+from appliance.wire.control import as_values
 
 _INCLUDE = "APPLIANCE_SUPERVISOR_INCLUDE"
 
@@ -85,8 +85,8 @@ def environment(paths: Paths, snapshot: Snapshot) -> Mapping[str, str]:
 def _announce(start: boot.Start, paths: Paths) -> Logger:
     log: Logger = configure("run", level=start.snapshot.log.level, form=start.snapshot.log.format)
     if start.errors:
-        log.error("started-from-last-good", config=str(paths.config), errors=plain(start.errors))
-    for warning in plain(start.warnings):
+        log.error("started-from-last-good", config=str(paths.config), errors=as_values(start.errors))
+    for warning in as_values(start.warnings):
         log.warning("config-warning", **{"config": str(paths.config), **warning})
     control = f"supervisorctl -s unix://{_absolute(paths.supervisor_socket)}"
     log.info(

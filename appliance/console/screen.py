@@ -107,14 +107,15 @@ def _lines(view: View) -> Iterator[str]:
     yield from _log_in(view)
     if view.status.degraded is not None:
         yield from _item(
-            f"{view.config} has errors: `appliance check` lists them, `appliance reload` takes it"
+            f"{view.config} has errors: `sudo appliance check` lists them; once it is right "
+            "`sudo appliance reload` takes it"
         )
     report = view.status.guest
     problems = view.status.problems if view.configured else _of_properties(report)
     for problem in problems[:_MOST_PROBLEMS]:
         yield from _item(problem)
     if len(problems) > _MOST_PROBLEMS:
-        yield from _item(f"and {len(problems) - _MOST_PROBLEMS} more: `appliance status`")
+        yield from _item(f"and {len(problems) - _MOST_PROBLEMS} more: `sudo appliance status`")
     yield from _what_to_do(view, report)
 
 
@@ -145,9 +146,9 @@ def _state(view: View) -> str:
 
 def _log_in(view: View) -> Iterator[str]:
     report = view.status.guest
-    if report is not None and "ssh_key" not in report.properties:
+    if report is not None and not report.login_keys:
         yield from _item(
-            "no key to log in with was given: fill in SSH public key (ssh_key), and restart the machine"
+            "nobody can log in, without a key: fill in SSH public key (ssh_key), and restart the machine"
         )
         return
     own = (address for _, addresses in view.addresses for address in addresses)

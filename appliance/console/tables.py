@@ -21,6 +21,7 @@ from appliance.core.status import (
     Status,
     VirtualIpStatus,
 )
+from appliance.model.units import printable
 from appliance.wire.health_board import ServerState
 
 _STATE_STYLES: Final = {
@@ -57,7 +58,7 @@ def _alarms(status: Status) -> Iterator[RenderableType]:
         for error in status.degraded.errors:
             yield Text(f"  {located(error, None)}", style="red")
     for problem in status.problems:
-        yield Text(f"! {problem}", style="red")
+        yield Text(f"! {printable(problem)}", style="red")
 
 
 def _title(status: Status) -> Text:

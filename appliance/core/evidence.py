@@ -81,12 +81,12 @@ def assess(evidence: Evidence, now: float) -> Status:
     programs = tuple(_programs(evidence, snapshot, now))
     pools = _pools(snapshot, evidence) if snapshot else ()
     problems = (
+        *(_wrong_properties(evidence.guest) if evidence.guest else ()),  # what a console shows ends somewhere
         *_missing(evidence),
         *map(_complaint, _wrong(programs)),
         *_deaf(evidence.said),
         *_without_server(pools),
         *(troubles(evidence.vrrp) if evidence.vrrp else ()),
-        *(_wrong_properties(evidence.guest) if evidence.guest else ()),
     )
     return Status(
         ok=not problems,

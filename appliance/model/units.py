@@ -29,7 +29,14 @@ def shown(value: object) -> str:
         case list():
             return "a list"
     text = str(value)
-    return f"`{text if len(text) <= _SHOWN else text[:_SHOWN] + '...'}`"
+    return f"`{printable(text) if len(text) <= _SHOWN else printable(text[:_SHOWN]) + '...'}`"
+
+
+def printable(text: str) -> str:
+    """Return a text without line breaks and orders to a terminal: such characters stand there as escapes."""
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text
+    )
 
 
 def contrast(value: object, *, plain: str) -> str:

@@ -25,7 +25,7 @@ from appliance.net.process.log import configure
 from appliance.net.reloading.changeover import Changeover
 from appliance.net.reloading.fleet import Fleet, Patience
 from appliance.net.reloading.reload_socket import ReloadSockets
-from appliance.wire.control import Answer, Problem, bad, good, plain
+from appliance.wire.control import Answer, Problem, as_values, bad, good
 from appliance.wire.reload_line import ReloadLine, UnknownLine
 
 _CONVERGE: Final = 5.0  # seconds between two looks at what every program obeys
@@ -83,7 +83,7 @@ class Desk:
     def _remember(self, source: str, answer: Answer) -> None:
         outcome = "refused" if not answer.ok else "unchanged" if "unchanged" in answer.values else "done"
         self.counts[outcome] += 1
-        errors = {"errors": plain(answer.errors)} if answer.errors else {}
+        errors = {"errors": as_values(answer.errors)} if answer.errors else {}
         self.last = {"at": time.time(), "source": source, "ok": answer.ok, **errors, **answer.values}
 
     def _next(self) -> tuple[str, "AsyncResult[Answer]"]:
@@ -92,7 +92,7 @@ class Desk:
             try:
                 request: tuple[str, AsyncResult[Answer]] = self._queue.get(timeout=_CONVERGE)
             except Empty:
-                self._changeover.load_validator()
+                self._guarded(self._changeover.load_validator)
                 self._guarded(lambda: self._changeover.converge(everybody=False))
             else:
                 return request
@@ -114,7 +114,7 @@ def _with_warnings(answer: Answer, problems: list[Problem]) -> Answer:
     if not answer.ok or not problems:
         return answer
     said = answer.values.get("warnings")
-    warnings = [*(said if isinstance(said, list) else ()), *plain(problems)]
+    warnings = [*(said if isinstance(said, list) else ()), *as_values(problems)]
     return good(**{**answer.values, "warnings": warnings})
 
 
@@ -172,7 +172,7 @@ class Program:
             busy=self._desk.busy,
             reloads=self._desk.counts,
             last=self._desk.last,
-            degraded=plain(degraded.problems) if degraded else None,
+            degraded=as_values(degraded.problems) if degraded else None,
             socket_failures=self._sockets.failures,
         )
 

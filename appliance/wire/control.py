@@ -42,7 +42,7 @@ class Problem:
     column: int | None = None
 
 
-def plain(problems: Iterable[Problem]) -> list[dict[str, object]]:
+def as_values(problems: Iterable[Problem]) -> list[dict[str, object]]:
     """Return problems as answers and log lines show them."""
     return [{key: value for key, value in asdict(each).items() if value is not None} for each in problems]
 

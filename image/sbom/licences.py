@@ -26,6 +26,9 @@ from license_expression import ExpressionError, combine_expressions
 VERSION = SchemaVersion.V1_6
 PROSE = "not machine-readable"
 MISSING = "no copyright file in the image"
+_OWN_WORDS = "declared license of"
+_FILE = "declared license file:"
+_LONGEST = 200
 _DECLARED = LicenseAcknowledgement.DECLARED
 
 
@@ -57,6 +60,7 @@ def _names(path: Path) -> Iterator[str]:
 def fill_in(bom: Bom, root: Path) -> None:
     """Add what is missing, to binary packages and then to the sources that they are built from."""
     for each in bom.components:
+        each.licenses = map(_named, each.licenses)
         if is_debian(each) and not is_source(each) and not each.licenses:
             path = root / copyright_file(each).lstrip("/")
             licence = debian_licence(path) if path.is_file() else None
@@ -68,6 +72,16 @@ def fill_in(bom: Bom, root: Path) -> None:
             source = by_reference.get(needed.ref.value)
             if binary and source and is_source(source) and not source.licenses and not said(source):
                 _state(source, next(iter(binary.licenses), None), said(binary))
+
+
+def _named(licence: LicenseExpression | DisjunctiveLicense) -> LicenseExpression | DisjunctiveLicense:
+    """Return a licence by the words of its distribution, where the list only says that there are some."""
+    if isinstance(licence, LicenseExpression) or licence.text is None or licence.text.encoding is not None:
+        return licence
+    if not (licence.name or "").startswith(_OWN_WORDS):
+        return licence
+    words = " ".join(licence.text.content.split())
+    return DisjunctiveLicense(name=words[:_LONGEST], acknowledgement=licence.acknowledgement)
 
 
 def _state(
@@ -97,10 +111,11 @@ def said(component: Component) -> str:
 def in_words(component: Component) -> str:
     """Return the licence as people read it."""
     words = [
-        each.value if isinstance(each, LicenseExpression) else each.id or each.name
+        each.value if isinstance(each, LicenseExpression) else each.id or each.name or ""
         for each in component.licenses
     ]
-    return " AND ".join(filter(None, words)) or said(component) or "none stated"
+    naming = [each for each in words if each and not each.startswith(_FILE)]  # a file's name names no licence
+    return " AND ".join(naming) or said(component) or "none stated"
 
 
 def table(bom: Bom) -> Iterator[str]:

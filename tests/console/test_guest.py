@@ -2,16 +2,23 @@
 
 import json
 import os
+import subprocess
+import sys
+import tempfile
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from support import nobody
 from support.guest import Guest, guest
 from support.keys import ED25519
 from support.ovf import environment
 
 from appliance.console.command import main
+from appliance.model.guest.report import GuestReport, Origin
+from appliance.model.paths import Paths
 from appliance.model.resolve import load
+from appliance.net.guest.report_file import publish
 
 pytestmark = pytest.mark.programs
 
@@ -187,6 +194,31 @@ def test_overwriting_keeps_the_edited_file(machine: Guest):
     assert machine.yaml.with_name("appliance.yaml.edited").read_text() == text
     assert not machine.yaml.with_name("appliance.yaml.from-properties").exists()
     assert machine.problems() == []
+    machine.yaml.write_text("# edited again\n")
+    machine.apply("--overwrite")
+    assert machine.yaml.with_name("appliance.yaml.edited").read_text() == text
+    assert machine.yaml.with_name("appliance.yaml.edited.1").read_text() == "# edited again\n"
+
+
+def test_what_the_properties_said_before_goes_once_they_are_wrong(machine: Guest):
+    """`--overwrite` would not take it."""
+    edited(machine)
+    machine.vmware(CHANGED)
+    machine.apply()
+    machine.vmware({**CHANGED, "lb.masters": "10.0.0.34:1"})
+    machine.apply()
+    assert not machine.yaml.with_name("appliance.yaml.from-properties").exists()
+
+
+def test_a_power_cut_is_no_edit(machine: Guest):
+    """The configuration was written, and what is known of it was not; then the form is corrected."""
+    machine.vmware(PROPERTIES)
+    machine.apply()
+    (machine.root / "var/lib/appliance-guest/record.json").unlink()
+    machine.vmware(CHANGED)
+    machine.apply()
+    assert machine.problems() == []
+    assert "10.0.0.99" not in machine.yaml.read_text()
 
 
 def test_keeping_the_edited_file_ends_the_problem(machine: Guest):
@@ -219,6 +251,36 @@ def test_a_file_that_cannot_be_written_fails_it(machine: Guest):
     assert ED25519 in machine.read("etc/ssh/authorized_keys.d/admin")
 
 
+def test_what_is_known_of_the_network_outlives_a_configuration_that_cannot_be_written(machine: Guest):
+    """Without its source the machine has its address again at the next start."""
+    machine.yaml.mkdir(parents=True)
+    machine.vmware(PROPERTIES)
+    assert machine.apply().exit_code == 1
+    (machine.programs / "vmware-rpctool").unlink()
+    machine.apply()
+    assert machine.report()["origin"] == "remembered"
+    assert "Address=10.0.0.11/24" in machine.read("run/systemd/network/10-appliance.network")
+
+
+def test_a_storm_of_problems_is_kept_small(machine: Guest):
+    """The first fifty, and how many more."""
+    machine.vmware({**PROPERTIES, "lb.masters": " ".join(f"-{number}" for number in range(900))})
+    machine.apply()
+    assert len(machine.problems()) == 51
+    assert machine.problems()[-1] == "and 850 more problems"
+
+
+def test_a_damaged_key_does_not_take_the_place_of_a_good_one(machine: Guest):
+    """Nor does an empty property: who could log in before still can."""
+    machine.vmware(PROPERTIES)
+    machine.apply()
+    for said in (ED25519[:60], ""):
+        machine.vmware({**PROPERTIES, "lb.ssh_key": said})
+        machine.apply()
+        assert ED25519 in machine.read("etc/ssh/authorized_keys.d/admin")
+        assert machine.report()["login_keys"] == 1
+
+
 def test_a_runtime_directory_that_cannot_be_made_fails_it(machine: Guest):
     """There is no report then, but words and an exit code."""
     (machine.root / "run").mkdir()
@@ -242,13 +304,45 @@ def test_show_tells_it_again(machine: Guest):
     shown = show(machine, "--json")
     assert shown.exit_code == 1
     report = json.loads(shown.stdout)
-    assert set(report) == {"origin", "applied_at", "properties", "problems", "notes"}
+    assert set(report) == {"origin", "applied_at", "properties", "problems", "notes", "login_keys"}
     assert report["problems"][0]["key"] == "dns"
 
 
 def test_show_without_a_report_says_so(machine: Guest):
-    """On a machine that is no guest, or before the first time."""
+    """On a machine that is no guest, before the first time, or with a damaged one."""
+    assert "not there" in show(machine).output
+    machine.apply()
+    (machine.root / "run/appliance/guest.json").write_text("{")
+    assert "is damaged" in show(machine).output
     assert show(machine).exit_code == 1
+
+
+@pytest.mark.skipif(not nobody.possible(), reason="needs root: to become another user")
+def test_show_to_another_user_says_how():
+    """The runtime directory is the appliance's own: that is no report that is not there."""
+    with tempfile.TemporaryDirectory() as directory:
+        Path(directory).chmod(0o755)
+        paths = Paths(runtime=Path(directory) / "closed")
+        publish(paths, GuestReport(origin=Origin.NONE, applied_at=1.0))
+        words = [
+            sys.executable,
+            "-m",
+            "appliance.console",
+            "--runtime-dir",
+            str(paths.runtime),
+            "guest",
+            "show",
+        ]
+        done = subprocess.run(nobody.command(words), capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert "`sudo appliance guest show`" in done.stderr
+
+
+def test_nothing_that_was_said_gives_orders_to_the_terminal(machine: Guest):
+    """Neither at once nor in what is shown later."""
+    machine.vmware({**PROPERTIES, "lb.masters": "10.0.0.34\u009b31m", "lb.dns": "x\\u0085- all is well"})
+    for text in (machine.apply().output, show(machine).output):
+        assert all(line.isprintable() for line in text.split("\n"))
 
 
 def test_status_has_the_problems(machine: Guest):

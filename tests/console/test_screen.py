@@ -20,11 +20,11 @@ from appliance.core.status import DegradedStart, Status
 from appliance.core.vip_said import RouterSaid, VrrpSaid
 from appliance.model.guest.report import GuestProblem, GuestReport, Origin
 from appliance.model.paths import Paths
-from appliance.net.guest.report import publish
+from appliance.net.guest.report_file import publish
 
 pytestmark = pytest.mark.programs
 
-GOOD = GuestReport(origin=Origin.VMWARE, applied_at=1.0, properties={"ssh_key": "ssh-ed25519 ..."})
+GOOD = GuestReport(origin=Origin.VMWARE, applied_at=1.0, login_keys=1)
 BAD = replace(GOOD, problems=(GuestProblem(key="dns", message="must be an address"),))
 
 
@@ -82,10 +82,14 @@ def test_virtual_ip_held_elsewhere_is_not_marked():
     [
         (status(), "running, with problems", "is gone"),
         (status(supervisor="gone"), "not running", "journalctl -u appliance"),
-        (status(degraded=DegradedStart(since=1.0, errors=())), "last good configuration", "appliance check"),
+        (
+            status(degraded=DegradedStart(since=1.0, errors=())),
+            "last good configuration",
+            "sudo appliance check",
+        ),
         (status(guest=BAD), "running, with problems", "DNS servers (dns): must be an address"),
         (status(guest=BAD), "running", "edit the vApp options"),
-        (status(guest=replace(GOOD, properties={})), "running", "no key to log in"),
+        (status(guest=replace(GOOD, login_keys=0)), "running", "nobody can log in"),
     ],
 )
 def test_what_is_wrong_is_told_with_what_to_do(shown: Status, state: str, hint: str):
@@ -108,10 +112,15 @@ def test_a_machine_without_configuration_says_what_is_wrong_with_its_properties(
     assert "DNS servers (dns): must be an address" in shown
 
 
+def test_wrong_properties_come_before_what_follows_from_them():
+    """However many servers are down."""
+    assert status(guest=BAD).problems[0].startswith("property DNS servers")
+
+
 def test_many_problems_end_somewhere():
     """A console has 25 lines."""
     many = tuple(f"problem {number}" for number in range(30))
-    assert "and 22 more: `appliance status`" in text(status(problems=many))
+    assert "and 22 more: `sudo appliance status`" in text(status(problems=many))
 
 
 def test_nothing_in_it_is_an_order_for_agetty_or_the_terminal():

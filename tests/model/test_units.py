@@ -135,6 +135,7 @@ def test_what_is_no_duration(value: str):
         ([], "a list"),
         ({}, "a mapping"),
         (5, "`5`"),
+        ("a\n\x9bb\ud800", "`a\\n\\x9bb\\ud800`"),
         ("x" * 99, f"`{'x' * 60}...`"),
     ],
 )

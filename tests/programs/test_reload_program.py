@@ -10,6 +10,7 @@ from pathlib import Path
 
 import gevent
 import pytest
+import structlog
 from gevent import socket, subprocess
 from support.fleet import FakeProgram
 
@@ -18,6 +19,7 @@ from appliance.model.paths import Paths
 from appliance.net.control.sockets import ControlUnavailable, ask
 from appliance.net.files import snapshots
 from appliance.net.files.operators_file import judge
+from appliance.programs import reload
 from appliance.wire.control import Answer, Problem, Question
 
 pytestmark = pytest.mark.programs
@@ -263,3 +265,32 @@ def test_without_an_accepted_snapshot_it_says_so(tmp_path: Path):
     )
     assert done.returncode == 1
     assert b"appliance run" in done.stderr
+
+
+class BrokenValidator:
+    """A changeover whose validator cannot be imported, as on a disk that has gone bad."""
+
+    tried = 0
+
+    def converge(self, *, everybody: bool) -> None:
+        """Have nothing to do."""
+
+    def load_validator(self) -> None:
+        """Fail as an import does."""
+        self.tried += 1
+        raise ImportError("it is gone")
+
+    def reload(self) -> Answer:
+        """Answer."""
+        return Answer(ok=True)
+
+
+def test_a_validator_that_cannot_be_loaded_hangs_no_reload(monkeypatch: pytest.MonkeyPatch):
+    """It is loaded between reloads; what goes wrong there must not end the greenlet that answers them."""
+    monkeypatch.setattr(reload, "_CONVERGE", 0.01)
+    changeover = BrokenValidator()
+    desk = reload.Desk(changeover, structlog.get_logger(), after=list)  # type: ignore[arg-type]  # all it uses
+    until(lambda: changeover.tried > 1)
+    with gevent.Timeout(20):
+        assert desk.ask("test").ok
+        desk.close()

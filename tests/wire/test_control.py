@@ -10,13 +10,13 @@ from appliance.wire.control import (
     LineBuffer,
     Problem,
     Question,
+    as_values,
     bad,
     decode_answer,
     decode_question,
     encode_answer,
     encode_question,
     good,
-    plain,
 )
 
 pytestmark = pytest.mark.pure
@@ -138,4 +138,4 @@ def test_a_line_without_end_is_refused():
 def test_plain_problems():
     """A problem is shown with what it has, and nothing else."""
     found = [Problem(message="no"), Problem(message="bad", path="api", line=3, column=7)]
-    assert plain(found) == [{"message": "no"}, {"message": "bad", "path": "api", "line": 3, "column": 7}]
+    assert as_values(found) == [{"message": "no"}, {"message": "bad", "path": "api", "line": 3, "column": 7}]

@@ -7,6 +7,7 @@ from typing import Final
 
 from appliance.model.addresses import dns_name
 from appliance.model.guest import fields
+from appliance.model.guest.machine import Machine
 from appliance.model.guest.properties import BY_KEY
 from appliance.model.guest.reader import Reader
 
@@ -14,6 +15,8 @@ KEYS: Final = (
     "cluster_name", "cluster_domain", "masters", "routers", "api_vip", "ingress_vip", "vrrp_peers",
     "vrrp_priority",
 )  # fmt: skip
+_LABELS: Final = tuple(f"the {BY_KEY[key].label}" for key in ("api_vip", "ingress_vip"))
+_SERVERS: Final = {"api": "masters", "ingress": "routers"}
 _SERVES: Final = ("masters", "routers", "api_vip", "ingress_vip")
 
 
@@ -21,7 +24,8 @@ _SERVES: Final = ("masters", "routers", "api_vip", "ingress_vip")
 class Shared:
     """A virtual IP: its name in the configuration, its address with prefix length, and its peers.
 
-    `group` is the sync group of two families that move together, None for a lone one.
+    `group` is the sync group of two families that move together, None for a lone one; `serves` are the
+    roles whose connections come to it, of those that have servers.
     """
 
     name: str
@@ -29,6 +33,7 @@ class Shared:
     address: str
     peers: tuple[str, ...]
     group: str | None
+    serves: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,24 +55,25 @@ def is_given(said: Mapping[str, str]) -> bool:
     return any(said.get(key, BY_KEY[key].default) != BY_KEY[key].default for key in KEYS)
 
 
-def cluster(reader: Reader, *, addresses: tuple[str, ...], interface: str | None) -> Cluster | None:
+def cluster(reader: Reader, *, of: Machine, interface: str | None) -> Cluster | None:
     """Return what the section says, None where anything about it is wrong.
 
-    `addresses` are the machine's own, with prefix lengths, and `interface` what carries virtual IPs.
+    It is said of a machine, and `interface` is what carries virtual IPs.
     """
-    before = len(reader.problems)
-    own = tuple(each.partition("/")[0] for each in addresses)
+    before = reader.refusals
+    own = tuple(each.partition("/")[0] for each in of.addresses)
     name = reader.one("cluster_name", dns_name)
     domain = reader.one("cluster_domain", dns_name)
     masters, routers = (reader.many(key, fields.member) for key in ("masters", "routers"))
     peers = _peers(reader, own)
     priority = reader.one("vrrp_priority", fields.priority)
-    shared = [each for role in ("api", "ingress") for each in _shared(reader, role, addresses, peers)]
+    shared = [each for role in ("api", "ingress") for each in _shared(reader, role, of.addresses, peers)]
     _judge_whole(reader)
-    _judge_addresses(reader, shared, masters=masters, routers=routers, own=own)
+    _judge_shared(reader, shared, of=of, peers=peers)
+    _judge_members(reader, shared, {"masters": masters, "routers": routers}, own=own, peers=peers)
     if shared and interface is None:
         reader.refuse(f"{shared[0].role}_vip", "this machine has no network interface to carry it")
-    if name is None or len(reader.problems) > before:
+    if name is None or reader.refusals > before:
         return None
     return Cluster(
         name=name,
@@ -77,7 +83,7 @@ def cluster(reader: Reader, *, addresses: tuple[str, ...], interface: str | None
         shared=tuple(shared),
         priority=priority or int(BY_KEY["vrrp_priority"].default),
         interface=interface or "",
-        networks=tuple(dict.fromkeys(str(ip_interface(each).network) for each in addresses)),
+        networks=tuple(dict.fromkeys(str(ip_interface(each).network) for each in of.addresses)),
     )
 
 
@@ -94,7 +100,7 @@ def _judge_whole(reader: Reader) -> None:
 
 def _peers(reader: Reader, own: tuple[str, ...]) -> tuple[str, ...]:
     """Return the other routers: all machines may be given the same list, with themselves in it."""
-    given = reader.many("vrrp_peers", fields.peer)
+    given = reader.many("vrrp_peers", fields.host_address)
     others = tuple(each for each in given if each not in own)
     if given and not others:
         reader.refuse("vrrp_peers", f"has only this machine's own address, `{given[0]}`: add the others'")
@@ -119,27 +125,54 @@ def _shared(
             address=_with_length(address, addresses),
             peers=reached,
             group=None if len(given) == 1 else role,
+            serves=_served(reader, role),
         )
 
 
-def _judge_addresses(
-    reader: Reader, shared: Iterable[Shared], *, masters: Iterable[str], routers: Iterable[str],
-    own: tuple[str, ...],
-) -> None:  # fmt: skip
-    """Refuse one address in two places that exclude each other."""
-    taken = dict.fromkeys(own, "this machine's own address")
+def _served(reader: Reader, role: str) -> tuple[str, ...]:
+    """Return what comes to a virtual IP: its own role's, and the other's where that has no address."""
+    alone = sum(f"{each}_vip" in reader.said for each in _SERVERS) == 1
+    return tuple(each for each in _SERVERS if (alone or each == role) and _SERVERS[each] in reader.said)
+
+
+def taken(of: Machine) -> dict[str, str]:
+    """Return the addresses that no virtual IP can have, each with what it is already."""
+    own = (each.partition("/")[0] for each in of.addresses)
+    return {
+        **dict.fromkeys(of.resolvers, "one of the DNS servers"),
+        **dict.fromkeys(of.gateways, "the Gateway"),
+        **dict.fromkeys(own, "this machine's own address"),
+    }
+
+
+def _judge_shared(reader: Reader, shared: Iterable[Shared], *, of: Machine, peers: Iterable[str]) -> None:
+    """Refuse virtual IPs that are something else already, or cannot be a host's."""
+    known = {**dict.fromkeys(peers, "one of the VRRP peers"), **taken(of)}
+    networks = [ip_interface(each).network for each in of.addresses]
     for each in shared:
-        address = each.address.partition("/")[0]
-        if address in taken:
-            message = f"`{address}` is {taken[address]} already"
-            hint = ": leave this one out, and it serves both" if address not in own else ""
-            reader.refuse(f"{each.role}_vip", message + hint)
-        taken[address] = f"the {BY_KEY[f'{each.role}_vip'].label}"
-    for key, members in (("masters", masters), ("routers", routers)):
+        key, address = f"{each.role}_vip", each.address.partition("/")[0]
+        if address in known:
+            hint = ": leave this one out, and it serves both" if known[address] in _LABELS else ""
+            reader.refuse(key, f"`{address}` is {known[address]} already{hint}")
+        found = ip_address(address)
+        if any(fields.is_broadcast(found, each) or fields.is_network(found, each) for each in networks):
+            reader.refuse(key, f"`{address}` is the address of the network itself, or of all in it")
+        known[address] = f"the {BY_KEY[key].label}"
+
+
+def _judge_members(
+    reader: Reader, shared: Iterable[Shared], servers: Mapping[str, Iterable[str]], *,
+    own: Iterable[str], peers: Iterable[str],
+) -> None:  # fmt: skip
+    """Refuse servers that are ourselves; one that is another load balancer is a slip, most of the time."""
+    ours = dict.fromkeys(own, "this machine's own address")
+    ours |= {each.address.partition("/")[0]: f"the {BY_KEY[f'{each.role}_vip'].label}" for each in shared}
+    for key, members in servers.items():
         for member in members:
-            if member in taken:
-                message = f"`{member}` is {taken[member]}: connections would go round in a loop"
-                reader.refuse(key, message)
+            if member in ours:
+                reader.refuse(key, f"`{member}` is {ours[member]}: connections would go round in a loop")
+            elif member in peers:
+                reader.warn(key, f"`{member}` is one of the VRRP peers too: those are load balancers")
 
 
 def _with_length(address: str, own: Iterable[str]) -> str:

@@ -1,63 +1,20 @@
 """The values of single guest properties: each function returns what a text means, or raises ValueError.
 
-A message says what would be right; of lists every wrong part is told.
+A message says what would be right.
 """
 
-import base64
-import binascii
 import re
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
-from typing import Final, Generic, TypeVar
+from ipaddress import IPv4Network, IPv6Network, ip_interface
+from typing import Final
 
-from appliance.model.addresses import dns_name, literal, server_host
+from appliance.model.addresses import Address, dns_name, literal, server_host
 from appliance.model.router_words import router_address, virtual_address
 from appliance.model.units import shown
 
-T = TypeVar("T")
-
-_SEPARATORS: Final = re.compile(r"[,;\s]+")
 _LONGEST_HOST_NAME: Final = 64  # HOST_NAME_MAX of Linux
-_KEY_TYPES: Final = (
-    "ssh-ed25519",
-    "ssh-rsa",
-    "ecdsa-sha2-nistp256",
-    "ecdsa-sha2-nistp384",
-    "ecdsa-sha2-nistp521",
-    "sk-ssh-ed25519@openssh.com",
-    "sk-ecdsa-sha2-nistp256@openssh.com",
-)
-_ANY_TYPE: Final = "|".join(map(re.escape, _KEY_TYPES))
-_KEY: Final = re.compile(
-    rf"(?P<options>[^\x00-\x1f]*[ \t])?(?P<type>{_ANY_TYPE})[ \t]+(?P<blob>[A-Za-z0-9+/]+={{0,2}})"
-    r"(?P<comment>[ \t][^\x00-\x1f]*)?"
-)
-# A comma stands between keys, but also inside options and comments: only before a type it separates.
-_BETWEEN_KEYS: Final = re.compile(rf"[\r\n]+|[,;]\s*(?=(?:{_ANY_TYPE})\s)")
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Parts(Generic[T]):
-    """The parts of a list that are right, and a message for each that is not."""
-
-    right: tuple[T, ...]
-    wrong: tuple[str, ...]
-
-
-def parts(text: str, read: Callable[[str], T]) -> Parts[T]:
-    """Read a list with commas, semicolons or white space between its parts; the same part counts once."""
-    return _read((each for each in _SEPARATORS.split(text) if each), read)
-
-
-def ssh_keys(text: str) -> Parts[str]:
-    """Read lines of authorized_keys, with commas or line breaks between them."""
-    if "PRIVATE KEY" in text:
-        message = (
-            "is a private key, which belongs nowhere but on its own machine: the public one ends in .pub"
-        )
-        return Parts(right=(), wrong=(message,))
-    lines = (each.strip() for each in _BETWEEN_KEYS.split(text))
-    return _read((each for each in lines if each and not each.startswith("#")), ssh_key)
+_UNREACHABLE: Final = (IPv4Network("0.0.0.0/8"), IPv4Network("240.0.0.0/4"))  # RFC 6890 s.2.2.2
+_SHORTEST: Final = {4: 8, 6: 16}
+_RANGE: Final = re.compile(r"[0-9]+(\.[0-9]+){3}-[0-9.]+")
 
 
 def host_name(text: str) -> str:
@@ -79,31 +36,48 @@ def own_address(text: str) -> str:
         )
     if not slash:
         raise ValueError(f"{shown(text)} has no prefix length: for example `{text}/{_usual(text)}`")
-    if literal(length) is not None:
-        return virtual_address(f"{host}/{_prefix_length(length)}")
-    return virtual_address(text)
+    found = virtual_address(f"{host}/{_prefix_length(length)}" if literal(length) else text)
+    _refuse_unreachable(found)
+    if ip_interface(found).is_link_local and ":" in found:
+        raise ValueError(f"{shown(text)} is link-local: each interface has one of those in any case")
+    return found
 
 
 def shared_address(text: str) -> str:
     """Return a virtual address, with its prefix length where it is written."""
-    return virtual_address(text) if "/" in text else router_address(text)
+    found = virtual_address(text) if "/" in text else router_address(text)
+    _refuse_unreachable(found)
+    return found
 
 
 def member(text: str) -> str:
     """Return the address or DNS name of a server; the port is ours to know."""
-    host, colon, port = text.rpartition(":")
-    if colon and port.isdecimal() and literal(text) is None:
-        raise ValueError(f"{shown(text)} has a port: `{host.strip('[]')}` alone")
+    if "://" in text:
+        authority = text.partition("://")[2].partition("/")[0]
+        raise ValueError(f"{shown(text)} is a URL: {shown(_without_port(authority))} alone")
+    if _without_port(text) != text:
+        raise ValueError(f"{shown(text)} has a port: {shown(_without_port(text))} alone")
     if "/" in text:
-        raise ValueError(f"{shown(text)} has a prefix length: `{text.partition('/')[0]}` alone")
-    return server_host(text)
+        raise ValueError(f"{shown(text)} has a prefix length: {shown(text.partition('/')[0])} alone")
+    if _RANGE.fullmatch(text):
+        raise ValueError(f"{shown(text)} is a range: write each address, with commas between them")
+    return server_host(text).lower().removesuffix(".")
 
 
-def peer(text: str) -> str:
-    """Return the address of a router, a resolver or a gateway."""
-    if "/" in text and literal(text.partition("/")[0]) is not None:
-        raise ValueError(f"{shown(text)} has a prefix length: `{text.partition('/')[0]}` alone")
+def host_address(text: str) -> str:
+    """Return the address of another machine."""
+    host, slash, _ = text.partition("/")
+    if slash and literal(host) is not None:
+        raise ValueError(f"{shown(text)} has a prefix length: `{host}` alone")
     return router_address(text)
+
+
+def gateway(text: str) -> str:
+    """Return the address of a gateway; a prefix length that came with it says nothing."""
+    host = text.partition("/")[0]
+    if literal(host) is None:
+        raise ValueError(f"must be an address such as `10.0.0.1`, not {shown(text)}")
+    return router_address(host)
 
 
 def priority(text: str) -> int:
@@ -113,24 +87,30 @@ def priority(text: str) -> int:
     raise ValueError(f"must be a number from 1 to 254, not {shown(text)}")
 
 
-def ssh_key(line: str) -> str:
-    """Return a line of authorized_keys (sshd(8)), if its key is what its type says."""
-    found = _KEY.fullmatch(line)
-    if found is None or re.search(rf"(?:{_ANY_TYPE})\s", found["options"] or ""):
-        raise ValueError(f"{shown(line)} is not a public key such as `ssh-ed25519 AAAA... name`")
-    if _named(found["blob"]) != found["type"]:
-        raise ValueError(f"{shown(line)} is damaged: its middle part is no key of the type {found['type']}")
-    return line
+def _without_port(text: str) -> str:
+    host, colon, port = text.rpartition(":")
+    return host.strip("[]") if colon and port.isdecimal() and literal(text) is None else text
 
 
-def _named(blob: str) -> str | None:
-    """Return the type that a key's data begins with (RFC 4253 s.6.6), None where it is no base64."""
-    try:
-        data = base64.b64decode(blob, validate=True)
-    except binascii.Error:
-        return None
-    size = int.from_bytes(data[:4])
-    return data[4 : 4 + size].decode("latin-1") if len(data) > 4 + size else None
+def _refuse_unreachable(said: str) -> None:
+    """Refuse what no other machine reaches; `said` is an address, with its prefix length or without."""
+    found = ip_interface(said)
+    if found.is_loopback or any(found.version == 4 and found in each for each in _UNREACHABLE):
+        raise ValueError(f"`{said}` is no address at which another machine finds this one")
+    if "/" in said and found.network.prefixlen < _SHORTEST[found.version]:
+        raise ValueError(f"`{said}` would have half the world in its own network: is the length right?")
+    if is_broadcast(found.ip, found.network):
+        raise ValueError(f"`{said}` is the broadcast address of its network")
+
+
+def is_broadcast(address: Address, network: IPv4Network | IPv6Network) -> bool:
+    """Tell whether an address speaks to all of a network (RFC 3021: those of two have none)."""
+    return network.version == 4 and network.prefixlen < 31 and address == network.broadcast_address
+
+
+def is_network(address: Address, network: IPv4Network | IPv6Network) -> bool:
+    """Tell whether an address names a network, and no host in it."""
+    return network.version == 4 and network.prefixlen < 31 and address == network.network_address
 
 
 def _usual(address: str) -> int:
@@ -144,14 +124,3 @@ def _prefix_length(netmask: str) -> int:
     if mask is None or mask.version != 4 or "01" in bits:
         raise ValueError(f"{shown(netmask)} is not a netmask: such as `255.255.255.0`, or 24")
     return bits.count("1")
-
-
-def _read(texts: Iterable[str], read: Callable[[str], T]) -> Parts[T]:
-    right: dict[T, None] = {}
-    wrong: list[str] = []
-    for text in texts:
-        try:
-            right.setdefault(read(text))
-        except ValueError as error:
-            wrong.append(str(error))
-    return Parts(right=tuple(right), wrong=tuple(wrong))

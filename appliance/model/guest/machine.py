@@ -4,20 +4,28 @@ A wrong part costs only itself. Without any address that can be used the machine
 be reached and put right.
 """
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from ipaddress import ip_address, ip_interface
+from typing import Final
 
 from appliance.model.addresses import server_host
 from appliance.model.guest import fields
+from appliance.model.guest.public_keys import ssh_keys
 from appliance.model.guest.reader import Reader
+
+_NO_GATEWAY: Final = "none"
+_BEFORE_NETMASK: Final = re.compile(r"\s+(?=255\.)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Machine:
-    """The machine. No addresses is DHCP; None is to stay as it is.
+    """The machine. No addresses is DHCP; no name and no keys are those of before.
 
-    `addresses` have their prefix lengths; of `gateways` there is one for each family at most.
+    `addresses` have their prefix lengths; of `gateways` there is one for each family at most. Where not all
+    of the keys that were given can be read (`keys_complete`), those of before hold besides: a key that was
+    cut off must not take the place of the whole one.
     """
 
     host_name: str | None = None
@@ -25,37 +33,58 @@ class Machine:
     gateways: tuple[str, ...] = ()
     resolvers: tuple[str, ...] = ()
     time_servers: tuple[str, ...] = ()
-    ssh_keys: tuple[str, ...] | None = ()
+    ssh_keys: tuple[str, ...] = ()
+    keys_complete: bool = True
 
 
 def machine(reader: Reader) -> Machine:
     """Return what can be made of the properties."""
-    addresses = reader.many("address", fields.own_address)
+    addresses = tuple(_addresses(reader))
     if "address" in reader.said and not addresses:
         reader.notes.append("DHCP is asked for an address, because none of those given can be used")
-    keys = reader.split("ssh_key", fields.ssh_keys)
+    keys = ssh_keys(reader.said.get("ssh_key", ""))
+    for message in keys.wrong:
+        reader.refuse("ssh_key", message)
     if "ssh_key" not in reader.said:
-        reader.notes.append("no SSH public key was given, with which one logs in")
+        reader.notes.append("no SSH public key was given: only who could log in before can do so now")
     return Machine(
         host_name=reader.one("hostname", fields.host_name),
         addresses=addresses,
         gateways=tuple(_gateways(reader, addresses)),
-        resolvers=reader.many("dns", fields.peer),
+        resolvers=reader.many("dns", fields.host_address),
         time_servers=reader.many("ntp", server_host),
-        ssh_keys=keys if keys or "ssh_key" not in reader.said else None,
+        ssh_keys=keys.right,
+        keys_complete=not keys.wrong,
     )
 
 
+def _addresses(reader: Reader) -> Iterable[str]:
+    """Yield the machine's addresses, each once; a netmask may stand behind a space."""
+    seen: set[str] = set()
+    text = _BEFORE_NETMASK.sub("/", reader.said.get("address", ""))
+    for each in reader.many("address", fields.own_address, text=text):
+        address = each.partition("/")[0]
+        if address in seen:
+            reader.refuse("address", f"has `{address}` twice, with different prefix lengths")
+            continue
+        seen.add(address)
+        yield each
+
+
 def _gateways(reader: Reader, addresses: tuple[str, ...]) -> Iterable[str]:
-    given = reader.many("gateway", fields.peer)
+    if reader.said.get("gateway", "").lower() == _NO_GATEWAY:
+        return
+    given = reader.many("gateway", fields.gateway)
     if given and not addresses:
         if "address" not in reader.said:
             reader.refuse("gateway", "means nothing without `address`: DHCP brings its own")
         return
     if addresses and "gateway" not in reader.said:
-        reader.notes.append(
-            "no gateway was given: only the networks of the machine's own addresses are reached"
+        message = (
+            "is missing: only the networks of the machine's own addresses are reached. Where that is meant: "
+            f"`{_NO_GATEWAY}`"
         )
+        reader.warn("gateway", message)
     families: set[int] = set()
     for gateway in given:
         objection = _objection(gateway, addresses)
@@ -77,7 +106,10 @@ def _objection(gateway: str, addresses: Iterable[str]) -> str | None:
         return f"`{gateway}` is this machine's own address"
     if wanted.version == 6 and wanted.is_link_local:
         return None
-    if any(wanted.version == each.version and wanted in each.network for each in own):
+    around = [each.network for each in own if each.version == wanted.version and wanted in each.network]
+    if any(fields.is_broadcast(wanted, each) or fields.is_network(wanted, each) for each in around):
+        return f"`{gateway}` is the address of the network itself, or of all in it: no router has that"
+    if around:
         return None
     networks = ", ".join(str(each.network) for each in own)
     return f"`{gateway}` is not in the network of the machine's address, {networks}"

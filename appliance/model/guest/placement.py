@@ -35,13 +35,18 @@ class Placed:
     properties: str
 
 
-def placement(*, wanted: Placed, current: str | None, last: Placed | None, choice: Choice) -> Placement:
-    """Return what to do with the wanted file; `current` is the digest of what is there, None for nothing."""
+def placement(
+    *, wanted: Placed, current: str | None, last: Placed | None, intended: Placed | None, choice: Choice
+) -> Placement:
+    """Return what to do with the wanted file; `current` is the digest of what is there, None for nothing.
+
+    `intended` was to come after `last`: where the power failed in between either may be there.
+    """
     if current is None:
         return Placement.WRITE
     if current == wanted.yaml:
         return Placement.SAME
-    if last is not None and current == last.yaml:
+    if any(each is not None and current == each.yaml for each in (last, intended)):
         return Placement.WRITE
     if choice is Choice.OVERWRITE:
         return Placement.OVERWRITE

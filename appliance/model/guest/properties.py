@@ -4,14 +4,21 @@ One table: the OVF descriptor is written from it, the parser reads by it, and th
 values are texts, as OVF has them; an empty text is a property that was not given.
 """
 
+import string
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from appliance.model.guest.parts import unquoted
 from appliance.model.problems import nearest
+from appliance.model.units import shown
 
 CLASS: Final = "lb"
 """Class of the properties, which may stand before their keys: `lb.hostname`."""
+
+_MOST_MISSPELT: Final = 20
+_LONGEST_KEY: Final = 40
+_INVISIBLE: Final = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +55,7 @@ PROPERTIES: Final = (
         key="gateway",
         category=_MACHINE,
         label="Gateway",
-        description="Default gateway, for example 10.0.0.1; one of IPv4 and one of IPv6 with a comma.",
+        description="For example 10.0.0.1; one of IPv4 and one of IPv6 with a comma. Without one: none.",
     ),
     Property(
         key="dns",
@@ -136,15 +143,23 @@ BY_KEY: Final[Mapping[str, Property]] = {each.key: each for each in PROPERTIES}
 def given(written: Mapping[str, str]) -> dict[str, str]:
     """Return what was said, by the key of the table, from keys as an OVF environment has them.
 
-    Those are `key`, `lb.key`, and either with an instance behind (`lb.key.1`). Values are trimmed; what is
-    empty was not given. Of several that mean the same property the first one that says something counts.
+    Those are `key`, `lb.key`, and either with an instance behind (`lb.key.1`). What is empty was not given.
+    White space and quotes round a value go, and what cannot be seen goes anywhere in it but in a whole
+    configuration. Of several that mean the same property the first one that says something counts.
     """
     said: dict[str, str] = {}
     for name, value in written.items():
         key = known(name)
-        if key is not None and value.strip():
-            said.setdefault(key, value.strip())
+        text = "" if key is None else _cleaned(key, value)
+        if key is not None and text:
+            said.setdefault(key, text)
     return said
+
+
+def _cleaned(key: str, value: str) -> str:
+    if key != "config":
+        value = value.translate(_INVISIBLE)
+    return unquoted(value.strip("".join(map(chr, _INVISIBLE)) + string.whitespace).strip())
 
 
 def known(name: str) -> str | None:
@@ -153,11 +168,16 @@ def known(name: str) -> str | None:
     return key if key in BY_KEY else None
 
 
-def misspelt(written: Mapping[str, str]) -> Iterator[tuple[str, str | None]]:
-    """Yield keys that must have been meant for us and are none of ours, each with what it was meant to be.
+def misspelt(written: Mapping[str, str]) -> Iterator[str]:
+    """Yield what is to be said about keys that must have been meant for us and are none of ours.
 
     A key of another class belongs to somebody else.
     """
-    for name in written:
-        if known(name) is None and (name.startswith(f"{CLASS}.") or "." not in name):
-            yield name, nearest(name.removeprefix(f"{CLASS}."), BY_KEY)
+    names = [
+        name for name in written if known(name) is None and (name.startswith(f"{CLASS}.") or "." not in name)
+    ]
+    for name in names[:_MOST_MISSPELT]:
+        meant = nearest(name.removeprefix(f"{CLASS}.")[:_LONGEST_KEY], BY_KEY)
+        yield f"there is no property {shown(name)}" + (f": did you mean `{meant}`?" if meant else "")
+    if len(names) > _MOST_MISSPELT:
+        yield f"there are no properties of {len(names) - _MOST_MISSPELT} more names that were given"

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import TypeVar
 
-from appliance.model.guest.fields import Parts, parts
+from appliance.model.guest.parts import parts
 from appliance.model.guest.report import GuestProblem
 
 T = TypeVar("T")
@@ -15,6 +15,7 @@ class Reader:
     def __init__(self, said: Mapping[str, str]) -> None:
         self.said = said
         self.problems: list[GuestProblem] = []
+        self.refusals = 0
         self.notes: list[str] = []
 
     def one(self, key: str, read: Callable[[str], T]) -> T | None:
@@ -27,17 +28,18 @@ class Reader:
             self.refuse(key, str(error))
             return None
 
-    def many(self, key: str, read: Callable[[str], T]) -> tuple[T, ...]:
-        """Return those values of a list that are right."""
-        return self.split(key, lambda text: parts(text, read))
-
-    def split(self, key: str, read: Callable[[str], Parts[T]]) -> tuple[T, ...]:
-        """Return those values that are right of what is divided in its own way."""
-        found = read(self.said.get(key, ""))
+    def many(self, key: str, read: Callable[[str], T], *, text: str | None = None) -> tuple[T, ...]:
+        """Return those values of a list that are right; `text` is the list where it is not as was said."""
+        found = parts(self.said.get(key, "") if text is None else text, read)
         for message in found.wrong:
             self.refuse(key, message)
         return found.right
 
     def refuse(self, key: str, message: str) -> None:
-        """Keep a problem of a property."""
+        """Keep a problem of a property, that nothing can be made of."""
+        self.refusals += 1
+        self.warn(key, message)
+
+    def warn(self, key: str | None, message: str) -> None:
+        """Keep a problem that somebody has to look at, and that hinders nothing."""
         self.problems.append(GuestProblem(key=key, message=message))

@@ -1,10 +1,15 @@
 """What became of a virtual machine's properties, as `appliance guest show` and `appliance status` tell it."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Final
 
 from appliance.model.guest.properties import BY_KEY
+from appliance.model.units import printable
+
+_MOST_PROBLEMS: Final = 50
+_LONGEST_LINE: Final = 1000
 
 
 class Origin(StrEnum):
@@ -33,18 +38,30 @@ class GuestProblem:
     def __str__(self) -> str:
         place = ":".join(str(each) for each in (self.line, self.column) if each is not None)
         label = f"{BY_KEY[self.key].label} ({self.key})" if self.key else ""
-        return ": ".join(each for each in (label, place, self.message) if each)
+        return legible(": ".join(each for each in (label, place, self.message) if each))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestReport:
-    """The whole report. `applied_at` is Unix seconds; `properties` are shortened where they are long."""
+    """The whole report. `applied_at` is Unix seconds; `properties` are shortened where they are long.
+
+    `login_keys` is how many keys open the machine.
+    """
 
     origin: Origin
     applied_at: float
     properties: Mapping[str, str] = field(default_factory=dict)
     problems: tuple[GuestProblem, ...] = ()
     notes: tuple[str, ...] = ()
+    login_keys: int = 0
+
+
+def foremost(problems: Sequence[GuestProblem]) -> tuple[GuestProblem, ...]:
+    """Return as many problems as anybody reads, and how many more there are."""
+    if len(problems) <= _MOST_PROBLEMS:
+        return tuple(problems)
+    more = f"and {len(problems) - _MOST_PROBLEMS} more problems"
+    return (*problems[:_MOST_PROBLEMS], GuestProblem(message=more))
 
 
 def shortened(properties: Mapping[str, str]) -> dict[str, str]:
@@ -56,5 +73,10 @@ def _short(key: str, value: str) -> str:
     if key == "config":
         return f"({len(value)} characters)"
     if key == "ssh_key" and len(value) > 40:
-        return f"{value[:20]}...{value[-16:]}"
-    return value
+        value = f"{value[:20]}...{value[-16:]}"
+    return legible(value)
+
+
+def legible(text: str) -> str:
+    """Return a text of others as one line of a bounded length, in which a terminal finds no orders."""
+    return printable(text if len(text) <= _LONGEST_LINE else text[:_LONGEST_LINE] + "...")

@@ -1,59 +1,67 @@
-"""From guest properties to the settings of the machine and the configuration of the appliance.
+"""From guest properties to the configuration of the appliance.
 
 Nothing is raised: every problem names its property, and costs only what depends on it. A configuration is
 given only where it passes the same loader as an operator's file: half of one would take away what an
 earlier one served.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_interface
 from typing import Final
 
 from appliance.model.guest import cluster
 from appliance.model.guest.cluster import Cluster
-from appliance.model.guest.config import unpack
-from appliance.model.guest.machine import Machine, machine
+from appliance.model.guest.machine import Machine
+from appliance.model.guest.packed_config import unpack
 from appliance.model.guest.properties import BY_KEY, given, misspelt
 from appliance.model.guest.reader import Reader
+from appliance.model.guest.rendering import render
 from appliance.model.guest.report import GuestProblem
-from appliance.model.guest.yaml import render
 from appliance.model.problems import Problem
 from appliance.model.resolve import Loaded, load
+from appliance.model.units import shown
+from appliance.model.virtual_router import VirtualRouter
 
 _CONFIG: Final = "config"
+
+_Texts = tuple[bytes | None, bytes | None]
+"""A configuration that is right, or one that is refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestSettings:
-    """All that properties amount to.
+    """The configuration that properties amount to, and all that is to be said about them.
 
     `yaml` is a configuration that is right, `refused` one that is not; both are None where none was given.
     """
 
     said: Mapping[str, str]
-    machine: Machine
     yaml: bytes | None
     refused: bytes | None
     problems: tuple[GuestProblem, ...]
     notes: tuple[str, ...]
 
 
-def guest_settings(written: Mapping[str, str], *, interface: str | None) -> GuestSettings:
-    """Return what properties amount to, by their keys as they are written.
-
-    `interface` is what the kernel calls the machine's network interface, None where it has none.
-    """
+def begun(written: Mapping[str, str]) -> Reader:
+    """Return a reader of properties by their keys as they are written."""
     reader = Reader(given(written))
-    reader.notes += [_unknown(name, meant) for name, meant in misspelt(written)]
-    of_machine = machine(reader)
+    for message in misspelt(written):
+        reader.warn(None, message)
+    return reader
+
+
+def guest_settings(reader: Reader, of_machine: Machine, *, interfaces: Sequence[str]) -> GuestSettings:
+    """Return what properties amount to, once the machine's own are read: those must not wait for the rest.
+
+    `interfaces` are the machine's, as the kernel calls them; the first one carries virtual IPs.
+    """
     if _CONFIG in reader.said:
-        yaml, refused = _whole(reader)
+        yaml, refused = _whole(reader, of_machine, interfaces)
     else:
-        yaml, refused = _made(reader, of_machine, interface)
+        yaml, refused = _made(reader, of_machine, interfaces[0] if interfaces else None)
     return GuestSettings(
         said=reader.said,
-        machine=of_machine,
         yaml=yaml,
         refused=refused,
         problems=tuple(sorted(reader.problems, key=_place)),
@@ -66,21 +74,38 @@ def _place(problem: GuestProblem) -> int:
     return list(BY_KEY).index(problem.key) if problem.key else len(BY_KEY)
 
 
-def _unknown(name: str, meant: str | None) -> str:
-    return f"there is no property `{name}`" + (f": did you mean `{meant}`?" if meant else "")
-
-
-def _whole(reader: Reader) -> tuple[bytes | None, bytes | None]:
+def _whole(reader: Reader, of_machine: Machine, interfaces: Sequence[str]) -> _Texts:
     if cluster.is_given(reader.said):
         reader.notes.append("the property config is used, and nothing of the cluster section beside it")
     text = reader.one(_CONFIG, unpack)
-    return (None, None) if text is None else _judged(reader, text, key=_CONFIG)
+    if text is None:
+        return None, None
+    loaded = load(text, source=_CONFIG, number=0)
+    for each in loaded.snapshot.virtual_routers if loaded.snapshot else ():
+        _look_at(reader, each, cluster.taken(of_machine), interfaces)
+    return _judged(reader, text, loaded, key=_CONFIG)
 
 
-def _made(reader: Reader, of_machine: Machine, interface: str | None) -> tuple[bytes | None, bytes | None]:
+def _look_at(
+    reader: Reader, router: VirtualRouter, taken: Mapping[str, str], interfaces: Sequence[str]
+) -> None:
+    """Tell what an operator's own configuration can hardly mean on this machine; it is used all the same."""
+    for address in (each.partition("/")[0] for each in router.addresses):
+        if address in taken:
+            message = f"virtual_ips.{router.name}: `{address}` is {taken[address]} already"
+            reader.warn(_CONFIG, message)
+    if router.interface not in interfaces:
+        known = ", ".join(interfaces) or "none"
+        message = (
+            f"virtual_ips.{router.name}: there is no interface {shown(router.interface)} here, but {known}"
+        )
+        reader.warn(_CONFIG, message)
+
+
+def _made(reader: Reader, of_machine: Machine, interface: str | None) -> _Texts:
     if not cluster.is_given(reader.said):
         return None, None
-    found = cluster.cluster(reader, addresses=of_machine.addresses, interface=interface)
+    found = cluster.cluster(reader, of=of_machine, interface=interface)
     if any(each.key == "address" for each in reader.problems):
         reader.notes.append(
             "no configuration is made of the cluster section: networks and virtual IPs depend on the address"
@@ -89,15 +114,19 @@ def _made(reader: Reader, of_machine: Machine, interface: str | None) -> tuple[b
     if found is None:
         return None, None
     _tell(reader, found)
-    return _judged(reader, render(found).encode(), key=None)
+    text = render(found).encode()
+    return _judged(reader, text, load(text, source=_CONFIG, number=0), key=None)
 
 
 def _tell(reader: Reader, found: Cluster) -> None:
     for each in found.shared:
-        if found.networks and ip_interface(each.address).network.prefixlen == _widest(each.address):
-            reader.notes.append(
-                f"the virtual IP {each.address} is in none of this machine's own networks: is that meant?"
+        key, alone = f"{each.role}_vip", f"/{ip_interface(each.address).max_prefixlen}"
+        if found.networks and each.address.endswith(alone) and alone not in reader.said[key]:
+            message = (
+                f"`{each.address.removesuffix(alone)}` is in none of this machine's own networks. Where that "
+                "is meant, write it with the prefix length of its network"
             )
+            reader.warn(key, message)
     if found.masters and not found.networks:
         reader.notes.append(
             "port 22623 (machine-config) is left out: with DHCP it is not known which networks may use it. "
@@ -105,12 +134,7 @@ def _tell(reader: Reader, found: Cluster) -> None:
         )
 
 
-def _widest(address: str) -> int:
-    return ip_interface(address).max_prefixlen
-
-
-def _judged(reader: Reader, text: bytes, *, key: str | None) -> tuple[bytes | None, bytes | None]:
-    loaded: Loaded = load(text, source=_CONFIG, number=0)
+def _judged(reader: Reader, text: bytes, loaded: Loaded, *, key: str | None) -> _Texts:
     reader.problems += [_located(each, key) for each in loaded.errors]
     reader.notes += [f"configuration: {_located(each, None)}" for each in loaded.warnings]
     return (text, None) if loaded.snapshot is not None else (None, text)

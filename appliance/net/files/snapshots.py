@@ -6,6 +6,7 @@ Numbers are never used twice, so a program that missed an abort cannot take a ne
 
 import contextlib
 import dataclasses
+import glob
 import os
 from collections.abc import Iterable
 from pathlib import Path
@@ -21,21 +22,34 @@ from appliance.wire.control import ControlError, Problem
 _KEPT: Final = 8  # numbers below the accepted one whose files stay: a worker may be about to read them
 
 
-def write_atomically(path: Path, data: bytes) -> None:
-    """Give `path` new content of mode 0600, on disk when this returns; after OSError it has its old one."""
+def write_atomically(path: Path, data: bytes, *, mode: int = 0o600, group: int = -1) -> None:
+    """Give `path` new content, on disk when this returns; after OSError it has its old one.
+
+    Mode and group (-1: that of the process) come with the content: a power cut leaves no file that has its
+    content and cannot be read.
+    """
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
+            os.fchown(descriptor, -1, group)
+            os.fchmod(descriptor, mode)
             file.flush()
-            os.fsync(file.fileno())
+            os.fsync(descriptor)
         scratch.replace(path)
     except OSError:
         scratch.unlink(missing_ok=True)
         raise
     with contextlib.suppress(OSError):  # it has the new content: a failure would be taken for the old one
         _sync_directory(path.parent)
+
+
+def remove_scratches(path: Path) -> None:
+    """Remove what a power cut left of earlier writes, where nobody else writes this file; raises OSError."""
+    for each in path.parent.glob(f".{glob.escape(path.name)}.*"):
+        if each.suffix[1:].isdecimal():
+            each.unlink(missing_ok=True)
 
 
 def read(path: Path) -> Snapshot | None:

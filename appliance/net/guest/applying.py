@@ -4,20 +4,20 @@ It can be repeated at any time: a start that was interrupted is put right by the
 """
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from appliance.model.guest.machine import Machine
+from appliance.model.guest.machine import machine
 from appliance.model.guest.placement import Choice
-from appliance.model.guest.report import GuestProblem, GuestReport, Origin, shortened
-from appliance.model.guest.settings import GuestSettings, guest_settings
+from appliance.model.guest.report import GuestProblem, GuestReport, Origin, foremost, legible, shortened
+from appliance.model.guest.settings import begun, guest_settings
 from appliance.model.paths import Paths
-from appliance.net.guest import configuration, machine, sources
-from appliance.net.guest.devices import wait_for_device
+from appliance.net.guest import configuration, machine_files, sources
+from appliance.net.guest.devices import interfaces, wait_for_device
 from appliance.net.guest.record import Record
-from appliance.net.guest.report import publish
+from appliance.net.guest.report_file import publish
 from appliance.wire.ovf_environment import OvfEnvironmentError, parse
 
 _REMEMBERED: Final = (
@@ -42,22 +42,40 @@ def apply(paths: Paths, *, root: Path, environment: Mapping[str, str], choice: C
     device = wait_for_device(root)
     record = Record(root)
     found, notes = _found(root, environment, record)
-    settings = guest_settings(found.written, interface=device.name if device else None)
-    wanted = settings.machine if found.written else Machine(ssh_keys=None)
-    failures = [_failure(error) for error in machine.configure(root, wanted, device)]
+    reader = begun(found.written)
+    wanted = machine(reader)
+    # What makes the machine reachable comes first, and waits for nothing that may be slow or fail.
+    failures = [*_remember(record, found.data), *machine_files.configure(root, wanted, device)]
+    settings = guest_settings(reader, wanted, interfaces=interfaces(root, device))
     outcome = configuration.Outcome()
     try:
         outcome = configuration.place(paths.config, settings, record=record, choice=choice)
-        if found.data:
-            record.keep_environment(found.data)
     except OSError as error:
-        failures.append(_failure(error))
-    report = _report(found, settings, outcome, failures=failures, notes=notes, now=now)
+        failures.append(error)
+    report = GuestReport(
+        origin=found.origin,
+        applied_at=now,
+        properties=shortened(settings.said),
+        problems=foremost(
+            (*found.problems, *settings.problems, *outcome.problems, *map(_problem, failures)),
+        ),
+        notes=tuple(map(legible, (*notes, *settings.notes, *outcome.notes))),
+        login_keys=machine_files.login_keys(root),
+    )
     try:
         publish(paths, report)
     except OSError as error:
-        failures.append(_failure(error))
-    return Applied(report=report, failures=tuple(failures))
+        failures.append(error)
+    return Applied(report=report, failures=tuple(map(_failure, failures)))
+
+
+def _remember(record: Record, data: bytes) -> Iterator[OSError]:
+    """Keep an environment; yields what hinders it."""
+    try:
+        if data:
+            record.keep_environment(data)
+    except OSError as error:
+        yield error
 
 
 def _found(
@@ -73,18 +91,8 @@ def _found(
     return found, (_NONE,)
 
 
-def _report(
-    found: sources.Found, settings: GuestSettings, outcome: configuration.Outcome, *, failures: list[str],
-    notes: tuple[str, ...], now: float,
-) -> GuestReport:  # fmt: skip
-    failed = (GuestProblem(message=each) for each in failures)
-    return GuestReport(
-        origin=found.origin,
-        applied_at=now,
-        properties=shortened(settings.said),
-        problems=(*found.problems, *settings.problems, *outcome.problems, *failed),
-        notes=(*notes, *settings.notes, *outcome.notes),
-    )
+def _problem(error: OSError) -> GuestProblem:
+    return GuestProblem(message=_failure(error))
 
 
 def _failure(error: OSError) -> str:

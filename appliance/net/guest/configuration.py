@@ -5,6 +5,7 @@ Files are for root and the group `appliance`: a configuration may hold a passwor
 
 import contextlib
 import grp
+import itertools
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -14,7 +15,7 @@ from typing import Final
 from appliance.model.guest.placement import Choice, Placed, Placement, placement
 from appliance.model.guest.report import GuestProblem
 from appliance.model.guest.settings import GuestSettings
-from appliance.net.files.snapshots import write_atomically
+from appliance.net.files.snapshots import remove_scratches, write_atomically
 from appliance.net.guest.record import Record, digest, digest_of
 
 _GROUP: Final = "appliance"
@@ -34,6 +35,9 @@ class Outcome:
 
 def place(path: Path, settings: GuestSettings, *, record: Record, choice: Choice) -> Outcome:
     """Do what is right with the configuration that properties amount to."""
+    remove_scratches(path)
+    if settings.yaml is None:
+        _beside(path, _NEW).unlink(missing_ok=True)
     if settings.refused is not None:
         return _refuse(path, settings.refused)
     _beside(path, _REFUSED).unlink(missing_ok=True)
@@ -58,7 +62,7 @@ def _nothing(path: Path, settings: GuestSettings) -> Iterator[str]:
     elif not wrong:
         yield (
             "nothing was said about the cluster: fill in the properties of section 2, or `config`, and "
-            f"restart the machine; or write {path}, then `systemctl restart appliance`"
+            f"restart the machine; or write {path}, then `sudo systemctl restart appliance`"
         )
 
 
@@ -69,14 +73,16 @@ def _place(path: Path, text: bytes, properties: str, *, record: Record, choice: 
         wanted=wanted,
         current=None if current is None else digest(current),
         last=record.placed(),
+        intended=record.intended(),
         choice=choice,
     )
     if decided is Placement.BESIDE:
         _write(_beside(path, _NEW), text)
         return Outcome(problems=(GuestProblem(message=_both_ways_out(path)),))
     if decided is Placement.OVERWRITE and current is not None:
-        _write(_beside(path, _EDITED), current)
+        _write(_unused(path), current)
     if decided in (Placement.WRITE, Placement.OVERWRITE):
+        record.keep_intended(wanted)
         _write(path, text)
     if decided is Placement.SAME:
         _give(path)
@@ -99,9 +105,15 @@ def _told(path: Path, decided: Placement) -> Iterator[str]:
 def _both_ways_out(path: Path) -> str:
     return (
         f"{path} was edited on this machine, and the properties say something new, which is in "
-        f"{_beside(path, _NEW)}: `appliance guest apply --overwrite` takes that and keeps the edited one as "
-        f"{_beside(path, _EDITED).name}; `appliance guest apply --keep` stays with the edited one"
+        f"{_beside(path, _NEW)}: `sudo appliance guest apply --overwrite` takes that and keeps the edited "
+        f"one as {_unused(path).name}; `sudo appliance guest apply --keep` stays with the edited one"
     )
+
+
+def _unused(path: Path) -> Path:
+    """Return where an edited file is kept: no earlier one is lost."""
+    names = (_beside(path, _EDITED + (f".{number}" if number else "")) for number in itertools.count())
+    return next(each for each in names if not each.exists())
 
 
 def _beside(path: Path, suffix: str) -> Path:
@@ -110,12 +122,17 @@ def _beside(path: Path, suffix: str) -> Path:
 
 def _write(path: Path, text: bytes) -> None:
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    write_atomically(path, text)
-    _give(path)
+    remove_scratches(path)
+    write_atomically(path, text, mode=_MODE, group=_group())
 
 
 def _give(path: Path) -> None:
-    if os.geteuid() == 0:
-        with contextlib.suppress(KeyError):  # not there: the file is root's alone
-            os.chown(path, 0, grp.getgrnam(_GROUP).gr_gid)
+    os.chown(path, -1, _group())
     path.chmod(_MODE)
+
+
+def _group() -> int:
+    """Return the group that may read it; -1, which changes none, where we or the machine have no such one."""
+    with contextlib.suppress(KeyError):
+        return grp.getgrnam(_GROUP).gr_gid if os.geteuid() == 0 else -1
+    return -1

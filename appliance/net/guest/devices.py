@@ -4,6 +4,7 @@ This early in a start drivers are still being loaded, and an interface that is t
 """
 
 import contextlib
+import re
 import shutil
 import subprocess
 import time
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 _ETHERNET: Final = 1  # ARPHRD_ETHER of linux/if_arp.h
+_NETDEV_NAME: Final = re.compile(r"^Name=(\S+)", re.MULTILINE)
 _PATIENCE: Final = 15.0
 _PAUSE: Final = 0.1
 
@@ -34,6 +36,20 @@ def first_device(root: Path) -> Device | None:
                 mac = (each / "address").read_text().strip()
                 found.append(Device(name=each.name, mac=mac, index=_number(each / "ifindex")))
     return min(found, key=lambda each: each.index, default=None)
+
+
+def interfaces(root: Path, first: Device | None) -> tuple[str, ...]:
+    """Return the names of all interfaces, the first device before the others.
+
+    Those that networkd is told to make (systemd.netdev(5)) are among them: at a start they are not there yet.
+    """
+    names: list[str] = [first.name] if first else []
+    with contextlib.suppress(OSError):
+        names += sorted(each.name for each in (root / "sys/class/net").iterdir() if each.name != "lo")
+    for file in sorted((root / "etc/systemd/network").glob("*.netdev")):
+        with contextlib.suppress(OSError):
+            names += _NETDEV_NAME.findall(file.read_text(encoding="utf-8", errors="replace"))
+    return tuple(dict.fromkeys(names))
 
 
 def wait_for_device(root: Path, *, patience: float = _PATIENCE) -> Device | None:

@@ -9,7 +9,7 @@ from typing import Final
 import msgspec
 
 from appliance.model.guest.placement import Placed
-from appliance.net.files.snapshots import write_atomically
+from appliance.net.files.snapshots import remove_scratches, write_atomically
 
 DIRECTORY: Final = Path("var/lib/appliance-guest")
 
@@ -32,17 +32,29 @@ class Record:
 
     def placed(self) -> Placed | None:
         """Return what was put in place last, None where nothing was, or nothing is known any more."""
-        with contextlib.suppress(OSError, msgspec.DecodeError):
-            return msgspec.json.decode((self._directory / "record.json").read_bytes(), type=Placed)
-        return None
+        return self._read("record.json")
+
+    def intended(self) -> Placed | None:
+        """Return what was to be put in place last, which a power cut may have let happen or not."""
+        return self._read("intended.json")
 
     def keep_placed(self, placed: Placed) -> None:
         """Remember what was put in place."""
         self._write("record.json", msgspec.json.encode(placed))
 
+    def keep_intended(self, placed: Placed) -> None:
+        """Remember what is put in place next."""
+        self._write("intended.json", msgspec.json.encode(placed))
+
+    def _read(self, name: str) -> Placed | None:
+        with contextlib.suppress(OSError, msgspec.DecodeError):
+            return msgspec.json.decode((self._directory / name).read_bytes(), type=Placed)
+        return None
+
     def _write(self, name: str, data: bytes) -> None:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self._directory / name
+        remove_scratches(path)
         with contextlib.suppress(OSError):
             if path.read_bytes() == data:
                 return

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from appliance.model.guest.properties import known
+from appliance.model.guest.properties import known, misspelt
 from appliance.model.guest.report import GuestProblem, Origin
 from appliance.wire.ovf_environment import LIMIT, OvfEnvironmentError, parse
 
@@ -43,11 +43,14 @@ class Found:
     problems: tuple[GuestProblem, ...] = ()
 
 
-def ask(root: Path, environment: Mapping[str, str]) -> Found:
-    """Return what the first source says that has something for us; origin NONE where none has."""
+def ask(root: Path, environment: Mapping[str, str], *, patience: float = _PATIENCE) -> Found:
+    """Return what the first source says that has something for us; origin NONE where none has.
+
+    VMware's tool has `patience` seconds to answer.
+    """
     problems: list[GuestProblem] = []
     sources: tuple[tuple[Origin, Callable[[], bytes | None]], ...] = (
-        (Origin.VMWARE, _from_tool),
+        (Origin.VMWARE, lambda: _from_tool(patience)),
         (Origin.CREDENTIAL, lambda: _from_credential(environment)),
         (Origin.ISO, lambda: _from_iso(root)),
     )
@@ -58,7 +61,9 @@ def ask(root: Path, environment: Mapping[str, str]) -> Found:
         except (NoSourceError, OvfEnvironmentError) as error:
             problems.append(GuestProblem(message=f"the OVF environment ({_SPELT[origin]}) {error}"))
             continue
-        if data and any(map(known, written)):
+        if not any(map(known, written)):
+            problems += (GuestProblem(message=each) for each in misspelt(written))
+        elif data:
             return Found(origin=origin, data=data, written=written, problems=tuple(problems))
     return Found(origin=Origin.NONE, written={}, problems=tuple(problems))
 
@@ -70,17 +75,20 @@ _SPELT: Final = {
 }
 
 
-def _from_tool() -> bytes | None:
+def _from_tool(patience: float) -> bytes | None:
     """Ask VMware's tool, which fails at once where there is no VMware, or nothing to say."""
     tool = shutil.which(_TOOL[0])
     if tool is None:
         return None
-    with contextlib.suppress(subprocess.TimeoutExpired, OSError):
+    try:
         done = subprocess.run(  # noqa: S603  # no shell, and no text of others
-            [tool, _TOOL[1]], stdin=subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE, check=False
+            [tool, _TOOL[1]], stdin=subprocess.DEVNULL, capture_output=True, timeout=patience, check=False
         )
-        return done.stdout if done.returncode == 0 and done.stdout.strip() else None
-    return None
+    except subprocess.TimeoutExpired as error:
+        raise NoSourceError(f"is not known: {_TOOL[0]} has not answered for {patience:g} s") from error
+    except OSError as error:
+        raise NoSourceError(f"is not known: {tool}: {error.strerror}") from error
+    return done.stdout if done.returncode == 0 and done.stdout.strip() else None
 
 
 def _from_credential(environment: Mapping[str, str]) -> bytes | None:

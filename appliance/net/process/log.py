@@ -19,10 +19,12 @@ def _without(package: str) -> Iterator[None]:
     """Have imports not find a package: None in its place is Python's own word for that."""
     known = sys.modules.get(package)
     sys.modules[package] = None  # type: ignore[assignment]  # the type knows of modules only
-    yield
-    del sys.modules[package]
-    if known:
-        sys.modules[package] = known
+    try:
+        yield
+    finally:
+        del sys.modules[package]
+        if known:
+            sys.modules[package] = known
 
 
 # structlog imports rich where there is one, for tracebacks that no program prints: an eighth of a start.

@@ -26,7 +26,7 @@ from appliance.net.files import snapshots
 from appliance.net.reloading.fleet import Down, Fleet, Outcome
 from appliance.net.reloading.supervisor_rpc import SupervisorUnavailable
 from appliance.net.workers.listeners import Listeners, Reserved
-from appliance.wire.control import Answer, Problem, bad, good, plain
+from appliance.wire.control import Answer, Problem, as_values, bad, good
 
 if TYPE_CHECKING:
     from appliance.net.files.operators_file import Judged
@@ -56,7 +56,7 @@ class Changeover:
         try:
             values = self._change()
         except Refused as refusal:
-            self._log.warning("reload-refused", errors=plain(refusal.problems))
+            self._log.warning("reload-refused", errors=as_values(refusal.problems))
             return bad(*refusal.problems)
         seconds = round(time.monotonic() - begun, 3)
         self._log.info(
@@ -109,7 +109,7 @@ class Changeover:
         values: dict[str, object] = {"generation": self.accepted.number, "changed": list(changed)}
         if not values["changed"]:
             values["unchanged"] = True
-        if told := plain(warnings):
+        if told := as_values(warnings):
             values["warnings"] = told
         return values
 

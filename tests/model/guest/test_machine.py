@@ -57,15 +57,18 @@ def test_address_that_cannot_be_used_is_dhcp():
 
 def test_one_bad_address_costs_no_other():
     """The good one is used."""
-    found, problems, _ = read({"address": "10.0.0.11/24, 10.0.0.300/24"})
+    found, problems, _ = read({"address": "10.0.0.11/24, 10.0.0.300/24", "gateway": "10.0.0.1"})
     assert found.addresses == ("10.0.0.11/24",)
     assert len(problems) == 1
 
 
 def test_bad_keys_leave_those_of_before():
-    """A slip in the form must not lock everybody out."""
+    """A slip in the form must not lock everybody out; of several the good one is taken besides."""
     found, problems, _ = read({"ssh_key": "ssh-rsa"})
-    assert found.ssh_keys is None
+    assert (found.ssh_keys, found.keys_complete) == ((), False)
+    assert len(problems) == 1
+    found, problems, _ = read({"ssh_key": f"{ED25519}, ssh-rsa AAAA"})
+    assert (found.ssh_keys, found.keys_complete) == ((ED25519,), False)
     assert len(problems) == 1
 
 
@@ -75,6 +78,8 @@ def test_bad_keys_leave_those_of_before():
         ("10.0.1.1", "not in the network of the machine's address, 10.0.0.0/24, 2001:db8::/64", ()),
         ("10.0.0.11", "own address", ()),
         ("10.0.0.1, 10.0.0.2", "second of IPv4", ("10.0.0.1",)),
+        ("10.0.0.0", "network itself", ()),
+        ("10.0.0.255", "or of all in it", ()),
         ("10.0.9.1, 10.0.0.1", "not in the network", ("10.0.0.1",)),
         ("router", "must be an address", ()),
     ],
@@ -94,8 +99,31 @@ def test_gateway_without_address_is_told():
     assert "DHCP" in problems[0]
 
 
-def test_address_without_gateway_is_noted():
-    """It may be meant: everything in one network."""
+def test_address_without_gateway_is_told():
+    """It may be meant, everything in one network, and can be said so."""
     _, problems, notes = read(STATIC)
-    assert problems == []
-    assert "no gateway" in notes[0]
+    assert (len(problems), notes) == (1, [])
+    assert "`none`" in problems[0]
+    found, problems, notes = read({**STATIC, "gateway": "None"})
+    assert (found.gateways, problems, notes) == ((), [], [])
+
+
+def test_a_netmask_may_stand_behind_a_space():
+    """As the tools of other systems show it."""
+    found, problems, _ = read({**STATIC, "address": "10.0.0.11 255.255.255.0", "gateway": "10.0.0.1/24"})
+    assert (found.addresses, found.gateways, problems) == (("10.0.0.11/24",), ("10.0.0.1",), [])
+
+
+def test_one_address_with_two_lengths_is_told():
+    """The first one is used."""
+    found, problems, _ = read({"address": "10.0.0.11/24, 10.0.0.11/16", "gateway": "none"})
+    assert found.addresses == ("10.0.0.11/24",)
+    assert "twice" in problems[0]
+
+
+def test_an_address_that_reaches_nobody_does_not_switch_dhcp_off():
+    """Link-local, loopback, and what is no host's: the machine must be reached to be put right."""
+    for each in ("fe80::1/64", "127.0.0.1/8", "10.0.0.255/24", "10.0.0.11/0"):
+        found, problems, notes = read({"address": each, "ssh_key": ED25519})
+        assert (found.addresses, len(problems)) == ((), 1)
+        assert "DHCP" in notes[0]

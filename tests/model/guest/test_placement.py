@@ -34,4 +34,14 @@ def test_what_is_done_with_a_configuration(
     wanted: Placed, current: str | None, last: Placed | None, choice: Choice, decided: Placement
 ):
     """It depends on what is there, who made it, whether there is anything new, and the operator."""
-    assert placement(wanted=wanted, current=current, last=last, choice=choice) is decided
+    assert placement(wanted=wanted, current=current, last=last, intended=last, choice=choice) is decided
+
+
+@pytest.mark.parametrize("last", [None, OLD])
+@pytest.mark.parametrize("current", ["old", "meant"])
+def test_a_power_cut_does_not_pass_for_an_edit(last: Placed | None, current: str):
+    """Between what was in place and what was to be, either may be there; neither is a person's."""
+    intended = Placed(yaml="meant", properties="between")
+    decided = placement(wanted=NEW, current=current, last=last, intended=intended, choice=Choice.NONE)
+    edited = current == "old" and last is None
+    assert decided is (Placement.BESIDE if edited else Placement.WRITE)

@@ -3,7 +3,7 @@
 import pytest
 from support.keys import RSA
 
-from appliance.model.guest.report import GuestProblem, shortened
+from appliance.model.guest.report import GuestProblem, foremost, shortened
 
 pytestmark = pytest.mark.pure
 
@@ -22,6 +22,21 @@ pytestmark = pytest.mark.pure
 def test_problem_names_its_property(problem: GuestProblem, told: str):
     """By the label of the form, the key, and the place where it has one."""
     assert str(problem) == told
+
+
+def test_only_so_many_problems_are_kept():
+    """Nobody reads more, and the report stays small; how many more there are is told."""
+    many = [GuestProblem(message=str(number)) for number in range(60)]
+    assert foremost(many[:50]) == tuple(many[:50])
+    assert [each.message for each in foremost(many)[49:]] == ["49", "and 10 more problems"]
+
+
+def test_no_text_of_others_gives_orders_to_a_terminal():
+    """Nor forges a line, nor fills the screen: neither in a problem nor in a value."""
+    forged = "x\n! all is well\x9b31m" + "y" * 5000
+    for text in (str(GuestProblem(message=forged)), shortened({"masters": forged})["masters"]):
+        assert text.isprintable()
+        assert len(text) < 1100
 
 
 def test_long_values_are_shortened():

@@ -1,14 +1,16 @@
 """Properties become a configuration that the loader takes, or problems that say everything at once."""
 
 import base64
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from support.keys import ED25519
 
+from appliance.model.guest.machine import machine
 from appliance.model.guest.properties import BY_KEY
-from appliance.model.guest.settings import GuestSettings, guest_settings
+from appliance.model.guest.settings import GuestSettings, begun, guest_settings
 from appliance.model.resolve import load
 from appliance.model.snapshot import Snapshot
 
@@ -30,7 +32,13 @@ ALL = {**MACHINE, **CLUSTER}
 
 def settings(said: dict[str, str]) -> GuestSettings:
     """Return what they amount to on a machine with one interface."""
-    return guest_settings(said, interface="ens192")
+    return on_interface(said, "ens192")
+
+
+def on_interface(said: dict[str, str], interface: str | None) -> GuestSettings:
+    """Return what they amount to on a machine with this interface, or with none."""
+    reader = begun(said)
+    return guest_settings(reader, machine(reader), interfaces=() if interface is None else (interface,))
 
 
 def snapshot(found: GuestSettings) -> Snapshot:
@@ -95,6 +103,28 @@ def test_each_half_stands_alone():
     assert [[group.name for group in each.groups] for each in (api, ingress)] == [["api"], ["ingress"]]
 
 
+@pytest.mark.parametrize(
+    ("said", "tracked"),
+    [
+        ({"api_vip": "10.0.0.200"}, {"api": ["proxy-api", "proxy-ingress"]}),
+        ({"ingress_vip": "10.0.0.200"}, {"ingress": ["proxy-api", "proxy-ingress"]}),
+        ({"api_vip": "10.0.0.200", "masters": ""}, {"api": ["proxy-ingress"]}),
+        (
+            {"api_vip": "10.0.0.200", "ingress_vip": "10.0.0.201"},
+            {"api": ["proxy-api"], "ingress": ["proxy-ingress"]},
+        ),
+        (
+            {"api_vip": "10.0.0.200", "ingress_vip": "10.0.0.201", "masters": ""},
+            {"api": [], "ingress": ["proxy-ingress"]},
+        ),
+    ],
+)
+def test_a_virtual_ip_goes_away_with_what_it_serves(said: dict[str, str], tracked: dict[str, list[str]]):
+    """A lone one serves both, whichever field it stands in."""
+    found = snapshot(settings({**ALL, "api_vip": "", "ingress_vip": "", **said}))
+    assert {each.name: [track.target for track in each.track] for each in found.virtual_routers} == tracked
+
+
 def test_both_families_move_together():
     """A virtual IP of each family, with the peers of its family, in one sync group."""
     said = {
@@ -111,18 +141,19 @@ def test_both_families_move_together():
 
 
 @pytest.mark.parametrize(
-    ("vip", "address", "noted"),
+    ("vip", "address", "told"),
     [
         ("10.0.0.200", "10.0.0.200/24", False),
         ("10.0.0.200/23", "10.0.0.200/23", False),
         ("10.9.0.200", "10.9.0.200/32", True),
+        ("10.9.0.200/32", "10.9.0.200/32", False),
     ],
 )
-def test_prefix_length_is_that_of_the_own_network(vip: str, address: str, noted: bool):  # noqa: FBT001
-    """What lies in no own network is an address alone, and is asked about."""
+def test_prefix_length_is_that_of_the_own_network(vip: str, address: str, told: bool):  # noqa: FBT001
+    """What lies in no own network is an address alone, and a problem unless its length is written."""
     found = settings({**ALL, "api_vip": vip})
-    assert snapshot(found).virtual_routers[0].addresses == (address,)
-    assert any("is that meant" in each for each in found.notes) is noted
+    assert [each.key for each in found.problems] == (["api_vip"] if told else [])
+    assert snapshot(replace(found, problems=())).virtual_routers[0].addresses == (address,)
 
 
 @pytest.mark.parametrize("name", ["on", "1e3", "null"])
@@ -141,6 +172,15 @@ def test_texts_that_yaml_would_take_for_others_stay_texts(name: str):
         ({"masters": "10.0.0.200"}, "Masters (masters): `10.0.0.200` is the API virtual IP: connections"),
         ({"routers": "10.0.0.11"}, "Routers (routers): `10.0.0.11` is this machine's own address"),
         ({"api_vip": "api.example.com"}, "API virtual IP (api_vip): must be an address"),
+        ({"api_vip": "10.0.0.1"}, "API virtual IP (api_vip): `10.0.0.1` is the Gateway"),
+        (
+            {"api_vip": "10.0.0.2", "dns": "10.0.0.2"},
+            "API virtual IP (api_vip): `10.0.0.2` is one of the DNS",
+        ),
+        ({"api_vip": "10.0.0.12"}, "API virtual IP (api_vip): `10.0.0.12` is one of the VRRP peers"),
+        ({"api_vip": "10.0.0.0"}, "API virtual IP (api_vip): `10.0.0.0` is the address of the network"),
+        ({"api_vip": "10.0.0.255"}, "API virtual IP (api_vip): `10.0.0.255` is the address of the network"),
+        ({"api_vip": "127.0.0.5"}, "API virtual IP (api_vip): `127.0.0.5` is no address at which"),
         ({"api_vip": "10.0.0.11"}, "API virtual IP (api_vip): `10.0.0.11` is this machine's own address"),
         (
             {"ingress_vip": "10.0.0.200"},
@@ -199,17 +239,17 @@ def test_defaults_of_the_form_say_nothing():
 
 def test_virtual_ip_needs_an_interface():
     """Without one there is nothing to name in the file."""
-    found = guest_settings(ALL, interface=None)
+    found = on_interface(ALL, None)
     assert found.yaml is None
     assert "no network interface" in str(found.problems[0])
 
 
 def test_what_the_loader_refuses_is_kept_apart():
     """What only it can see is told with the path: the file is not for its place."""
-    found = settings({**ALL, "vrrp_peers": "10.0.0.12, 10.0.0.200"})
+    found = on_interface(ALL, "no name")
     assert found.yaml is None
-    assert b"10.0.0.200" in (found.refused or b"")
-    assert "virtual_ips.api.peers[1]" in str(found.problems[0])
+    assert b"no name" in (found.refused or b"")
+    assert "virtual_ips.api.interface" in str(found.problems[0])
 
 
 def test_config_wins():
@@ -243,10 +283,36 @@ def test_warnings_are_notes():
     assert any(each.startswith("configuration: ") for each in found.notes)
 
 
-def test_misspelt_properties_are_noted():
-    """An ISO made by hand may have them."""
-    assert any("did you mean `gateway`?" in each for each in settings({"lb.gatway": "x"}).notes)
-    assert "there is no property `zzz`" in settings({"zzz": "x"}).notes
+def test_misspelt_properties_are_problems_that_cost_nothing():
+    """An ISO made by hand may have them; the rest of it is used."""
+    found = settings({**ALL, "lb.gatway": "x"})
+    assert "did you mean `gateway`?" in str(found.problems[0])
+    assert found.yaml is not None
+
+
+def test_a_peer_among_the_servers_is_told():
+    """It may be that a load balancer runs there too: the configuration is made."""
+    found = settings({**ALL, "masters": "10.0.0.34, 10.0.0.12"})
+    assert "`10.0.0.12` is one of the VRRP peers too" in str(found.problems[0])
+    assert found.yaml is not None
+
+
+@pytest.mark.parametrize(
+    ("address", "interface", "message"),
+    [
+        ("10.0.0.11/24", "ens192", "`10.0.0.11` is this machine's own address"),
+        ("10.0.0.1/24", "ens192", "`10.0.0.1` is the Gateway"),
+        ("10.0.0.200/24", "eth0", "no interface `eth0` here, but ens192"),
+    ],
+)
+def test_config_that_does_not_fit_the_machine_is_told(address: str, interface: str, message: str):
+    """It is used all the same: a whole configuration is its writer's."""
+    text = f"virtual_ips: {{ a: {{ addresses: [{address}], interface: {interface}, router_id: 5 }} }}\n"
+    found = settings({**MACHINE, "config": text})
+    assert found.yaml is not None
+    [problem] = map(str, found.problems)
+    assert problem.startswith("appliance.yaml (config): virtual_ips.a: ")
+    assert message in problem
 
 
 VALUES = st.sampled_from([*ALL.values(), "", "x y", "10.0.0.34:6443", "2001:db8::5", "\\n", "{}", "0"])

@@ -154,3 +154,19 @@ def test_an_accepted_snapshot_that_is_damaged_is_told(paths: Paths, capfd: pytes
     paths.accepted.write_bytes(b"{")
     assert snapshots.accepted(paths, log) is None
     assert '"snapshot-unreadable"' in capfd.readouterr().out
+
+
+def test_mode_and_group_come_with_the_content(paths: Paths):
+    """There is no moment at which a file has its content, and cannot be read by whom it is for."""
+    target = paths.runtime / "file"
+    snapshots.write_atomically(target, b"new", mode=0o644, group=os.getegid())
+    assert target.stat().st_mode & 0o777 == 0o644
+    assert target.stat().st_gid == os.getegid()
+
+
+def test_what_a_power_cut_left_is_removed(paths: Paths):
+    """That of another process, and neither an editor's file nor another file's."""
+    for name in (".file.77", ".file.swp", ".other.77", "file"):
+        (paths.runtime / name).touch()
+    snapshots.remove_scratches(paths.runtime / "file")
+    assert sorted(each.name for each in paths.runtime.iterdir()) == [".file.swp", ".other.77", "file"]

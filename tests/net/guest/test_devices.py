@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from support.guest import guest
 
-from appliance.net.guest.devices import Device, first_device, wait_for_device
+from appliance.net.guest.devices import Device, first_device, interfaces, wait_for_device
 
 pytestmark = pytest.mark.programs
 
@@ -19,6 +19,18 @@ def test_first_device_is_a_real_one(tmp_path: Path):
     machine.device("can0", index=1, kind=280)
     machine.device("ens161", index=3)
     assert first_device(machine.root) == DEVICE
+
+
+def test_names_are_those_that_are_there_or_will_be(tmp_path: Path):
+    """The first device first, then the others, and what networkd has been told to make."""
+    machine = guest(tmp_path)
+    machine.device("ens161", index=3)
+    folder = machine.root / "etc/systemd/network"
+    folder.mkdir(parents=True)
+    (folder / "20-vlan.netdev").write_text("[NetDev]\nName=vlan7\nKind=vlan\n")
+    (folder / "30-odd.netdev").mkdir()
+    assert interfaces(machine.root, first_device(machine.root)) == ("ens192", "ens161", "vlan7")
+    assert interfaces(tmp_path, None) == ()
 
 
 def test_without_any_there_is_none(tmp_path: Path):

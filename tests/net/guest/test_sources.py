@@ -80,6 +80,25 @@ def test_a_source_without_our_properties_is_passed_over(machine: Guest):
     assert found(machine).origin is Origin.CREDENTIAL
 
 
+def test_a_source_whose_properties_are_all_misspelt_is_told(machine: Guest):
+    """Nothing of it can be used, and who wrote it learns why."""
+    machine.vmware({"lb.hostnam": "one", "lb.adress": "10.0.0.11/24"})
+    assert found(machine).origin is Origin.NONE
+    assert "did you mean `hostname`?" in found(machine).problems[0].message
+    assert len(found(machine).problems) == 2
+
+
+def test_a_tool_that_hangs_or_cannot_be_run_is_told(machine: Guest):
+    """Else old properties would be taken for new ones, without a word."""
+    machine.program("vmware-rpctool", "exec sleep 30")
+    machine.credential(TWO)
+    answer = ask(machine.root, {"CREDENTIALS_DIRECTORY": str(machine.credentials)}, patience=0.1)
+    assert answer.origin is Origin.CREDENTIAL
+    assert "has not answered for 0.1 s" in answer.problems[0].message
+    (machine.programs / "vmware-rpctool").write_text("no program")
+    assert "Exec format error" in found(machine).problems[0].message
+
+
 @pytest.mark.parametrize("answer", ["printf 'No value found'", "exit 1", "true"])
 def test_what_the_tool_says_instead_is_no_environment(machine: Guest, answer: str):
     """It fails at once where there is no VMware, or nothing is set."""

@@ -104,3 +104,16 @@ def test_a_logger_without_level_keeps_its_fields():
     (line,) = map(json.loads, done.stdout.splitlines())
     expected = {"event": "asked-for", "program": "x", "level": "info", "worker": 1, "answer": 2}
     assert expected.items() <= line.items()
+
+
+def test_a_package_that_was_hidden_is_found_again_whatever_happens():
+    """An import that fails meanwhile must not take another package away from the process."""
+    done = run(
+        "import contextlib, sys\n"
+        "with contextlib.suppress(ValueError), log._without('json'):\n"
+        "    raise ValueError\n"
+        "import json\n"
+        "print(json.dumps(log._without('absent').__enter__()))",
+        stdout=subprocess.PIPE,
+    )
+    assert done.stdout == b"null\n"

@@ -1,18 +1,18 @@
 """Settings of a virtual machine as the files that systemd, sshd and the resolver read.
 
 Everything is below one root. A file that says the same already is left alone, others appear whole. What
-there is nothing to say about is removed again where it is ours.
+there is nothing to say about is removed again, but for the host name and the keys: a property that was
+emptied must lock nobody out.
 """
 
-import contextlib
-import os
 import socket
+import stat
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
 from appliance.model.guest.machine import Machine
-from appliance.net.files.snapshots import write_atomically
+from appliance.net.files.snapshots import remove_scratches, write_atomically
 from appliance.net.guest.devices import Device
 
 NETWORK: Final = Path("run/systemd/network/10-appliance.network")
@@ -21,7 +21,12 @@ KEYS: Final = Path("etc/ssh/authorized_keys.d/admin")
 HOST_NAME: Final = Path("etc/hostname")
 HOSTS: Final = Path("etc/hosts")
 
+_MODE: Final = 0o644
 _LOCAL: Final = "127.0.1.1"  # Debian's, hosts(5)
+_HOME_KEYS: Final = Path("home/admin/.ssh/authorized_keys")
+_OTHER_KEYS: Final = (
+    "# Add keys to ~/.ssh/authorized_keys of the user admin, not here: each start writes this again."
+)
 _MADE: Final = "# Made by `appliance guest apply` from the properties of this virtual machine.\n"
 
 
@@ -38,6 +43,11 @@ def configure(root: Path, wanted: Machine, device: Device | None) -> Iterator[OS
             step()
         except OSError as error:
             yield error
+
+
+def login_keys(root: Path) -> int:
+    """Return how many keys the user admin may log in with, those that were put there by hand among them."""
+    return sum(len(_lines(root / each)) for each in (KEYS, _HOME_KEYS))
 
 
 def _network(wanted: Machine, device: Device | None) -> str:
@@ -60,8 +70,19 @@ def _clock(wanted: Machine) -> str:
 
 
 def _keys(root: Path, wanted: Machine) -> None:
-    if wanted.ssh_keys is not None:
-        _put(root / KEYS, "".join(f"{each}\n" for each in (_MADE.strip(), *wanted.ssh_keys)))
+    if wanted.ssh_keys:
+        before = () if wanted.keys_complete else _lines(root / KEYS)
+        keys = dict.fromkeys((*before, *wanted.ssh_keys))
+        _put(root / KEYS, "".join(f"{each}\n" for each in (_MADE + _OTHER_KEYS, *keys)))
+
+
+def _lines(path: Path) -> tuple[str, ...]:
+    """Return the keys in a file, none where it cannot be read."""
+    try:
+        written = path.read_text(encoding="utf-8", errors="replace").splitlines()
+    except OSError:
+        return ()
+    return tuple(each.strip() for each in written if each.strip() and not each.startswith("#"))
 
 
 def _name(root: Path, name: str | None) -> None:
@@ -85,14 +106,19 @@ def _hosts(path: Path, name: str) -> str:
 
 
 def _put(path: Path, text: str) -> None:
-    """Give a file of mode 0644 its text, or remove it where there is none."""
+    """Give a file its text, to be read by everybody, or remove it where there is none."""
     data = text.encode(errors="surrogateescape")
     if not data:
         path.unlink(missing_ok=True)
         return
-    with contextlib.suppress(FileNotFoundError):
-        if path.read_bytes() == data:
-            return
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    write_atomically(path, data)
-    os.chmod(path, 0o644)  # noqa: PTH101
+    remove_scratches(path)
+    if not _has(path, data):
+        write_atomically(path, data, mode=_MODE)
+
+
+def _has(path: Path, data: bytes) -> bool:
+    try:
+        return path.read_bytes() == data and stat.S_IMODE(path.stat().st_mode) == _MODE
+    except FileNotFoundError:
+        return False

@@ -6,7 +6,7 @@ import pytest
 
 from appliance.model.guest.report import GuestProblem, GuestReport, Origin
 from appliance.model.paths import Paths
-from appliance.net.guest.report import publish, read
+from appliance.net.guest.report_file import publish, read
 
 pytestmark = pytest.mark.programs
 

@@ -2,13 +2,14 @@
 
 import base64
 import gzip
+import lzma
 from contextlib import suppress
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.model.guest.config import LIMIT, unpack
+from appliance.model.guest.packed_config import LIMIT, unpack
 
 pytestmark = pytest.mark.pure
 
@@ -26,6 +27,7 @@ ZIPPED = base64.b64encode(gzip.compress(YAML)).decode()
         base64.encodebytes(YAML).decode(),
         base64.urlsafe_b64encode(YAML).decode(),
         PACKED.rstrip("="),
+        f"data:text/yaml;base64,{PACKED}",
         PACKED.replace(PACKED[10:12], PACKED[10:12] + " \r\n"),
     ],
 )
@@ -40,6 +42,12 @@ def test_every_form_gives_the_same(text: str):
         ("not base64!", "base64 -w0"),
         ("ä", "base64 -w0"),
         ("A", "base64 -w0"),
+        ("foo", "base64 -w0"),
+        ("", "base64 -w0"),
+        (base64.b64encode(PACKED.encode()).decode(), "encoded twice"),
+        (base64.b64encode(YAML.decode().encode("utf-16")).decode(), "UTF-8"),
+        (base64.b64encode(lzma.compress(YAML)).decode(), "not by gzip"),
+        (f"# made {YAML.decode()}".replace("\n", " "), "line breaks"),
         (ZIPPED[: len(ZIPPED) // 8 * 4], "cut off"),
         (base64.b64encode(b"\x1f\x8b garbage").decode(), "damaged"),
         (base64.b64encode(gzip.compress(bytes(LIMIT + 1))).decode(), "more than"),

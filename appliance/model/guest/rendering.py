@@ -11,8 +11,8 @@ _HEAD: Final = """\
 # Made from the properties of this virtual machine by `appliance guest apply`, at its start.
 #
 # To change something, change the properties (vApp options) and restart the machine. To go further than they
-# do, edit this file, then `appliance check && appliance reload`: a file that was edited is not written again
-# until `appliance guest apply --overwrite` says so. `appliance schema` has every key.
+# do, edit this file, then `sudo appliance check && sudo appliance reload`: a file that was edited is not
+# written again until `sudo appliance guest apply --overwrite` says so. `appliance schema` has every key.
 """
 _CHECKS: Final = {
     "masters": ["check: { type: https, path: /readyz, interval: 5s, fast_interval: 2s, fall: 2, rise: 3 }",
@@ -97,13 +97,14 @@ def _virtual_ips(given: Cluster) -> Iterator[str]:
             yield f"    peers: {_list(each.peers)}"
         if each.group:
             yield f"    sync_group: {each.group}"
-        yield from _track(each, given)
+        yield from _track(each)
 
 
-def _track(each: Shared, given: Cluster) -> Iterator[str]:
-    """Yield what gives the address away while the proxy behind it accepts nothing."""
-    if given.masters if each.role == "api" else given.routers:
-        yield f"    track: {{ proxy: {{ program: proxy-{each.role} }} }}"
+def _track(each: Shared) -> Iterator[str]:
+    """Yield what gives the address away while a proxy behind it accepts nothing."""
+    if each.serves:
+        programs = ", ".join(f"{role}: {{ program: proxy-{role} }}" for role in each.serves)
+        yield f"    track: {{ {programs} }}"
 
 
 def _list(texts: Iterable[str]) -> str:

@@ -4,10 +4,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.keys import ED25519
+from support.keys import ED25519, RSA
 
 from appliance.model.guest.machine import Machine
-from appliance.net.guest.machine import (
+from appliance.net.guest.machine_files import (
     CLOCK,
     HOST_NAME,
     HOSTS,
@@ -15,6 +15,7 @@ from appliance.net.guest.machine import (
     NETWORK,
     Device,
     configure,
+    login_keys,
 )
 
 pytestmark = pytest.mark.programs
@@ -68,19 +69,39 @@ def test_without_addresses_it_is_dhcp(root: Path):
 
 
 def test_what_is_said_no_longer_goes(root: Path):
-    """A key that was taken out of the form opens nothing any more; the host name has no other."""
+    """A key that another one has replaced opens nothing any more; the host name has no other."""
     list(configure(root, STATIC, DEVICE))
-    list(configure(root, replace(STATIC, ssh_keys=(), time_servers=(), host_name=None), DEVICE))
-    assert lines(root / KEYS) == []
+    list(configure(root, replace(STATIC, ssh_keys=(RSA,), time_servers=(), host_name=None), DEVICE))
+    assert lines(root / KEYS) == [RSA]
     assert not (root / CLOCK).exists()
     assert lines(root / HOST_NAME) == ["lb-1.example.com"]
 
 
 def test_keys_stay_where_nothing_is_known_of_them(root: Path):
-    """None leaves the file as it is."""
+    """A property that was emptied must lock nobody out."""
     list(configure(root, STATIC, DEVICE))
-    list(configure(root, replace(STATIC, ssh_keys=None), DEVICE))
+    list(configure(root, replace(STATIC, ssh_keys=()), DEVICE))
     assert lines(root / KEYS) == [ED25519]
+
+
+def test_keys_of_before_stay_beside_damaged_ones(root: Path):
+    """What could be read opens it too, and whole ones take the place of all."""
+    list(configure(root, STATIC, DEVICE))
+    list(configure(root, replace(STATIC, ssh_keys=(RSA,), keys_complete=False), DEVICE))
+    assert lines(root / KEYS) == [ED25519, RSA]
+    list(configure(root, replace(STATIC, ssh_keys=(RSA,)), DEVICE))
+    assert lines(root / KEYS) == [RSA]
+
+
+def test_keys_are_counted(root: Path):
+    """Those of the form, and those that were put into the home directory, where the file says they belong."""
+    assert login_keys(root) == 0
+    list(configure(root, STATIC, DEVICE))
+    assert "~/.ssh/authorized_keys" in (root / KEYS).read_text()
+    home = root / "home/admin/.ssh/authorized_keys"
+    home.parent.mkdir(parents=True)
+    home.write_text(f"# mine\n\n{RSA}\n")
+    assert login_keys(root) == 2
 
 
 def test_the_file_of_names_keeps_what_is_not_ours(root: Path):
