@@ -23,6 +23,7 @@ from appliance.net.loop.closer import Closer
 from appliance.net.loop.loop import Loop
 from appliance.net.process import log as logs
 from appliance.net.process.realtime import Realtime
+from appliance.vrrp.opening import Outcome
 from appliance.vrrp.reports import Reports
 from appliance.vrrp.router_group import RouterGroup
 from appliance.vrrp.router_groups import RouterGroups
@@ -86,35 +87,36 @@ class VrrpProgram:
             self._configure(accepted)
             left = self._addresses.leftovers() if self._before else frozenset()
             self.groups.begin(accepted.virtual_routers, resumes=lambda each: self._resumes(each, left))
-            self._applied()
+            self._applied(accepted)
         self._clean()
         loop.add(self._publisher)
         loop.add(self)
 
     # Configuration
 
-    def apply(self, snapshot: Snapshot, *, then: Callable[[], None]) -> None:
+    def apply(self, snapshot: Snapshot, *, then: Callable[[Outcome], None]) -> None:
         """Make a snapshot's virtual routers real; those that did not change are not touched.
 
-        `then` is called when all take part: now, or after some turns of the loop.
+        `then` is called when all take part, or will not: now, or after some turns of the loop.
         """
         self._configure(snapshot)
 
-        def opened() -> None:
-            self._applied()
-            then()
+        def ended(outcome: Outcome) -> None:
+            if outcome is Outcome.DONE:
+                self._applied(snapshot)
+            then(outcome)
 
-        self.groups.apply(snapshot.virtual_routers, time.monotonic(), opened=opened)
+        self.groups.apply(snapshot.virtual_routers, time.monotonic(), then=ended)
 
     def _configure(self, snapshot: Snapshot) -> None:
         self._log = self.reports.log = self._tracks.log = logs.configure(
             PROGRAM, level=snapshot.log.level, form=snapshot.log.format
         )
-        self.snapshot = snapshot
         self._tracks.require(snapshot.virtual_routers)  # before anything happens that a command is to hear of
 
-    def _applied(self) -> None:
+    def _applied(self, snapshot: Snapshot) -> None:
         """Have everything looked at that counts now, and publish; before, a verdict would find nobody."""
+        self.snapshot = snapshot
         self._before = {}
         self._tracks.tell()
         self._publisher.touch()
@@ -201,12 +203,17 @@ class VrrpProgram:
         self._log.warning(
             "stop-cut", routers=[name for group in self.groups.leaving for name in group.participants]
         )
-        self._release_all()
+        self._loop.stop()
+
+    @property
+    def stopping(self) -> bool:
+        """Say whether it leaves: from then on it takes no command that changes something."""
+        return self._stop_by is not None
 
     def stop(self, now: float) -> None:
         """Leave all virtual routers and end the loop when that is done; a second time without waiting."""
         if self._stop_by is not None:
-            self._release_all()
+            self._loop.stop()
             return
         patience = max((each.router.hand_over for each in self.groups.participants), default=0.0)
         self._stop_by = now + patience + _MARGIN
@@ -214,20 +221,14 @@ class VrrpProgram:
         self._end_when_left()
 
     def close(self) -> None:
-        """Write the board for the last time and let go of everything."""
+        """Write the board for the last time and let go of everything, also of addresses still held."""
         self._publisher.close()
+        self.groups.close()
         self._tracks.close()
         self._addresses.close()
         self._requests.close()
         self._links.close()
         self._claim.close()
-
-    def _release_all(self) -> None:
-        for group in self.groups.leaving:
-            for each in group.participants.values():
-                if each.held:
-                    each.release()
-        self._loop.stop()
 
     def _left(self, group: RouterGroup) -> None:
         self.groups.remove(group)

@@ -341,6 +341,7 @@ class RouterGroup:
         """Take a bug for a fault, and try again a little later: the peers can serve."""
         now = time.monotonic()
         self._crashed_until = now + _CRASH_PAUSE
+        self.moved()
         for each in self.participants.values():
             each.reasons[_BUG] = f"{type(error).__name__}: {error}"
             with contextlib.suppress(Exception):  # a second bug says nothing that the first one does not

@@ -35,23 +35,24 @@ _PAUSE: Final = 0.5  # seconds until a connection is accepted again, after the m
 
 
 class Deferred:
-    """An answer that comes later. It is given once; what is given after that is ignored."""
+    """An answer that comes later, to all who wait for it. It is one; what is given after that is ignored."""
 
     def __init__(self) -> None:
         self._answer: Answer | None = None
-        self._send: Callable[[Answer], None] | None = None
+        self._sends: list[Callable[[Answer], None]] = []
 
     def resolve(self, answer: Answer) -> None:
         """Give the answer."""
         if self._answer is None:
             self._answer = answer
-            if self._send is not None:
-                self._send(answer)
+            for send in self._sends:
+                send(answer)
 
     def deliver(self, send: Callable[[Answer], None]) -> None:
         """Have the answer given to `send`, at once when it is there already."""
-        self._send = send
-        if self._answer is not None:
+        if self._answer is None:
+            self._sends.append(send)
+        else:
             send(self._answer)
 
 
