@@ -9,6 +9,8 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from ipaddress import IPv4Network, IPv6Network, ip_interface
 from typing import Final
 
 from structlog.typing import FilteringBoundLogger
@@ -70,6 +72,8 @@ class Participant:
         self.on_readable: Callable[[str], None] | None = None
         self._port: RouterPort | None = None
         self._opened: object = None
+        self._reached = frozenset[str]()
+        self._prepare_at: float | None = None
         self._seat: AddressSeat | None = None
         self._restored: deque[float] = deque(maxlen=_MOST_RESTORED)
         self.caution = RouterCaution(router, machine.log)
@@ -117,9 +121,10 @@ class Participant:
             self._fail("source", f"{self.router.interface} has no IPv{self.router.family} address of its own")
             return
         self.reasons.pop("source", None)
-        own = set(self.link.own) - set(self.router.addresses)
-        wanted = (self.link.index, self.link.mac, own, source, basis(self.router))
+        has_source = source in _bare(self.link.own)
+        wanted = (self.link.index, self.link.mac, source, has_source, basis(self.router))
         if self._port is not None and self._opened == wanted:
+            self._look_for_routes(self.link)
             return
         self._close_port()
         try:
@@ -143,9 +148,23 @@ class Participant:
             self._fail("socket", reason)
             self.retry_at = time.monotonic() + _TRY_AGAIN
             return
-        self._opened = wanted
+        self._opened, self._reached, self._prepare_at = wanted, _reached(self.router, self.link), None
         self.reasons.pop("socket", None)
         self._machine.loop.read(self._port.fileno(), self._readable)
+
+    def _look_for_routes(self, link: Link) -> None:
+        """Have what a claim needs made ready again, soon, if its addresses need another route by now."""
+        reached = _reached(self.router, link)
+        if reached != self._reached:
+            self._reached, self._prepare_at = reached, time.monotonic()
+
+    def _prepare(self) -> None:
+        self._prepare_at = None
+        try:
+            if self._seat is not None:
+                self._seat.prepare(self.router.addresses)
+        except OSError as error:
+            self._troubled("prepare", error)
 
     # What it hears
 
@@ -185,7 +204,8 @@ class Participant:
     def deadline(self) -> float | None:
         """Return when something besides the election is due."""
         rest = self._port.announcing.deadline if self._port else None
-        due = (self._announcing.deadline, rest, self.retry_at, self.caution.deadline)
+        prepare = None if self.held else self._prepare_at  # who has the addresses has no use for it
+        due = (self._announcing.deadline, rest, self.retry_at, self.caution.deadline, prepare)
         return min((at for at in due if at is not None), default=None)
 
     def tick(self, now: float) -> None:
@@ -195,6 +215,8 @@ class Participant:
             self._announce(repeat, now)
         self._announce_rest(now)
         self.caution.tick(now)
+        if self._prepare_at is not None and not self.held:
+            self._prepare()
         if self.retry_at is not None and now >= self.retry_at:
             self.retry_at = None
             self.reasons.pop("addresses", None)
@@ -369,6 +391,8 @@ class Participant:
         router = self.router
         if router.source is not None:
             return router.source
+        if self._port is not None and self._port.of == basis(router) and self._port.source in _bare(link.own):
+            return self._port.source  # peers know it, and other addresses that come or go are nothing to them
         if router.family == 6 and router.peers and not router.peers[0].startswith("fe80"):
             own = (each for each in bare(link.own) if ":" in each and not each.startswith("fe80"))
             return next((each for each in own if each not in bare(router.addresses)), None)
@@ -411,6 +435,22 @@ class Participant:
 def _essence(link: Link | None) -> Link | None:
     """Return a link without the addresses that are ours."""
     return replace(link, addresses=()) if link else None
+
+
+def _reached(router: VirtualRouter, link: Link) -> frozenset[str]:
+    """Return which of a router's addresses are in a network that its interface reaches without them."""
+    networks = {_network(each) for each in link.own if each not in router.addresses}
+    return frozenset(each for each in router.addresses if _network(each) in networks)
+
+
+@lru_cache(maxsize=4096)
+def _network(address: str) -> IPv4Network | IPv6Network:
+    return ip_interface(address).network
+
+
+def _bare(addresses: Iterable[str]) -> list[str]:
+    """Return addresses as the kernel gives them without their prefix lengths, quicker than `bare`."""
+    return [each.partition("/")[0] for each in addresses]
 
 
 def terms(router: VirtualRouter, *, own: bytes) -> Terms:
