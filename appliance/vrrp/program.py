@@ -35,6 +35,7 @@ from appliance.wire.vrrp_board import encode as encode_board
 
 PROGRAM: Final = "vrrp"
 _LOOK_AGAIN: Final = 1.0  # seconds until the kernel is asked again for its interfaces
+_WHOLE: Final = frozenset({Change.APPEARED, Change.DISAPPEARED})
 _MARGIN: Final = 1.0  # seconds beyond the longest hand-over until a stop does not wait any longer
 
 
@@ -60,6 +61,7 @@ class VrrpProgram:
         self._loop = loop
         self._before = {each.name: each for each in before.routers} if before else {}
         self._stop_by: float | None = None
+        self._damage_said = False
         self._look_again: float | None = None
         self._claim = NamespaceClaim(vrrp_leftovers.CLAIM)
         self._links = Links()
@@ -70,6 +72,7 @@ class VrrpProgram:
         self._requests = Requests()
         machine = Machine(
             loop=loop,
+            links=self._links,
             addresses=self._addresses,
             requests=self._requests,
             closer=Closer(),
@@ -161,8 +164,15 @@ class VrrpProgram:
             return
         names = {event.name for event in events}
         removed = {(event.name, event.address) for event in events if event.change is Change.ADDRESS_REMOVED}
+        if self._links.damaged and not self._damage_said:
+            self._damage_said = True
+            self._log.error("netlink-damaged", count=self._links.damaged)
+        moved = {event.address.partition("/")[0] for event in events}
+        everywhere = any(event.change in _WHOLE for event in events)  # about its addresses nothing is told
         for group in (*self.groups, *self.groups.leaving):
             for each in group.participants.values():
+                if everywhere or moved & each.virtual:
+                    each.look_for_foreign()
                 if names & {each.router.interface, each.seat.name if each.seat else ""}:
                     link = self._links.state(each.router.interface)
                     if each.concerns(link):

@@ -156,7 +156,7 @@ class RouterGroup:
             case Advice.WAIT:
                 self.sync.hold(participant.caution.conflicts.until(now))
             case Advice.REFUSE:
-                found = participant.caution.conflicts.present(now)
+                found = participant.caution.conflicts.colliding(now)
                 told = ", ".join(f"{each.kind.value} of {each.peer}" for each in found)
                 participant.reasons["conflict"] = f"conflict: {told}"
                 self.reconsider(participant, now)

@@ -21,7 +21,7 @@ from appliance.core.priority import Priority, Result, Unknown, effective
 from appliance.core.reception import bare
 from appliance.model.virtual_router import VirtualRouter
 from appliance.net.interfaces.addresses import Addresses
-from appliance.net.interfaces.links import Link
+from appliance.net.interfaces.links import Link, Links, answers_for_others
 from appliance.net.interfaces.netlink import Requests
 from appliance.net.loop.closer import Closer
 from appliance.net.loop.loop import Loop
@@ -44,6 +44,7 @@ class Machine:
     """
 
     loop: Loop
+    links: Links
     addresses: Addresses
     requests: Requests
     closer: Closer
@@ -61,6 +62,7 @@ class Participant:
     def __init__(self, router: VirtualRouter, machine: Machine) -> None:
         self.router = router
         self.name = router.name
+        self.virtual = frozenset(bare(router.addresses))
         self.figures = Figures()
         self.reasons: dict[str, str] = {}
         self.results: dict[str, Result] = {}
@@ -92,7 +94,7 @@ class Participant:
     def look(self, link: Link | None) -> None:
         """Take the state of the interface, None while there is none, and have sockets that fit it."""
         self.link = link
-        self._look_for_foreign()
+        self.look_for_foreign()
         if link is None:
             self._fail("interface", f"interface {self.router.interface} does not exist")
             self._close_port()
@@ -102,15 +104,22 @@ class Participant:
             self.reasons.pop("interface", None)
             self.open_port()
 
-    def _look_for_foreign(self) -> None:
-        """Tell of addresses of ours that somebody else has put on the interface, by hand perhaps."""
-        link, virtual = self.link, bare(self.router.addresses)
+    def look_for_foreign(self) -> None:
+        """Tell of addresses of ours that somebody else has put on this machine, by hand perhaps."""
         # The owner's addresses (RFC 9568, priority 255) are the interface's own.
-        if link is None or self.router.priority == OWNER:
+        if self.link is None or self.router.priority == OWNER:
             self.caution.foreign(())
             return
-        same = [each for each in link.own if bare([each])[0] in virtual]
-        self.caution.foreign(self._machine.addresses.unrecorded(link.name, same))
+        machine, own = self._machine, self.link.name
+        others = self.router.family == 4 and answers_for_others(own)
+        self.caution.foreign(
+            [
+                (name, address)
+                for each in sorted(self.virtual)
+                for name, address in machine.links.places(each)
+                if (name == own or others) and machine.addresses.unrecorded(name, [address])
+            ]
+        )
 
     def open_port(self) -> None:
         """Open the sockets, or open them again where the interface is another one now."""
@@ -294,9 +303,10 @@ class Participant:
         Those that it has no longer go with `settle`, when everybody has what is new: one may be theirs.
         """
         before, self.router = self.router, router
+        self.virtual = frozenset(bare(router.addresses))
         self._announcing.revise(router.announce, now)
         self.caution.revise(router)
-        self._look_for_foreign()
+        self.look_for_foreign()
         self.reasons.pop("conflict", None)
         self.open_port()
         if self.held and before.addresses != router.addresses and self._seat is not None:

@@ -369,6 +369,26 @@ def test_a_network_that_is_reached_later_brings_no_second_route(ground: Field):
         assert "noprefixroute" in line
 
 
+def test_the_address_on_another_interface_is_told(ground: Field):
+    """A backup that has the virtual IP on `lo` answers ARP for it and tells it; with arp_ignore neither."""
+    with pair(ground, HIGH, LOW) as (_, backup):
+        ground.two.ip("address", "add", f"{VIP}/32", "dev", "lo")
+        (conflict,) = wait_until(lambda: backup.status()["conflicts"], what="the conflict is told")
+        assert (conflict["kind"], conflict["peer"], conflict["detail"]) == (
+            "address-foreign",
+            "lo",
+            f"{VIP}/32",
+        )
+        ground.two.ip("address", "delete", f"{VIP}/32", "dev", "lo")
+        wait_until(lambda: not backup.status()["conflicts"], what="the conflict is over")
+        ground.two.run(["sysctl", "-w", "net.ipv4.conf.all.arp_ignore=1"])
+        ground.two.ip("address", "add", f"{VIP}/32", "dev", "lo")
+        ground.two.ip("address", "add", f"{VIP}/31", "dev", INTERFACE)
+        (conflict,) = wait_until(lambda: backup.status()["conflicts"], what="the other one is told")
+        assert conflict["peer"] == INTERFACE
+        assert backup.state() == "backup"
+
+
 def raw_sockets(node: Node) -> set[str]:
     """Return the inodes of all raw IPv4 sockets in a node."""
     lines = node.run(["cat", "/proc/net/raw"]).splitlines()[1:]

@@ -7,6 +7,7 @@ import pytest
 from support import snapshots
 
 from appliance.net.interfaces.addresses import Addresses
+from appliance.net.interfaces.links import Links
 from appliance.net.interfaces.netlink import Requests
 from appliance.net.interfaces.owned_addresses import OwnedAddresses
 from appliance.net.loop.closer import Closer
@@ -66,10 +67,12 @@ class Field:
 def field(tmp_path: Path) -> Iterator[Field]:
     """Return an opening with nothing on its way."""
     loop = Loop()
-    with Requests() as requests, Addresses(OwnedAddresses(tmp_path / "owned")) as addresses:
+    record = OwnedAddresses(tmp_path / "owned")
+    with Links() as links, Requests() as requests, Addresses(record) as addresses:
         yield Field(
             Machine(
                 loop=loop,
+                links=links,
                 addresses=addresses,
                 requests=requests,
                 closer=Closer(),

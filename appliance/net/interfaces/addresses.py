@@ -186,8 +186,8 @@ class Addresses:
             if error.errno == errno.ENODEV:
                 return []
             raise
-        facts = (rtnetlink.decode_address(message) for message in messages)
-        return [each for each in facts if each is not None and index in {0, each.index}]
+        facts = rtnetlink.readable(rtnetlink.decode_address, messages)
+        return [each for each in facts if index in {0, each.index}]
 
     def _ours(self, facts: Iterable[AddressFacts]) -> frozenset[Held]:
         recorded = self._record.entries
