@@ -23,13 +23,14 @@ from appliance.net.loop.closer import Closer
 from appliance.net.loop.loop import Loop
 from appliance.net.process import log as logs
 from appliance.net.process.realtime import Realtime
+from appliance.vrrp.machine import Machine
 from appliance.vrrp.opening import Outcome
 from appliance.vrrp.reports import Reports
 from appliance.vrrp.router_group import RouterGroup
 from appliance.vrrp.router_groups import RouterGroups
 from appliance.vrrp.status import record
 from appliance.vrrp.tracks import Tracks
-from appliance.vrrp.virtual_router import Machine, Participant
+from appliance.vrrp.virtual_router import Participant
 from appliance.wire.vrrp_board import VrrpBoard
 from appliance.wire.vrrp_board import encode as encode_board
 
@@ -126,7 +127,7 @@ class VrrpProgram:
 
     def _resumes(self, participant: Participant, left: Collection[Held]) -> bool:
         """Say whether an earlier life was active a moment ago, and what it `left` has all its addresses."""
-        router, seat = participant.router, participant.seat
+        router, seat = participant.router, participant.holding.seat
         last = self._before.get(router.name)
         if last is None or last.state != State.ACTIVE.value or seat is None:
             return False
@@ -142,7 +143,9 @@ class VrrpProgram:
             self._addresses,
             self._requests,
             ours={address for each in self.groups.participants for address in each.router.addresses},
-            seats={each.seat.index for each in self.groups.participants if each.seat is not None},
+            seats={
+                each.holding.seat.index for each in self.groups.participants if each.holding.seat is not None
+            },
             alone=self._claim.held,
             log=self._log,
         )
@@ -173,7 +176,7 @@ class VrrpProgram:
             for each in group.participants.values():
                 if everywhere or moved & each.virtual:
                     each.look_for_foreign()
-                if names & {each.router.interface, each.seat.name if each.seat else ""}:
+                if names & {each.router.interface, each.holding.seat.name if each.holding.seat else ""}:
                     link = self._links.state(each.router.interface)
                     if each.concerns(link):
                         group.look(each, link, now)
@@ -185,8 +188,8 @@ class VrrpProgram:
         self, group: RouterGroup, participant: Participant, removed: set[tuple[str, str]], now: float
     ) -> None:
         """Put back what somebody else has removed from an active, and say so."""
-        place = participant.seat.name if participant.seat else ""
-        lost = [each for each in participant.held_addresses if (place, each) in removed]
+        place = participant.holding.seat.name if participant.holding.seat else ""
+        lost = [each for each in participant.holding.addresses if (place, each) in removed]
         if not lost:
             return
         if participant.may_restore(len(lost), now):

@@ -346,7 +346,7 @@ class RouterGroup:
             each.reasons[_BUG] = f"{type(error).__name__}: {error}"
             with contextlib.suppress(Exception):  # a second bug says nothing that the first one does not
                 self._reconsider(each, now)
-            if each.held:
+            if each.holding.held:
                 each.release()
         self._listener.crashed(self, error)
 

@@ -11,9 +11,10 @@ from appliance.core.election import State
 from appliance.core.priority import Unknown
 from appliance.core.router_changes import Added, Removed, Replaced, Revised, changes
 from appliance.model.virtual_router import VirtualRouter
+from appliance.vrrp.machine import Machine
 from appliance.vrrp.opening import Look, Opening, Outcome, Phase
 from appliance.vrrp.router_group import Listener, RouterGroup
-from appliance.vrrp.virtual_router import Machine, Participant
+from appliance.vrrp.virtual_router import Participant
 
 _PATIENCE: Final = 0.001  # seconds of a reload after which it is looked whether something is due
 
@@ -95,7 +96,7 @@ class RouterGroups:
         self._participants = dict(sorted(self._participants.items(), key=lambda item: order[item[0]]))
         self._regroup(resumed, now)
         for participant in (*revised, *handed_on):
-            participant.settle()
+            participant.holding.settle()
         self._opening.start(now, then=then)
 
     def remove(self, group: RouterGroup) -> None:

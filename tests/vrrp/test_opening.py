@@ -13,8 +13,9 @@ from appliance.net.interfaces.owned_addresses import OwnedAddresses
 from appliance.net.loop.closer import Closer
 from appliance.net.loop.loop import Loop
 from appliance.net.process import log as logs
+from appliance.vrrp.machine import Machine
 from appliance.vrrp.opening import Opening, Outcome, Phase
-from appliance.vrrp.virtual_router import Machine, Participant
+from appliance.vrrp.virtual_router import Participant
 
 pytestmark = pytest.mark.programs
 
