@@ -47,7 +47,7 @@ _KINDS: Final = {
 class Conflict:
     """One conflict: `peer` is an IP address, for ADDRESS_IN_USE a MAC address. Times are monotonic.
 
-    For ADDRESS_FOREIGN, an address of ours that somebody put on our own interface, `peer` is the interface.
+    For ADDRESS_FOREIGN, an address of ours that somebody put on this machine, `peer` is the interface.
     `obeyed` is whether the peer's advertisements are used all the same.
     """
 
@@ -83,7 +83,7 @@ class Conflicts:
         self._claimed = False
         self._active_until = float("-inf")
         self._present: dict[tuple[ConflictKind, str, bool], Conflict] = {}
-        self._foreign: dict[str, Conflict] = {}
+        self._foreign: dict[tuple[str, str], Conflict] = {}
 
     def dropped(
         self, reason: Drop, *, peer: str, detail: str = "", interval: float = 0.0, now: float
@@ -110,14 +110,15 @@ class Conflicts:
             return None
         return self._note(ConflictKind.ADDRESS_IN_USE, mac, address, interval=interval, now=now)
 
-    def foreign(self, addresses: Collection[str], *, interface: str, now: float) -> tuple[Conflict, ...]:
-        """Take which of our addresses somebody else has put on our interface; return the new conflicts.
+    def foreign(self, places: Collection[tuple[str, str]], *, now: float) -> tuple[Conflict, ...]:
+        """Take where somebody else has put our addresses on this machine; return the new conflicts.
 
-        They last until an address is not given any more, and are only told, whatever the policy: this machine
-        answers for the address anyway, and to wait would leave its virtual IP to nobody.
+        `places` are interfaces, each with the address. A conflict lasts until its place is not given any
+        more, and is only told, whatever the policy: this machine answers for the address anyway, and to wait
+        would leave its virtual IP to nobody.
         """
         before = self._foreign
-        self._foreign = {each: before.get(each) or _foreign(each, interface, now) for each in addresses}
+        self._foreign = {each: before.get(each) or _foreign(*each, now) for each in places}
         return tuple(conflict for each, conflict in self._foreign.items() if each not in before)
 
     def valid(self, *, interval: float, now: float) -> None:
@@ -143,16 +144,17 @@ class Conflicts:
             return Advice.GO
         if self.policy is OnConflict.REFUSE:
             return Advice.REFUSE if self.refused else Advice.GO
-        return Advice.WAIT if self._colliding(now) else Advice.GO
+        return Advice.WAIT if self.colliding(now) else Advice.GO
 
     def until(self, now: float) -> float:
         """Return until when a claim has to wait, for `Election.hold`; `now` for no longer."""
-        return max((conflict.until for conflict in self._colliding(now)), default=now)
+        return max((conflict.until for conflict in self.colliding(now)), default=now)
 
     def _heard(self, now: float) -> tuple[Conflict, ...]:
         return tuple(conflict for conflict in self._present.values() if now < conflict.until)
 
-    def _colliding(self, now: float) -> tuple[Conflict, ...]:
+    def colliding(self, now: float) -> tuple[Conflict, ...]:
+        """Return those that keep a router from claiming, where the policy is to."""
         return tuple(conflict for conflict in self._heard(now) if not conflict.obeyed)
 
     def _note(
@@ -188,7 +190,7 @@ class Conflicts:
         return conflict
 
 
-def _foreign(address: str, interface: str, now: float) -> Conflict:
+def _foreign(interface: str, address: str, now: float) -> Conflict:
     return Conflict(
         kind=ConflictKind.ADDRESS_FOREIGN,
         peer=interface,

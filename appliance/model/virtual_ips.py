@@ -173,7 +173,7 @@ class VirtualIp(Section):
     auth: Auth | None = None
     """Proof that an advertisement comes from one of us. None protects from nobody who sees the segment."""
     checksum: ChecksumForm = Field(default=Checksum.PSEUDO_HEADER)
-    """Version 3 over IPv4 sends pseudo-header, or message (RFC 9568; v3_checksum_as_v2); it takes both."""
+    """Version 3 over IPv4 sends pseudo-header or message (RFC 9568; not to keepalived 2.2); it takes both."""
     preempt: bool = Field(default=True)
     """Whether to take over from an active router of lower priority (nopreempt)."""
     preempt_delay: DurationOrOff = written("off", duration_or_off, example="30s")

@@ -20,7 +20,7 @@ class Checksum(StrEnum):
     """What the checksum of a version 3 advertisement over IPv4 covers.
 
     PSEUDO_HEADER is RFC 5798's and keepalived's default, MESSAGE is RFC 9568's (keepalived's
-    `v3_checksum_as_v2`). Both are accepted, this one is sent.
+    `v3_checksum_as_v2`), which keepalived 2.2 drops. Both are accepted, this one is sent.
     """
 
     PSEUDO_HEADER = "pseudo-header"

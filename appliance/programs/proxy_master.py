@@ -27,7 +27,8 @@ from appliance.net.process import log
 from appliance.net.process.limits import open_files, processors
 from appliance.net.workers.crew import Crew, Job
 from appliance.net.workers.generation_numbers import Numbers
-from appliance.net.workers.listeners import Address, BindProblem, Listeners, Reserved
+from appliance.net.workers.going_addresses import going_addresses
+from appliance.net.workers.listeners import Address, BindProblem, Listeners, Reserved, lost
 from appliance.net.workers.orphaned_workers import Living, adopt_all, listeners_of
 from appliance.wire.control import Answer, Problem, Question, bad, good
 from appliance.wire.worker_orders import Listener
@@ -325,12 +326,13 @@ class Master:
         group = snapshot.group(self.group)
         if group is None:
             return self._hold(Pending(snapshot=snapshot, changed=not self.retired))
+        binds = tuple(dict.fromkeys(bind for frontend in group.frontends for bind in frontend.binds))
+        going = going_addresses(self.current, snapshot, self.paths)
+        if going and (problems := lost(binds, going)):
+            return bad(*_bind_problems(group, problems))
         if self.current and not needs_generation(before=self.current, after=snapshot, group=self.group):
             return self._hold(Pending(snapshot=snapshot, changed=not snapshots.same(self.current, snapshot)))
-        reserved = self.listeners.reserve(
-            dict.fromkeys(bind for frontend in group.frontends for bind in frontend.binds),
-            virtual=snapshot.virtual_addresses,
-        )
+        reserved = self.listeners.reserve(binds, virtual=snapshot.virtual_addresses)
         if not isinstance(reserved, Reserved):
             return bad(*_bind_problems(group, reserved))
         for note in reserved.notes:

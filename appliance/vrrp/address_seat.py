@@ -31,7 +31,11 @@ class AddressSeat:
         # An IPv6 packet can leave a virtual MAC only from an address that it has.
         self._raise_up()
         self._besides = (f"{source}/128",) if self._virtual and router.family == 6 else ()
-        addresses.prepare(self.index, (*self._besides, *router.addresses), label=self._label)
+        self.prepare(router.addresses)
+
+    def prepare(self, addresses: Iterable[str]) -> None:
+        """Make ready what taking them needs, by what the interface reaches now; raises OSError."""
+        self._addresses.prepare(self.index, (*self._besides, *addresses), label=self._label)
 
     def take(self, addresses: Iterable[str]) -> Taken:
         """Put addresses on the interface, at once; raises OSError."""

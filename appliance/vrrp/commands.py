@@ -5,6 +5,7 @@ import pwd
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from typing import Final
 
 from appliance.core.election import State
 from appliance.model.paths import Paths
@@ -14,9 +15,12 @@ from appliance.net.control.loop_sockets import Deferred, Handler
 from appliance.net.files import snapshots
 from appliance.net.loop.loop import Loop
 from appliance.net.loop.off_the_loop import OffTheLoop
+from appliance.vrrp.opening import Outcome
 from appliance.vrrp.program import PROGRAM, VrrpProgram
 from appliance.vrrp.status import described
 from appliance.wire.control import Answer, Question, bad, good
+
+_STOPPING: Final = f"{PROGRAM} is stopping"
 
 
 class VrrpCommands:
@@ -27,6 +31,7 @@ class VrrpCommands:
         self._loop = loop
         self._program = program
         self._pending: Snapshot | None = None
+        self._committing: tuple[int, Deferred] | None = None
         self._started_at = time.time()
 
     @property
@@ -34,12 +39,16 @@ class VrrpCommands:
         """Return the handlers by the name of their command."""
         return {
             "status": self._status,
-            "prepare": self._prepare,
-            "commit": self._commit,
+            "prepare": self._unless_stopping(self._prepare),
+            "commit": self._unless_stopping(self._commit),
             "abort": self._abort,
-            "move": self._move,
-            "reclaim": self._reclaim,
+            "move": self._unless_stopping(self._move),
+            "reclaim": self._unless_stopping(self._reclaim),
         }
+
+    def _unless_stopping(self, handler: Handler) -> Handler:
+        """Refuse what would take part again in what is being left."""
+        return lambda question: bad(_STOPPING) if self._program.stopping else handler(question)
 
     def _status(self, _: Question) -> Answer:
         program, now = self._program, time.monotonic()
@@ -77,6 +86,8 @@ class VrrpCommands:
         return answer
 
     def _prepared(self, snapshot: Snapshot, unknown: tuple[str, ...]) -> Answer:
+        if self._program.stopping:
+            return bad(_STOPPING)
         if unknown:
             return bad(*(f"there is no user {each!r} to run commands as" for each in unknown))
         self._pending = snapshot
@@ -86,15 +97,34 @@ class VrrpCommands:
 
     def _commit(self, question: Question) -> Answer | Deferred:
         number = question.integer("snapshot")
-        ours = self._program.snapshot
-        if ours is not None and ours.number == number:
-            return good(snapshot=number)
         pending, self._pending = self._pending, None
+        if self._committing is not None and self._committing[0] == number:
+            return self._committing[1]
+        ours = self._program.snapshot
+        if self._committing is None and ours is not None and ours.number == number:
+            return good(snapshot=number)
         if pending is None or pending.number != number:
             pending = snapshots.proposed(self._paths, number)
-        answer = Deferred()
-        self._program.apply(pending, then=lambda: answer.resolve(good(snapshot=number)))
-        return answer
+        return self._begin_commit(pending)
+
+    def _begin_commit(self, snapshot: Snapshot) -> Deferred:
+        under_way = self._committing = (snapshot.number, Deferred())
+
+        def ended(outcome: Outcome) -> None:
+            self._end_commit(under_way)
+            done = outcome is Outcome.DONE
+            under_way[1].resolve(good(snapshot=snapshot.number) if done else bad(_STOPPING))
+
+        try:
+            self._program.apply(snapshot, then=ended)
+        except Exception:
+            self._end_commit(under_way)  # the next one who asks for it is to have it done
+            raise
+        return under_way[1]
+
+    def _end_commit(self, ended: tuple[int, Deferred]) -> None:
+        if self._committing is ended:
+            self._committing = None
 
     def _abort(self, question: Question) -> Answer:
         if self._pending is not None and self._pending.number == question.integer("snapshot"):

@@ -23,17 +23,20 @@ from appliance.net.loop.closer import Closer
 from appliance.net.loop.loop import Loop
 from appliance.net.process import log as logs
 from appliance.net.process.realtime import Realtime
+from appliance.vrrp.machine import Machine
+from appliance.vrrp.opening import Outcome
 from appliance.vrrp.reports import Reports
 from appliance.vrrp.router_group import RouterGroup
 from appliance.vrrp.router_groups import RouterGroups
 from appliance.vrrp.status import record
 from appliance.vrrp.tracks import Tracks
-from appliance.vrrp.virtual_router import Machine, Participant
+from appliance.vrrp.virtual_router import Participant
 from appliance.wire.vrrp_board import VrrpBoard
 from appliance.wire.vrrp_board import encode as encode_board
 
 PROGRAM: Final = "vrrp"
 _LOOK_AGAIN: Final = 1.0  # seconds until the kernel is asked again for its interfaces
+_WHOLE: Final = frozenset({Change.APPEARED, Change.DISAPPEARED})
 _MARGIN: Final = 1.0  # seconds beyond the longest hand-over until a stop does not wait any longer
 
 
@@ -59,6 +62,7 @@ class VrrpProgram:
         self._loop = loop
         self._before = {each.name: each for each in before.routers} if before else {}
         self._stop_by: float | None = None
+        self._damage_said = False
         self._look_again: float | None = None
         self._claim = NamespaceClaim(vrrp_leftovers.CLAIM)
         self._links = Links()
@@ -69,6 +73,7 @@ class VrrpProgram:
         self._requests = Requests()
         machine = Machine(
             loop=loop,
+            links=self._links,
             addresses=self._addresses,
             requests=self._requests,
             closer=Closer(),
@@ -86,42 +91,43 @@ class VrrpProgram:
             self._configure(accepted)
             left = self._addresses.leftovers() if self._before else frozenset()
             self.groups.begin(accepted.virtual_routers, resumes=lambda each: self._resumes(each, left))
-            self._applied()
+            self._applied(accepted)
         self._clean()
         loop.add(self._publisher)
         loop.add(self)
 
     # Configuration
 
-    def apply(self, snapshot: Snapshot, *, then: Callable[[], None]) -> None:
+    def apply(self, snapshot: Snapshot, *, then: Callable[[Outcome], None]) -> None:
         """Make a snapshot's virtual routers real; those that did not change are not touched.
 
-        `then` is called when all take part: now, or after some turns of the loop.
+        `then` is called when all take part, or will not: now, or after some turns of the loop.
         """
         self._configure(snapshot)
 
-        def opened() -> None:
-            self._applied()
-            then()
+        def ended(outcome: Outcome) -> None:
+            if outcome is Outcome.DONE:
+                self._applied(snapshot)
+            then(outcome)
 
-        self.groups.apply(snapshot.virtual_routers, time.monotonic(), opened=opened)
+        self.groups.apply(snapshot.virtual_routers, time.monotonic(), then=ended)
 
     def _configure(self, snapshot: Snapshot) -> None:
         self._log = self.reports.log = self._tracks.log = logs.configure(
             PROGRAM, level=snapshot.log.level, form=snapshot.log.format
         )
-        self.snapshot = snapshot
         self._tracks.require(snapshot.virtual_routers)  # before anything happens that a command is to hear of
 
-    def _applied(self) -> None:
+    def _applied(self, snapshot: Snapshot) -> None:
         """Have everything looked at that counts now, and publish; before, a verdict would find nobody."""
+        self.snapshot = snapshot
         self._before = {}
         self._tracks.tell()
         self._publisher.touch()
 
     def _resumes(self, participant: Participant, left: Collection[Held]) -> bool:
         """Say whether an earlier life was active a moment ago, and what it `left` has all its addresses."""
-        router, seat = participant.router, participant.seat
+        router, seat = participant.router, participant.holding.seat
         last = self._before.get(router.name)
         if last is None or last.state != State.ACTIVE.value or seat is None:
             return False
@@ -137,7 +143,9 @@ class VrrpProgram:
             self._addresses,
             self._requests,
             ours={address for each in self.groups.participants for address in each.router.addresses},
-            seats={each.seat.index for each in self.groups.participants if each.seat is not None},
+            seats={
+                each.holding.seat.index for each in self.groups.participants if each.holding.seat is not None
+            },
             alone=self._claim.held,
             log=self._log,
         )
@@ -159,9 +167,16 @@ class VrrpProgram:
             return
         names = {event.name for event in events}
         removed = {(event.name, event.address) for event in events if event.change is Change.ADDRESS_REMOVED}
+        if self._links.damaged and not self._damage_said:
+            self._damage_said = True
+            self._log.error("netlink-damaged", count=self._links.damaged)
+        moved = {event.address.partition("/")[0] for event in events}
+        everywhere = any(event.change in _WHOLE for event in events)  # about its addresses nothing is told
         for group in (*self.groups, *self.groups.leaving):
             for each in group.participants.values():
-                if names & {each.router.interface, each.seat.name if each.seat else ""}:
+                if everywhere or moved & each.virtual:
+                    each.look_for_foreign()
+                if names & {each.router.interface, each.holding.seat.name if each.holding.seat else ""}:
                     link = self._links.state(each.router.interface)
                     if each.concerns(link):
                         group.look(each, link, now)
@@ -173,8 +188,8 @@ class VrrpProgram:
         self, group: RouterGroup, participant: Participant, removed: set[tuple[str, str]], now: float
     ) -> None:
         """Put back what somebody else has removed from an active, and say so."""
-        place = participant.seat.name if participant.seat else ""
-        lost = [each for each in participant.held_addresses if (place, each) in removed]
+        place = participant.holding.seat.name if participant.holding.seat else ""
+        lost = [each for each in participant.holding.addresses if (place, each) in removed]
         if not lost:
             return
         if participant.may_restore(len(lost), now):
@@ -201,12 +216,17 @@ class VrrpProgram:
         self._log.warning(
             "stop-cut", routers=[name for group in self.groups.leaving for name in group.participants]
         )
-        self._release_all()
+        self._loop.stop()
+
+    @property
+    def stopping(self) -> bool:
+        """Say whether it leaves: from then on it takes no command that changes something."""
+        return self._stop_by is not None
 
     def stop(self, now: float) -> None:
         """Leave all virtual routers and end the loop when that is done; a second time without waiting."""
         if self._stop_by is not None:
-            self._release_all()
+            self._loop.stop()
             return
         patience = max((each.router.hand_over for each in self.groups.participants), default=0.0)
         self._stop_by = now + patience + _MARGIN
@@ -214,20 +234,14 @@ class VrrpProgram:
         self._end_when_left()
 
     def close(self) -> None:
-        """Write the board for the last time and let go of everything."""
+        """Write the board for the last time and let go of everything, also of addresses still held."""
         self._publisher.close()
+        self.groups.close()
         self._tracks.close()
         self._addresses.close()
         self._requests.close()
         self._links.close()
         self._claim.close()
-
-    def _release_all(self) -> None:
-        for group in self.groups.leaving:
-            for each in group.participants.values():
-                if each.held:
-                    each.release()
-        self._loop.stop()
 
     def _left(self, group: RouterGroup) -> None:
         self.groups.remove(group)

@@ -89,10 +89,9 @@ class RouterCaution:
             )
         )
 
-    def foreign(self, addresses: Collection[str]) -> None:
-        """Take which of our addresses somebody else has on our interface now, and tell each new one."""
-        interface = self._router.interface
-        for conflict in self.conflicts.foreign(addresses, interface=interface, now=time.monotonic()):
+    def foreign(self, places: Collection[tuple[str, str]]) -> None:
+        """Take on which interfaces somebody else has which of our addresses now, and tell each new one."""
+        for conflict in self.conflicts.foreign(places, now=time.monotonic()):
             self._tell(conflict)
 
     def close(self) -> None:

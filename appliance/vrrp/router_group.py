@@ -156,7 +156,7 @@ class RouterGroup:
             case Advice.WAIT:
                 self.sync.hold(participant.caution.conflicts.until(now))
             case Advice.REFUSE:
-                found = participant.caution.conflicts.present(now)
+                found = participant.caution.conflicts.colliding(now)
                 told = ", ".join(f"{each.kind.value} of {each.peer}" for each in found)
                 participant.reasons["conflict"] = f"conflict: {told}"
                 self.reconsider(participant, now)
@@ -341,11 +341,12 @@ class RouterGroup:
         """Take a bug for a fault, and try again a little later: the peers can serve."""
         now = time.monotonic()
         self._crashed_until = now + _CRASH_PAUSE
+        self.moved()
         for each in self.participants.values():
             each.reasons[_BUG] = f"{type(error).__name__}: {error}"
             with contextlib.suppress(Exception):  # a second bug says nothing that the first one does not
                 self._reconsider(each, now)
-            if each.held:
+            if each.holding.held:
                 each.release()
         self._listener.crashed(self, error)
 

@@ -1,11 +1,9 @@
 """All virtual routers here, in their groups, and how a new configuration changes them.
 
-A router that did not change keeps its participant: its sockets, its state and its addresses. Those that a
-reload adds are opened one at a time, between the turns of the loop, so that the others stay on time.
+A router that did not change keeps its participant: its sockets, its state and its addresses.
 """
 
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
@@ -13,13 +11,12 @@ from appliance.core.election import State
 from appliance.core.priority import Unknown
 from appliance.core.router_changes import Added, Removed, Replaced, Revised, changes
 from appliance.model.virtual_router import VirtualRouter
+from appliance.vrrp.machine import Machine
+from appliance.vrrp.opening import Look, Opening, Outcome, Phase
 from appliance.vrrp.router_group import Listener, RouterGroup
-from appliance.vrrp.virtual_router import Machine, Participant
+from appliance.vrrp.virtual_router import Participant
 
 _PATIENCE: Final = 0.001  # seconds of a reload after which it is looked whether something is due
-
-Look = Callable[[Participant], None]
-"""Gives a new participant, or a changed one, the state of its interface and of what it tracks."""
 
 
 class RouterGroups:
@@ -32,12 +29,11 @@ class RouterGroups:
         self._look = look
         self._groups: list[RouterGroup] = []
         self._participants: dict[str, Participant] = {}
-        self._opening = deque[Participant]()
-        self._waiting: list[list[Participant]] = []
-        self._opened: Callable[[], None] = _nothing
+        self._opening = Opening(
+            look=look, begin=lambda participants, now: self._begin(participants, set(), now)
+        )
         self._kept_up = float("-inf")
-        self.deadline: float | None = None
-        machine.loop.add(self)
+        machine.loop.add(self._opening)
 
     def __iter__(self) -> Iterator[RouterGroup]:
         return iter(tuple(self._groups))
@@ -64,10 +60,12 @@ class RouterGroups:
         resumed = {each.name for each in self.participants if resumes(each)}
         self._regroup(resumed, time.monotonic())
 
-    def apply(self, routers: Iterable[VirtualRouter], now: float, *, opened: Callable[[], None]) -> None:
-        """Make these the routers; `opened` is called when those that are new take part."""
-        self._open_all(now)
-        self._opened = opened
+    def apply(self, routers: Iterable[VirtualRouter], now: float, *, then: Callable[[Outcome], None]) -> None:
+        """Make these the routers; `then` is called when those that are new take part, or will not."""
+        if self._opening.phase is Phase.STOPPED:
+            then(Outcome.GIVEN_UP)
+            return
+        self._opening.finish(now, between=self._keep_up)
         resumed = set[str]()
         revised = list[Participant]()
         handed_on = list[Participant]()
@@ -92,43 +90,14 @@ class RouterGroups:
                     revised.append(self._participants[after.name])
                 case Added(router=router):
                     self._participants[router.name] = participant = Participant(router, self._machine)
-                    self._opening.append(participant)
+                    self._opening.add(participant)
             self._keep_up()
         order = {each.name: place for place, each in enumerate(routers)}
         self._participants = dict(sorted(self._participants.items(), key=lambda item: order[item[0]]))
         self._regroup(resumed, now)
         for participant in (*revised, *handed_on):
-            participant.settle()
-        self._go_on(now)
-
-    def tick(self, now: float) -> None:
-        """Open the next one of those that are new."""
-        bug: Exception | None = None
-        if self._opening:
-            try:
-                self._look(self._opening.popleft())
-            except Exception as error:  # noqa: BLE001  # the others go on; its group logs it
-                bug = error
-        opening = set(self._opening)
-        ready = [each for each in self._waiting if opening.isdisjoint(each)]
-        self._waiting = [each for each in self._waiting if each not in ready]
-        for participants in ready:
-            group = self._begin(participants, set(), now)
-            if bug is not None:
-                group.crashed(bug)
-        self._go_on(now)
-
-    def _go_on(self, now: float) -> None:
-        """Plan the next one, or tell that there is none."""
-        self.deadline = now if self._opening else None
-        if not self._opening:
-            opened, self._opened = self._opened, _nothing
-            opened()
-
-    def _open_all(self, now: float) -> None:
-        while self._opening:
-            self.tick(now)
-            self._keep_up()
+            participant.holding.settle()
+        self._opening.start(now, then=then)
 
     def remove(self, group: RouterGroup) -> None:
         """Forget a group that has left."""
@@ -139,9 +108,7 @@ class RouterGroups:
 
     def leave(self, now: float) -> None:
         """Have everybody leave; the listener hears of each group that has."""
-        self._opening.clear()
-        self._waiting.clear()
-        self._go_on(now)
+        self._opening.stop()
         leaving, self._groups = self._groups, []
         self._participants = {}
         self.leaving += leaving
@@ -149,6 +116,13 @@ class RouterGroups:
             for each in group.participants.values():
                 self._cut_short(each, "vrrp stops")
             group.leave(now)
+
+    def close(self) -> None:
+        """Remove the addresses that are held still, whoever holds them, and let go of all sockets."""
+        for each in tuple(self._machine.holders):
+            each.release()
+        for group in (*self._groups, *self.leaving):
+            group.close()
 
     def _new(self, router: VirtualRouter) -> Participant:
         participant = Participant(router, self._machine)
@@ -209,17 +183,14 @@ class RouterGroups:
             if group not in kept:
                 self._drop(group)
         members = {name for group in kept for name in group.participants}
-        opening = set(self._opening)
+        closed = self._opening.closed
         for participants in wanted.values():
             if participants[0].name in members:
                 continue
-            if opening.issuperset(participants):
-                self._waiting.append(participants)
+            if closed.issuperset(participants):
+                self._opening.begin_together(participants)
                 continue
-            for each in participants:  # one that joins others has to be open when they go on together
-                if each in opening:
-                    self._opening.remove(each)
-                    self._look(each)
+            self._opening.open_now(participants)
             self._begin(participants, resumed, now)
             self._keep_up()
 
@@ -236,14 +207,15 @@ class RouterGroups:
                 group.tick(now)
         self._kept_up = time.monotonic()
 
-    def _begin(self, participants: list[Participant], resumed: set[str], now: float) -> RouterGroup:
+    def _begin(self, participants: list[Participant], resumed: set[str], now: float) -> None:
         group = RouterGroup(participants, self._listener)
         self._add(group)
         if any(each.name in resumed for each in participants):
             group.resume(now)  # a member that is new to it follows
         else:
             group.start(now)
-        return group
+        for bug in self._opening.bugs(participants):
+            group.crashed(bug)
 
     def _add(self, group: RouterGroup) -> None:
         self._groups.append(group)
@@ -252,7 +224,3 @@ class RouterGroups:
     def _drop(self, group: RouterGroup) -> None:
         self._groups = [each for each in self._groups if each is not group]
         self._machine.loop.remove(group)
-
-
-def _nothing() -> None:
-    """Tell nobody."""

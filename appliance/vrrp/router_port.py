@@ -41,6 +41,7 @@ class RouterPort:
     ) -> None:
         _require_own(source, index=socket.if_nametoindex(router.interface))
         self.source = source
+        self.of = basis(router)
         self._closer = closer
         with ExitStack() as stack:
             self._ears = stack.enter_context(

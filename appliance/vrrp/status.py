@@ -26,7 +26,7 @@ def described(group: RouterGroup, participant: Participant, *, now: float) -> di
         "parts": [asdict(part) for part in participant.priority.parts],
         "fault_reasons": list(participant.reasons.values()),
         "addresses": list(router.addresses),
-        "held": participant.held,
+        "held": participant.holding.held,
         "source": participant.source,
         "peers": list(router.peers),
         "heard": _heard(participant, now=now),

@@ -6,48 +6,26 @@ An error here is this router's alone.
 
 import socket
 import time
-from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field, replace
 from typing import Final
-
-from structlog.typing import FilteringBoundLogger
 
 from appliance.core.announcing import Announcing
 from appliance.core.election import OWNER, Election, Heard, Terms
 from appliance.core.priority import Priority, Result, Unknown, effective
 from appliance.core.reception import bare
 from appliance.model.virtual_router import VirtualRouter
-from appliance.net.interfaces.addresses import Addresses
 from appliance.net.interfaces.links import Link
-from appliance.net.interfaces.netlink import Requests
-from appliance.net.loop.closer import Closer
-from appliance.net.loop.loop import Loop
+from appliance.vrrp import router_link
+from appliance.vrrp.address_holding import AddressHolding
 from appliance.vrrp.address_seat import AddressSeat
 from appliance.vrrp.advert_intake import Dropped
+from appliance.vrrp.machine import Machine
 from appliance.vrrp.router_caution import RouterCaution
 from appliance.vrrp.router_figures import Figures
 from appliance.vrrp.router_port import RouterPort, basis
+from appliance.vrrp.router_terms import terms
 
 _TRY_AGAIN: Final = 1.0  # seconds until what the kernel refused is tried again
-
-_MOST_RESTORED: Final = 10  # addresses put back at once in that time
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
-    """What all virtual routers of the program share. `missing` are the capabilities that it lacks.
-
-    `holders` are those that have addresses on an interface: one may leave what another one has taken over.
-    """
-
-    loop: Loop
-    addresses: Addresses
-    requests: Requests
-    closer: Closer
-    log: FilteringBoundLogger
-    missing: tuple[str, ...]
-    holders: set["Participant"] = field(default_factory=set)
 
 
 class Participant:
@@ -59,19 +37,20 @@ class Participant:
     def __init__(self, router: VirtualRouter, machine: Machine) -> None:
         self.router = router
         self.name = router.name
+        self.virtual = frozenset(bare(router.addresses))
         self.figures = Figures()
         self.reasons: dict[str, str] = {}
         self.results: dict[str, Result] = {}
         self.unknown = Unknown.FAULT
-        self._surplus: set[str] = set()
         self.link: Link | None = None
         self.retry_at: float | None = None
         self._machine = machine
         self.on_readable: Callable[[str], None] | None = None
         self._port: RouterPort | None = None
         self._opened: object = None
-        self._seat: AddressSeat | None = None
-        self._restored: deque[float] = deque(maxlen=_MOST_RESTORED)
+        self._reached = frozenset[str]()
+        self._prepare_at: float | None = None
+        self.holding = AddressHolding(router, machine, self.figures, on_trouble=self._troubled)
         self.caution = RouterCaution(router, machine.log)
         self._announcing = Announcing(router.announce)
         self.priority = self._weighed()
@@ -83,12 +62,12 @@ class Participant:
 
     def concerns(self, link: Link | None) -> bool:
         """Say whether to `look`: virtual IPs of this node that come and go change nothing for the others."""
-        return bool(self.reasons) or _essence(link) != _essence(self.link)
+        return bool(self.reasons) or router_link.essence(link) != router_link.essence(self.link)
 
     def look(self, link: Link | None) -> None:
         """Take the state of the interface, None while there is none, and have sockets that fit it."""
         self.link = link
-        self._look_for_foreign()
+        self.look_for_foreign()
         if link is None:
             self._fail("interface", f"interface {self.router.interface} does not exist")
             self._close_port()
@@ -98,32 +77,31 @@ class Participant:
             self.reasons.pop("interface", None)
             self.open_port()
 
-    def _look_for_foreign(self) -> None:
-        """Tell of addresses of ours that somebody else has put on the interface, by hand perhaps."""
-        link, virtual = self.link, bare(self.router.addresses)
+    def look_for_foreign(self) -> None:
+        """Tell of addresses of ours that somebody else has put on this machine, by hand perhaps."""
         # The owner's addresses (RFC 9568, priority 255) are the interface's own.
-        if link is None or self.router.priority == OWNER:
-            self.caution.foreign(())
-            return
-        same = [each for each in link.own if bare([each])[0] in virtual]
-        self.caution.foreign(self._machine.addresses.unrecorded(link.name, same))
+        idle = self.link is None or self.router.priority == OWNER
+        places = () if idle else router_link.foreign_places(self.router, self._machine)
+        self.caution.foreign(places)
 
     def open_port(self) -> None:
         """Open the sockets, or open them again where the interface is another one now."""
         if self.link is None or self._machine.missing:
             return
-        source = self._source(self.link)
+        kept = self._port.source if self._port and self._port.of == basis(self.router) else None
+        source = router_link.source(self.router, self.link, kept=kept)
         if source is None:
             self._fail("source", f"{self.router.interface} has no IPv{self.router.family} address of its own")
             return
         self.reasons.pop("source", None)
-        own = set(self.link.own) - set(self.router.addresses)
-        wanted = (self.link.index, self.link.mac, own, source, basis(self.router))
+        has_source = router_link.has(self.link, source)
+        wanted = (self.link.index, self.link.mac, source, has_source, basis(self.router))
         if self._port is not None and self._opened == wanted:
+            self._look_for_routes(self.link)
             return
         self._close_port()
         try:
-            self._seat = AddressSeat(
+            self.holding.seat = seat = AddressSeat(
                 self.router,
                 self.link,
                 source=source,
@@ -132,7 +110,7 @@ class Participant:
             )
             self._port = RouterPort(
                 self.router,
-                seat=self._seat,
+                seat=seat,
                 source=source,
                 closer=self._machine.closer,
                 on_drop=self._dropped,
@@ -143,9 +121,19 @@ class Participant:
             self._fail("socket", reason)
             self.retry_at = time.monotonic() + _TRY_AGAIN
             return
-        self._opened = wanted
+        self._opened, self._reached, self._prepare_at = (
+            wanted,
+            router_link.reached(self.router, self.link),
+            None,
+        )
         self.reasons.pop("socket", None)
         self._machine.loop.read(self._port.fileno(), self._readable)
+
+    def _look_for_routes(self, link: Link) -> None:
+        """Have what a claim needs made ready again, soon, if its addresses need another route by now."""
+        reached = router_link.reached(self.router, link)
+        if reached != self._reached:
+            self._reached, self._prepare_at = reached, time.monotonic()
 
     # What it hears
 
@@ -185,7 +173,8 @@ class Participant:
     def deadline(self) -> float | None:
         """Return when something besides the election is due."""
         rest = self._port.announcing.deadline if self._port else None
-        due = (self._announcing.deadline, rest, self.retry_at, self.caution.deadline)
+        prepare = None if self.holding.held else self._prepare_at  # who has the addresses has no use for it
+        due = (self._announcing.deadline, rest, self.retry_at, self.caution.deadline, prepare)
         return min((at for at in due if at is not None), default=None)
 
     def tick(self, now: float) -> None:
@@ -195,6 +184,9 @@ class Participant:
             self._announce(repeat, now)
         self._announce_rest(now)
         self.caution.tick(now)
+        if self._prepare_at is not None and not self.holding.held:
+            self._prepare_at = None
+            self.holding.prepare()
         if self.retry_at is not None and now >= self.retry_at:
             self.retry_at = None
             self.reasons.pop("addresses", None)
@@ -214,37 +206,22 @@ class Participant:
 
     def take(self) -> None:
         """Put the addresses on the interface; raises OSError."""
-        if self.link is None or self._seat is None:
+        if self.link is None:
             raise OSError(f"interface {self.router.interface} does not exist")
-        self._machine.holders.add(self)  # from the first one on there is something to release
-        taken = self._seat.take(self.router.addresses)
-        for address in taken.foreign:
-            if self.figures.first("foreign", address):
-                self._machine.log.warning("address-foreign", router=self.name, address=address)
-        if taken.failed:
-            raise OSError("; ".join(f"{address}: {why}" for address, why in taken.failed.items()))
+        self.holding.take()
 
     def release(self) -> None:
         """Remove the addresses from the interface."""
         self._announcing.end()
         if self._port is not None:
             self._port.announcing.clear()
-        self._machine.holders.discard(self)
-        if self._seat is None:
-            return
-        try:
-            self._seat.leave(self._nobody_elses(self._seat, self.router.addresses))
-        except OSError as error:
-            self._troubled("release", error)
+        self.holding.release()
 
     def hand_on(self, addresses: Iterable[str]) -> None:
-        """Let go of the sockets, and leave these addresses to who takes this one's place.
-
-        The others go with `settle`.
-        """
-        self._surplus |= set(self.held_addresses) - set(addresses)
+        """Let go of the sockets, and leave these addresses to who takes this one's place."""
+        self.holding.hand_on(addresses)
         self.close()
-        self._machine.holders.discard(self)
+        self.holding.forget()
 
     def announce(self, repeat: int, now: float) -> None:
         """Announce the addresses, and plan what follows."""
@@ -269,74 +246,42 @@ class Participant:
     def revise(self, router: VirtualRouter, now: float) -> None:
         """Take other parameters of the same virtual router; while active its new addresses are taken.
 
-        Those that it has no longer go with `settle`, when everybody has what is new: one may be theirs.
+        Those that it has no longer go when its holding settles: everybody has what is new by then.
         """
         before, self.router = self.router, router
+        self.holding.revise(router)
+        self.virtual = frozenset(bare(router.addresses))
         self._announcing.revise(router.announce, now)
         self.caution.revise(router)
-        self._look_for_foreign()
+        self.look_for_foreign()
         self.reasons.pop("conflict", None)
         self.open_port()
-        if self.held and before.addresses != router.addresses and self._seat is not None:
-            self._surplus |= set(before.addresses) - set(router.addresses)
+        if self.holding.held and before.addresses != router.addresses:
             self.take()
             self.announce(router.announce.repeat, now)
-
-    def settle(self) -> None:
-        """Remove the addresses that it had before it was revised."""
-        surplus, self._surplus = self._surplus, set()
-        if surplus and self._seat is not None:
-            try:
-                self._seat.release(self._nobody_elses(self._seat, sorted(surplus)))
-            except OSError as error:
-                self._troubled("release", error)
 
     def close(self) -> None:
         """Let go of the sockets; addresses that are held stay."""
         self.caution.close()
         self._close_port()
-        if self._seat is not None and not self.held:
-            try:
-                self._seat.close()
-            except OSError as error:
-                self._troubled("close", error)
-
-    @property
-    def held(self) -> bool:
-        """Say whether its addresses are to be on the interface now."""
-        return self in self._machine.holders
-
-    @property
-    def seat(self) -> AddressSeat | None:
-        """Return where the addresses are put, None before there is an interface."""
-        return self._seat
+        self.holding.close()
 
     def may_restore(self, count: int, now: float) -> bool:
         """Count addresses that somebody else has removed; False puts them off: two may fight."""
         self.figures.restored += count
-        self._restored.append(now)
-        if now - self._restored[0] > _TRY_AGAIN or len(self._restored) < _MOST_RESTORED:
+        if self.holding.may_restore(now):
             return True
         self.retry_at = now + _TRY_AGAIN
         return False
 
     def _take_again(self, now: float) -> None:
-        if self.held:
+        if self.holding.held:
             try:
                 self.take()
             except OSError as error:
                 self.could_not_take(error, now)
                 return
             self._announce(1, now)
-
-    def _nobody_elses(self, seat: AddressSeat, addresses: Iterable[str]) -> list[str]:
-        theirs = {
-            address
-            for each in self._machine.holders
-            if each is not self and each.seat is not None and each.seat.index == seat.index
-            for address in each.router.addresses
-        }
-        return [each for each in addresses if each not in theirs]
 
     def _weighed(self) -> Priority:
         return effective(self.router.priority, self.router.track, self.results, unknown=self.unknown)
@@ -365,20 +310,6 @@ class Participant:
         if self.on_readable is not None:
             self.on_readable(self.name)
 
-    def _source(self, link: Link) -> str | None:
-        router = self.router
-        if router.source is not None:
-            return router.source
-        if router.family == 6 and router.peers and not router.peers[0].startswith("fe80"):
-            own = (each for each in bare(link.own) if ":" in each and not each.startswith("fe80"))
-            return next((each for each in own if each not in bare(router.addresses)), None)
-        return link.primary(router.family, excluding=router.addresses)
-
-    @property
-    def held_addresses(self) -> tuple[str, ...]:
-        """Return the addresses that are to be on the interface now."""
-        return self.router.addresses if self.held else ()
-
     @property
     def source(self) -> str | None:
         """Return the address that it sends from, None while it has none."""
@@ -406,25 +337,3 @@ class Participant:
 
     def _fail(self, what: str, reason: str) -> None:
         self.reasons[what] = reason
-
-
-def _essence(link: Link | None) -> Link | None:
-    """Return a link without the addresses that are ours."""
-    return replace(link, addresses=()) if link else None
-
-
-def terms(router: VirtualRouter, *, own: bytes) -> Terms:
-    """Return what the election is to know of a router; `own` is its packed source address."""
-    return Terms(
-        version=router.version,
-        router_id=router.router_id,
-        priority=router.priority,
-        advert=router.advert,
-        preempt=router.preempt,
-        preempt_delay=router.preempt_delay,
-        down_timer_adverts=router.down_timer_adverts,
-        own=own,
-        listen=router.listen,
-        hand_over=router.hand_over,
-        announce=router.announce,
-    )

@@ -148,12 +148,21 @@ def test_who_is_obeyed_no_longer_is_a_collision():
 def test_a_foreign_address_lasts_and_is_only_told(policy: OnConflict):
     """One of our addresses that somebody put on our interface is told once, until it is gone."""
     conflicts = Conflicts(policy, advert=1.0)
-    (told,) = conflicts.foreign(["192.0.2.100/32"], interface="eth0", now=10.0)
+    (told,) = conflicts.foreign([("eth0", "192.0.2.100/32")], now=10.0)
     assert (told.kind, told.peer, told.detail) == (ConflictKind.ADDRESS_FOREIGN, "eth0", "192.0.2.100/32")
-    assert conflicts.foreign(["192.0.2.100/32"], interface="eth0", now=11.0) == ()
+    assert conflicts.foreign([("eth0", "192.0.2.100/32")], now=11.0) == ()
     conflicts.valid(interval=1.0, now=11.0)
     (present,) = conflicts.present(1000.0)
     assert (present.first_heard, present.last_heard) == (10.0, 1000.0)
     assert (conflicts.advice(11.0), conflicts.until(11.0)) == (Advice.GO, 11.0)
-    assert conflicts.foreign((), interface="eth0", now=12.0) == ()
+    assert conflicts.foreign((), now=12.0) == ()
     assert conflicts.present(12.0) == ()
+
+
+def test_what_keeps_from_claiming_is_no_foreign_address() -> None:
+    """A refusal names what was heard; an address that was put on this machine is told beside it."""
+    conflicts = Conflicts(OnConflict.REFUSE, advert=1.0)
+    conflicts.foreign([("lo", "192.0.2.100/32"), ("eth0", "192.0.2.100/32")], now=1.0)
+    heard = conflicts.answered("aa:bb", address="192.0.2.100", interval=1.0, now=2.0)
+    assert conflicts.colliding(2.0) == (heard,)
+    assert [each.peer for each in conflicts.present(2.0)] == ["aa:bb", "lo", "eth0"]

@@ -5,7 +5,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from support.namespaces import INTERFACE
+from support.namespaces import INTERFACE, Node
 from support.vip_client import VipClient, serve
 from support.vrrp_field import VIP, VIP6, AddressMonitor, Field, pair
 from support.vrrp_node import VrrpNode, router
@@ -342,3 +342,54 @@ def test_a_wall_clock_that_jumps_moves_nothing(ground: Field, tmp_path: Path):
                 ground.wait_for_adverts(15, source=ground.one.address)
             assert (one.transitions(), two.transitions()) == (["backup", "active"], ["backup"])
             ground.wait_for_holder(ground.one)
+
+
+def test_an_unrelated_address_opens_nothing_again(ground: Field):
+    """One that is added to the interface and removed leaves every socket as it is: adverts go on."""
+    with VrrpNode(ground.one, router()) as one:
+        one.wait_for("active")
+        before = raw_sockets(ground.one)
+        for step in ("add", "delete"):
+            ground.one.ip("address", step, "198.51.100.1/24", "dev", "eth0")
+            ground.one.ip("address", step, "192.0.2.100/32", "dev", "eth0")  # which is told, so it was seen
+            wait_until(lambda: bool(one.status()["conflicts"]) is (step == "add"), what=f"{step} is seen")  # noqa: B023
+            assert raw_sockets(ground.one) == before
+        assert one.transitions() == ["backup", "active"]
+
+
+def test_a_network_that_is_reached_later_brings_no_second_route(ground: Field):
+    """A backup whose interface gets an address in its network takes its own without a route."""
+    terms = {"addresses": ("198.51.100.100/24",)}
+    with pair(ground, router(priority=150, **terms), router(**terms)) as (active, backup):
+        ground.two.ip("address", "add", "198.51.100.2/24", "dev", "eth0")
+        active.stop()
+        backup.wait_for("active")
+        shown = ground.two.ip("-o", "address", "show", "dev", "eth0")
+        (line,) = (each for each in shown.splitlines() if "198.51.100.100" in each)
+        assert "noprefixroute" in line
+
+
+def test_the_address_on_another_interface_is_told(ground: Field):
+    """A backup that has the virtual IP on `lo` answers ARP for it and tells it; with arp_ignore neither."""
+    with pair(ground, HIGH, LOW) as (_, backup):
+        ground.two.ip("address", "add", f"{VIP}/32", "dev", "lo")
+        (conflict,) = wait_until(lambda: backup.status()["conflicts"], what="the conflict is told")
+        assert (conflict["kind"], conflict["peer"], conflict["detail"]) == (
+            "address-foreign",
+            "lo",
+            f"{VIP}/32",
+        )
+        ground.two.ip("address", "delete", f"{VIP}/32", "dev", "lo")
+        wait_until(lambda: not backup.status()["conflicts"], what="the conflict is over")
+        ground.two.run(["sysctl", "-w", "net.ipv4.conf.all.arp_ignore=1"])
+        ground.two.ip("address", "add", f"{VIP}/32", "dev", "lo")
+        ground.two.ip("address", "add", f"{VIP}/31", "dev", INTERFACE)
+        (conflict,) = wait_until(lambda: backup.status()["conflicts"], what="the other one is told")
+        assert conflict["peer"] == INTERFACE
+        assert backup.state() == "backup"
+
+
+def raw_sockets(node: Node) -> set[str]:
+    """Return the inodes of all raw IPv4 sockets in a node."""
+    lines = node.run(["cat", "/proc/net/raw"]).splitlines()[1:]
+    return {line.split()[9] for line in lines}

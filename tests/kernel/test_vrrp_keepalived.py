@@ -10,6 +10,8 @@ from support.vrrp_field import VIP, Field
 from support.vrrp_node import VrrpNode, router
 from support.waiting import wait_until
 
+from appliance.model.virtual_router import Checksum
+
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "keepalived", "tcpdump", root=True)]
 
 
@@ -214,3 +216,15 @@ def test_a_keepalived_with_a_virtual_mac_is_relieved_and_relieves(ground: Field)
             wait_until(on_its_mac, what="keepalived has the address")
     announced = ground.capture.announcements(address=VIP)
     assert {each.mac for each in announced} == {ground.one.mac, "00:00:5e:00:01:2a"}
+
+
+def test_keepalived_2_2_refuses_the_checksum_without_pseudo_header(ground: Field):
+    """Debian's keepalived drops version 3 adverts with checksum `message`: both serve, and ours says so."""
+    with VrrpNode(ground.one, router(priority=150, checksum=Checksum.MESSAGE)) as ours:
+        ours.wait_for("active")
+        with Keepalived(ground.two, Instance(priority=100)) as peer:
+            peer.wait_for("MASTER")
+            wait_until(lambda: "Invalid VRRPv3 checksum" in peer.log(), what="keepalived has dropped ours")
+            wait_until(lambda: '"split-brain"' in ours.log(), what="ours tells of two actives")
+            assert ground.holders() == [ground.one, ground.two]
+    assert {each.checksum for each in ground.capture.adverts(source=ground.one.address)} == {"message"}

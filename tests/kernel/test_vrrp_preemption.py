@@ -1,5 +1,7 @@
 """Who takes from whom: preempt and nopreempt, and priorities that change, beside keepalived."""
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -75,6 +77,59 @@ def test_keepalived_with_nopreempt_leaves_ours_alone(ground: Field):
             assert peer.states() == ["BACKUP"]
             ours.stop()
             ground.wait_for_holder(ground.two)
+
+
+@contextmanager
+def _worse(ground: Field, peer: str) -> Iterator[Callable[[], None]]:
+    """Run a worse one on `two`, ours or a keepalived, until it serves; give what kills it."""
+    if peer == "keepalived":
+        with Keepalived(ground.two, Instance(priority=100)) as keepalived:
+            keepalived.wait_for("MASTER")
+            yield keepalived.kill
+        return
+    with VrrpNode(ground.two, router(priority=100)) as ours:
+        ours.wait_for("active")
+        yield ours.kill
+
+
+@pytest.mark.parametrize("peer", ["ours", "keepalived"])
+def test_preemption_waits_for_its_delay(ground: Field, peer: str):
+    """A better one of ours with preempt_delay lets the worse one serve for so long, then takes over."""
+    with _worse(ground, peer):
+        before = len(ground.capture.adverts(source=ground.two.address))
+        with VrrpNode(ground.one, router(priority=150, preempt_delay=2.0)) as ours:
+            ours.wait_for("active")
+            ground.wait_for_holder(ground.one)
+            # The worse one's adverts, one each 100 ms, are the clock.
+            assert len(ground.capture.adverts(source=ground.two.address)) - before >= 15
+            assert ours.transitions() == ["backup", "active"]
+
+
+@pytest.mark.parametrize("peer", ["ours", "keepalived"])
+def test_a_death_does_not_wait_for_the_preempt_delay(ground: Field, peer: str):
+    """Within its preempt_delay, however long, a better one of ours takes over from a worse one that dies."""
+    with (
+        _worse(ground, peer) as kill,
+        VrrpNode(ground.one, router(priority=150, preempt_delay=600.0)) as ours,
+    ):
+        ours.wait_for("backup")
+        ground.wait_for_adverts(10, source=ground.two.address)
+        assert ours.state() == "backup"
+        kill()
+        ours.wait_for("active")
+
+
+def test_ours_serves_during_a_keepalived_s_preempt_delay(ground: Field):
+    """A better keepalived with preempt_delay leaves ours active for so long, and then has the address."""
+    with VrrpNode(ground.one, router(priority=100)) as ours:
+        ours.wait_for("active")
+        with Keepalived(ground.two, Instance(priority=150, lines=("preempt_delay 2",))) as peer:
+            peer.wait_for("BACKUP")
+            before = len(ground.capture.adverts(source=ground.one.address))
+            peer.wait_for("MASTER")
+            ground.wait_for_holder(ground.two)
+            assert len(ground.capture.adverts(source=ground.one.address)) - before >= 15
+            assert ours.transitions() == ["backup", "active", "backup"]
 
 
 def test_weight_moves_the_address_away_from_ours_and_back(ground: Field, penalty: Path):

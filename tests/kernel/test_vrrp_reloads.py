@@ -224,3 +224,14 @@ def test_many_are_added_beside_one_that_does_not_notice(ground: Field):
         assert (one.transitions(), two.transitions()) == (["backup", "active"], ["backup"])
         assert monitor.went(bare(high.addresses[0])) == 0
         assert [ground.one.holds(each) for each in (X, high.addresses[0])] == [False, True]
+
+
+def test_a_reload_while_it_stops_is_refused(ground: Field):
+    """One that leaves takes nothing new, and leaves no address behind when nobody takes over."""
+    with VrrpNode(ground.one, router(hand_over=1.0)) as one:
+        one.wait_for("active")
+        one.terminate()
+        wait_until(lambda: one.ask("status")["leaving"], what="it leaves")
+        assert "stopping" in str(one.propose_and_commit(router(priority=160, hand_over=1.0)))
+        assert one.exit_status() == 0
+        assert ground.holders() == []

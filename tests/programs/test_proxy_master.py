@@ -20,7 +20,7 @@ from support.load import Load
 from support.lone_proxy import LoneProxy
 from support.ports import accepts, free_port
 from support.processes import alive, kill, with_environment
-from support.snapshots import bind, frontend, group, pool, server, snapshot
+from support.snapshots import bind, frontend, group, pool, server, snapshot, virtual_router
 from support.waiting import wait_until as wait
 
 from appliance.model.snapshot import Reload, Snapshot
@@ -634,3 +634,32 @@ def supervisord(proxy: LoneProxy, *, state: int | None) -> Iterator[None]:
         finally:
             server.shutdown()
             thread.join()
+
+
+@pytest.mark.parametrize("host", ["192.0.2.200", "127.0.0.1"])
+@pytest.mark.parametrize("revision", [2, 1])
+def test_a_virtual_ip_that_goes_from_under_a_bind(site: Site, host: str, revision: int) -> None:
+    """It is refused where its bind is named, though the socket is there: the next start could not bind it.
+
+    An address that this machine has besides is none of that.
+    """
+    port = free_port()
+
+    def served(number: int, address: str, deny: int = 1) -> Snapshot:
+        routers = (virtual_router(addresses=(f"{address}/24",)),)
+        settings = {"binds": [bind(port, host=host)], "deny": (f"192.0.2.{deny}/32",)}
+        return site.snapshot(number, frontend=settings, virtual_routers=routers)
+
+    with LoneProxy(served(1, host)) as proxy:
+        proxy.run()
+        proxy.propose(served(2, "192.0.2.201", revision))
+        answer = proxy.ask("prepare", snapshot=2)
+        if host == "127.0.0.1":
+            assert answer["ok"]
+            return
+        assert not answer["ok"]
+        (error,) = answer["errors"]
+        assert error["path"] == "api.frontends.frontend.bind"
+        assert f"{host}:{port}: no interface will have this address" in error["message"]
+        proxy.propose(served(3, host, revision))
+        assert proxy.ask("prepare", snapshot=3)["ok"]

@@ -7,6 +7,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -155,6 +156,26 @@ def test_a_snapshot_that_is_not_there_is_refused(lone: Lone):
     assert lone.ask("prepare", snapshot=9)["ok"] is False
     assert lone.ask("commit", snapshot=9)["ok"] is False
     assert [each["name"] for each in lone.routers()] == ["api"]
+
+
+def test_a_commit_that_is_asked_for_again_has_the_same_end(lone: Lone):
+    """Who asks while virtual IPs are still being opened gets his answer when all of them take part."""
+    lone.accept(1)
+    process = lone.start()
+    wait_until(lone.status, what="it answers")
+    lone.propose(2, *(router(f"r{each}", router_id=each) for each in range(1, 201)))
+    with socket.socket(socket.AF_UNIX) as first, socket.socket(socket.AF_UNIX) as second:
+        process.send_signal(signal.SIGSTOP)
+        for asker in (first, second):
+            asker.settimeout(20)
+            asker.connect(str(lone.paths.control("vrrp")))
+            asker.sendall(b'{"command": "commit", "snapshot": 2}\n{"command": "status"}\n')
+        process.send_signal(signal.SIGCONT)
+        for asker in (first, second):
+            lines = asker.makefile("rb")
+            assert json.loads(lines.readline()) == {"ok": True, "snapshot": 2}
+            status = json.loads(lines.readline())
+            assert (status["snapshot"], len(status["routers"])) == (2, 200)
 
 
 def test_a_user_that_does_not_exist_is_refused(lone: Lone):

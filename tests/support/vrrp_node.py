@@ -143,6 +143,10 @@ class VrrpNode:
         committed = self.ask("commit", snapshot=snapshot.number)
         assert committed["ok"], committed
 
+    def propose_and_commit(self, *routers: VirtualRouter) -> Values:
+        """Commit other virtual routers without having them prepared, and return the answer."""
+        return self.ask("commit", snapshot=self._propose(routers).number)
+
     def move(self, name: str = "api") -> Values:
         """Hand the addresses over, and return the answer once it has ended."""
         return self.ask("move", name=name)

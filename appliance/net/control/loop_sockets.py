@@ -1,8 +1,9 @@
 """A control socket for a program of one loop: the lines and the socket of net.control, without greenlets.
 
 A handler must not block. What takes its time is answered later: the handler returns a Deferred, and whoever
-ends the work resolves it. A connection has one question at a time under way, the next ones wait their turn,
-and one question is answered for each turn of the loop, so that a flood of them delays nobody's deadline.
+ends the work resolves it. A connection has one question at a time under way, the next ones wait their turn.
+Questions are answered in the order in which they came, in short slices of the loop's time, so that a flood of
+them delays nobody's deadline.
 When all places are taken, who comes next gets the one of the connection that has been idle longest.
 """
 
@@ -29,28 +30,29 @@ from appliance.wire.control import (
 _CHUNK: Final = 65536
 _LONGEST_LINE: Final = 65536  # a question is a command and two or three words
 _MOST_CONNECTIONS: Final = 64
-_NOW: Final = 0.0
+_SLICE: Final = 0.001  # seconds of one turn of the loop after which the next question waits for the next turn
 _PAUSE: Final = 0.5  # seconds until a connection is accepted again, after the machine had no descriptor left
 
 
 class Deferred:
-    """An answer that comes later. It is given once; what is given after that is ignored."""
+    """An answer that comes later, to all who wait for it. It is one; what is given after that is ignored."""
 
     def __init__(self) -> None:
         self._answer: Answer | None = None
-        self._send: Callable[[Answer], None] | None = None
+        self._sends: list[Callable[[Answer], None]] = []
 
     def resolve(self, answer: Answer) -> None:
         """Give the answer."""
         if self._answer is None:
             self._answer = answer
-            if self._send is not None:
-                self._send(answer)
+            for send in self._sends:
+                send(answer)
 
     def deliver(self, send: Callable[[Answer], None]) -> None:
         """Have the answer given to `send`, at once when it is there already."""
-        self._send = send
-        if self._answer is not None:
+        if self._answer is None:
+            self._sends.append(send)
+        else:
             send(self._answer)
 
 
@@ -79,16 +81,24 @@ class LoopControlServer:
 
     @property
     def deadline(self) -> float | None:
-        """Return when to be woken: at once while a question waits to be answered."""
-        return _NOW if any(each.waiting for each in self._connections) else self._again
+        """Return when to be woken: when the question came that waits longest."""
+        first = self._first
+        return self._again if first is None else first.since
 
     def tick(self, now: float) -> None:
-        """Answer one question of each connection that has one."""
+        """Answer questions that have come until `now`, one of each connection, until the slice is over."""
         if self._again is not None and now >= self._again:
             self._again = None
             self._listen()
-        for each in [each for each in self._connections if each.waiting]:
-            each.next()
+        until = time.monotonic() + _SLICE
+        while (first := self._first) is not None and first.since <= now:
+            first.next()
+            if time.monotonic() >= until:
+                break
+
+    @property
+    def _first(self) -> "_Connection | None":
+        return min((each for each in self._connections if each.waiting), key=_since, default=None)
 
     def close(self) -> None:
         """Stop listening, remove the socket unless it is a successor's, and end the connections."""
@@ -172,6 +182,7 @@ class _Connection:
         self._output = b""
         self._asked = False
         self._open = True
+        self.since = 0.0  # when the question came that can be answered next
         loop.read(connection.fileno(), self._read)
 
     @property
@@ -221,11 +232,9 @@ class _Connection:
         if not chunk:
             self.close()
         elif self._questions:
-            self._loop.read(
-                self._socket.fileno(), None
-            )  # until they are answered: what comes after them waits
-            if self.waiting:
-                self.next()
+            self.since = time.monotonic()
+            # Until they are answered: what comes after them waits.
+            self._loop.read(self._socket.fileno(), None)
 
     def _send(self, answer: Answer) -> None:
         self._asked = False
@@ -241,7 +250,12 @@ class _Connection:
         except OSError:
             self.close()
             return
+        self.since = time.monotonic()
         self._loop.write(self._socket.fileno(), self._write if self._output else None)
         if not self._output and not self._questions:
             self._loop.read(self._socket.fileno(), self._read)
             self._server.rested(self)
+
+
+def _since(connection: _Connection) -> float:
+    return connection.since

@@ -88,6 +88,14 @@ class Addresses:
         """Return those of ours that this process has not taken: an earlier life of it left them."""
         return self.present() - self._taken
 
+    def own(self) -> frozenset[str]:
+        """Return the addresses of this machine that are not ours, without their prefix lengths."""
+        facts = self._facts()
+        ours = self._ours(facts)
+        return frozenset(
+            _bare(each.address) for each in facts if Held(index=each.index, address=each.address) not in ours
+        )
+
     def unrecorded(self, interface: str, addresses: Iterable[str]) -> list[str]:
         """Return which of these, on the interface without our mark, are not ours by the record either."""
         return [each for each in addresses if (interface, each) not in self._record.entries]
@@ -178,8 +186,8 @@ class Addresses:
             if error.errno == errno.ENODEV:
                 return []
             raise
-        facts = (rtnetlink.decode_address(message) for message in messages)
-        return [each for each in facts if each is not None and index in {0, each.index}]
+        facts = rtnetlink.readable(rtnetlink.decode_address, messages)
+        return [each for each in facts if index in {0, each.index}]
 
     def _ours(self, facts: Iterable[AddressFacts]) -> frozenset[Held]:
         recorded = self._record.entries

@@ -35,20 +35,20 @@ class FrameQueue:
 
     def __init__(self, sender: Sends) -> None:
         self._sender = sender
-        self._waiting = deque[bytes]()
-        self._until = 0.0
+        self._waiting = deque[tuple[bytes, float]]()  # each with the time until which it may wait
         self.deadline: float | None = None
 
     def put(self, frames: Iterable[bytes], now: float) -> int:
         """Send these, after what still waits; return how many went at once. Raises as `tick`."""
-        self._waiting.extend(islice(frames, MOST - len(self._waiting)))
-        self._until = now + PATIENCE
+        until = now + PATIENCE
+        self._waiting.extend((each, until) for each in islice(frames, MOST - len(self._waiting)))
         return self._send(MOST, now) if self.deadline is None else 0
 
     def tick(self, now: float) -> int:
         """Send some of what waits, if there is room; return how many went.
 
-        Raises OSError when the interface does not take them at all, or not in time; then nothing waits.
+        Raises OSError when the interface does not take them at all; then nothing waits. The same when some
+        were not taken in time; those that came later wait on.
         """
         return self._send(_BATCH, now)
 
@@ -56,15 +56,25 @@ class FrameQueue:
         sent = 0
         try:
             while self._waiting and sent < most:
-                self._sender.send(self._waiting[0])
+                self._sender.send(self._waiting[0][0])
                 self._waiting.popleft()
                 sent += 1
         except OSError as error:
-            if error.errno not in _FULL or now >= self._until:
+            if error.errno not in _FULL:
                 self.clear()
                 raise
-        self.deadline = now + _PAUSE if self._waiting else None
+            if self._give_up(now):
+                raise
+        finally:
+            self.deadline = now + _PAUSE if self._waiting else None
         return sent
+
+    def _give_up(self, now: float) -> bool:
+        """Drop what has waited too long; return whether there was any."""
+        before = len(self._waiting)
+        while self._waiting and now >= self._waiting[0][1]:
+            self._waiting.popleft()
+        return len(self._waiting) < before
 
     def clear(self) -> None:
         """Give up what waits: it is not true any more."""

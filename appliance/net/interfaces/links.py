@@ -11,6 +11,7 @@ from collections.abc import Collection, Iterable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from ipaddress import IPv6Network, ip_interface
+from pathlib import Path
 from typing import Final, Literal, Self
 
 from appliance.net.interfaces import netlink, rtnetlink
@@ -91,6 +92,8 @@ class Links:
             self._requests.close()
             raise
         self.overruns = 0
+        self.damaged = 0  # messages that nobody could read
+        self._places: dict[str, tuple[tuple[str, str], ...]] | None = None
         self._stale = False
         # Subscribed first: what happens during the dump is told after it.
         self._read_anew()
@@ -114,6 +117,12 @@ class Links:
     def state(self, name: str) -> Link | None:
         """Return the interface as it is known after the last `read`, None while there is none."""
         return next((link for link in self._links.values() if link.name == name), None)
+
+    def places(self, address: str) -> tuple[tuple[str, str], ...]:
+        """Return the interfaces on which somebody else has an address, each with its prefix length there."""
+        if self._places is None:
+            self._places = _places(self._links.values())
+        return self._places.get(address, ())
 
     def read(self) -> list[LinkEvent]:
         """Return what has changed since the last time; never waits.
@@ -167,6 +176,12 @@ class Links:
         self._put_together()
 
     def _apply(self, message: Message) -> None:
+        try:
+            self._apply_whole(message)
+        except rtnetlink.DamagedMessage:
+            self.damaged += 1
+
+    def _apply_whole(self, message: Message) -> None:
         if message.kind in (rtnetlink.NEW_LINK, rtnetlink.GONE_LINK):
             self._apply_link(rtnetlink.decode_link(message), gone=message.kind == rtnetlink.GONE_LINK)
         elif message.kind in (rtnetlink.NEW_ADDRESS, rtnetlink.GONE_ADDRESS):
@@ -195,11 +210,33 @@ class Links:
 
     def _put_together(self) -> None:
         """Give the links that something was told about their addresses."""
+        self._places = None
         for index in self._touched & self._links.keys():
             addresses = self._addresses.get(index, {})
             own = tuple(address for address, ours in addresses.items() if not ours)
             self._links[index] = replace(self._links[index], addresses=tuple(addresses), own=own)
         self._touched.clear()
+
+
+def answers_for_others(interface: str) -> bool:
+    """Say whether this machine answers ARP on an interface for addresses of its other ones, as Linux does."""
+    return not any(_arp_ignore(each) for each in ("all", interface))
+
+
+def _arp_ignore(interface: str) -> int:
+    try:
+        return int(Path(f"/proc/sys/net/ipv4/conf/{interface}/arp_ignore").read_text())
+    except (OSError, ValueError):
+        return 0
+
+
+def _places(links: Iterable[Link]) -> dict[str, tuple[tuple[str, str], ...]]:
+    found: dict[str, tuple[tuple[str, str], ...]] = {}
+    for link in links:
+        for address in link.own:
+            bare = address.partition("/")[0]
+            found[bare] = (*found.get(bare, ()), (link.name, address))
+    return found
 
 
 def _differences(before: dict[int, Link], after: dict[int, Link]) -> list[LinkEvent]:

@@ -1,15 +1,17 @@
 """rtnetlink's messages about links and addresses, by pyroute2's classes, as values of ours."""
 
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from enum import IntEnum
 from functools import lru_cache
 from ipaddress import ip_interface
 from socket import AF_INET, AF_INET6, AF_UNSPEC, inet_ntop
-from typing import Final
+from typing import Final, TypeVar
 
 from pyroute2.netlink import nlmsg
+from pyroute2.netlink.exceptions import NetlinkDecodeError
 from pyroute2.netlink.rtnl import (
     RTM_DELADDR,
     RTM_DELLINK,
@@ -94,10 +96,30 @@ class LinkFacts:
     up: bool
 
 
+class DamagedMessage(Exception):  # noqa: N818  # it is the message that is damaged
+    """A message of the kernel's that cannot be read."""
+
+
+_Facts = TypeVar("_Facts")
+
+
+def readable(decode: Callable[[Message], _Facts | None], messages: Iterable[Message]) -> Iterator[_Facts]:
+    """Yield what those messages say that say something and are not damaged."""
+    for message in messages:
+        with suppress(DamagedMessage):
+            facts = decode(message)
+            if facts is not None:
+                yield facts
+
+
 def decode_address(message: Message) -> AddressFacts | None:
-    """Return what a message about an address says; None for a family that is neither IPv4 nor IPv6."""
+    """Return what a message about an address says; None for a family that is neither IPv4 nor IPv6.
+
+    Raises DamagedMessage.
+    """
     # By hand: with many addresses pyroute2's way takes longer than the peers of the shortest intervals wait.
-    return _address_facts(message.data[_HEADER_SIZE:])
+    with _damage_told():
+        return _address_facts(message.data[_HEADER_SIZE:])
 
 
 @lru_cache(maxsize=4096)
@@ -118,29 +140,37 @@ def _address_facts(body: bytes) -> AddressFacts | None:
 
 
 def decode_link(message: Message) -> LinkFacts | None:
-    """Return what a message about a link says; None for what is said about a bridge's port."""
-    decoded = _decoded(ifinfmsg, message)
-    if decoded["family"] != AF_UNSPEC:
-        return None
-    return LinkFacts(
-        index=int(decoded["index"]),
-        name=str(decoded.get_attr("IFLA_IFNAME")),
-        mac=_mac(decoded),
-        up=decoded["flags"] & (_UP | _RUNNING) == _UP | _RUNNING,
-    )
+    """Return what a message about a link says; None for what is said about a bridge's port.
+
+    Raises DamagedMessage.
+    """
+    with _damage_told():
+        decoded = _decoded(ifinfmsg, message)
+        if decoded["family"] != AF_UNSPEC:
+            return None
+        return LinkFacts(
+            index=int(decoded["index"]),
+            name=_name(decoded),
+            mac=_mac(decoded),
+            up=decoded["flags"] & (_UP | _RUNNING) == _UP | _RUNNING,
+        )
 
 
 def decode_macvlan(message: Message) -> MacvlanFacts | None:
-    """Return what a message about a link says of a macvlan; None for every other link."""
-    decoded = _decoded(ifinfmsg, message)
-    if decoded.get_nested("IFLA_LINKINFO", "IFLA_INFO_KIND") != "macvlan":
-        return None
-    return MacvlanFacts(
-        index=int(decoded["index"]),
-        name=str(decoded.get_attr("IFLA_IFNAME")),
-        mac=_mac(decoded),
-        parent=int(decoded.get_attr("IFLA_LINK") or 0),
-    )
+    """Return what a message about a link says of a macvlan; None for every other link.
+
+    Raises DamagedMessage.
+    """
+    with _damage_told():
+        decoded = _decoded(ifinfmsg, message)
+        if decoded.get_nested("IFLA_LINKINFO", "IFLA_INFO_KIND") != "macvlan":
+            return None
+        return MacvlanFacts(
+            index=int(decoded["index"]),
+            name=_name(decoded),
+            mac=_mac(decoded),
+            parent=int(decoded.get_attr("IFLA_LINK") or 0),
+        )
 
 
 def add_address(index: int, address: str, *, label: str | None, prefix_route: bool) -> bytes:
@@ -237,6 +267,22 @@ def encode(message: nlmsg, *, kind: int, flags: int) -> bytes:
     message["header"]["flags"] = flags
     message.encode()
     return bytes(message.data)
+
+
+@contextmanager
+def _damage_told() -> Iterator[None]:
+    """Have whatever a decoder stumbles over be one error; pyroute2 has no common one for it."""
+    try:
+        yield
+    except (LookupError, TypeError, ValueError, struct.error, OSError, NetlinkDecodeError) as error:
+        raise DamagedMessage(f"{type(error).__name__}: {error}") from error
+
+
+def _name(decoded: nlmsg) -> str:
+    name = decoded.get_attr("IFLA_IFNAME")
+    if not name:
+        raise LookupError("IFLA_IFNAME")
+    return str(name)
 
 
 def _mac(decoded: nlmsg) -> bytes:

@@ -71,11 +71,11 @@ def remove(requests: Requests, virtual: VirtualMac) -> None:
 
 def present(requests: Requests) -> tuple[VirtualMac, ...]:
     """Return those that are there, by name, MAC and kind: after a crash they are what it left."""
-    found = (rtnetlink.decode_macvlan(message) for message in requests.dump(rtnetlink.all_links()))
+    found = rtnetlink.readable(rtnetlink.decode_macvlan, requests.dump(rtnetlink.all_links()))
     return tuple(
         VirtualMac(name=each.name, index=each.index, mac=each.mac, parent=each.parent)
         for each in found
-        if each is not None and each.mac == _mac_of(each.name)
+        if each.mac == _mac_of(each.name)
     )
 
 

@@ -3,7 +3,7 @@
 What can be read is read before anything that is due is done, so that a process which was stopped, or not
 scheduled for a while, knows what has happened meanwhile before it acts on a deadline that has passed. What is
 prompt is done first, and of the rest as much as fits into a short turn: many that are due at once do not
-delay those whose peers wait for a sign of life.
+delay those whose peers wait for a sign of life. What a turn has no time for is done first in the next one.
 """
 
 import os
@@ -27,7 +27,11 @@ Ready = Callable[[], None]
 
 
 class Timed(Protocol):
-    """Something that is to be woken at its own deadline, monotonic seconds; None is never."""
+    """Something that is to be woken at its own deadline, monotonic seconds; None is never.
+
+    Its turn comes whatever the deadlines of the others say: one that is always due, or due since long ago, is
+    woken again after everybody else who was due when it was woken. Work of many parts does one for each tick.
+    """
 
     @property
     def deadline(self) -> float | None:
@@ -59,6 +63,7 @@ class Loop:
         self._watched: dict[int, _Watched] = {}
         self._timer = Timer()
         self._timed: dict[Timed, Callable[[], bool]] = {}
+        self._left: list[Timed] = []  # due in the last turn, which had no time for them
         self._running = False
         self.read(self._timer.fileno(), self._timer.clear)
 
@@ -122,11 +127,7 @@ class Loop:
         for each in due:
             if each in self._timed and self._timed[each]():
                 self._wake(each)
-        begun = time.monotonic()
-        for each in sorted(due, key=due.__getitem__):
-            self._wake(each)
-            if time.monotonic() - begun > _TURN:
-                break
+        self._wake_in_order(due)
 
     def close(self) -> None:
         """Give the loop's own descriptors back."""
@@ -140,6 +141,17 @@ class Loop:
                 watched.read()
             if events & _WRITE and watched.write is not None:
                 watched.write()
+
+    def _wake_in_order(self, due: dict[Timed, float]) -> None:
+        """Wake those that the last turn has left, then the others by deadline, until the turn is over."""
+        queue = [*self._left, *sorted(due.keys() - self._left, key=due.__getitem__)]
+        self._left = []
+        begun = time.monotonic()
+        for place, each in enumerate(queue, start=1):
+            self._wake(each)
+            if time.monotonic() - begun > _TURN:
+                self._left = queue[place:]
+                break
 
     def _wake(self, timed: Timed) -> None:
         """Have it do what is due: what was read, or another one's doing, may have moved its deadline."""

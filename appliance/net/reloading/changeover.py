@@ -12,7 +12,7 @@ change died in it) is led to the accepted one by `converge`.
 
 import dataclasses
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -25,7 +25,8 @@ from appliance.model.snapshot import Group, Snapshot
 from appliance.net.files import snapshots
 from appliance.net.reloading.fleet import Down, Fleet, Outcome
 from appliance.net.reloading.supervisor_rpc import SupervisorUnavailable
-from appliance.net.workers.listeners import Listeners, Reserved
+from appliance.net.workers.going_addresses import going_addresses
+from appliance.net.workers.listeners import Listeners, Reserved, lost
 from appliance.wire.control import Answer, Problem, as_values, bad, good
 
 if TYPE_CHECKING:
@@ -130,8 +131,12 @@ class Changeover:
 
     def _prepare(self, steps: Plan, snapshot: Snapshot) -> dict[str, Down]:
         """Have everything done that can fail; return who was not there to be asked."""
+        starting = tuple(group for group in snapshot.groups if group.program in steps.start)
+        going = going_addresses(self.accepted, snapshot, self._paths) if starting else frozenset[str]()
         failures = [
-            each for group in snapshot.groups if group.program in steps.start for each in _unbindable(group)
+            each
+            for group in starting
+            for each in _unbindable(group, virtual=snapshot.virtual_addresses, going=going)
         ]
         absent = {each: down for each in steps.prepare if (down := self._fleet.wait_for(each))}
         outcomes = self._fleet.prepare(
@@ -201,14 +206,13 @@ def _failures(program: str, outcome: Outcome) -> list[Problem]:
     return [dataclasses.replace(each, message=f"{program}: {each.message}") for each in errors]
 
 
-def _unbindable(group: Group) -> Iterator[Problem]:
+def _unbindable(group: Group, *, virtual: Container[str], going: Container[str]) -> Iterator[Problem]:
     """Yield what would keep a program that does not run yet from binding."""
     probe = Listeners()
     for frontend in group.frontends:
-        reserved = probe.reserve(frontend.binds)
-        if isinstance(reserved, Reserved):
-            continue
-        for problem in reserved:
+        reserved = probe.reserve(frontend.binds, virtual=virtual)
+        problems = lost(frontend.binds, going) if isinstance(reserved, Reserved) else reserved
+        for problem in problems:
             yield Problem(message=str(problem), path=f"{group.name}.frontends.{frontend.name}.bind")
     probe.keep_only(())
 

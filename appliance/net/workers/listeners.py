@@ -9,6 +9,7 @@ SO_REUSEPORT twins, closing one resets whoever is queued in it.
 import errno
 import socket
 from collections.abc import Container, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -28,6 +29,10 @@ _FREE_BIND: Final[dict[int, tuple[int, int]]] = {
     socket.AF_INET: (socket.IPPROTO_IP, 15),
     socket.AF_INET6: (socket.IPPROTO_IPV6, 78),
 }
+_GOING: Final = (
+    "no interface will have this address: the virtual IP goes, and the next start could not bind it; "
+    "change the bind as well"
+)
 _NO_IPV6: Final = (errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT, errno.EADDRNOTAVAIL)
 
 
@@ -192,6 +197,16 @@ class Listeners:
             )
         owner = port_owner(address.port)
         return f"address in use by {owner}" if owner else "address in use"
+
+
+def lost(binds: Iterable[Bind], going: Container[str]) -> tuple[BindProblem, ...]:
+    """Return the binds of addresses that are `going`: a socket outlives them, but is not made again."""
+    problems = []
+    for bind in binds:
+        with suppress(_Refused):  # a name: whether it has an address is asked where it is bound
+            if any(each.host in going for each in _candidates(bind)):
+                problems.append(BindProblem(bind=bind, reason=_GOING))
+    return tuple(problems)
 
 
 def _candidates(bind: Bind) -> tuple[Address, ...]:

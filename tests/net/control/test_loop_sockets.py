@@ -5,6 +5,7 @@ import json
 import socket
 import stat
 import threading
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -228,6 +229,80 @@ def test_who_comes_when_all_wait_for_an_answer_waits_as_well(program: Program, e
         else:
             slow.makefile("rb").readline()
         assert b"late" in late.recv(1000)
+
+
+class Rival:
+    """Something that is due, and notes how many questions had been answered when it was woken."""
+
+    def __init__(self, answered: list[str]) -> None:
+        self.deadline: float | None = None
+        self.before: int | None = None
+        self._answered = answered
+
+    def tick(self, _: float) -> None:
+        """Note it."""
+        self.deadline, self.before = None, len(self._answered)
+
+
+def test_questions_give_way_to_what_is_due(tmp_path: Path) -> None:
+    """Many askers at once take a slice of a turn each: what was due before their questions is done first."""
+    answered: list[str] = []
+
+    def slow(question: Question) -> Answer:
+        until = time.monotonic() + 0.003
+        while time.monotonic() < until:
+            pass
+        answered.append(question.command)
+        return good()
+
+    loop, path, failed = Loop(), tmp_path / "vrrp.control", list[str]()
+    server = LoopControlServer(loop, path, {"slow": slow}, on_error=lambda where, _: failed.append(where))
+    rival = Rival(answered)
+    loop.add(rival)
+    with contextlib.ExitStack() as stack:
+        for _ in range(8):
+            asker = stack.enter_context(socket.socket(socket.AF_UNIX, socket.SOCK_STREAM))
+            asker.connect(str(path))
+            asker.sendall(b'{"command": "slow"}\n{"command": "slow"}\n')
+        rival.deadline = time.monotonic()
+        while len(answered) < 16:
+            loop.turn()
+    assert failed == []
+    assert rival.before == 0
+    server.close()
+    loop.close()
+
+
+def test_a_question_is_no_older_than_it_is(tmp_path: Path) -> None:
+    """The server is due since the question came, not since ever: its turn is as early as that."""
+    loop = Loop()
+    server = LoopControlServer(loop, tmp_path / "c", {"hello": lambda _: good()}, on_error=lambda *_: None)
+    assert server.deadline is None
+    begun = time.monotonic()
+    seen: list[float | None] = []
+
+    class Witness:
+        """Looks at the server's deadline while its question waits."""
+
+        deadline: float | None = None
+
+        def tick(self, _: float) -> None:
+            """Look."""
+            self.deadline = None
+            seen.append(server.deadline)
+
+    witness = Witness()
+    loop.add(witness, prompt=lambda: True)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as asker:
+        asker.connect(str(tmp_path / "c"))
+        asker.sendall(b'{"command": "hello"}\n')
+        while not any(seen):
+            witness.deadline = begun
+            loop.turn()
+        assert b"true" in asker.recv(100)
+    assert (seen[-1] or 0.0) > begun
+    server.close()
+    loop.close()
 
 
 def test_closing_removes_the_socket_and_not_a_successor_s(tmp_path: Path) -> None:

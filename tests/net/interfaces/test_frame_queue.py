@@ -98,6 +98,19 @@ def test_it_is_given_up_in_time(wire: Wire):
     assert queue.deadline is None
 
 
+def test_what_comes_later_does_not_keep_up_what_waits(wire: Wire):
+    """Each frame has its own time: new ones do not put off the end of the first."""
+    queue = FrameQueue(wire)
+    sent = queue.put(FRAMES, 100.0)
+    queue.put([b"new"], 100.0 + PATIENCE / 2)
+    with pytest.raises(BlockingIOError):
+        queue.tick(100.0 + PATIENCE)
+    assert queue.deadline is not None
+    assert wire.arrived() == FRAMES[:sent]
+    queue.tick(queue.deadline)
+    assert (wire.arrived(), queue.deadline) == ([b"new"], None)
+
+
 def test_another_error_is_one_at_once(wire: Wire):
     """An interface that is gone takes nothing later either."""
     queue = FrameQueue(wire)

@@ -207,3 +207,22 @@ def test_what_was_removed_meanwhile_is_not_woken(loop: Loop) -> None:
     loop.add(second)
     loop.turn()
     assert (len(first.woken), second.woken) == (1, [])
+
+
+class Endless(Slow):
+    """Something that is due again as soon as it was woken, and since long ago."""
+
+    def tick(self, now: float) -> None:
+        """Take long, and have more to do."""
+        super().tick(now)
+        self.deadline = 0.0
+
+
+def test_what_is_always_due_starves_nobody(loop: Loop) -> None:
+    """Whoever is due is woken once before anybody a second time, however early the others' deadlines are."""
+    endless, patient = [Endless(0.0) for _ in range(2)], [Slow(float(at)) for at in (1, 2)]
+    for each in (*endless, *patient):
+        loop.add(each)
+    for _ in range(4):
+        loop.turn()
+    assert [len(each.woken) for each in (*endless, *patient)] == [1, 1, 1, 1]

@@ -234,6 +234,19 @@ def test_a_new_group_that_cannot_bind_is_refused(house: House):
     assert house.accepted == 1
 
 
+def test_a_new_group_may_bind_a_virtual_ip(house: House):
+    """It is bound beforehand where it is not held; one that goes by the same reload is an error."""
+    group = 'ingress: { frontends: { http: { bind: ["192.0.2.200:9443"], pool: masters } } }'
+    vips = 'virtual_ips: { api: { addresses: ["192.0.2.%d/24"], interface: eth0, router_id: 42 } }'
+    house.write(more=vips % 200)
+    assert house.changeover.reload().ok
+    house.write(more=f"{vips % 201}\n{group}")
+    (error,) = house.changeover.reload().errors
+    assert error.path == "ingress.frontends.http.bind"
+    house.write(more=f"{vips % 200}\n{group}")
+    assert house.changeover.reload().ok
+
+
 def test_without_a_supervisor_a_new_program_is_warned_of(house: House):
     """The configuration is accepted, and the answer says that nobody could start the new program."""
     with socket.socket() as free:
