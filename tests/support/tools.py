@@ -25,6 +25,7 @@ PACKAGES: Final = {
     "nginx": "nginx-light",
     "openssl": "openssl",
     "/usr/share/OVMF/OVMF_CODE_4M.fd": "ovmf",
+    "/usr/lib/podman/netavark": "netavark",  # which podman only recommends
     "podman": "podman",
     "qemu-img": "qemu-utils",
     "qemu-system-x86_64": "qemu-system-x86",
@@ -42,7 +43,7 @@ PACKAGES: Final = {
 FOR_IMAGES: Final = frozenset(
     {
         *("mmdebstrap", "podman", "runc", "debugfs", "genisoimage", "qemu-img", "qemu-system-x86_64", "ssh"),
-        "/usr/share/OVMF/OVMF_CODE_4M.fd",
+        *("/usr/share/OVMF/OVMF_CODE_4M.fd", "/usr/lib/podman/netavark"),
     }
 )
 """Those that only the tests of the image need."""
