@@ -3,11 +3,11 @@
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from support.waiting import wait_until
 
 from appliance.net.reloading.supervisor_rpc import Supervisor, SupervisorUnavailable
 
@@ -32,17 +32,9 @@ autostart=false
 [program:missing]
 command=/no/such/program
 [program:stubborn]
-command=sh -c 'trap "" TERM; while :; do sleep 0.1; done'
+command=sh -c 'trap "" TERM; : > {root}/deaf; while :; do sleep 0.1; done'
 stopwaitsecs=2
 """
-
-
-def until(condition: Callable[[], bool], seconds: float = 20) -> None:
-    """Wait for a condition, fail when it has not come in time."""
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline
-        time.sleep(0.02)
 
 
 def state(supervisor: Supervisor, name: str) -> str:
@@ -63,7 +55,9 @@ def supervisord(tmp_path: Path) -> Iterator[tuple[Supervisor, "subprocess.Popen[
         stdout=subprocess.DEVNULL,
     ) as process:
         supervisor = Supervisor(tmp_path / "supervisor.sock")
-        until(lambda: state(supervisor, "steady") == "RUNNING")
+        wait_until(lambda: state(supervisor, "steady") == "RUNNING", what="steady is up", timeout=20.0)
+        # Its shell may not have read a line yet; then TERM would end it at once.
+        wait_until((tmp_path / "deaf").exists, what="stubborn does not heed TERM", timeout=20.0)
         yield supervisor, process
         process.terminate()
 
@@ -71,7 +65,8 @@ def supervisord(tmp_path: Path) -> Iterator[tuple[Supervisor, "subprocess.Popen[
 def test_processes_tell_what_supervisord_knows(supervisord: tuple[Supervisor, object]):
     """A running program has a pid and a start, one that cannot start has its reason."""
     supervisor, _ = supervisord
-    until(lambda: state(supervisor, "missing") in {"BACKOFF", "FATAL"})
+    failed = {"BACKOFF", "FATAL"}
+    wait_until(lambda: state(supervisor, "missing") in failed, what="missing has failed", timeout=20.0)
     processes = {each.name: each for each in supervisor.processes()}
     assert processes["steady"].pid
     assert processes["steady"].started_at
@@ -85,9 +80,9 @@ def test_start_and_stop_can_be_repeated(supervisord: tuple[Supervisor, object]):
     supervisor, _ = supervisord
     supervisor.start("waiting")
     supervisor.start("waiting")
-    until(lambda: state(supervisor, "waiting") == "RUNNING")
+    wait_until(lambda: state(supervisor, "waiting") == "RUNNING", what="waiting is RUNNING", timeout=20.0)
     supervisor.stop("waiting")
-    until(lambda: state(supervisor, "waiting") == "STOPPED")
+    wait_until(lambda: state(supervisor, "waiting") == "STOPPED", what="waiting is STOPPED", timeout=20.0)
     supervisor.stop("waiting")
 
 
@@ -103,7 +98,7 @@ def test_shutting_down(supervisord: tuple[Supervisor, "subprocess.Popen[bytes]"]
     supervisor, process = supervisord
     assert not supervisor.shutting_down()
     process.terminate()
-    until(supervisor.shutting_down)
+    wait_until(supervisor.shutting_down, what="it is going down", timeout=20.0)
 
 
 def test_nobody_there(tmp_path: Path):
