@@ -13,6 +13,8 @@ from appliance.model.guest.report import GuestReport, Origin, legible
 from appliance.model.paths import Paths
 from appliance.net.guest import applying
 from appliance.net.guest.report_file import read
+from appliance.net.process.journal import Severity, levelled
+from appliance.net.process.output import STDERR, STDOUT
 
 
 @click.group(epilog="Example: sudo appliance guest show")
@@ -50,7 +52,7 @@ def apply(paths: Paths, *, overwrite: bool, keep: bool, root: Path) -> None:
     )
     _print(applied.report)
     for failure in applied.failures:
-        click.echo(failure, err=True)
+        click.echo(levelled(failure, Severity.ERROR, STDERR), err=True)
     if applied.failures:
         raise SystemExit(1)
 
@@ -102,7 +104,7 @@ def _print(report: GuestReport) -> None:
     for key, value in report.properties.items():
         click.echo(f"  {key}: {legible(value)}")
     for problem in report.problems:
-        click.echo(f"! {problem}")
+        click.echo(levelled(f"! {problem}", Severity.WARNING, STDOUT))
     for note in report.notes:
         click.echo(f"- {legible(note)}")
 

@@ -10,6 +10,8 @@ from rich.console import Console
 from appliance.console.places import located
 from appliance.console.printing import print_json
 from appliance.model.paths import Paths
+from appliance.net.process.journal import Severity, levelled
+from appliance.net.process.output import STDERR
 from appliance.wire.control import Answer, ControlError, Problem, bad, decode_answer
 
 
@@ -91,11 +93,13 @@ def _praise(answer: Answer, paths: Paths) -> None:
         click.echo(f"Unchanged: the appliance already obeys {paths.config}.")
     console = Console(stderr=True, soft_wrap=True, highlight=False)
     for warning in msgspec.convert(answer.values.get("warnings", []), list[Problem]):
-        console.print(f"warning: {located(warning, paths.config)}", markup=False, style="yellow")
+        text = f"warning: {located(warning, paths.config)}"
+        console.print(levelled(text, Severity.WARNING, STDERR), markup=False, style="yellow")
 
 
 def _refuse(answer: Answer, paths: Paths) -> None:
     console = Console(stderr=True, soft_wrap=True, highlight=False)
     for problem in answer.errors:
-        console.print(located(problem, paths.config), markup=False)
-    console.print("Refused: nothing has changed, the appliance goes on as before.", style="bold red")
+        console.print(levelled(located(problem, paths.config), Severity.ERROR, STDERR), markup=False)
+    refused = "Refused: nothing has changed, the appliance goes on as before."
+    console.print(levelled(refused, Severity.ERROR, STDERR), markup=False, style="bold red")

@@ -14,7 +14,9 @@ from appliance.core.acceptance import PROGRAMS, VRRP_STOP_SECONDS, needed, stop_
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot
 from appliance.net.files.packaged import packaged
+from appliance.net.process.journal import Severity, levelled
 from appliance.net.process.log import Logger, configure
+from appliance.net.process.output import STDERR
 from appliance.net.reloading import boot
 from appliance.wire.control import as_values
 
@@ -42,7 +44,8 @@ def run(paths: Paths) -> NoReturn:
         boot.remove_stale_sockets(paths)
     except boot.BootError as error:
         for problem in error.problems:
-            click.echo(located(problem, paths.config), err=True)
+            complaint = located(problem, paths.config)
+            click.echo(levelled(complaint, Severity.ERROR, STDERR), err=True)
         raise SystemExit(1) from error
     log = _announce(start, paths)
     if not start.snapshot.virtual_routers:  # else vrrp does it, which may go on with what is there

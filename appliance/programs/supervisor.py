@@ -33,6 +33,7 @@ from appliance.model.paths import Paths
 from appliance.model.snapshot import SnapshotError
 from appliance.net.files import snapshots
 from appliance.net.process import capabilities, orphans
+from appliance.net.process.journal import Severity, levelled
 from appliance.net.process.leftovers import Leftovers
 from appliance.net.process.log import configure
 from appliance.net.process.output import STDOUT, output
@@ -190,10 +191,10 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
 
     def _complaint(self, event: events.ProcessLogStderrEvent) -> None:
         """Pass what a program says on standard error on, and keep its last line."""
+        said = event.data.decode(errors="replace")
         with contextlib.suppress(OSError):
-            output(STDOUT).write(event.data)
-        lines = event.data.decode(errors="replace").split("\n")
-        if words := [line.strip() for line in lines if line.strip()]:
+            output(STDOUT).write(levelled(said, Severity.WARNING, STDOUT).encode())
+        if words := [line.strip() for line in said.split("\n") if line.strip()]:
             self._last_words[event.process.config.name] = words[-1][:_LONGEST_REASON]
 
     def _state_changed(self, event: events.ProcessStateEvent) -> None:

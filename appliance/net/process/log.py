@@ -9,8 +9,9 @@ import contextlib
 import os
 import sys
 from collections.abc import Iterator
-from typing import Final
+from typing import Any, Final
 
+from appliance.net.process.journal import Severity, marked
 from appliance.net.process.output import STDOUT, output
 
 
@@ -37,6 +38,9 @@ Logger = FilteringBoundLogger
 
 _LEVELS: Final = {"debug": 10, "info": 20, "warning": 30, "error": 40}
 _ALL: Final = 0
+_SEVERITIES: Final = {
+    "debug": Severity.DEBUG, "info": Severity.INFO, "warning": Severity.WARNING, "error": Severity.ERROR,
+}  # fmt: skip
 
 
 class Lines:
@@ -71,6 +75,7 @@ def configure(program: str, *, level: str, form: str) -> FilteringBoundLogger:
             structlog.processors.TimeStamper(fmt="iso", utc=True),
             structlog.processors.format_exc_info,
             renderer,
+            _levelled,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
         logger_factory=structlog.WriteLoggerFactory(file=Lines()),  # type: ignore[arg-type]  # all it uses is write and flush
@@ -78,6 +83,11 @@ def configure(program: str, *, level: str, form: str) -> FilteringBoundLogger:
     )
     logger: FilteringBoundLogger = structlog.get_logger(program=program)
     return logger
+
+
+def _levelled(_: object, method: str, line: Any) -> str:  # noqa: ANN401  # structlog says so of any processor
+    """Return a line with its level in the form of journald, where that reads it."""
+    return marked(line, _SEVERITIES[method]) if output(STDOUT).journal else line
 
 
 def unfiltered(logger: FilteringBoundLogger) -> FilteringBoundLogger:

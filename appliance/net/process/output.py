@@ -12,6 +12,8 @@ from functools import cache
 from socket import MSG_DONTWAIT, MSG_NOSIGNAL, socket
 from typing import Final
 
+from appliance.net.process import journal
+
 STDOUT: Final = 1
 STDERR: Final = 2
 
@@ -19,12 +21,16 @@ _OWN: Final = os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 
 class Output:
-    """What a descriptor of ours writes to, which stays open in any case; use `output` to get one."""
+    """What a descriptor of ours writes to, which stays open in any case; use `output` to get one.
+
+    `journal` tells whether journald reads it.
+    """
 
     def __init__(self, place: int) -> None:
         self._place = place
         self._torn = False
         self._socket: socket | None = None
+        self.journal = False
         with contextlib.suppress(OSError):  # closed: every write says so
             self._look()
 
@@ -49,6 +55,7 @@ class Output:
         self._look()
 
     def _look(self) -> None:
+        self.journal = journal.listens(self._place)
         mode = os.fstat(self._place).st_mode
         if stat.S_ISSOCK(mode):
             self._socket = socket(fileno=os.dup(self._place))
