@@ -40,6 +40,9 @@ from appliance.wire.worker_board import Phase, Reason
 from appliance.wire.worker_orders import Orders
 
 _PUBLISH_TICKS = 4
+_FOLLOW_TICKS = 20
+"""Ticks between looks at whether the health board was removed and made anew."""
+
 _UNSEEN = -1
 _EPISODE = 1.0
 """Seconds without a shortage of descriptors after which the next one is logged again."""
@@ -253,20 +256,25 @@ class Worker:
         try:
             if self._health is None:
                 self._health = BoardReader(self.paths.health_board)
-            changes = self._health.changes
-            if changes == self._health_changes:
+            elif self._ticks % _FOLLOW_TICKS == 0:
+                self._health.follow()
+            if self._health.changes == self._health_changes:
                 return
-            board = health_board.decode(self._health.read())
+            payload, changes = self._health.published()
+            board = health_board.decode(payload)
         except (BoardError, BoardFormatError):
             return  # not there yet: servers stay as they are, `health` publishes as soon as it can
-        self._health_changes = changes
         known = {(server.pool, server.server): server for server in board.servers}
         for backend in self.backends.values():
             self._observe(backend, known)
+        self._health_changes = changes
 
     def _observe(self, backend: Backend, known: dict[tuple[str, str], health_board.ServerHealth]) -> None:
-        self._close_sessions(backend, backend.pool.observe(known))
-        self._release(backend)
+        try:
+            self._close_sessions(backend, backend.pool.observe(known))
+            self._release(backend)
+        except Exception as error:  # noqa: BLE001  # the boundary: a bug in one pool costs no other its news
+            self._fault(error)
 
     def _close_sessions(self, backend: Backend, gone: list[Member]) -> None:
         """Obey on_down; who has no connection to the server yet connects elsewhere in any case."""

@@ -2,38 +2,57 @@
 
 A board holds two halves. The writer fills the half that nobody is pointed at, then moves the pointer with
 one aligned store of eight bytes, so a reader never waits for a writer and a writer killed at any instruction
-leaves the last published state readable. A reader copies the half that the pointer names and looks at the
-pointer again: if it has moved on, that half may be in use again, and the reader starts over.
+leaves the last published state readable.
+
+No reader relies on the order in which it sees the writer's stores: a processor such as arm64 may show them in
+any other one. Each half says which publish it is, has the count of changes that belongs to its payload, and a
+checksum over all of that. A reader takes a half only where the checksum is right and the number is the
+pointer's, and else starts over. So payload and count are of one publish, whenever a reader comes; one that
+keeps this count can never take an older payload for it, and misses no change.
 
 Layout, native byte order (a board never leaves its machine)::
 
     0   8  magic and layout version
-    8   8  sequence: 2n + which half is valid, grows with every publish
-    16  8  changes: grows when the writer says that the readers' decisions may change
-    24  8  capacity of one half, bytes
-    32  8  retired: 1 when a larger file has taken this one's name
-    40  8  length of half 0      48  8  length of half 1
-    64  .. half 0, then half 1
+    8   8  sequence: the pointer, grows with every publish; its lowest bit is the half that is valid
+    16  8  retired: 1 when another file has taken this one's name
+    24  .. reserved
+    64  .. half 0, then half 1, each:
+           0   8  sequence of this publish
+           8   8  changes: grows when the writer says that the readers' decisions may change
+           16  8  length of the payload
+           24  8  CRC-32 of the three above and the payload
+           32  .. payload
 """
 
 import contextlib
 import mmap
 import os
 import struct
+import sys
+import time
+import zlib
 from pathlib import Path
-from typing import Final, Self
+from typing import Final, NamedTuple, Self
 
-MAGIC: Final = int.from_bytes(b"LBBOARD1", "little")
+MAGIC: Final = int.from_bytes(b"LBBOARD2", "little")
 _HEADER: Final = 64
 _SEQUENCE: Final = 1
-_CHANGES: Final = 2
-_CAPACITY: Final = 3
-_RETIRED: Final = 4
-_LENGTHS: Final = (5, 6)
+_RETIRED: Final = 2
+_NUMBERS: Final = struct.Struct("=QQQ")
+_HALF: Final = struct.Struct("=QQQQ")
+_TRIES: Final = 100
+"""Looks at a half that the pointer does not leave, until it counts as damaged; a store is seen within one."""
 
 
 class BoardError(Exception):
-    """The file is missing, or is not a board of this layout."""
+    """The file is missing, damaged, or not a board of this layout."""
+
+
+class Published(NamedTuple):
+    """A payload, and the count of changes that belongs to it."""
+
+    payload: bytes
+    changes: int
 
 
 class BoardWriter:
@@ -42,13 +61,13 @@ class BoardWriter:
     def __init__(self, path: Path, *, capacity: int = 4096) -> None:
         self.path = path
         self._sequence = 0
-        self._changes = 0
-        self._capacity = capacity
+        # No count that a reader may know already from a file that is gone or cannot be read.
+        self._changes = time.time_ns()
+        self._capacity = _aligned(capacity)
         payload = b""
         with contextlib.suppress(BoardError), BoardReader(path) as last:
-            payload = last.read()
-            self._sequence, self._changes = last.sequence, last.changes
-            self._capacity = max(capacity, last.capacity)
+            payload, self._changes = last.published()
+            self._capacity = max(self._capacity, last.capacity)
         self._map, self._words = self._start_file(payload)
 
     def publish(self, payload: bytes | bytearray, *, changed: bool = False) -> None:
@@ -62,7 +81,7 @@ class BoardWriter:
             self._write(payload)
             return
         old_map, old_words, capacity, sequence = self._map, self._words, self._capacity, self._sequence
-        self._capacity = max(len(payload), self._capacity * 2)
+        self._capacity = _aligned(max(len(payload), self._capacity * 2))
         try:
             self._start_file(payload)
         except OSError:
@@ -80,13 +99,12 @@ class BoardWriter:
         self._map.close()
 
     def _write(self, payload: bytes | bytearray) -> None:
-        half = (self._sequence + 1) & 1
-        at = _HEADER + half * self._capacity
-        self._map[at : at + len(payload)] = bytes(payload)
-        self._words[_LENGTHS[half]] = len(payload)
-        self._words[_CHANGES] = self._changes
-        self._sequence += 1
-        self._words[_SEQUENCE] = self._sequence
+        sequence = self._sequence + 1
+        at = _HEADER + (sequence & 1) * (_HALF.size + self._capacity)
+        numbers = _NUMBERS.pack(sequence, self._changes, len(payload))
+        self._map[at + _HALF.size : at + _HALF.size + len(payload)] = bytes(payload)
+        self._map[at : at + _HALF.size] = numbers + struct.pack("=Q", _checksum(numbers, payload))
+        self._words[_SEQUENCE] = self._sequence = sequence
 
     def _start_file(self, payload: bytes | bytearray) -> tuple[mmap.mmap, memoryview]:
         """Give the name to a new file that holds `payload`, then tell readers of the old one to move."""
@@ -94,7 +112,7 @@ class BoardWriter:
         descriptor = os.open(scratch, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
             # Reserved at once: on a full file system a sparse file would kill its writer by SIGBUS.
-            os.posix_fallocate(descriptor, 0, _HEADER + 2 * self._capacity)
+            os.posix_fallocate(descriptor, 0, _HEADER + 2 * (_HALF.size + self._capacity))
             self._map = mmap.mmap(descriptor, 0)
         except OSError as error:
             error.filename = str(scratch)
@@ -103,7 +121,7 @@ class BoardWriter:
         finally:
             os.close(descriptor)
         self._words = memoryview(self._map)[:_HEADER].cast("Q")
-        self._words[0], self._words[_CAPACITY] = MAGIC, self._capacity
+        self._words[0] = MAGIC
         self._write(payload)
         with contextlib.ExitStack() as stack:
             with contextlib.suppress(FileNotFoundError):
@@ -129,33 +147,55 @@ class BoardReader:
 
     @property
     def sequence(self) -> int:
-        """Number of publishes, over all writers this board has had."""
+        """Number of publishes into this file."""
         return self._words[_SEQUENCE]
 
     @property
     def changes(self) -> int:
-        """Number of publishes that were marked as changing decisions. Cheap: look at it often."""
-        if self._words[_RETIRED]:
+        """How often a publish was marked as changing decisions. Cheap: look at it often.
+
+        Only a hint, as it is not checked: compare it with the count that `published` gave. Where it
+        differs, ask `published`; where it should and does not yet, it does at the next look.
+        """
+        words = self._words
+        if words[_RETIRED]:
             self._open()
-        return self._words[_CHANGES]
+            words = self._words
+        return words[self._changes_at[words[_SEQUENCE] & 1]]
 
     @property
     def capacity(self) -> int:
         """Bytes that one half can hold."""
-        return self._words[_CAPACITY]
+        return self._stride - _HALF.size
 
-    def read(self) -> bytes:
-        """Return the payload last published, whole; empty before the first publish."""
+    def published(self) -> Published:
+        """Return the payload last published, whole, with its count; empty before the first publish.
+
+        Raises BoardError where the file is damaged, or another took its name and cannot be opened.
+        """
         if self._words[_RETIRED]:
             self._open()
-        while True:
-            before = self._words[_SEQUENCE]
-            half = before & 1
-            at = _HEADER + half * self.capacity
-            payload = self._map[at : at + self._words[_LENGTHS[half]]]  # type: ignore[index]  # open since __init__
-            # As soon as the writer has published once more, its next publish may be writing over this half.
-            if self._words[_SEQUENCE] == before:
-                return payload
+        tries = 0
+        while tries < _TRIES:
+            pointer = self._words[_SEQUENCE]
+            found = self._half(pointer)
+            if found is not None:
+                return found
+            tries = tries + 1 if self._words[_SEQUENCE] == pointer else 0
+        raise BoardError(f"{self.path}: damaged")
+
+    def read(self) -> bytes:
+        """Return the payload last published, whole; empty before the first publish; raises BoardError."""
+        return self.published().payload
+
+    def follow(self) -> None:
+        """Move to the file that has the name now, where it is another one; raises BoardError.
+
+        A writer says so in the file that it replaces, and cannot where somebody has removed it.
+        """
+        with contextlib.suppress(FileNotFoundError):
+            if _identity(os.stat(self.path)) != self._file:  # noqa: PTH116  # often asked; no object for it
+                self._open()
 
     def close(self) -> None:
         """Let go of the mapping."""
@@ -164,17 +204,44 @@ class BoardReader:
             self._map.close()
             self._map = None
 
+    def _half(self, pointer: int) -> Published | None:
+        """Return the half that the pointer names; None where it is not, or not yet, of that publish."""
+        at = _HEADER + (pointer & 1) * self._stride
+        start = at + _HALF.size
+        numbers: bytes = self._map[at:start]  # type: ignore[index]  # open since __init__
+        sequence, changes, length, checksum = _HALF.unpack(numbers)
+        if sequence != pointer or length > self.capacity:
+            return None
+        payload: bytes = self._map[start : start + length]  # type: ignore[index]  # the same
+        if _checksum(numbers[: _NUMBERS.size], payload) != checksum:
+            return None
+        return Published(payload, changes)
+
     def _open(self) -> None:
         try:
             with self.path.open("rb") as file:
+                found = _identity(os.fstat(file.fileno()))
                 mapping = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
         except (OSError, ValueError) as error:
             raise BoardError(f"{self.path}: {error}") from error
-        words = memoryview(mapping)[:_HEADER].cast("Q") if len(mapping) >= _HEADER else None
-        if words is None or words[0] != MAGIC:
-            if words is not None:
-                words.release()
+        stride = (len(mapping) - _HEADER) // 2
+        if stride < _HALF.size or stride % 8 or int.from_bytes(mapping[:8], sys.byteorder) != MAGIC:
             mapping.close()
             raise BoardError(f"{self.path}: not a board of this version")
         self.close()
-        self._map, self._words = mapping, words
+        self._map, self._file, self._stride = mapping, found, stride
+        self._words = memoryview(mapping)[: _HEADER + 2 * stride].cast("Q")
+        self._changes_at = (_HEADER + 8) // 8, (_HEADER + stride + 8) // 8
+
+
+def _aligned(size: int) -> int:
+    """Return a capacity with which the numbers of both halves are at multiples of eight."""
+    return (size + 7) & ~7
+
+
+def _checksum(numbers: bytes, payload: bytes | bytearray) -> int:
+    return zlib.crc32(payload, zlib.crc32(numbers))
+
+
+def _identity(found: os.stat_result) -> tuple[int, int]:
+    return found.st_dev, found.st_ino

@@ -32,8 +32,7 @@ class PoolTrack:
             return Seen(up=False, detail="there is no health board")
         try:
             self._board = BoardReader(self._path)
-            self._changes = self._board.changes
-            payload = self._board.read()
+            payload, self._changes = self._board.published()
             servers = decode(payload).servers if payload else ()
         except (BoardError, BoardFormatError) as error:
             return Seen(up=False, detail=f"the health board cannot be read: {error}")

@@ -1,0 +1,124 @@
+"""What a worker makes of the health board; the worker is in this process, and its timer stands still."""
+
+import os
+import socket
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import structlog
+from support.lone_worker import up
+from support.ports import free_port
+from support.snapshots import bind, frontend, group, pool, server, snapshot
+
+from appliance.model.paths import Paths
+from appliance.net.files.boards import BoardWriter
+from appliance.programs.worker import Worker
+from appliance.wire.health_board import HealthBoard, ServerState, Verdict, encode
+from appliance.wire.worker_orders import Listener, Orders
+
+pytestmark = pytest.mark.programs
+
+POOLS = ("first", "second")
+
+
+class Desk:
+    """A worker with two pools of one server each, and the board that `health` writes for it."""
+
+    def __init__(self, directory: Path) -> None:
+        paths = Paths(runtime=directory, state=directory)
+        ports = {name: free_port() for name in POOLS}
+        self._pools = [pool(name, servers=[server("s0", port=1)]) for name in POOLS]
+        fronts = [frontend(name, binds=[bind(port)], pool=name) for name, port in ports.items()]
+        self._listeners = [socket.create_server(("127.0.0.1", port)) for port in ports.values()]
+        listeners = tuple(
+            Listener(frontend=name, host="127.0.0.1", port=ports[name], fd=os.dup(each.fileno()))
+            for name, each in zip(POOLS, self._listeners, strict=True)
+        )
+        orders = Orders(
+            program="proxy-api",
+            group="api",
+            generation=1,
+            index=0,
+            workers=1,
+            snapshot=1,
+            listeners=listeners,
+            ready_fd=-1,
+        )
+        self.board = BoardWriter(paths.health_board)
+        self.path = paths.health_board
+        given = snapshot(groups=[group("api", frontends=fronts)], pools=self._pools)
+        self.worker = Worker(orders, given, paths=paths, logger=structlog.get_logger())
+        self.worker._timer.close()
+
+    def publish(self, verdict: Verdict) -> None:
+        """Publish one verdict on both servers."""
+        servers = tuple(up(each, each.servers[0], verdict=verdict) for each in self._pools)
+        payload = encode(HealthBoard(snapshot=1, pid=1, written_at=1.0, servers=servers))
+        self.board.publish(payload, changed=True)
+
+    def look(self) -> list[ServerState]:
+        """Let the worker look as at a tick; return what it takes the servers for."""
+        self.worker._look_at_health()
+        return [self.worker.backends[name].pool.members[0].state for name in POOLS]
+
+    def close(self) -> None:
+        """End the worker."""
+        self.worker.close()
+        for each in self._listeners:
+            each.close()
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Iterator[Desk]:
+    """Give a worker whose servers are up."""
+    made = Desk(tmp_path)
+    made.publish(Verdict.UP)
+    assert made.look() == [ServerState.UP, ServerState.UP]
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("stop", range(5))
+def test_a_verdict_is_not_missed_by_a_look_in_the_middle_of_its_publish(desk: Desk, stop: int):
+    """The worker looks before each of the stores of a publish, and knows the verdict at the next look."""
+    stores = []
+
+    class Stores:
+        def __init__(self, target: object) -> None:
+            self._target = target
+
+        def __setitem__(self, place: int | slice, value: bytes | int) -> None:
+            if len(stores) == stop:
+                desk.look()
+            stores.append(place)
+            self._target.__setitem__(place, value)  # type: ignore[attr-defined]  # a mapping or its words
+
+    desk.board._map, desk.board._words = Stores(desk.board._map), Stores(desk.board._words)
+    desk.publish(Verdict.DOWN)
+    assert desk.look() == [ServerState.DOWN, ServerState.DOWN]
+
+
+def test_a_bug_in_one_pool_hides_no_verdict_from_the_others(desk: Desk):
+    """It is logged, and the pools after it obey."""
+
+    def observe(_: object) -> None:
+        raise ZeroDivisionError
+
+    desk.worker.backends[POOLS[0]].pool.observe = observe  # type: ignore[method-assign]  # the bug
+    desk.publish(Verdict.DOWN)
+    with structlog.testing.capture_logs() as logs:
+        assert desk.look() == [ServerState.UP, ServerState.DOWN]
+        desk.look()
+    assert [each["event"] for each in logs] == ["internal-error"]
+
+
+def test_a_board_that_was_removed_and_made_anew_is_found(desk: Desk):
+    """With the runtime directory deleted and health's board written again, the worker obeys that."""
+    desk.path.unlink()
+    desk.board.close()
+    desk.board = BoardWriter(desk.path)
+    desk.publish(Verdict.DOWN)
+    for _ in range(20):
+        desk.worker._tick()
+    assert desk.look() == [ServerState.DOWN, ServerState.DOWN]
