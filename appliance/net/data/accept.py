@@ -89,24 +89,29 @@ class Acceptor:
     def _admit(self, fd: int) -> None:
         frontend, traffic = self.frontend, self._traffic
         address = tcp.peer()
+        counted = 0
         traffic.changed = True
-        if frontend.admission is not None and not frontend.admission.admits(sockaddr.packed(address)):
-            frontend.denied += 1
-            traffic.reasons[Reason.DENIED] += 1
-            tcp.reset(fd)
-            return
-        frontend.total += 1
-        frontend.current += 1
         try:
+            if frontend.admission is not None and not frontend.admission.admits(sockaddr.packed(address)):
+                self._deny(fd)
+                return
+            frontend.total += 1
+            frontend.current += 1
+            counted = 1
             self._open(frontend, fd, address)
         except Exception as error:  # noqa: BLE001  # the boundary: a bug costs one connection, not the listener
             traffic.fault(error)
+            frontend.current -= counted
             self._give_up(fd)
 
-    def _give_up(self, fd: int) -> None:
-        """Undo the admission of a connection that nobody has taken over."""
+    def _deny(self, fd: int) -> None:
+        self.frontend.denied += 1
+        self._traffic.reasons[Reason.DENIED] += 1
         tcp.reset(fd)
-        self.frontend.current -= 1
+
+    def _give_up(self, fd: int) -> None:
+        """Reset a connection that nobody has taken over."""
+        tcp.reset(fd)
         self.frontend.failed += 1
         self._traffic.reasons[Reason.INTERNAL] += 1
 

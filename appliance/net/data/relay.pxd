@@ -26,6 +26,7 @@ cdef class Session:
     cdef public long long number
 
     cpdef settle(self, decision)
+    cpdef take(self, member)
     cpdef wait(self)
     cpdef delay(self, double seconds)
     cpdef keep_early(self, bytes data)

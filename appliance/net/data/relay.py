@@ -120,7 +120,7 @@ class Session:
     def settle(self, decision: Member | Queue | Reason) -> None:
         """Do what the pool has decided."""
         if isinstance(decision, Member):
-            self.member = decision
+            self.take(decision)
             if decision in self.tried:
                 self.delay(self.backend.retry_delay)
             else:
@@ -129,6 +129,13 @@ class Session:
             self.wait()
         else:
             self.end(decision)
+
+    def take(self, member: Member) -> None:
+        """Have a place at a member; after another connect has failed that is counted."""
+        self.member = member
+        if self.tried:
+            again = member in self.tried
+            self.traffic.reasons[Reason.RETRIED if again else Reason.REDISPATCHED] += 1
 
     def wait(self) -> None:
         """Stand in the queue, and watch the client: one that leaves frees its place."""
@@ -139,7 +146,8 @@ class Session:
         if self.phase != QUEUED:
             self.phase = QUEUED
             self.deadline = self.traffic.now + self.backend.timeout_queue
-            self.client.watcher.start(self.on_early)
+            if self.early is None or len(self.early) < CHUNK:
+                self.client.watcher.start(self.on_early)
 
     def delay(self, seconds: float) -> None:
         """Keep the place at the member, and connect in a while."""
@@ -184,7 +192,7 @@ class Session:
             if not isinstance(decision, Member) or decision in self.tried:
                 self.settle(decision)
                 return
-            self.member = decision
+            self.take(decision)
             self.delay(0.0)
             self.traffic.loop.run_callback(self.on_turn)
         except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this session, not who hands over
@@ -308,16 +316,17 @@ class Session:
         self.attempts += 1
         traffic.reasons[reason] += 1
         decision = pool.place(self.key, avoid=self.tried)
-        again = decision in self.tried
-        traffic.reasons[Reason.RETRIED if again else Reason.REDISPATCHED] += 1
         self.settle(decision)
 
     def server_down(self) -> None:
         """End, or connect elsewhere where there is no connection yet: the server has gone down."""
-        if self.phase == OPEN:
-            self.end(Reason.SERVER_DOWN)
-        else:
-            self.retry(Reason.SERVER_DOWN)
+        try:
+            if self.phase == OPEN:
+                self.end(Reason.SERVER_DOWN)
+            else:
+                self.retry(Reason.SERVER_DOWN)
+        except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this session and no other
+            self.fail(error)
 
     def broken(self, side: Side) -> None:
         """End: a side was reset, or has gone."""

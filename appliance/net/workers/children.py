@@ -92,7 +92,15 @@ def spawn(
         raise
     finally:
         os.close(theirs)
-    return Process(child.pid, child=child, errors=errors), ready
+    try:
+        return Process(child.pid, child=child, errors=errors), ready
+    except OSError:
+        # Nobody could ever end it, and it would accept on the listeners.
+        child.kill()
+        child.wait()
+        os.close(ready)
+        os.close(errors)
+        raise
 
 
 def wait_ready(ready: int) -> bool:

@@ -77,12 +77,13 @@ def adopt_all(
     but it may hold sessions.
     """
     sockets = {worker: path for worker, path in _places(paths, program, "control") if worker not in known}
+    # As of now: a worker that starts while others are waited for has its board before its socket.
+    boards = [(worker, path) for worker, path in _places(paths, program, "board") if worker not in known]
     tries = [gevent.spawn(_try, worker, path, patience) for worker, path in sockets.items()]
     gevent.joinall(tries)
     living = [each.value for each in tries if each.value is not None]
-    for worker, path in _places(paths, program, "board"):
-        control = paths.worker_control(program, worker.generation, worker.index)
-        if worker not in known and not control.exists():
+    for worker, path in boards:
+        if not paths.worker_control(program, worker.generation, worker.index).exists():
             path.unlink(missing_ok=True)
     return sorted(living, key=lambda each: (each.worker.generation, each.worker.index))
 

@@ -144,3 +144,24 @@ def test_need_of_descriptors_pauses_for_a_moment(desk: Desk):
     desk.until(lambda: desk.acceptor.resume() is False)
     desk.until(lambda: len(desk.taken) == 1)
     client.close()
+
+
+class Faulty:
+    """Admission with a bug."""
+
+    def admits(self, _: bytes) -> bool:
+        """Fail."""
+        raise ZeroDivisionError
+
+
+def test_bug_in_the_admission_costs_one_connection(desk: Desk):
+    """Where the lists of networks cannot be asked the client is reset and its descriptor closed."""
+    desk.frontend.admission = Faulty()
+    before = open_files()
+    desk.acceptor.start()
+    client = desk.connect()
+    desk.until(lambda: desk.faults)
+    assert is_reset(client)
+    client.close()
+    assert open_files() - before == set()
+    assert (desk.frontend.total, desk.frontend.current, desk.frontend.failed) == (0, 0, 1)

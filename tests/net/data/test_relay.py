@@ -20,8 +20,10 @@ from appliance.model.snapshot import Balance, SendProxy
 from appliance.net.data import tcp
 from appliance.net.data.backend import Backend
 from appliance.net.data.relay import DELAYED, QUEUED, Session
+from appliance.net.data.sides import CHUNK
 from appliance.net.data.traffic import Traffic
 from appliance.wire import proxy_protocol
+from appliance.wire.health_board import Verdict
 from appliance.wire.worker_board import Reason
 
 pytestmark = pytest.mark.programs
@@ -370,6 +372,68 @@ def test_waiter_is_let_in_again_where_it_has_failed_after_a_delay():
         assert (first[1].phase, first[1].attempts) == (DELAYED, 1)
         assert second[1].phase == QUEUED
         desk.traffic.end_all(Reason.KILLED)
+
+
+def test_redispatch_is_counted_when_there_is_another_server():
+    """A connect that failed is followed by a wait: only the place at another server is a redispatch."""
+    with ExitStack() as stack:
+        desk = Desk(stack, servers=2, each={"max_connections": 1})
+        first, second = desk.backend.pool.members
+        reasons = desk.traffic.reasons
+        _, session = desk.session()
+        holder, other = (first, second) if session.member is first else (second, first)
+        desk.until(lambda: session.ready_at)
+        desk.origins[desk.backend.pool.members.index(other)].close()
+        _, waiter = desk.session()
+        desk.until(lambda: waiter.phase == QUEUED)
+        assert (reasons[Reason.CONNECT_REFUSED], reasons[Reason.REDISPATCHED], reasons[Reason.RETRIED]) == (
+            1,
+            0,
+            0,
+        )
+        session.end(Reason.KILLED)
+        desk.until(lambda: waiter.ready_at)
+        assert waiter.member is holder
+        assert (reasons[Reason.REDISPATCHED], reasons[Reason.RETRIED]) == (1, 0)
+        desk.traffic.end_all(Reason.KILLED)
+
+
+def test_nothing_is_counted_where_no_server_is_left(desk: Desk):
+    """A connect fails, and the pool has nobody any more: neither a retry nor a redispatch was made."""
+    _, session = desk.session()
+    desk.backend.pool.observe(
+        {("pool", "s0"): up(desk.backend.pool.config, desk.member.config, verdict=Verdict.DOWN)}
+    )
+    session.server_down()
+    reasons = desk.traffic.reasons
+    assert (reasons[Reason.NO_SERVER], reasons[Reason.RETRIED], reasons[Reason.REDISPATCHED]) == (1, 0, 0)
+
+
+def test_early_bytes_do_not_grow_with_each_wait(desk: Desk):
+    """However often a client is sent back to the queue, no more than two chunks are kept for it."""
+    desk.backend.pool.observe({})
+    client, session = desk.session()
+    assert session.phase == QUEUED
+    client.setblocking(False)  # noqa: FBT003  # the standard library's signature
+    for _ in range(20):
+        with suppress(BlockingIOError):
+            client.send(bytes(10 * CHUNK))
+        desk.until(lambda: len(session.early or b"") >= CHUNK)
+        session.phase = DELAYED
+        session.client.watcher.stop()
+        session.wait()
+        gevent.sleep(0.001)
+    assert len(session.early or b"") <= 2 * CHUNK
+
+
+def test_bug_in_a_session_whose_server_goes_down_costs_that_one(desk: Desk):
+    """Whoever closes the sessions of a server goes on with the others."""
+    client, session = desk.session()
+    session.attempts = None  # type: ignore[assignment]  # the bug
+    session.server_down()
+    assert [type(fault) for fault in desk.faults] == [TypeError]
+    assert not desk.traffic.live
+    assert is_reset(client)
 
 
 def test_sticky_waiter_is_let_in_at_another_server_than_the_one_that_refused():

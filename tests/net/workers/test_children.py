@@ -1,5 +1,6 @@
 """Worker processes: their ready byte, their death, and signals that reach nobody else."""
 
+import errno
 import os
 import signal
 import socket
@@ -119,3 +120,20 @@ def test_program_that_cannot_be_started() -> None:
     with pytest.raises(OSError, match="Argument list too long"):
         spawn(["x" * (1 << 20)], str, listeners=(), environment={})
     assert descriptors(os.getpid()) == before
+
+
+def test_a_child_that_cannot_be_held_is_ended(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without a descriptor for its pidfd the start has failed: no process and no file stays."""
+    pids: list[int] = []
+
+    def fail(pid: int) -> int:
+        pids.append(pid)
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr(os, "pidfd_open", fail)
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        before = descriptors(os.getpid())
+        with pytest.raises(OSError, match="Too many open files"):
+            start(tmp_path, "time.sleep(60)", listeners=(listener.fileno(),))
+        assert not Path(f"/proc/{pids[0]}").exists()
+        assert descriptors(os.getpid()) == before

@@ -129,6 +129,19 @@ def test_silent_worker(paths: Paths) -> None:
         assert path.exists()
 
 
+def test_board_of_a_worker_that_starts_meanwhile_stays(paths: Paths) -> None:
+    """While others are waited for a worker starts: its board, made before its socket, is not removed."""
+    silent = paths.worker_control(PROGRAM, 1, 0)
+    with socket.socket(socket.AF_UNIX) as listener, gevent.Timeout(30):
+        listener.bind(str(silent))
+        listener.listen()
+        search = gevent.spawn(adopt_all, paths, PROGRAM, patience=0.5)
+        gevent.sleep(0)  # it has begun, and waits for the silent one
+        with closing(_Board(paths, 2)) as board:
+            assert search.get() == []
+            assert board.path.exists()
+
+
 class _Board:
     def __init__(self, paths: Paths, generation: int) -> None:
         self.path = paths.worker_board(PROGRAM, generation, 0)
