@@ -2,12 +2,15 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
+# What `make demo` and `make dist` need, without the tools of development.
+RUN     = $(VENV)-run
+ENOUGH  = import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")
 
 help:  ## list the targets
 	@sed -n 's/^\([a-z -]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
 
 $(VENV)/.ready: requirements.lock pyproject.toml
-	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")'
+	$(PYTHON) -c '$(ENOUGH)'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --require-hashes -r requirements.lock
 	$(BIN)/pip install --quiet --no-deps --no-build-isolation -e .
@@ -15,13 +18,24 @@ $(VENV)/.ready: requirements.lock pyproject.toml
 
 venv: $(VENV)/.ready  ## make the virtual environment with the locked packages
 
-demo: venv  ## run the appliance with generated backends, without root
-	$(BIN)/appliance demo
+PACKAGED = pyproject.toml README.md LICENSE $(shell find appliance config -type f ! -name '*.pyc')
+
+$(RUN)/.ready: requirements-demo.lock requirements-build.lock $(PACKAGED)
+	$(PYTHON) -c '$(ENOUGH)'
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --require-hashes -r requirements-build.lock -r requirements-demo.lock
+	$(@D)/bin/pip install --quiet --no-deps --no-build-isolation --force-reinstall .
+	@touch $@
+
+demo: $(RUN)/.ready  ## run the appliance with generated backends, without root
+	$(RUN)/bin/appliance demo
 
 debian: venv
 	@$(BIN)/python tests/debian.py
 
-PYTEST   = $(BIN)/python -m pytest
+# JOBS=1 runs one test after the other; files run side by side, each process in a network of its own.
+JOBS    ?= $(shell nproc)
+PYTEST   = $(BIN)/python -m pytest -n $(JOBS)
 COVERAGE = --cov=appliance.wire --cov=appliance.model --cov=appliance.core --cov-branch --cov-fail-under=100
 
 test: lint debian test-pure  ## lint, then every layer of tests that this machine allows
@@ -31,11 +45,21 @@ test-pure: venv  ## only the tests without processes and sockets, with complete 
 	$(PYTEST) -m pure $(COVERAGE) --cov-report=term-missing:skip-covered $(ARGS)
 
 test-full: debian  ## the load tests at full size: 1,000 sessions, 100 reloads, 100,000 connections; half an hour
-	E2E_FULL=1 $(PYTEST) tests/programs tests/kernel -k e2e $(ARGS)
+	E2E_FULL=1 $(PYTEST) -n 0 tests/programs tests/kernel -k e2e $(ARGS)
+
+# Of one Python and one kind of processor: those that it is made on.
+dist: $(RUN)/.ready  ## make dist/lb-appliance-VERSION.tar.gz: wheel, all that it needs, and the unit for systemd
+	rm -rf $(BUNDLE)
+	$(RUN)/bin/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir $(BUNDLE) .
+	$(RUN)/bin/pip download --quiet --only-binary :all: --require-hashes --dest $(BUNDLE) -r requirements-runtime.lock
+	(echo "lb-appliance==$(VERSION) --hash=sha256:$$(sha256sum $(BUNDLE)/lb_appliance-*.whl | cut -d' ' -f1)" \
+	  && cat requirements-runtime.lock) > $(BUNDLE)/requirements.txt
+	tar --create --gzip --file $(BUNDLE).tar.gz --directory $(DIST) --sort=name --owner=0 --group=0 $(notdir $(BUNDLE))
 
 VERSION    = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' appliance/__init__.py)
 IMAGE     ?= lb-appliance
 DIST      ?= dist
+BUNDLE     = $(DIST)/lb-appliance-$(VERSION)
 # make image [BASE_IMAGE=a mirror's debian:bookworm-slim] [CA=bundle.pem] [PIP_CONF=pip.conf] [DEBIAN_SNAPSHOT=moment]
 BUILD      = podman build --format docker $(BASE_IMAGE:%=--build-arg BASE_IMAGE=%) \
 	$(DEBIAN_SNAPSHOT:%=--build-arg DEBIAN_SNAPSHOT=%) \
@@ -89,15 +113,16 @@ bench: venv  ## measure against HAProxy, side by side
 PIP_COMPILE = $(BIN)/pip-compile --quiet --generate-hashes --allow-unsafe --strip-extras --no-emit-index-url \
 	--no-emit-find-links --no-emit-trusted-host --no-header
 
-lock: $(VENV)/.ready  ## renew the locks: development, what the image runs, making its wheel, listing its parts
+lock: $(VENV)/.ready  ## renew the locks: development, what runs, the demo, making the wheel, listing the image's parts
 	$(PIP_COMPILE) --extra demo --extra dev --output-file requirements.lock pyproject.toml
 	$(PIP_COMPILE) --constraint requirements.lock --output-file requirements-runtime.lock pyproject.toml
+	$(PIP_COMPILE) --constraint requirements.lock --extra demo --output-file requirements-demo.lock pyproject.toml
 	$(PIP_COMPILE) --constraint requirements.lock --only-build-deps --build-deps-for wheel \
 	  --output-file requirements-build.lock pyproject.toml
 	$(PIP_COMPILE) --output-file image/sbom/requirements.lock image/sbom/requirements.in
 
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .hypothesis dist
+	rm -rf $(VENV) $(RUN) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .hypothesis dist
 
-.PHONY: help venv demo debian test test-pure test-programs test-kernel test-image test-full image image-full ova sbom \
+.PHONY: help venv demo dist debian test test-pure test-programs test-kernel test-image test-full image image-full ova sbom \
 	lint bench lock clean

@@ -1,4 +1,4 @@
-"""Makes `tests/support` importable, and decides what a test does where the machine lacks what it needs."""
+"""Makes `tests/support` importable, and decides where a test runs and what happens without what it needs."""
 
 import sys
 from pathlib import Path
@@ -7,18 +7,37 @@ import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from support import tools  # needs the line above
+from support import layers, tools  # needs the line above
+from support.own_network import OwnNetwork  # needs the line above
+
+_times = layers.Times()
+_network = pytest.StashKey[OwnNetwork]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Describe the markers that this file gives a meaning."""
+    """Describe the markers that this file gives a meaning, and make the network that tests run in."""
     config.addinivalue_line(
         "markers", "needs(*tools, root=False): programs, and rights, without which the test cannot run"
     )
+    if OwnNetwork.possible():
+        config.stash[_network] = OwnNetwork()
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Let the layers that take longest start first."""
+    layers.longest_first(items)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> layers.SideBySide:
+    """Say which tests may run side by side, with `-n`."""
+    return layers.SideBySide(config, log)
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test whose needs are not met, or fail it where they could have been."""
+    """Skip a test whose needs are not met, or fail it where they could have been; else go where it runs."""
     for marker in item.iter_markers("needs"):
         objection = tools.objection(marker.args, root=marker.kwargs.get("root", False))
         if objection is None:
@@ -28,3 +47,17 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
         pytest.skip(objection)
     if item.get_closest_marker("kernel") and not tools.is_root():
         pytest.skip("needs root: network namespaces")
+    if network := item.config.stash.get(_network, None):
+        # The image is built with packages, which only the machine's own network reaches.
+        (network.leave if item.get_closest_marker("image") else network.enter)()
+
+
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Note how long a test took."""
+    _times.add(report)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Show how long each layer took."""
+    for line in _times.lines():
+        terminalreporter.write_line(line)

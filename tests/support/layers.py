@@ -1,0 +1,71 @@
+"""The layers of tests: which one a test is of, what may run beside what, and how long each took."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+import pytest
+from xdist.scheduler import LoadScopeScheduling
+
+LAYERS: Final = ("pure", "programs", "kernel", "image")
+"""The markers that name a layer; each needs more of the machine than the one before."""
+
+
+def layer_of(names: Iterable[str]) -> str:
+    """Return the layer of a test by its markers, the one that needs most where a file and a test name two.
+
+    Raises UsageError for a test of no layer: no target of the Makefile would ever run it.
+    """
+    found = [layer for layer in LAYERS if layer in names]
+    if not found:
+        raise pytest.UsageError(f"a test has none of the markers {', '.join(LAYERS)}")
+    return found[-1]
+
+
+def longest_first(items: list[pytest.Item]) -> None:
+    """Order tests so that a layer that takes long does not start last, alone."""
+    items.sort(key=lambda item: -LAYERS.index(layer_of(item.keywords)))
+
+
+class SideBySide(LoadScopeScheduling):
+    """Which tests stay in one process: those of one file, which share fixtures, and all of the image's.
+
+    What builds and runs the image shares podman's storage.
+    """
+
+    def _split_scope(self, nodeid: str) -> str:
+        file = nodeid.partition("::")[0]
+        return "image" if file.startswith("tests/image/") else file
+
+
+@dataclass(slots=True)
+class _Spent:
+    tests: int = 0
+    work: float = 0.0
+    first: float = field(default=float("inf"))
+    last: float = 0.0
+
+    @property
+    def wall(self) -> float:
+        return self.last - self.first
+
+
+class Times:
+    """How long each layer took: the sum of its tests' times, and from the first start to the last end."""
+
+    def __init__(self) -> None:
+        self._spent: dict[str, _Spent] = {}
+
+    def add(self, report: pytest.TestReport) -> None:
+        """Count one phase (set-up, call, tear-down) of one test."""
+        spent = self._spent.setdefault(layer_of(report.keywords), _Spent())
+        spent.tests += report.when == "setup"
+        spent.work += report.duration
+        spent.first, spent.last = min(spent.first, report.start), max(spent.last, report.stop)
+
+    def lines(self) -> list[str]:
+        """Return one line for each layer that ran."""
+        return [
+            f"layer {layer}: {spent.tests} tests, {spent.work:.0f} s of work in {spent.wall:.0f} s"
+            for layer, spent in sorted(self._spent.items(), key=lambda each: LAYERS.index(each[0]))
+        ]
