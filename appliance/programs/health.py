@@ -339,6 +339,7 @@ def main() -> int:
     """Run until TERM or INT; 1 after a crash, or when another health program has this runtime directory."""
     paths = Paths.from_environment(os.environ)
     log = logs.configure(PROGRAM, level="info", form="json")
+    gevent.spawn(logs.limiter().follow, gevent.sleep)
     stop = Signal()
     for number in (signal.SIGTERM, signal.SIGINT):
         gevent.signal_handler(number, stop.set)

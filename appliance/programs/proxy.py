@@ -67,6 +67,7 @@ class Proxy:
         starting.link(lambda _: self._master.moved.set())
         self._master.take_over()
         gevent.spawn(self._sweep)
+        gevent.spawn(log.limiter().follow, gevent.sleep)
         self._wait(lambda: starting.ready() or self._told_to_end())
         if starting.ready() and not starting.get():
             return 1

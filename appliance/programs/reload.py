@@ -21,7 +21,7 @@ from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot, SnapshotError
 from appliance.net.control.sockets import Call, ControlServer
 from appliance.net.files import snapshots
-from appliance.net.process.log import configure
+from appliance.net.process.log import configure, limiter
 from appliance.net.reloading.changeover import Changeover
 from appliance.net.reloading.fleet import Fleet, Patience
 from appliance.net.reloading.reload_socket import ReloadSockets
@@ -140,6 +140,7 @@ class Program:
         gevent.signal_handler(signal.SIGHUP, self._desk.hang_up)
         for number in (signal.SIGTERM, signal.SIGINT):
             gevent.signal_handler(number, end.set)
+        gevent.spawn(limiter().follow, gevent.sleep)
         self._follow()
         self._log.info("started", snapshot=self._changeover.accepted.number)
         end.wait()

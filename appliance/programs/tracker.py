@@ -178,6 +178,7 @@ def main() -> int:
     be_ordinary()
     log = logs.configure(PROGRAM, level="info", form="json")
     paths = Paths.from_environment(os.environ)
+    gevent.spawn(logs.limiter().follow, gevent.sleep)
     left = end_leftovers(paths.runtime)
     if left:
         log.warning("scripts-left", killed=left)

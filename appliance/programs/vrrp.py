@@ -96,6 +96,7 @@ def _run(paths: Paths, log: FilteringBoundLogger, last: VrrpBoard | None, board:
         error.filename = str(paths.control(PROGRAM))  # not the name that it has before it listens
         return _given_up(paths, log, error)
     punctuality = _punctuality(program, loop)
+    loop.add(logs.limiter())
     loop.on_signals((*_SIGNALS, *_HARMLESS), lambda number: _signalled(program, punctuality, number))
     realtime.settle()
     loop.run()

@@ -326,6 +326,7 @@ def main(arguments: list[str]) -> int:
     gc.freeze()
     gc.set_threshold(50_000, 20, 100)
     _say_ready(worker)
+    gevent.spawn(log.limiter().follow, gevent.sleep)
     worker.done.wait()
     control.close()
     worker.close()

@@ -77,7 +77,6 @@ def _adopt(worker: "Worker", call: Call) -> Answer:
     for descriptor in call.descriptors:
         for place in (STDOUT, STDERR):
             output(place).replace(descriptor)
-        os.close(descriptor)
     worker.leave_at = 0.0
     return good(**_status(worker))
 

@@ -9,7 +9,10 @@ import msgspec
 _Value = TypeVar("_Value")
 
 LINE_LIMIT: Final = 16 << 20
-"""Longest line accepted, bytes: a listing of sessions is large, a peer without newlines is broken."""
+"""Longest answer accepted, bytes: a listing of sessions is large, a peer without newlines is broken."""
+
+QUESTION_LIMIT: Final = 1 << 20
+"""Longest question accepted, bytes."""
 
 
 class ControlError(Exception):
@@ -139,7 +142,7 @@ def decode_answer(line: bytes) -> Answer:
 def _object(line: bytes) -> dict[str, object]:
     try:
         return msgspec.json.decode(line, type=dict[str, object])
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # msgspec's own errors are ValueErrors
         raise ControlError(str(error)) from error
 
 

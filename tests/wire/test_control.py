@@ -79,6 +79,17 @@ def test_garbage_never_escapes(line: bytes):
             continue
 
 
+NESTED = [b'{"command":' + each * 10_000 for each in (b"[", b'{"a":')]
+
+
+@pytest.mark.parametrize("line", NESTED)
+def test_nesting_without_end_never_escapes(line: bytes):
+    """Ten thousand brackets are a ControlError, both ways."""
+    for decode in (decode_question, decode_answer):
+        with pytest.raises(ControlError):
+            decode(line)
+
+
 @pytest.mark.parametrize(
     "line", [b"", b"[]", b"{}", b'{"command": 3}', b'"reload"', b'{"command": "a"', b"\xff\xfe"]
 )

@@ -1,6 +1,7 @@
 """Control sockets: unix sockets that only their owner can open, one question and one answer at a time.
 
-Descriptors travel beside a line as SCM_RIGHTS. Whoever receives some owns them and closes them.
+Descriptors travel beside a line as SCM_RIGHTS. Those beside an answer belong to whoever asked; those beside a
+question are the server's, which closes them when it has answered, whatever was asked.
 """
 
 import contextlib
@@ -19,6 +20,7 @@ from gevent.queue import Empty, Queue
 
 from appliance.net.control import unix_listener
 from appliance.wire.control import (
+    QUESTION_LIMIT,
     Answer,
     ControlError,
     LineBuffer,
@@ -40,7 +42,10 @@ class ControlUnavailable(Exception):  # noqa: N818  # a state of the other side,
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
-    """A question as a handler sees it; `descriptors` are the handler's to close, `caller` its connection."""
+    """A question as a handler sees it; `caller` is its connection.
+
+    `descriptors` are closed when the handler has returned: what it is to keep it duplicates.
+    """
 
     question: Question
     descriptors: tuple[int, ...]
@@ -101,21 +106,20 @@ class ControlServer:
 
     def _serve(self, connection: socket.socket) -> None:
         caller = Caller()
-        lines = LineBuffer()
+        lines = LineBuffer(QUESTION_LIMIT)
         descriptors: list[int] = []
         try:
             while chunk := _receive(connection, descriptors):
                 for line in lines.feed(chunk):
                     if line:
-                        given, descriptors[:] = tuple(descriptors), []
-                        self._answer(connection, line, given, caller)
+                        self._answer(connection, line, tuple(descriptors), caller)
+                        _close(descriptors)
         except (OSError, ControlError) as error:
             if isinstance(error, ControlError):
                 self._on_error("line", error)
         finally:
             connection.close()
-            for descriptor in descriptors:
-                os.close(descriptor)
+            _close(descriptors)
             for callback in caller.on_close:
                 callback()
 
@@ -173,8 +177,7 @@ class ControlClient:
     def ask(self, question: Question, *, timeout: float = 30.0, descriptors: Sequence[int] = ()) -> Answer:
         """Return the answer; descriptors that come with it are closed. `timeout` is seconds."""
         answer, received = self.ask_for_descriptors(question, timeout=timeout, descriptors=descriptors)
-        for descriptor in received:
-            os.close(descriptor)
+        _close(list(received))
         return answer
 
     def ask_for_descriptors(
@@ -219,8 +222,7 @@ class ControlClient:
         finally:
             self.closed.set()
             self._answers.put(None)
-            for descriptor in descriptors:
-                os.close(descriptor)
+            _close(descriptors)
 
 
 def ask(path: Path, question: Question, *, timeout: float = 30.0) -> Answer:
@@ -234,6 +236,12 @@ def listen_unix(path: Path) -> socket.socket:
     return socket.socket(fileno=unix_listener.listen_unix(path).detach())
 
 
+def _close(descriptors: list[int]) -> None:
+    """Close descriptors that came over a socket, and forget them."""
+    while descriptors:
+        os.close(descriptors.pop())
+
+
 def _send(connection: socket.socket, data: bytes, descriptors: Sequence[int]) -> None:
     if len(descriptors) > _MAX_DESCRIPTORS:
         raise OSError(f"{len(descriptors)} descriptors do not fit one message")
@@ -245,11 +253,16 @@ def _send(connection: socket.socket, data: bytes, descriptors: Sequence[int]) ->
 
 
 def _receive(connection: socket.socket, descriptors: list[int]) -> bytes:
-    """Return the next chunk, b"" at the end, and add the descriptors that came with it."""
+    """Return the next chunk, b"" at the end, and add the descriptors that came with it.
+
+    Raises ControlError when those of one line are too many: they are there, to be closed.
+    """
     room = socket.CMSG_SPACE(_MAX_DESCRIPTORS * 4)
     chunk, ancillary, _, _ = connection.recvmsg(_CHUNK, room, socket.MSG_CMSG_CLOEXEC)
     for level, kind, data in ancillary:
         if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
             count = len(data) // 4
             descriptors.extend(struct.unpack(f"{count}i", data[: count * 4]))
+    if len(descriptors) > _MAX_DESCRIPTORS:
+        raise ControlError(f"more than {_MAX_DESCRIPTORS} descriptors beside one line")
     return bytes(chunk)

@@ -3,14 +3,19 @@
 A worker may outlive the master and the supervisord whose output it shares, and what nobody reads is full one
 day, be it a pipe, a socket or a terminal. A line that cannot be written at once is counted in `dropped` and
 forgotten, because no log is worth a connection.
+What repeats without end is written some times a minute (core.log_rate); the event `lines-left-out` says how
+many more there were. Lines of level debug, and those with a switch of their own, are not limited.
 """
 
 import contextlib
 import os
 import sys
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
+from functools import cache
 from typing import Any, Final
 
+from appliance.core.log_rate import INTERVAL, LogRate
 from appliance.net.process.journal import Severity, marked
 from appliance.net.process.output import STDOUT, output
 
@@ -31,7 +36,7 @@ def _without(package: str) -> Iterator[None]:
 # structlog imports rich where there is one, for tracebacks that no program prints: an eighth of a start.
 with _without("rich"):
     import structlog
-    from structlog.typing import FilteringBoundLogger
+    from structlog.typing import EventDict, FilteringBoundLogger
 
 Logger = FilteringBoundLogger
 """What `configure` returns."""
@@ -41,6 +46,8 @@ _ALL: Final = 0
 _SEVERITIES: Final = {
     "debug": Severity.DEBUG, "info": Severity.INFO, "warning": Severity.WARNING, "error": Severity.ERROR,
 }  # fmt: skip
+_UNLIMITED: Final = "_unlimited"
+_LEFT_OUT: Final = "lines-left-out"
 
 
 class Lines:
@@ -61,6 +68,49 @@ class Lines:
         """Do nothing: every line is written at once."""
 
 
+class Limiter:
+    """A processor of structlog that drops lines above their rate, and says later how many those were.
+
+    It says so before the next line, whichever that is, or when `tick` comes, whichever is first.
+    """
+
+    def __init__(self, rate: LogRate) -> None:
+        self._rate = rate
+
+    @property
+    def deadline(self) -> float | None:
+        """Return when there is something to say, in seconds of time.monotonic(); None for nothing."""
+        return self._rate.deadline
+
+    def tick(self, now: float) -> None:
+        """Say what was left out in the intervals that are over."""
+        for each in self._rate.due(now):
+            fields = {"of" if name == "event" else name: said for name, said in each.kind}
+            unfiltered(structlog.get_logger()).warning(_LEFT_OUT, **fields, count=each.count)
+
+    def follow(self, sleep: Callable[[float], object]) -> None:
+        """Tick for ever, for a program whose greenlets sleep so."""
+        while True:
+            sleep(INTERVAL / 4)
+            self.tick(time.monotonic())
+
+    def __call__(self, _: object, method: str, line: EventDict) -> EventDict:
+        """Return the line, or raise DropEvent."""
+        if line.pop(_UNLIMITED, False) or method == "debug" or line["event"] == _LEFT_OUT:
+            return line
+        now = time.monotonic()
+        self.tick(now)
+        if not self._rate.admits(line["event"], line, now):
+            raise structlog.DropEvent
+        return line
+
+
+@cache
+def limiter() -> Limiter:
+    """Return this process's one limiter: what is said of a flood outlives a change of `configure`."""
+    return Limiter(LogRate())
+
+
 def configure(program: str, *, level: str, form: str) -> FilteringBoundLogger:
     """Set logging up for this process and return its logger, bound to the program's name."""
     renderer = (
@@ -70,6 +120,7 @@ def configure(program: str, *, level: str, form: str) -> FilteringBoundLogger:
     )
     structlog.configure(
         processors=[
+            limiter(),
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
             structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -91,9 +142,9 @@ def _levelled(_: object, method: str, line: Any) -> str:  # noqa: ANN401  # stru
 
 
 def unfiltered(logger: FilteringBoundLogger) -> FilteringBoundLogger:
-    """Return the logger without a level, for lines that have a switch of their own."""
+    """Return the logger without a level and a limit, for lines that have a switch of their own."""
     everything = structlog.make_filtering_bound_logger(_ALL)
     bound: FilteringBoundLogger = structlog.wrap_logger(None, wrapper_class=everything).bind(
-        **structlog.get_context(logger)
+        **structlog.get_context(logger), **{_UNLIMITED: True}
     )
     return bound

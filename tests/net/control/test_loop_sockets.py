@@ -163,6 +163,13 @@ def test_a_line_that_is_none_ends_the_connection(program: Program) -> None:
     wait_until(lambda: program.errors == [("line", "ControlError")], what="the line is reported")
 
 
+def test_a_nested_line_ends_the_connection_and_not_the_loop(program: Program) -> None:
+    """Ten thousand brackets are no question: the connection ends, and the next one is served."""
+    assert asked(program, b'{"command":' + b"[" * 10_000) == []
+    assert program.errors == [("line", "ControlError")]
+    assert asked(program, b'{"command": "echo", "say": "on"}') == [{"ok": True, "said": "on"}]
+
+
 def test_an_endless_line_ends_the_connection(program: Program) -> None:
     """A line that grows without end is not kept."""
     with connected(program) as connection, contextlib.suppress(ConnectionError):

@@ -1,5 +1,6 @@
 """Control sockets, between greenlets of one process over real unix sockets."""
 
+import contextlib
 import os
 import socket as plain
 from collections.abc import Iterator
@@ -8,6 +9,7 @@ from pathlib import Path
 import gevent
 import pytest
 from gevent import socket
+from support.processes import descriptors
 
 from appliance.net.control.sockets import (
     Call,
@@ -61,7 +63,6 @@ class Program:
     def _take(self, call: Call) -> Answer:
         for descriptor in call.descriptors:
             self.received.append(os.read(descriptor, 100))
-            os.close(descriptor)
         return good()
 
     def _stay(self, call: Call) -> Answer:
@@ -162,6 +163,43 @@ def test_no_descriptor_is_lost(program: Program):
             client.ask(Question(command="take"))
         assert os.pipe() == (read, write)
         os.close(read), os.close(write)
+
+
+@pytest.mark.parametrize(
+    "line", [b'{"command": "ehco"}\n', b'{"command": "echo", "say": "hi"}\n', b"no JSON\n", b"no end"]
+)
+def test_a_server_closes_descriptors_that_nobody_wants(program: Program, line: bytes):
+    """Beside an unknown command, one that takes none, and what is no command at all, all are given back."""
+    before = descriptors(os.getpid())
+    for _ in range(20):
+        with plain.socket(plain.AF_UNIX) as client:
+            client.connect(str(program.path))
+            plain.send_fds(client, [line], [0, 0, 0])
+            gevent.sleep(0.01)
+    until(lambda: descriptors(os.getpid()) <= before)
+
+
+def test_descriptors_without_a_line_are_bounded(program: Program):
+    """Who sends descriptors and never ends a line is cut off before the program has none left."""
+    with plain.socket(plain.AF_UNIX) as client:
+        client.connect(str(program.path))
+        before = descriptors(os.getpid())
+        with contextlib.suppress(BrokenPipeError, ConnectionResetError):
+            for _ in range(100):
+                plain.send_fds(client, [b"x"], [0] * 200)
+                gevent.sleep(0.002)
+                assert descriptors(os.getpid()) <= before + 500
+        until(lambda: descriptors(os.getpid()) <= before)
+    assert program.errors == [("line", "ControlError")]
+
+
+def test_a_nested_line_ends_its_connection_only(program: Program):
+    """Ten thousand brackets are no command: reported, and the next connection is served."""
+    with plain.socket(plain.AF_UNIX) as client:
+        client.connect(str(program.path))
+        client.sendall(b'{"command":' + b"[" * 10_000 + b"\n")
+        until(lambda: program.errors == [("line", "ControlError")])
+    assert ask(program.path, Question(command="echo", values={"say": "on"})).ok
 
 
 def test_the_end_of_a_connection_is_noticed_on_both_sides(program: Program):

@@ -117,3 +117,50 @@ def test_a_package_that_was_hidden_is_found_again_whatever_happens():
         stdout=subprocess.PIPE,
     )
     assert done.stdout == b"null\n"
+
+
+FLOOD = (
+    "import time\n"
+    "logger = log.configure('x', level='debug', form='json')\n"
+    "for number in range(5000): logger.warning('reload-line-unknown', reason=str(number))\n"
+)
+
+
+def test_a_flood_of_one_event_is_cut_and_its_number_told():
+    """Of 5,000 equal lines a few are written; when the interval is over a line says how many were not."""
+    done = run(
+        FLOOD
+        + "log.configure('x', level='info', form='json').info('reload-done')\n"  # forgets nothing
+        + "log.limiter().tick(time.monotonic() + 60.0)\n",
+        stdout=subprocess.PIPE,
+    )
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    written = [line for line in lines if line["event"] == "reload-line-unknown"]
+    assert 0 < len(written) < 50
+    assert [line["event"] for line in lines[len(written) :]] == ["reload-done", "lines-left-out"]
+    assert lines[-1]["of"] == "reload-line-unknown"
+    assert lines[-1]["count"] == 5000 - len(written)
+    assert lines[-1]["program"] == "x"
+
+
+def test_servers_that_go_down_together_are_all_written():
+    """A thousand servers that change their state at once are a thousand lines."""
+    done = run(
+        "logger = log.configure('health', level='info', form='json')\n"
+        "for number in range(1000): logger.warning('server-state', pool='p', server=f's{number}')",
+        stdout=subprocess.PIPE,
+    )
+    assert len(done.stdout.splitlines()) == 1000
+
+
+def test_lines_with_a_switch_of_their_own_are_not_limited():
+    """Lines of debug, and those for each connection, are written however many there are."""
+    done = run(
+        "logger = log.configure('x', level='debug', form='json')\n"
+        "each = log.unfiltered(logger)\n"
+        "for number in range(200): each.info('connection'); logger.debug('check')",
+        stdout=subprocess.PIPE,
+    )
+    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(lines) == 400
+    assert not any("_unlimited" in line for line in lines)

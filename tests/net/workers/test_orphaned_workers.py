@@ -60,7 +60,7 @@ class FakeWorker:
             os.close(output)
 
     def _adopt(self, call: Call) -> Answer:
-        self.outputs += call.descriptors
+        self.outputs += map(os.dup, call.descriptors)
         return self.answer
 
 
