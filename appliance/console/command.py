@@ -54,6 +54,9 @@ COMMANDS: Final[Mapping[str, Entry]] = {
 }
 
 
+_SHARED: Final = frozenset({"--config", "--runtime-dir", "--state-dir"})
+
+
 class Appliance(click.Group):
     """A group that imports a subcommand when it is called, and not before."""
 
@@ -68,6 +71,10 @@ class Appliance(click.Group):
             return None
         command: click.Command = getattr(import_module(entry.module), entry.attribute)
         return command
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Take the options that all subcommands share from wherever they stand, before or after its name."""
+        return super().parse_args(ctx, _shared_first(args))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -89,6 +96,26 @@ class Appliance(click.Group):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             ctx.exit(INTERRUPTED)
+
+
+def _shared_first(args: list[str]) -> list[str]:
+    """Return the arguments with those of the shared options in front; what follows `--` is no option."""
+    shared: list[str] = []
+    others: list[str] = []
+    left = iter(args)
+    for word in left:
+        if word == "--":
+            return [*shared, *others, word, *left]
+        if word in _SHARED:
+            value = next(left, None)
+            if value is None:
+                return [*shared, word]  # click says that its value is missing
+            shared += [word, value]
+        elif word.partition("=")[0] in _SHARED:
+            shared.append(word)
+        else:
+            others.append(word)
+    return [*shared, *others]
 
 
 @click.group(
@@ -126,7 +153,10 @@ class Appliance(click.Group):
 @click.version_option(appliance.__version__, prog_name="appliance", message="%(prog)s %(version)s")
 @click.pass_context
 def main(ctx: click.Context, *, config: Path, runtime_dir: Path, state_dir: Path) -> None:
-    """Balance the API and ingress of a cluster: the work of HAProxy and keepalived together."""
+    """Balance the API and ingress of a cluster: the work of HAProxy and keepalived together.
+
+    The options here may also stand behind a command: appliance status --runtime-dir DIR.
+    """
     paths = Paths(config=config.absolute(), runtime=runtime_dir.absolute(), state=state_dir.absolute())
     if user := os.environ.get(unprivileged.USER_VARIABLE):
         try:

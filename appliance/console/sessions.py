@@ -13,11 +13,9 @@ from typing import Final
 
 import click
 import msgspec
-from rich.table import Table
-from rich.text import Text
 
 from appliance.console.asking import at_once
-from appliance.console.printing import print_json, print_table
+from appliance.console.printing import print_json, print_rows
 from appliance.console.quantities import duration, size
 from appliance.model.paths import Paths
 from appliance.net.control.sockets import ControlUnavailable, ask
@@ -107,7 +105,7 @@ def sessions(
     if as_json:
         print_json(found)
         return
-    print_table(_table(found))
+    print_rows(_COLUMNS, list(map(_row, found)))
 
 
 @sessions.command(epilog="Example: appliance sessions kill --server masters/master-1")
@@ -180,14 +178,10 @@ def _paths(ctx: click.Context) -> Paths:
     return ctx.ensure_object(Paths)
 
 
-def _table(found: Iterable[Session]) -> Table:
-    table = Table(box=None, pad_edge=False)
-    for name in ("id", "frontend", "client", "server", "phase"):
-        table.add_column(name, header_style="dim")
-    for name in ("age", "idle", "in", "out"):
-        table.add_column(name, header_style="dim", justify="right", no_wrap=True)
-    for each in found:
-        about = (each.id, each.frontend, each.client, each.server or "-", each.phase)
-        times = (duration(each.age), duration(each.idle))
-        table.add_row(*map(Text, about), *times, size(each.bytes_in), size(each.bytes_out))
-    return table
+_COLUMNS: Final = ("id", "frontend", "client", "server", "phase", "age>", "idle>", "in>", "out>")
+
+
+def _row(each: Session) -> tuple[str, ...]:
+    times = (duration(each.age), duration(each.idle))
+    about = (each.id, each.frontend, each.client, each.server or "-", each.phase)
+    return (*about, *times, size(each.bytes_in), size(each.bytes_out))

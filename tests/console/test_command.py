@@ -99,3 +99,36 @@ def test_an_interrupt_is_quiet(tmp_path_factory: pytest.TempPathFactory, name: s
             process.send_signal(signal.SIGINT)
             output, _ = process.communicate(timeout=30)
     assert (process.returncode, output.decode()) == (130, "")
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["status", "--runtime-dir", "/nowhere/after"],
+        ["status", "--json", "--runtime-dir=/nowhere/after"],
+        ["--runtime-dir", "/nowhere/before", "status", "--runtime-dir", "/nowhere/after"],
+    ],
+)
+def test_shared_options_may_follow_the_command(words: list[str]):
+    """Where the appliance lives may be said before or after the command; the last one counts."""
+    assert "/nowhere/after/accepted.json" in CliRunner().invoke(main, words).output
+
+
+def test_a_shared_option_of_a_nested_command():
+    """It holds for a command of a command, too."""
+    done = CliRunner().invoke(main, ["vip", "status", "--runtime-dir", "/nowhere/after"])
+    assert "/nowhere/after/vrrp.control" in done.output
+
+
+def test_after_two_dashes_nothing_is_an_option():
+    """What follows `--` is given to the command as it is."""
+    done = CliRunner().invoke(main, ["maint", "--", "--config"])
+    assert "/nowhere" not in done.output
+    assert "--config" in done.output
+
+
+def test_a_shared_option_without_its_value_is_misuse():
+    """The last word of the line has no value behind it."""
+    done = CliRunner().invoke(main, ["status", "--runtime-dir"])
+    assert done.exit_code == 2
+    assert "--runtime-dir" in done.output
