@@ -13,7 +13,10 @@ from support.processes import running
 from support.snapshots import bind, frontend, group, pool, server, snapshot
 from support.waiting import wait_until
 
+from appliance.model.snapshot import KeepAlive
+
 CONNECTIONS = 7000
+_KEEPALIVE = KeepAlive(idle=60.0, interval=10.0, count=3)  # the configuration's default
 _HAPROXY = """
 global
   nbthread 1
@@ -73,10 +76,17 @@ def worker(server_port: int, *, package: Path | None = None, name: str = "applia
     wanted = snapshot(
         groups=[
             group(
-                frontends=[frontend(binds=[bind(port)], max_connections=CONNECTIONS, timeout_client=3600.0)]
+                frontends=[
+                    frontend(
+                        binds=[bind(port)],
+                        max_connections=CONNECTIONS,
+                        timeout_client=3600.0,
+                        keepalive=_KEEPALIVE,
+                    )
+                ]
             )
         ],
-        pools=[pool(servers=[server(port=server_port)], timeout_server=3600.0)],
+        pools=[pool(servers=[server(port=server_port)], timeout_server=3600.0, keepalive=_KEEPALIVE)],
     )
     with lone_worker(wanted, package=package) as running_worker:
         wait_until(lambda: accepts(port), what="the worker accepts")

@@ -69,7 +69,7 @@ class Cluster(Section):
 
 
 class KeepAlive(Section):
-    """TCP keepalive of idle connections; `off` is short for `count: 0`."""
+    """TCP keepalive of idle connections, which finds peers that are gone; `off` is short for `count: 0`."""
 
     idle: KeepAliveTime = written("60s", keepalive_time)
     """Idle time before the first probe, 1s to 32767s (HAProxy's tcpka-idle)."""
@@ -123,8 +123,8 @@ class Frontend(Section):
     """How far a connection's life may differ from `max_age`, so that they do not all end at once."""
     keepalive: KeepAlive | None = Field(default=None, json_schema_extra=or_off)
     """TCP keepalive towards clients (HAProxy's clitcpka); `off`, or how."""
-    tcp_user_timeout: UserTimeoutOrOff | None = Field(default=None, examples=["30s"])
-    """Longest time that sent bytes may stay unacknowledged by a client (HAProxy's tcp-ut on bind)."""
+    tcp_user_timeout: UserTimeoutOrOff | None = Field(default=None, examples=["off"])
+    """As in `defaults`, towards clients (HAProxy's tcp-ut on bind)."""
 
 
 class ProxyGroup(Section):
@@ -233,8 +233,8 @@ class Pool(Section):
     """Timeouts towards servers, where they differ from `defaults`."""
     keepalive: KeepAlive | None = Field(default=None, json_schema_extra=or_off)
     """TCP keepalive towards servers (HAProxy's srvtcpka); `off`, or how."""
-    tcp_user_timeout: UserTimeoutOrOff | None = Field(default=None, examples=["30s"])
-    """Longest time that sent bytes may stay unacknowledged by a server (HAProxy's tcp-ut)."""
+    tcp_user_timeout: UserTimeoutOrOff | None = Field(default=None, examples=["off"])
+    """As in `defaults`, towards servers (HAProxy's tcp-ut)."""
     servers: dict[Name, Server] = Field(default_factory=dict)
     """The servers by name."""
 
@@ -265,10 +265,12 @@ class Defaults(Section):
     """Timeouts, as OpenShift sets them."""
     retries: int = Field(default=3, ge=0, le=100)
     """Further tries to connect to a server."""
-    tcp_user_timeout: UserTimeoutOrOff = written("30s", user_timeout_or_off)
-    """Longest time that sent bytes may stay unacknowledged on either side; `off` is the kernel's own."""
-    keepalive: KeepAlive | None = Field(default=None, json_schema_extra=or_off)
-    """TCP keepalive on both sides: `off`, the default, or how."""
+    tcp_user_timeout: UserTimeoutOrOff = written("off", user_timeout_or_off)
+    """How long sent bytes may stay unacknowledged. Linux counts a peer that lives and does not read:
+    one that is paused for longer (`oc logs | less`) is reset. `off`: keepalive finds the idle dead, and
+    the kernel (tcp_retries2, a quarter of an hour) those that owe an acknowledgement."""
+    keepalive: KeepAlive = Field(default_factory=KeepAlive, json_schema_extra=or_off)
+    """TCP keepalive on both sides: on, a peer that is gone is found after 90s; or `off`."""
     drain: Duration = written("120s", duration)
     """Time an old generation has to finish. OLD_HAPROXY_PS_FORCE_DEL_TIMEOUT (seconds) set outside wins."""
 

@@ -146,8 +146,8 @@ def _check(given: CheckSettings, *, send_proxy: SendProxy) -> Check | None:
     )
 
 
-def _keepalive(given: KeepAliveSettings | None) -> KeepAlive | None:
-    if given is None or given.count == 0:
+def _keepalive(given: KeepAliveSettings) -> KeepAlive | None:
+    if given.count == 0:
         return None
     return KeepAlive(idle=given.idle, interval=given.interval, count=given.count)
 

@@ -108,8 +108,8 @@ def test_the_defaults_of_a_frontend_and_a_pool():
                     timeout_client_fin=1.0,
                     max_age=None,
                     max_age_jitter=0.1,
-                    keepalive=None,
-                    tcp_user_timeout=30.0,
+                    keepalive=KEEPALIVE,
+                    tcp_user_timeout=None,
                 ),
             ),
         ),
@@ -129,8 +129,8 @@ def test_the_defaults_of_a_frontend_and_a_pool():
             timeout_queue=60.0,
             timeout_server=86400.0,
             timeout_server_fin=1.0,
-            keepalive=None,
-            tcp_user_timeout=30.0,
+            keepalive=KEEPALIVE,
+            tcp_user_timeout=None,
             servers=(
                 Server(
                     name="s",
@@ -146,12 +146,15 @@ def test_the_defaults_of_a_frontend_and_a_pool():
     )
 
 
+KEEPALIVE = KeepAlive(idle=60.0, interval=10.0, count=3)
+"""Where nothing is said: an idle peer that is gone is found after 90 seconds."""
+
 DEFAULTS = """
 defaults:
   max_connections: 5
   timeouts: { connect: 1s, queue: 2s, client: 3s, server: 4s, client_fin: 5s, server_fin: 6s }
   retries: 0
-  tcp_user_timeout: off
+  tcp_user_timeout: 30s
   keepalive: { idle: 7s }
 """
 
@@ -168,7 +171,7 @@ def test_defaults_hold_where_nothing_else_is_said():
         frontend.timeout_client_fin,
         frontend.tcp_user_timeout,
         frontend.keepalive,
-    ) == (5, 3.0, 5.0, None, keepalive)
+    ) == (5, 3.0, 5.0, 30.0, keepalive)
     assert (
         pool.timeout_connect,
         pool.timeout_queue,
@@ -177,7 +180,7 @@ def test_defaults_hold_where_nothing_else_is_said():
         pool.retries,
         pool.tcp_user_timeout,
         pool.keepalive,
-    ) == (1.0, 2.0, 4.0, 6.0, 0, None, keepalive)
+    ) == (1.0, 2.0, 4.0, 6.0, 0, 30.0, keepalive)
 
 
 def test_what_is_said_wins_over_the_defaults():

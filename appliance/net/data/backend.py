@@ -16,10 +16,14 @@ _RETRY_DELAY: Final = 1.0
 
 
 class Backend:
-    """A pool's decisions, socket options and times (seconds), flattened for the data path."""
+    """A pool's decisions, socket options and times (seconds), flattened for the data path.
+
+    `options` are set before a connect, `keepalive` on a connection that lasts.
+    """
 
     __slots__ = (
         "hashed",
+        "keepalive",
         "options",
         "pool",
         "proxied",
@@ -47,7 +51,8 @@ class Backend:
     def _flatten(self, config: Pool) -> None:
         self.hashed = config.balance in (Balance.SOURCE, Balance.HASH)
         self.proxied = config.send_proxy is not SendProxy.NONE
-        self.options = tcp.accepted(tcp.options(config.keepalive, config.tcp_user_timeout))
+        self.options = tcp.accepted(tcp.options(None, config.tcp_user_timeout))
+        self.keepalive = tcp.accepted(tcp.keepalive_options(config.keepalive))
         self.retries = config.retries
         self.retry_delay = min(_RETRY_DELAY, config.timeout_connect)
         self.timeout_connect = config.timeout_connect

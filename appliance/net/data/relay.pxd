@@ -15,6 +15,7 @@ cdef class Session:
     cdef public tuple tried
     cdef public object early
     cdef public bytes key
+    cdef public bint kept
     cdef public int phase
     cdef public int attempts
     cdef public long long counted_in

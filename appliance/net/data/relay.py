@@ -18,7 +18,7 @@ from appliance.core.frontends import FrontendState
 from appliance.core.members import Member
 from appliance.net.data.backend import Backend
 from appliance.net.data.sides import CHUNK, READ, WRITE, Side
-from appliance.net.data.tcp import STREAM, reset
+from appliance.net.data.tcp import STREAM, reset, set_on_connection
 from appliance.net.data.traffic import Traffic
 from appliance.wire.worker_board import Reason
 
@@ -39,6 +39,9 @@ _CONNECT_REASONS: Final = {
     EMFILE: Reason.NO_DESCRIPTORS,
     ENFILE: Reason.NO_DESCRIPTORS,
 }
+_BRIEF: Final = 1.0
+"""Age from which a connection to a server gets TCP keepalive, seconds; probes come after many more."""
+
 _CLEAN: Final = frozenset(
     {
         Reason.COMPLETED,
@@ -67,6 +70,7 @@ class Session:
         "early",
         "expires",
         "frontend",
+        "kept",
         "key",
         "member",
         "number",
@@ -92,6 +96,7 @@ class Session:
         self.tried: tuple[Member, ...] = ()
         self.early: bytes | None = None
         self.key = b""
+        self.kept = False
         self.phase = CONNECTING
         self.attempts = 0
         self.counted_in = 0
@@ -360,6 +365,11 @@ class Session:
         """End where a side is idle for too long, which is shorter after a FIN was sent there, or too old."""
         client, frontend, backend = self.client, self.frontend, self.backend
         self.count_bytes()
+        if not self.kept and now - self.ready_at >= _BRIEF:
+            # The client's side has it from its listener; here each option is a system call, which a brief
+            # connection is spared.
+            self.kept = True
+            set_on_connection(server.fd, backend.keepalive)
         if now - client.active >= (frontend.timeout_client_fin if client.shut else frontend.timeout_client):
             self.expire_side(client, Reason.CLIENT_FIN_TIMEOUT if client.shut else Reason.CLIENT_TIMEOUT)
         if now - server.active >= (backend.timeout_server_fin if server.shut else backend.timeout_server):

@@ -33,6 +33,7 @@ Option = tuple[int, int, int]
 _LIBC: Final = ctypes.PyDLL(None)
 _LIBC_ERRNO: Final = ctypes.PyDLL(None, use_errno=True)
 _ACCEPT_FLAGS: Final = socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
+_INT: Final = struct.Struct("i")
 _RESET: Final = struct.pack("ii", 1, 0)
 _PEER: Final = ctypes.create_string_buffer(SIZE)
 _PEER_SIZE: Final = ctypes.c_uint32(SIZE)
@@ -89,17 +90,28 @@ def local_address(descriptor: int) -> tuple[str, int]:
 
 def options(keepalive: KeepAlive | None, user_timeout: float | None) -> tuple[Option, ...]:
     """Return the options of a connection as arguments of setsockopt; `user_timeout` is seconds."""
-    wanted = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)]
-    if keepalive is not None:
-        wanted += [
-            (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
-            (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, max(1, round(keepalive.idle))),
-            (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, max(1, round(keepalive.interval))),
-            (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, keepalive.count),
-        ]
+    wanted = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1), *keepalive_options(keepalive)]
     if user_timeout is not None:
         wanted.append((socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(user_timeout * 1000)))
     return tuple(wanted)
+
+
+def keepalive_options(keepalive: KeepAlive | None) -> tuple[Option, ...]:
+    """Return those options that look after an idle connection; SO_KEEPALIVE last, as it starts the timer."""
+    if keepalive is None:
+        return ()
+    return (
+        (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, max(1, round(keepalive.idle))),
+        (socket.IPPROTO_TCP, socket.TCP_KEEPINTVL, max(1, round(keepalive.interval))),
+        (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, keepalive.count),
+        (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
+    )
+
+
+def set_on_connection(descriptor: int, wanted: Iterable[Option]) -> None:
+    """Set options on a connection; one that is gone says so at its next read."""
+    for level, option, value in wanted:
+        _setsockopt(descriptor, level, option, _INT.pack(value), _INT.size)
 
 
 def refused(wanted: Iterable[Option]) -> dict[Option, str]:
