@@ -1,11 +1,13 @@
 """Who else uses what is ours: the same router id with other terms, or one of the addresses without VRRP.
 
-Such a router is no peer, its advertisements are dropped; but its addresses and ours collide. A conflict is
-named while it lasts, and what it means before the first claim is the operator's `on_conflict`. A peer that is
-obeyed in spite of a deviation is only told: who obeys it does not collide with it.
+Such a router is no peer, its advertisements are dropped; but its addresses and ours collide. Whatever the
+reason, an advertisement of our router id that is refused is evidence of somebody who does not obey us, nor we
+him. A conflict is named while it lasts and for a while after it, and what it means before the first claim is
+the operator's `on_conflict`. A peer that is obeyed in spite of a deviation is only told: who obeys it does
+not collide with it.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
 from typing import Final
@@ -14,7 +16,14 @@ from appliance.model.virtual_router import OnConflict
 from appliance.wire.vrrp import Drop
 
 LIFETIME: Final = 3
-"""Intervals for which a conflict lasts after it was last heard."""
+"""Intervals for which a conflict lasts after it was last heard: so long it keeps a router from claiming."""
+
+KEPT: Final = 60.0
+"""Seconds for which a refused advertisement is told: whoever asks for the status once a minute sees it.
+
+A router with other terms may be silent in between, as a backup of a third one or without its cable, and has
+the other terms still. What it says next, once that is as it should be, ends it sooner.
+"""
 
 MOST: Final = 32
 """Conflicts that are kept at a time: senders can be made up."""
@@ -27,20 +36,46 @@ class ConflictKind(StrEnum):
     VERSION = "version"
     INTERVAL = "interval"
     AUTHENTICATION = "authentication"
+    CLOCK = "clock"
+    REPLAY = "replay"
+    PEERS = "peers"
+    DESTINATION = "destination"
+    HOP_LIMIT = "hop-limit"
+    DAMAGED = "damaged"
+    SOURCE_IN_USE = "source-in-use"
     ADDRESS_IN_USE = "address-in-use"
     ADDRESS_FOREIGN = "address-foreign"
 
 
-_KINDS: Final = {
+KINDS: Final[Mapping[Drop, ConflictKind]] = {
+    Drop.ADDRESS_COUNT: ConflictKind.ADDRESSES,
     Drop.ADDRESS_LIST: ConflictKind.ADDRESSES,
     Drop.VERSION: ConflictKind.VERSION,
     Drop.INTERVAL: ConflictKind.INTERVAL,
     Drop.AUTH_TYPE: ConflictKind.AUTHENTICATION,
     Drop.PASSWORD: ConflictKind.AUTHENTICATION,
+    Drop.HMAC_UNEXPECTED: ConflictKind.AUTHENTICATION,
     Drop.HMAC_MISSING: ConflictKind.AUTHENTICATION,
+    Drop.HMAC_TYPE: ConflictKind.AUTHENTICATION,
     Drop.HMAC_KEY: ConflictKind.AUTHENTICATION,
     Drop.HMAC_DIGEST: ConflictKind.AUTHENTICATION,
+    Drop.HMAC_TIME: ConflictKind.CLOCK,
+    Drop.HMAC_REPLAY: ConflictKind.REPLAY,
+    Drop.NOT_A_PEER: ConflictKind.PEERS,
+    Drop.DESTINATION: ConflictKind.DESTINATION,
+    Drop.HOP_LIMIT: ConflictKind.HOP_LIMIT,
+    Drop.TRUNCATED: ConflictKind.DAMAGED,
+    Drop.TRAILING: ConflictKind.DAMAGED,
+    Drop.TYPE: ConflictKind.DAMAGED,
+    Drop.CHECKSUM: ConflictKind.DAMAGED,
+    Drop.ROUTER_ID: ConflictKind.DAMAGED,
+    Drop.OWN: ConflictKind.SOURCE_IN_USE,
 }
+"""What each reason to refuse an advertisement of our router id says of its sender: every one says something.
+
+DAMAGED is what cannot be read as an advertisement: checksum and length tell no more than that.
+SOURCE_IN_USE is one that comes from our own address, as a cloned machine has it.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,7 +83,8 @@ class Conflict:
     """One conflict: `peer` is an IP address, for ADDRESS_IN_USE a MAC address. Times are monotonic.
 
     For ADDRESS_FOREIGN, an address of ours that somebody put on this machine, `peer` is the interface.
-    `obeyed` is whether the peer's advertisements are used all the same.
+    `until` is how long it keeps a router from claiming, `kept_until` how long it is told. `obeyed` is whether
+    the peer's advertisements are used all the same.
     """
 
     kind: ConflictKind
@@ -57,6 +93,7 @@ class Conflict:
     first_heard: float
     last_heard: float
     until: float
+    kept_until: float
     obeyed: bool = False
 
 
@@ -92,14 +129,13 @@ class Conflicts:
 
         `interval` is what the packet says, 0.0 where nobody knows.
         """
-        kind = _KINDS.get(reason)
-        return None if kind is None else self._note(kind, peer, detail, interval=interval, now=now)
+        return self._note(KINDS[reason], peer, detail, interval=interval, kept=KEPT, now=now)
 
     def deviated(
         self, reason: Drop, *, peer: str, detail: str = "", interval: float, now: float
     ) -> Conflict | None:
         """Take an advertisement that was used though a stricter router had dropped it; return what is new."""
-        return self._note(_KINDS[reason], peer, detail, interval=interval, now=now, obeyed=True)
+        return self._note(KINDS[reason], peer, detail, interval=interval, now=now, obeyed=True)
 
     def answered(self, mac: str, *, address: str, interval: float, now: float) -> Conflict | None:
         """Take an ARP answer for one of our addresses; return the conflict when it is a new one.
@@ -108,7 +144,15 @@ class Conflicts:
         """
         if now < self._active_until:
             return None
-        return self._note(ConflictKind.ADDRESS_IN_USE, mac, address, interval=interval, now=now)
+        before = self._present.get((ConflictKind.ADDRESS_IN_USE, mac, False))
+        detail = before.detail if before else address
+        return self._note(ConflictKind.ADDRESS_IN_USE, mac, detail, interval=interval, now=now)
+
+    def explain(self, conflict: Conflict, detail: str) -> Conflict:
+        """Have one that is present say more, and return it."""
+        explained = replace(conflict, detail=detail)
+        self._present[conflict.kind, conflict.peer, conflict.obeyed] = explained
+        return explained
 
     def foreign(self, places: Collection[tuple[str, str]], *, now: float) -> tuple[Conflict, ...]:
         """Take where somebody else has put our addresses on this machine; return the new conflicts.
@@ -121,14 +165,18 @@ class Conflicts:
         self._foreign = {each: before.get(each) or _foreign(*each, now) for each in places}
         return tuple(conflict for each, conflict in self._foreign.items() if each not in before)
 
-    def valid(self, *, interval: float, now: float) -> None:
-        """Note a valid advertisement: there is an active, and the addresses are its own."""
+    def valid(self, peer: str, *, interval: float, now: float) -> None:
+        """Note a valid advertisement: there is an active, and the addresses are its own.
+
+        What its sender did otherwise before is told no longer than it lasts: it may have been set right.
+        """
         self._active_until = now + LIFETIME * max(interval, self.advert)
-        self._present = {
-            key: conflict
-            for key, conflict in self._present.items()
-            if conflict.kind is not ConflictKind.ADDRESS_IN_USE
-        }
+        if self._present:
+            self._present = {
+                key: replace(each, kept_until=each.until) if each.peer == peer else each
+                for key, each in self._present.items()
+                if each.kind is not ConflictKind.ADDRESS_IN_USE
+            }
 
     def claimed(self) -> None:
         """Note that this router has become active: from now on conflicts are only told."""
@@ -151,11 +199,11 @@ class Conflicts:
         return max((conflict.until for conflict in self.colliding(now)), default=now)
 
     def _heard(self, now: float) -> tuple[Conflict, ...]:
-        return tuple(conflict for conflict in self._present.values() if now < conflict.until)
+        return tuple(conflict for conflict in self._present.values() if now < conflict.kept_until)
 
     def colliding(self, now: float) -> tuple[Conflict, ...]:
         """Return those that keep a router from claiming, where the policy is to."""
-        return tuple(conflict for conflict in self._heard(now) if not conflict.obeyed)
+        return tuple(each for each in self._heard(now) if not each.obeyed and now < each.until)
 
     def _note(
         self,
@@ -165,15 +213,18 @@ class Conflicts:
         *,
         interval: float,
         now: float,
+        kept: float = 0.0,
         obeyed: bool = False,
     ) -> Conflict | None:
-        self._present = {key: each for key, each in self._present.items() if now < each.until}
         until = now + LIFETIME * max(interval, self.advert)
+        kept_until = max(until, now + kept)
         before = self._present.get((kind, peer, obeyed))
-        if before is not None:
-            self._present[kind, peer, obeyed] = replace(before, detail=detail, last_heard=now, until=until)
+        if before is not None and now < before.kept_until:
+            self._present[kind, peer, obeyed] = replace(
+                before, detail=detail, last_heard=now, until=until, kept_until=kept_until
+            )
             return None
-        if len(self._present) >= MOST:
+        if before is None and not self._has_room(now):
             return None
         if self.policy is OnConflict.REFUSE and not self._claimed and not obeyed:
             self.refused = True
@@ -184,10 +235,17 @@ class Conflicts:
             first_heard=now,
             last_heard=now,
             until=until,
+            kept_until=kept_until,
             obeyed=obeyed,
         )
         self._present[kind, peer, obeyed] = conflict
         return conflict
+
+    def _has_room(self, now: float) -> bool:
+        """Make room for one more conflict: what is told only, as it is over, gives way to what is there."""
+        if len(self._present) >= MOST:
+            self._present = {key: each for key, each in self._present.items() if now < each.until}
+        return len(self._present) < MOST
 
 
 def _foreign(interface: str, address: str, now: float) -> Conflict:
@@ -198,4 +256,5 @@ def _foreign(interface: str, address: str, now: float) -> Conflict:
         first_heard=now,
         last_heard=now,
         until=float("inf"),
+        kept_until=float("inf"),
     )

@@ -291,6 +291,7 @@ class Election:
             self._advert_at = now + 2 * self.terms.advert
             self._rivalry.expect(until=self._advert_at)
             return [SendAdvert(priority=0)]
+        self._rivalry.answers(now, interval=self.terms.advert)  # all who have asked so far
         # From the deadline and not from now, so that lateness does not add up.
         self._advert_at = (due if now - due < self.terms.advert else now) + self.terms.advert
         effects: list[Effect] = [SendAdvert(priority=self.priority)]
@@ -301,8 +302,7 @@ class Election:
     def _hear_active(self, heard: Heard, now: float) -> list[Effect]:
         if heard.priority == 0:
             # Somebody leaves: say at once that there is an active.
-            self._advert_at = now + self.terms.advert
-            return [SendAdvert(priority=self.priority)]
+            return self._answer(now)
         if heard.priority != self.priority:
             return self._give_way(heard, now) if heard.priority > self.priority else self._insist(heard, now)
         if not self.decides_ties:
@@ -322,14 +322,21 @@ class Election:
 
     def _insist(self, heard: Heard, now: float) -> list[Effect]:
         # The clause answers at once; a conflict that is won is announced, too.
-        effects: list[Effect] = [SendAdvert(priority=self.priority)]
+        effects = self._answer(now)
         news = self._rivalry.heard(heard.peer, now=now, silence=self.down_interval)
         if self._rivalry.announces(now):
             effects.append(self._announce())
         if news:
             effects.append(SplitBrain(peer=heard.peer, priority=heard.priority, winner=True))
-        self._advert_at = now + self.terms.advert
         return effects
+
+    def _answer(self, now: float) -> list[Effect]:
+        """Say at once that there is an active, or a little later where that was just said."""
+        if not self._rivalry.answers(now, interval=self.terms.advert):
+            self._advert_at = min(self._advert_at, self._rivalry.answer_at)
+            return []
+        self._advert_at = now + self.terms.advert
+        return [SendAdvert(priority=self.priority)]
 
     def _retreat(self, cause: Cause, now: float) -> list[Effect]:
         # One more advertisement than the clause has: the winner, any that keeps to the clause, answers it,

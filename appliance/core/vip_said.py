@@ -54,12 +54,13 @@ class TransitionSaid:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConflictSaid:
-    """Somebody who uses the router id or an address in another way."""
+    """Somebody who uses the router id or an address in another way; `obeyed` is whether he is heeded."""
 
     kind: str
     peer: str = ""
     detail: str = ""
     last_heard: float = 0.0
+    obeyed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -141,4 +142,6 @@ def _troubles(router: RouterSaid, said: VrrpSaid) -> Iterator[str]:
         yield f"is active here and on {rival.peer} (priority {rival.priority}) at the same time"
     for conflict in router.conflicts:
         about = f": {conflict.detail}" if conflict.detail else ""
-        yield f"has a conflict with {conflict.peer or 'somebody'} ({conflict.kind}){about}"
+        who = f"{conflict.peer or 'somebody'} ({conflict.kind}){about}"
+        besides = router.is_active and not conflict.obeyed
+        yield f"is active here, in conflict with {who}" if besides else f"has a conflict with {who}"

@@ -13,6 +13,7 @@ from appliance.model.virtual_router import VirtualRouter
 from appliance.net.interfaces.frames import FrameSocket
 from appliance.net.loop.closer import Closer
 from appliance.net.loop.loop import Loop
+from appliance.vrrp.address_asking import claim
 from appliance.wire import arp, neighbour
 from appliance.wire.arp import ArpError
 from appliance.wire.neighbour import NeighbourError
@@ -21,8 +22,8 @@ _PROBES: Final = 3  # in the time of listening (RFC 5227 section 1.1, PROBE_NUM)
 _SHORTEST: Final = 0.01
 _PATIENCE: Final = 1.25  # intervals in which an active is heard
 
-Answered = Callable[[str, str], None]
-"""Is told the MAC address of who answered, and the address asked for."""
+Answered = Callable[[bytes, str], None]
+"""Is told the hardware address of who answered, and the address asked for."""
 
 
 class AddressWatch:
@@ -47,7 +48,6 @@ class AddressWatch:
         self._mac = mac
         self._on_answer = on_answer
         self._addresses = frozenset(bare(router.addresses))
-        self._family = router.family
         probe = arp.probe if router.family == 4 else neighbour.probe
         self._probes = tuple(probe(mac, each) for each in bare(router.addresses))
         self._socket = FrameSocket.claims(router.interface, bare(router.addresses))
@@ -71,16 +71,8 @@ class AddressWatch:
         with contextlib.suppress(OSError):
             for frame in self._socket.receive():
                 with contextlib.suppress(ArpError, NeighbourError):
-                    self._hear(*self._claim(frame))
-
-    def _claim(self, frame: bytes) -> tuple[bytes, str]:
-        """Return who claims which address by a frame."""
-        if self._family == 4:
-            said = arp.decode(frame)
-            return said.sender_mac, said.sender
-        claim = neighbour.decode(frame)
-        return claim.sender_mac, claim.target
+                    self._hear(*claim(frame))
 
     def _hear(self, mac: bytes, address: str) -> None:
         if address in self._addresses and mac != self._mac:
-            self._on_answer(mac.hex(":"), address)
+            self._on_answer(mac, address)

@@ -67,10 +67,15 @@ class AdvertIntake:
         # Other virtual routers on the same interface are none of our business (RFC 9568 section 7.1).
         if len(payload) > 1 and payload[1] != self._router.router_id:
             return None
+        if datagram.source == self._source:
+            self._on_drop(Dropped(reason=Drop.OWN, peer=datagram.source, said=None))
+            return None
         said: Advertisement | None = None
         try:
-            said = self._decoded(datagram)
-            deviation = self._reception.check(said)
+            pdu, trailer = vrrp.split(payload)
+            said = vrrp.decode(pdu, source=datagram.source, destination=datagram.destination, trailer=trailer)
+            deviation = self._checked(said, datagram)
+            self._check_seal(pdu, trailer, datagram.source)
         except VrrpError as error:
             self._on_drop(Dropped(reason=error.reason, peer=datagram.source, said=said))
             return None
@@ -86,22 +91,18 @@ class AdvertIntake:
             self._last, self._last_heard = datagram, heard
         return heard
 
-    def _decoded(self, datagram: Datagram) -> Advertisement:
-        if datagram.source == self._source:
-            raise VrrpError(Drop.OWN)
-        pdu, trailer = vrrp.split(datagram.payload)
-        said = vrrp.decode(pdu, source=datagram.source, destination=datagram.destination, trailer=trailer)
+    def _checked(self, said: Advertisement, datagram: Datagram) -> Drop | None:
+        """Return how it deviates; the signature is looked at last, as it costs most and tells least."""
         self._reception.check_arrival(
             Arrival(source=datagram.source, destination=datagram.destination, ttl=datagram.ttl)
         )
-        self._check_seal(pdu, trailer, datagram.source)
-        return said
+        return self._reception.check(said)
 
     def _check_seal(self, pdu: bytes, trailer: bytes, source: str) -> None:
         hmac = self._router.hmac
         if hmac is None or self._replays is None:
-            if trailer:  # without a key nobody can tell it from damage
-                raise VrrpError(Drop.TRAILING)
+            if trailer:
+                raise VrrpError(Drop.HMAC_UNEXPECTED)
             return
         if not trailer:
             if hmac.mode is HmacMode.ENFORCE:

@@ -11,6 +11,7 @@ from appliance.net.interfaces.links import Links
 from appliance.net.interfaces.netlink import Requests
 from appliance.net.loop.closer import Closer
 from appliance.net.loop.loop import Loop
+from appliance.vrrp.address_asking import AddressAsking
 from appliance.vrrp.address_seat import AddressSeat
 
 
@@ -37,6 +38,7 @@ class Machine:
     addresses: Addresses
     requests: Requests
     closer: Closer
+    asking: AddressAsking
     log: FilteringBoundLogger
     missing: tuple[str, ...]
     holders: set[Holder] = field(default_factory=set)

@@ -23,6 +23,7 @@ from appliance.net.loop.closer import Closer
 from appliance.net.loop.loop import Loop
 from appliance.net.process import log as logs
 from appliance.net.process.realtime import Realtime
+from appliance.vrrp.address_asking import AddressAsking
 from appliance.vrrp.machine import Machine
 from appliance.vrrp.opening import Outcome
 from appliance.vrrp.reports import Reports
@@ -71,12 +72,15 @@ class VrrpProgram:
         self._tracks = Tracks(loop, self._links, log, groups=lambda: self.groups)
         self.reports = Reports(log, run=self._tracks.run, touch=self._publisher.touch, left=self._left)
         self._requests = Requests()
+        closer = Closer()
+        self._asking = AddressAsking(loop, closer)
         machine = Machine(
             loop=loop,
             links=self._links,
             addresses=self._addresses,
             requests=self._requests,
-            closer=Closer(),
+            closer=closer,
+            asking=self._asking,
             log=log,
             missing=missing,
         )
@@ -94,6 +98,7 @@ class VrrpProgram:
             self._applied(accepted)
         self._clean()
         loop.add(self._publisher)
+        loop.add(self._asking)
         loop.add(self)
 
     # Configuration
@@ -237,6 +242,7 @@ class VrrpProgram:
         """Write the board for the last time and let go of everything, also of addresses still held."""
         self._publisher.close()
         self.groups.close()
+        self._asking.close()
         self._tracks.close()
         self._addresses.close()
         self._requests.close()

@@ -4,29 +4,36 @@ Before its first claim that may keep it from claiming, as the operator's `on_con
 and the status tell it.
 """
 
+import socket
 import time
 from collections.abc import Callable, Collection
 
-from structlog.typing import FilteringBoundLogger
-
 from appliance.core.conflicts import Conflict, Conflicts
+from appliance.core.reception import bare
 from appliance.model.virtual_router import VirtualRouter
+from appliance.net.interfaces import neighbours
+from appliance.net.interfaces.links import Link
 from appliance.net.loop.closer import Closer
 from appliance.net.loop.loop import Loop
+from appliance.vrrp.address_asking import Place
 from appliance.vrrp.address_watch import AddressWatch
 from appliance.vrrp.advert_intake import Deviation, Dropped
-from appliance.wire.vrrp import Drop
+from appliance.vrrp.machine import Machine
+from appliance.wire.vrrp import Advertisement, Drop
 
 
 class RouterCaution:
     """The conflicts of one virtual router; `on_alarm` is called with its name whenever one is seen."""
 
-    def __init__(self, router: VirtualRouter, log: FilteringBoundLogger) -> None:
+    def __init__(self, router: VirtualRouter, machine: Machine) -> None:
         self.conflicts = Conflicts(router.on_conflict, advert=router.advert)
         self.on_alarm: Callable[[str], None] | None = None
         self._router = router
-        self._log = log
+        self._machine = machine
         self._watch: AddressWatch | None = None
+        self._asked = frozenset[str]()
+        self._seat = b""
+        self._index = 0
 
     @property
     def deadline(self) -> float | None:
@@ -46,14 +53,15 @@ class RouterCaution:
 
     def watch(self, *, mac: bytes, loop: Loop, closer: Closer, now: float) -> None:
         """Ask whether somebody else has the addresses, until there is an active; raises OSError."""
+        self._index = socket.if_nametoindex(self._router.interface)
         if self._watch is None:
             self._watch = AddressWatch(
                 self._router, loop=loop, closer=closer, mac=mac, now=now, on_answer=self._answered
             )
 
-    def valid(self, *, interval: float, now: float) -> None:
+    def valid(self, peer: str, *, interval: float, now: float) -> None:
         """Note a valid advertisement: there is an active, whose answers are as they should be."""
-        self.conflicts.valid(interval=interval, now=now)
+        self.conflicts.valid(peer, interval=interval, now=now)
         if self._watch is not None:
             self.close()
 
@@ -62,15 +70,33 @@ class RouterCaution:
         self.conflicts.claimed()
         self.close()
 
+    def ask(self, link: Link, *, source: str, seat: bytes, now: float) -> None:
+        """Ask while active, until `ask_no_more`, whether somebody else answers for the addresses.
+
+        `seat` is the hardware address that they are at.
+        """
+        place = Place(interface=link.name, index=link.index, mac=link.mac, source=source)
+        self._seat, self._index = seat, link.index
+        wanted = frozenset(bare(self._router.addresses))
+        for address in self._asked - wanted:
+            self._machine.asking.end(address, self._answered_besides)
+        self._asked = wanted
+        for address in wanted:
+            self._machine.asking.begin(address, place, self._answered_besides, now)
+
+    def ask_no_more(self) -> None:
+        """End `ask`; harmless when repeated."""
+        for address in self._asked:
+            self._machine.asking.end(address, self._answered_besides)
+        self._asked = frozenset()
+
     def dropped(self, dropped: Dropped) -> None:
         """Take an advertisement with our router id that was not used."""
         said = dropped.said
-        if said is None and dropped.reason is Drop.VERSION:
-            return  # no version of VRRP at all: damage, whose checksum nobody has looked at
         conflict = self.conflicts.dropped(
             dropped.reason,
             peer=dropped.peer,
-            detail=f"version {said.version}, {', '.join(said.addresses)}" if said else "",
+            detail=_detail(dropped.reason, said),
             interval=said.interval if said else 0.0,
             now=time.monotonic(),
         )
@@ -83,7 +109,7 @@ class RouterCaution:
             self.conflicts.deviated(
                 deviation.reason,
                 peer=deviation.peer,
-                detail=f"version {said.version}, {', '.join(said.addresses)}",
+                detail=_detail(deviation.reason, said),
                 interval=said.interval,
                 now=time.monotonic(),
             )
@@ -95,15 +121,40 @@ class RouterCaution:
             self._tell(conflict)
 
     def close(self) -> None:
-        """Ask no more; harmless when repeated."""
+        """End `watch`; harmless when repeated."""
         if self._watch is not None:
             self._watch.close()
             self._watch = None
 
-    def _answered(self, mac: str, address: str) -> None:
+    def _answered(self, mac: bytes, address: str) -> None:
         interval = self._watch.interval if self._watch else 0.0
-        now = time.monotonic()
-        self._alarm(self.conflicts.answered(mac, address=address, interval=interval, now=now))
+        self._in_use(mac, address, interval=interval)
+
+    def _answered_besides(self, mac: bytes, address: str) -> None:
+        """Take an answer while we are active. Another interface of this machine on the segment answers, too.
+
+        A virtual MAC does not answer its own machine: with ours it is another one's.
+        """
+        virtual = self._router.virtual_mac and mac == self._seat
+        if virtual or not self._machine.links.has_mac(mac):
+            self._in_use(mac, address, interval=self._machine.asking.interval)
+
+    def _in_use(self, mac: bytes, address: str, *, interval: float) -> None:
+        conflict = self.conflicts.answered(
+            mac.hex(":"), address=address, interval=interval, now=time.monotonic()
+        )
+        if conflict is not None and (who := self._who(mac)):
+            conflict = self.conflicts.explain(conflict, f"{address}, by {who}")
+        self._alarm(conflict)
+
+    def _who(self, mac: bytes) -> str:
+        """Return by which addresses of its own this machine knows a neighbour, "" where it does not."""
+        virtual = frozenset(bare(self._router.addresses))
+        try:
+            known = neighbours.addresses_of(self._machine.requests, self._index, mac)
+        except OSError:  # told by its hardware address alone
+            return ""
+        return ", ".join(each for each in known if each not in virtual)
 
     def _alarm(self, conflict: Conflict | None) -> None:
         """Tell a conflict that is new, and have it looked at in any case."""
@@ -113,10 +164,18 @@ class RouterCaution:
 
     def _tell(self, conflict: Conflict | None) -> None:
         if conflict is not None:
-            self._log.warning(
+            self._machine.log.warning(
                 "address-conflict",
                 router=self._router.name,
                 kind=conflict.kind.value,
                 peer=conflict.peer,
                 detail=conflict.detail,
             )
+
+
+def _detail(reason: Drop, said: Advertisement | None) -> str:
+    """Return why an advertisement is not as it should be, and what it says as far as it can be read."""
+    if said is None:
+        return reason.value
+    addresses = ", ".join(said.addresses)
+    return f"{reason}, version {said.version}, priority {said.priority}, {addresses}"

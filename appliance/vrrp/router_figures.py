@@ -59,11 +59,13 @@ class Figures:
         self.adverts_received += 1
         if priority == 0:
             self.priority_zero_received += 1
-        known = self.peers.get(peer)
-        if known is not None:
-            known.priority, known.last_heard, known.monotonic = priority, wall, now
-        elif len(self.peers) < _MOST_TOLD:
-            self.peers[peer] = Peer(priority=priority, last_heard=wall, monotonic=now)
+        known = self.peers.pop(peer, None)
+        if known is None:
+            known = Peer(priority=priority, last_heard=wall, monotonic=now)
+        known.priority, known.last_heard, known.monotonic = priority, wall, now
+        self.peers[peer] = known  # at the end: the first one was heard longest ago
+        if len(self.peers) > _MOST_TOLD:
+            del self.peers[next(iter(self.peers))]
 
     def dropped(self, reason: Drop, peer: str) -> bool:
         """Count a packet that was not used; True for the first of its kind from this peer."""

@@ -321,6 +321,9 @@ class RouterGroup:
                 participant.figures.entered(effect, wall=time.time())
                 if effect.state is State.ACTIVE:
                     participant.caution.claimed()
+                    participant.ask_for_others(now)
+                else:
+                    participant.caution.ask_no_more()
                 said.append(lambda: self._listener.entered(participant, effect))
             case SplitBrain():
                 participant.figures.split_brains += 1

@@ -110,6 +110,7 @@ def _conflicts(participant: Participant, *, now: float) -> list[dict[str, object
             "detail": each.detail,
             "first_heard": wall + each.first_heard,
             "last_heard": wall + each.last_heard,
+            "obeyed": each.obeyed,
         }
         for each in participant.caution.conflicts.present(now)
     ]

@@ -51,7 +51,7 @@ class Participant:
         self._reached = frozenset[str]()
         self._prepare_at: float | None = None
         self.holding = AddressHolding(router, machine, self.figures, on_trouble=self._troubled)
-        self.caution = RouterCaution(router, machine.log)
+        self.caution = RouterCaution(router, machine)
         self._announcing = Announcing(router.announce)
         self.priority = self._weighed()
         self.election = Election(terms(router, own=b""), priority=self.priority.value)
@@ -128,6 +128,8 @@ class Participant:
         )
         self.reasons.pop("socket", None)
         self._machine.loop.read(self._port.fileno(), self._readable)
+        if self.holding.held:
+            self.ask_for_others(time.monotonic())
 
     def _look_for_routes(self, link: Link) -> None:
         """Have what a claim needs made ready again, soon, if its addresses need another route by now."""
@@ -145,7 +147,7 @@ class Participant:
         try:
             for heard in self._port.intake.receive():
                 self.figures.heard(heard.peer, heard.priority, now=now, wall=wall)
-                self.caution.valid(interval=heard.interval, now=now)
+                self.caution.valid(heard.peer, interval=heard.interval, now=now)
                 yield heard
         except OSError as error:
             self._troubled("receive", error)
@@ -159,6 +161,12 @@ class Participant:
             self.caution.watch(mac=self.link.mac, loop=loop, closer=closer, now=now)
         except OSError as error:
             self._troubled("watch", error)
+
+    def ask_for_others(self, now: float) -> None:
+        """Ask from now on, while active, whether somebody else answers for the addresses."""
+        if self.link is not None and self.source is not None:
+            seat = self.holding.seat.mac if self.holding.seat else b""
+            self.caution.ask(self.link, source=self.source, seat=seat, now=now)
 
     def _dropped(self, dropped: Dropped) -> None:
         if self.figures.dropped(dropped.reason, dropped.peer):

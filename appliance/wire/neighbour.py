@@ -41,6 +41,7 @@ _MESSAGE: Final = struct.Struct(
     "!BBHI16s"
 )  # RFC 4861 sections 4.3 and 4.4: type, code, checksum, flags, target
 _TARGET_MAC: Final = b"\x02\x01"  # RFC 4861 section 4.6.1: target link-layer address, one unit of 8 bytes
+_SOURCE_MAC: Final = b"\x01\x01"  # the same of the source
 _ROUTER: Final = 0x8000_0000
 _OVERRIDE: Final = 0x2000_0000
 _NO_HOPS_TAKEN: Final = 255  # RFC 4861 section 7.1: nobody outside the link can send this
@@ -64,6 +65,17 @@ def probe(mac: bytes, address: str) -> bytes:
     target = packed(address)
     message = _MESSAGE.pack(Kind.SOLICITATION, 0, 0, 0, target)
     return _frame(message, mac=mac, source=packed(UNSPECIFIED), destination=_SOLICITED_NODE + target[13:])
+
+
+def solicitation(mac: bytes, source: str, address: str) -> bytes:
+    """Return the frame that asks from `source` who has `address`.
+
+    The answer comes to `source` alone. To `probe` it would go to all nodes and move every neighbour's cache
+    to who answers (RFC 4861 section 7.2.4).
+    """
+    target = packed(address)
+    message = _MESSAGE.pack(Kind.SOLICITATION, 0, 0, 0, target) + _SOURCE_MAC + mac
+    return _frame(message, mac=mac, source=packed(source), destination=_SOLICITED_NODE + target[13:])
 
 
 def _frame(message: bytes, *, mac: bytes, source: bytes, destination: bytes) -> bytes:

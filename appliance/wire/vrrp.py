@@ -41,6 +41,7 @@ class Drop(StrEnum):
     INTERVAL = "interval"
     AUTH_TYPE = "auth-type"
     PASSWORD = "password"  # noqa: S105  # a reason, no secret
+    HMAC_UNEXPECTED = "hmac-unexpected"
     HMAC_MISSING = "hmac-missing"
     HMAC_TYPE = "hmac-type"
     HMAC_KEY = "hmac-key"

@@ -115,7 +115,7 @@ def test_everything_that_is_wrong_stands_on_top(paths: Paths):
         "! vrrp lacks CAP_NET_RAW: no virtual IP can be held here",
         "! virtual IP api is active, but its addresses are not on the interface",
         "! virtual IP api is active here and on 192.0.2.9 (priority 90) at the same time",
-        "! virtual IP api has a conflict with 192.0.2.7 (version): version 3",
+        "! virtual IP api is active here, in conflict with 192.0.2.7 (version): version 3",
         "vrrp woke up late 2 times, by 250ms at worst",
         "conflict version with 192.0.2.7, 5s ago: version 3",
         "priority 70 = 100 -30 file",

@@ -2,13 +2,14 @@
 
 import pytest
 
-from appliance.core.conflicts import MOST, Advice, ConflictKind, Conflicts
+from appliance.core.conflicts import KEPT, KINDS, MOST, Advice, ConflictKind, Conflicts
 from appliance.model.virtual_router import OnConflict
 from appliance.wire.vrrp import Drop
 
 pytestmark = pytest.mark.pure
 
 PEER = "192.0.2.9"
+OTHER = "192.0.2.8"
 MAC = "02:00:00:00:00:09"
 
 
@@ -19,27 +20,23 @@ def seen(policy: OnConflict = OnConflict.WARN) -> Conflicts:
     return conflicts
 
 
-@pytest.mark.parametrize(
-    ("reason", "kind"),
-    [
-        (Drop.ADDRESS_LIST, ConflictKind.ADDRESSES),
-        (Drop.VERSION, ConflictKind.VERSION),
-        (Drop.INTERVAL, ConflictKind.INTERVAL),
-        (Drop.PASSWORD, ConflictKind.AUTHENTICATION),
-        (Drop.HMAC_MISSING, ConflictKind.AUTHENTICATION),
-    ],
-)
-def test_other_terms_are_a_conflict(reason: Drop, kind: ConflictKind):
-    """Another address list, version, interval or password under our router id is a conflict by name."""
+@pytest.mark.parametrize("reason", list(Drop))
+def test_every_refused_advertisement_is_a_conflict(reason: Drop):
+    """Whatever keeps us from using an advertisement of our router id, its sender is named."""
     conflict = Conflicts(OnConflict.WARN, advert=1.0).dropped(reason, peer=PEER, now=0.0)
     assert conflict is not None
-    assert (conflict.kind, conflict.peer) == (kind, PEER)
+    assert (conflict.kind, conflict.peer) == (KINDS[reason], PEER)
 
 
-@pytest.mark.parametrize("reason", [Drop.CHECKSUM, Drop.TRUNCATED, Drop.HOP_LIMIT, Drop.NOT_A_PEER])
-def test_broken_packets_are_no_conflict(reason: Drop):
-    """What could be anybody's noise is counted elsewhere."""
-    assert Conflicts(OnConflict.WARN, advert=1.0).dropped(reason, peer=PEER, now=0.0) is None
+@pytest.mark.parametrize("reason", list(Drop))
+@pytest.mark.parametrize(
+    ("policy", "advice"), [(OnConflict.WAIT, Advice.WAIT), (OnConflict.REFUSE, Advice.REFUSE)]
+)
+def test_every_refused_advertisement_counts_before_a_claim(reason: Drop, policy: OnConflict, advice: Advice):
+    """The operator's policy heeds all of them."""
+    conflicts = Conflicts(policy, advert=1.0)
+    conflicts.dropped(reason, peer=PEER, now=0.0)
+    assert conflicts.advice(1.0) is advice
 
 
 def test_told_once_while_it_lasts():
@@ -50,19 +47,46 @@ def test_told_once_while_it_lasts():
     assert (conflict.first_heard, conflict.last_heard) == (10.0, 11.0)
 
 
-def test_ends_after_three_intervals():
-    """A conflict that is heard no more ends, and is new when it comes again."""
+def test_is_told_for_a_minute():
+    """A conflict whose peer is silent is told for a while, and new when it comes again after that."""
     conflicts = seen()
-    assert len(conflicts.present(12.9)) == 1
-    assert conflicts.present(13.0) == ()
-    assert conflicts.dropped(Drop.ADDRESS_LIST, peer=PEER, now=14.0) is not None
+    assert len(conflicts.present(10.0 + KEPT - 0.1)) == 1
+    assert conflicts.present(10.0 + KEPT) == ()
+    assert conflicts.dropped(Drop.ADDRESS_LIST, peer=PEER, now=11.0 + KEPT) is not None
+
+
+def test_a_peer_that_was_silent_is_no_news():
+    """Its next wrong word goes on with what it said before."""
+    conflicts = seen()
+    assert conflicts.dropped(Drop.ADDRESS_LIST, peer=PEER, now=10.0 + KEPT / 2) is None
+    (conflict,) = conflicts.present(10.0 + KEPT)
+    assert conflict.first_heard == 10.0
+
+
+def test_set_right_is_told_no_more():
+    """Three intervals after the last wrong word, if the peer has said a right one; others are told on."""
+    conflicts = seen()
+    conflicts.dropped(Drop.HMAC_TIME, peer=OTHER, now=10.0)
+    conflicts.valid(PEER, interval=1.0, now=11.0)
+    assert [each.peer for each in conflicts.present(12.9)] == [PEER, OTHER]
+    assert [each.peer for each in conflicts.present(13.0)] == [OTHER]
+
+
+def test_right_and_wrong_words_in_turn_are_told_on():
+    """A peer beside which somebody sends in its name is not set right by its own words."""
+    conflicts = seen()
+    for second in range(11, 20):
+        conflicts.valid(PEER, interval=1.0, now=float(second))
+        assert conflicts.dropped(Drop.ADDRESS_LIST, peer=PEER, now=second + 0.5) is None
+    assert len(conflicts.present(22.0)) == 1
 
 
 def test_slow_peer_lasts_longer():
     """Three intervals are the other router's where it is the slower one."""
-    conflicts = Conflicts(OnConflict.WARN, advert=0.01)
+    conflicts = Conflicts(OnConflict.WAIT, advert=0.01)
     conflicts.dropped(Drop.INTERVAL, peer=PEER, interval=1.0, now=0.0)
-    assert len(conflicts.present(2.9)) == 1
+    assert len(conflicts.colliding(2.9)) == 1
+    assert conflicts.colliding(3.0) == ()
 
 
 def test_address_in_use():
@@ -77,11 +101,23 @@ def test_address_in_use():
     )
 
 
+def test_address_in_use_is_told_while_it_is_answered_for():
+    """It is asked for again and again: three questions without an answer end it."""
+    conflicts = Conflicts(OnConflict.WARN, advert=1.0)
+    conflict = conflicts.answered(MAC, address="192.0.2.100", interval=5.0, now=0.0)
+    assert conflict is not None
+    conflicts.explain(conflict, "192.0.2.100, by 192.0.2.9")
+    assert conflicts.answered(MAC, address="192.0.2.100", interval=5.0, now=5.0) is None
+    (present,) = conflicts.present(19.9)
+    assert present.detail == "192.0.2.100, by 192.0.2.9"
+    assert conflicts.present(20.0) == ()
+
+
 def test_active_answers_for_its_addresses():
     """An active's ARP answers are no conflict, and one that was seen before it was heard is none, either."""
     conflicts = seen()
     conflicts.answered(MAC, address="192.0.2.100", interval=1.0, now=10.0)
-    conflicts.valid(interval=1.0, now=10.5)
+    conflicts.valid(PEER, interval=1.0, now=10.5)
     assert [conflict.kind for conflict in conflicts.present(10.5)] == [ConflictKind.ADDRESSES]
     assert conflicts.answered(MAC, address="192.0.2.100", interval=1.0, now=11.0) is None
     assert conflicts.answered(MAC, address="192.0.2.100", interval=1.0, now=13.5) is not None
@@ -119,9 +155,11 @@ def test_made_up_senders_do_not_fill_memory():
     """There is a most of conflicts that are kept, and room again when they end."""
     conflicts = Conflicts(OnConflict.WARN, advert=1.0)
     for number in range(2 * MOST):
-        conflicts.dropped(Drop.VERSION, peer=f"192.0.2.{number}", now=0.0)
+        conflicts.dropped(Drop.VERSION, peer=f"198.51.100.{number}", now=0.0)
     assert len(conflicts.present(0.0)) == MOST
+    assert conflicts.dropped(Drop.VERSION, peer=PEER, now=2.9) is None
     assert conflicts.dropped(Drop.VERSION, peer=PEER, now=3.0) is not None
+    assert [each.peer for each in conflicts.present(3.0)] == [PEER]
 
 
 @pytest.mark.parametrize("policy", list(OnConflict))
@@ -151,7 +189,7 @@ def test_a_foreign_address_lasts_and_is_only_told(policy: OnConflict):
     (told,) = conflicts.foreign([("eth0", "192.0.2.100/32")], now=10.0)
     assert (told.kind, told.peer, told.detail) == (ConflictKind.ADDRESS_FOREIGN, "eth0", "192.0.2.100/32")
     assert conflicts.foreign([("eth0", "192.0.2.100/32")], now=11.0) == ()
-    conflicts.valid(interval=1.0, now=11.0)
+    conflicts.valid(PEER, interval=1.0, now=11.0)
     (present,) = conflicts.present(1000.0)
     assert (present.first_heard, present.last_heard) == (10.0, 1000.0)
     assert (conflicts.advice(11.0), conflicts.until(11.0)) == (Advice.GO, 11.0)

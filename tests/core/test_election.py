@@ -699,3 +699,22 @@ def test_one_that_went_on_as_active_has_listened():
     election.fault(20.0)
     election.recover(30.0)
     assert election.deadline == 33 + 156 / 256
+
+
+def test_a_flood_of_worse_actives_is_answered_at_a_pace():
+    """Each is heard, but ten answers in an interval have to do for all, and none is forgotten."""
+    election = active(priority=150)
+    begun, answers = 100.0, 0
+    for number in range(3000):
+        effects = election.hear(heard(priority=100, peer=f"198.51.100.{number % 250}"), begun + number / 3000)
+        answers += effects.count(SendAdvert(priority=150))
+    assert answers == 10
+    assert election.deadline is not None
+    assert election.deadline <= begun + 1.0 + 0.1
+
+
+def test_a_flood_of_leaving_routers_is_answered_at_a_pace():
+    """Priority 0 is answered at once, and the next one a little later, not a thousand times."""
+    election = active(priority=150)
+    said = [election.hear(heard(priority=0), 100.0 + number / 3000) for number in range(3000)]
+    assert sum(effects == [SendAdvert(priority=150)] for effects in said) == 10

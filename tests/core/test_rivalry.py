@@ -2,7 +2,7 @@
 
 import pytest
 
-from appliance.core.rivalry import Rivalry
+from appliance.core.rivalry import MOST, SHORTEST_PAUSE, Rivalry
 
 pytestmark = pytest.mark.pure
 
@@ -50,3 +50,21 @@ def test_announces_at_a_pace():
             announced.append(tenth)
     assert announced == [0, 10, 20, 30]
     assert not rivalry.announces(100.0)
+
+
+def test_made_up_rivals_are_no_news_without_end():
+    """A flood from ever new senders is told as many times as there is room, and again when that is over."""
+    rivalry = Rivalry()
+    news = [rivalry.heard(f"peer {number}", now=number / 1000, silence=3.0) for number in range(3000)]
+    assert news == [True] * MOST + [False] * (3000 - MOST)
+    assert rivalry.heard("peer 3000", now=3.0 + MOST / 1000, silence=3.0)
+
+
+@pytest.mark.parametrize(("interval", "pause"), [(1.0, 0.1), (0.05, SHORTEST_PAUSE)])
+def test_answers_are_bounded(interval: float, pause: float):
+    """The first is answered at once, the next not before a part of the interval is over."""
+    rivalry = Rivalry()
+    assert rivalry.answers(5.0, interval=interval)
+    assert not rivalry.answers(5.0 + pause * 0.9, interval=interval)
+    assert rivalry.answer_at == 5.0 + pause
+    assert rivalry.answers(5.0 + pause, interval=interval)

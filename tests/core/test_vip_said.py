@@ -72,10 +72,22 @@ def test_who_was_active_before_is_no_rival(state: str, since: float):
     assert told(seen) == []
 
 
+def test_a_conflict_of_an_active_says_so():
+    """Who does not obey the active may be another one; who is obeyed in spite of a deviation is not."""
+    unheeded, obeyed = (
+        {"kind": "clock", "peer": "192.0.2.9", "detail": "hmac-time", "obeyed": each}
+        for each in (False, True)
+    )
+    assert told(router(conflicts=[unheeded, obeyed])) == [
+        "virtual IP api is active here, in conflict with 192.0.2.9 (clock): hmac-time",
+        "virtual IP api has a conflict with 192.0.2.9 (clock): hmac-time",
+    ]
+
+
 def test_conflicts_are_named():
     """A conflict has its kind, who and what; without the last two it is still one."""
     full = {"kind": "addresses", "peer": "192.0.2.9", "detail": "10.0.0.1", "last_heard": 1.0}
-    assert told(router(conflicts=[full, {"kind": "version"}])) == [
+    assert told(router(state="backup", conflicts=[full, {"kind": "version"}])) == [
         "virtual IP api has a conflict with 192.0.2.9 (addresses): 10.0.0.1",
         "virtual IP api has a conflict with somebody (version)",
     ]

@@ -141,3 +141,13 @@ def test_garbage_never_escapes(frame: bytes):
     """Any bytes give a packet or NeighbourError."""
     with suppress(NeighbourError):
         assert neighbour.decode(frame).kind in Kind
+
+
+def test_a_solicitation_is_answered_to_its_source_alone():
+    """It asks from an address, with our hardware address in it, so that nobody else hears the answer."""
+    frame = neighbour.solicitation(MAC, "fe80::1", ADDRESS)
+    assert checked(frame) == 0xFFFF
+    assert frame[-8:] == b"\x01\x01" + MAC
+    assert neighbour.decode(frame) == NeighbourPacket(
+        kind=Kind.SOLICITATION, sender_mac=MAC, sender="fe80::1", target=ADDRESS
+    )

@@ -46,9 +46,12 @@ class FrameSocket:
         They are ARP packets, or neighbour advertisements whose target may yet be another one. The addresses
         are literal, at least one, and all of one family.
         """
-        family = socket.AF_INET6 if ":" in addresses[0] else socket.AF_INET
-        program = packet_filter.claims(addresses, family=family)
-        return cls(interface, receive=IPV6 if family == socket.AF_INET6 else ARP, program=program)
+        receive = IPV6 if ":" in addresses[0] else ARP
+        return cls(interface, receive=receive, program=_claims(addresses))
+
+    def claim(self, addresses: Sequence[str]) -> None:
+        """Receive what `claims` says for these addresses instead; raises OSError."""
+        packet_filter.attach(self._socket, _claims(addresses))
 
     def __enter__(self) -> Self:
         return self
@@ -85,3 +88,8 @@ class FrameSocket:
                 if kind != socket.PACKET_OUTGOING:
                     arrived.append(frame)
         return arrived
+
+
+def _claims(addresses: Sequence[str]) -> Program:
+    family = socket.AF_INET6 if ":" in addresses[0] else socket.AF_INET
+    return packet_filter.claims(addresses, family=family)

@@ -124,6 +124,10 @@ class Links:
             self._places = _places(self._links.values())
         return self._places.get(address, ())
 
+    def has_mac(self, mac: bytes) -> bool:
+        """Say whether an interface of this machine has this hardware address."""
+        return any(link.mac == mac for link in self._links.values())
+
     def read(self) -> list[LinkEvent]:
         """Return what has changed since the last time; never waits.
 

@@ -127,7 +127,7 @@ def _address_facts(body: bytes) -> AddressFacts | None:
     family, prefix_length, short_flags, _scope, index = _ADDRESS_MESSAGE.unpack_from(body)
     if family not in (AF_INET, AF_INET6):
         return None
-    found = dict(_attributes(body[_ADDRESS_MESSAGE.size :]))
+    found = dict(attributes(body[_ADDRESS_MESSAGE.size :]))
     # On a point-to-point link IFA_ADDRESS is the other end.
     packed = found.get(_IFA_LOCAL) or found[_IFA_ADDRESS]
     (flags,) = _WORD.unpack(found[_IFA_FLAGS]) if _IFA_FLAGS in found else (short_flags,)
@@ -289,7 +289,8 @@ def _mac(decoded: nlmsg) -> bytes:
     return bytes.fromhex(str(decoded.get_attr("IFLA_ADDRESS") or "").replace(":", ""))
 
 
-def _attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
+def attributes(data: bytes) -> Iterator[tuple[int, bytes]]:
+    """Yield the attributes of a message's end, each with its number."""
     at = 0
     while at + _ATTRIBUTE.size <= len(data):
         length, kind = _ATTRIBUTE.unpack_from(data, at)
