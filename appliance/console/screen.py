@@ -22,6 +22,7 @@ from appliance.core.status import Status
 from appliance.model.guest.report import GuestReport
 from appliance.model.paths import Paths
 from appliance.net.files.boards import BoardError, BoardReader
+from appliance.net.guest.host_keys import SSH, HostKey, host_keys
 from appliance.net.interfaces.links import Links
 from appliance.wire import vrrp_board
 from appliance.wire.health_board import BoardFormatError
@@ -39,12 +40,15 @@ Signature = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What the screen is made of: addresses by interface, and whether there is a configuration at all."""
+    """What the screen is made of: addresses by interface, whether there is a configuration at all, and what
+    somebody who logs in for the first time compares.
+    """
 
     host: str
     config: Path
     configured: bool
     addresses: tuple[tuple[str, tuple[str, ...]], ...]
+    host_keys: tuple[HostKey, ...]
     status: Status
 
 
@@ -73,6 +77,7 @@ def look(paths: Paths, links: Links | None = None) -> View:
         config=paths.config,
         configured=paths.config.exists(),
         addresses=_addresses(links),
+        host_keys=host_keys(SSH),
         status=current_status(paths),
     )
 
@@ -148,13 +153,17 @@ def _log_in(view: View) -> Iterator[str]:
     report = view.status.guest
     if report is not None and not report.login_keys:
         yield from _item(
-            "nobody can log in, without a key: fill in SSH public key (ssh_key), and restart the machine"
+            "nobody can log in, without a key: shut the machine down, fill in SSH public key (ssh_key) in "
+            "its vApp options, power it on"
         )
         return
     own = (address for _, addresses in view.addresses for address in addresses)
     held = {address for each in view.status.virtual_ips for address in each.addresses}
     usual = [each.partition("/")[0] for each in own if each not in held and not each.startswith("fe80:")]
     yield f"Log in:    ssh admin@{usual[0] if usual else view.host}"
+    for position, each in enumerate(view.host_keys):
+        title = "" if position else "Host keys:"
+        yield f"{title:10} {each.fingerprint} ({each.kind})"
 
 
 def _of_properties(report: GuestReport | None) -> tuple[str, ...]:
@@ -167,7 +176,7 @@ def _what_to_do(view: View, report: GuestReport | None) -> Iterator[str]:
         yield from _item("to change properties: shut down, edit the vApp options of the machine, power on")
     elif not view.configured:
         yield from _item(
-            "to configure: fill in the vApp options of the machine and restart it; or log in, write "
+            "to configure: shut down, fill in the vApp options of the machine, power on; or log in, write "
             f"{view.config}, and `sudo systemctl restart appliance`"
         )
     elif view.status.supervisor is not None:
@@ -193,7 +202,7 @@ def _addresses(links: Links) -> tuple[tuple[str, tuple[str, ...]], ...]:
 
 def _signature(paths: Paths, links: Links) -> Signature:
     """Return what changes where the screen might; costs a few system calls."""
-    files = (paths.config, paths.accepted, paths.guest_report, paths.supervisor_socket, paths.runtime)
+    files = (paths.config, paths.accepted, paths.guest_report, paths.supervisor_socket, paths.runtime, SSH)
     return (socket.gethostname(), _addresses(links), _states(paths), *map(_stamp, files))
 
 

@@ -20,6 +20,7 @@ from appliance.core.status import DegradedStart, Status
 from appliance.core.vip_said import RouterSaid, VrrpSaid
 from appliance.model.guest.report import GuestProblem, GuestReport, Origin
 from appliance.model.paths import Paths
+from appliance.net.guest.host_keys import HostKey
 from appliance.net.guest.report_file import publish
 
 pytestmark = pytest.mark.programs
@@ -52,6 +53,10 @@ def view(shown: Status, *, configured: bool = True) -> View:
         config=Path("/etc/appliance/appliance.yaml"),
         configured=configured,
         addresses=(("ens192", ("10.0.0.11/24", "10.0.0.200/24", "fe80::1/64")),),
+        host_keys=(
+            HostKey(kind="ECDSA", fingerprint="SHA256:aaa"),
+            HostKey(kind="ED25519", fingerprint="SHA256:bbb"),
+        ),
         status=shown,
     )
 
@@ -67,7 +72,7 @@ def test_where_it_is_and_how():
     assert "on lb-1" in shown
     assert "10.0.0.200/24 (ens192, virtual IP api)" in shown
     assert "State: serving" in shown
-    assert "ssh admin@10.0.0.11" in shown
+    assert "ssh admin@10.0.0.11 Host keys: SHA256:aaa (ECDSA) SHA256:bbb (ED25519)" in shown
     assert "!" not in shown
 
 

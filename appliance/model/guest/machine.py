@@ -44,7 +44,7 @@ def machine(reader: Reader) -> Machine:
         reader.notes.append("DHCP is asked for an address, because none of those given can be used")
     keys = ssh_keys(reader.said.get("ssh_key", ""))
     for message in keys.wrong:
-        reader.refuse("ssh_key", message)
+        reader.warn("ssh_key", message)
     if "ssh_key" not in reader.said:
         reader.notes.append("no SSH public key was given: only who could log in before can do so now")
     return Machine(
@@ -65,7 +65,7 @@ def _addresses(reader: Reader) -> Iterable[str]:
     for each in reader.many("address", fields.own_address, text=text):
         address = each.partition("/")[0]
         if address in seen:
-            reader.refuse("address", f"has `{address}` twice, with different prefix lengths")
+            reader.warn("address", f"has `{address}` twice, with different prefix lengths")
             continue
         seen.add(address)
         yield each
@@ -77,7 +77,7 @@ def _gateways(reader: Reader, addresses: tuple[str, ...]) -> Iterable[str]:
     given = reader.many("gateway", fields.gateway)
     if given and not addresses:
         if "address" not in reader.said:
-            reader.refuse("gateway", "means nothing without `address`: DHCP brings its own")
+            reader.warn("gateway", "means nothing without `address`: DHCP brings its own")
         return
     if addresses and "gateway" not in reader.said:
         message = (
@@ -92,7 +92,7 @@ def _gateways(reader: Reader, addresses: tuple[str, ...]) -> Iterable[str]:
         if objection is None and version in families:
             objection = f"`{gateway}` is the second of IPv{version}: one of each family"
         if objection is not None:
-            reader.refuse("gateway", objection)
+            reader.warn("gateway", objection)
             continue
         families.add(version)
         yield gateway

@@ -15,31 +15,25 @@ class Reader:
     def __init__(self, said: Mapping[str, str]) -> None:
         self.said = said
         self.problems: list[GuestProblem] = []
-        self.refusals = 0
         self.notes: list[str] = []
 
-    def one(self, key: str, read: Callable[[str], T]) -> T | None:
-        """Return a value, None where it was not given or is wrong."""
+    def one(self, key: str, read: Callable[[str], T], *, cost: str = "") -> T | None:
+        """Return a value, None where it was not given or is wrong; `cost` is what comes of that."""
         if key not in self.said:
             return None
         try:
             return read(self.said[key])
         except ValueError as error:
-            self.refuse(key, str(error))
+            self.warn(key, "; ".join(each for each in (str(error), cost) if each))
             return None
 
     def many(self, key: str, read: Callable[[str], T], *, text: str | None = None) -> tuple[T, ...]:
         """Return those values of a list that are right; `text` is the list where it is not as was said."""
         found = parts(self.said.get(key, "") if text is None else text, read)
         for message in found.wrong:
-            self.refuse(key, message)
+            self.warn(key, f"{message}; it is left out")
         return found.right
 
-    def refuse(self, key: str, message: str) -> None:
-        """Keep a problem of a property, that nothing can be made of."""
-        self.refusals += 1
-        self.warn(key, message)
-
     def warn(self, key: str | None, message: str) -> None:
-        """Keep a problem that somebody has to look at, and that hinders nothing."""
+        """Keep a problem that somebody has to look at."""
         self.problems.append(GuestProblem(key=key, message=message))

@@ -5,14 +5,16 @@ from collections.abc import Iterable, Iterator
 from typing import Final
 
 from appliance.model.addresses import Endpoint
-from appliance.model.guest.cluster import Cluster, Shared
+from appliance.model.guest.cluster import Cluster
+from appliance.model.guest.shared import Shared
 
 _HEAD: Final = """\
 # Made from the properties of this virtual machine by `appliance guest apply`, at its start.
 #
-# To change something, change the properties (vApp options) and restart the machine. To go further than they
-# do, edit this file, then `sudo appliance check && sudo appliance reload`: a file that was edited is not
-# written again until `sudo appliance guest apply --overwrite` says so. `appliance schema` has every key.
+# To change something, shut the machine down, change its properties (vApp options) and power it on. To go
+# further than they do, edit this file, then `sudo appliance check && sudo appliance reload`: a file that was
+# edited is not written again until `sudo appliance guest apply --overwrite` says so. `appliance schema` has
+# every key.
 """
 _CHECKS: Final = {
     "masters": ["check: { type: https, path: /readyz, interval: 5s, fast_interval: 2s, fall: 2, rise: 3 }",
@@ -31,8 +33,9 @@ def render(given: Cluster) -> str:
 
 def _cluster(given: Cluster) -> Iterator[str]:
     domain = f", domain: {_text(given.domain)}" if given.domain else ""
-    yield f"cluster: {{ name: {_text(given.name)}{domain} }}"
-    yield ""
+    if given.name:
+        yield f"cluster: {{ name: {_text(given.name)}{domain} }}"
+        yield ""
 
 
 def _frontends(given: Cluster) -> Iterator[str]:

@@ -1,8 +1,7 @@
 """From guest properties to the configuration of the appliance.
 
 Nothing is raised: every problem names its property, and costs only what depends on it. A configuration is
-given only where it passes the same loader as an operator's file: half of one would take away what an
-earlier one served.
+given only where it passes the same loader as an operator's file.
 """
 
 from collections.abc import Mapping, Sequence
@@ -10,7 +9,7 @@ from dataclasses import dataclass
 from ipaddress import ip_interface
 from typing import Final
 
-from appliance.model.guest import cluster
+from appliance.model.guest import cluster, shared
 from appliance.model.guest.cluster import Cluster
 from appliance.model.guest.machine import Machine
 from appliance.model.guest.packed_config import unpack
@@ -82,7 +81,7 @@ def _whole(reader: Reader, of_machine: Machine, interfaces: Sequence[str]) -> _T
         return None, None
     loaded = load(text, source=_CONFIG, number=0)
     for each in loaded.snapshot.virtual_routers if loaded.snapshot else ():
-        _look_at(reader, each, cluster.taken(of_machine), interfaces)
+        _look_at(reader, each, shared.taken(of_machine), interfaces)
     return _judged(reader, text, loaded, key=_CONFIG)
 
 
@@ -106,11 +105,6 @@ def _made(reader: Reader, of_machine: Machine, interface: str | None) -> _Texts:
     if not cluster.is_given(reader.said):
         return None, None
     found = cluster.cluster(reader, of=of_machine, interface=interface)
-    if any(each.key == "address" for each in reader.problems):
-        reader.notes.append(
-            "no configuration is made of the cluster section: networks and virtual IPs depend on the address"
-        )
-        return None, None
     if found is None:
         return None, None
     _tell(reader, found)

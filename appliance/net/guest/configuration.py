@@ -61,8 +61,8 @@ def _nothing(path: Path, settings: GuestSettings) -> Iterator[str]:
         )
     elif not wrong:
         yield (
-            "nothing was said about the cluster: fill in the properties of section 2, or `config`, and "
-            f"restart the machine; or write {path}, then `sudo systemctl restart appliance`"
+            "nothing was said about the cluster: shut the machine down, fill in the properties of section 2 "
+            f"or `config`, power it on; or write {path}, then `sudo systemctl restart appliance`"
         )
 
 

@@ -162,17 +162,115 @@ def test_texts_that_yaml_would_take_for_others_stay_texts(name: str):
     assert snapshot(settings({**ALL, "cluster_name": name})).cluster == name
 
 
+_VIPS = ("api", "ingress")
+_IDS = "Cluster name (cluster_name): the virtual IPs are left out: their router ids come from it"
+
+
+def parts_of(found: GuestSettings) -> tuple[dict[str, list[str]], dict[str, tuple[int, tuple[str, ...]]]]:
+    """Return the servers of each pool, and priority and peers of each virtual IP."""
+    assert found.yaml is not None
+    loaded = load(found.yaml, source="x", number=1)
+    assert loaded.problems == ()
+    assert loaded.snapshot is not None
+    pools = {each.name: [server.name for server in each.servers] for each in loaded.snapshot.pools}
+    return pools, {each.name: (each.priority, each.peers) for each in loaded.snapshot.virtual_routers}
+
+
+_POOLS, _ROUTERS = parts_of(settings(ALL))
+_API_POOLS = ("masters", "machine-config")
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"cluster_name": ""}, "Cluster name (cluster_name): is missing"),
-        ({"cluster_name": "ocp 4"}, "Cluster name (cluster_name): `ocp 4` is not a DNS name"),
-        ({"cluster_domain": "-"}, "Base domain (cluster_domain)"),
-        ({"masters": "10.0.0.34:6443"}, "Masters (masters): `10.0.0.34:6443` has a port: `10.0.0.34` alone"),
-        ({"masters": "10.0.0.200"}, "Masters (masters): `10.0.0.200` is the API virtual IP: connections"),
-        ({"routers": "10.0.0.11"}, "Routers (routers): `10.0.0.11` is this machine's own address"),
+        ({"cluster_domain": "-"}, "Base domain (cluster_domain): `-` is not"),
+        ({"masters": "10.0.0.34, 10.0.0.99, 10.0.0.300"}, "Masters (masters): `10.0.0.300`"),
+        ({"masters": "10.0.0.34, 10.0.0.99, 10.0.0.11"}, "Masters (masters): `10.0.0.11` is this machine's"),
+        (
+            {"masters": "10.0.0.34, 10.0.0.99, 10.0.0.200"},
+            "Masters (masters): `10.0.0.200` is the API virtual",
+        ),
+        (
+            {"masters": "10.0.0.34, 10.0.0.99, 10.0.0.90:6443"},
+            "Masters (masters): `10.0.0.90:6443` has a port: `10.0.0.90` alone; it is left out",
+        ),
+        ({"routers": "infra-0.example.com, b:c/d"}, "Routers (routers): "),
+        ({"vrrp_peers": "10.0.0.12, 10.0.0.1z"}, "VRRP peers (vrrp_peers): must be an address"),
+    ],
+)
+def test_one_wrong_part_costs_only_itself(change: dict[str, str], message: str):
+    """The others of a list are used, and all else is as it would be."""
+    found = settings({**ALL, **change})
+    assert str(found.problems[0]).startswith(message)
+    assert all(str(each).endswith("; it is left out") for each in found.problems)
+    assert {each.key for each in found.problems} == set(change)
+    assert parts_of(found) == (_POOLS, _ROUTERS)
+
+
+@pytest.mark.parametrize("priority", ["0", "300", "high"])
+def test_a_wrong_priority_is_that_of_the_form(priority: str):
+    """The virtual IPs are there all the same."""
+    found = settings({**ALL, "vrrp_priority": priority})
+    (problem,) = map(str, found.problems)
+    assert (
+        problem
+        == f"VRRP priority (vrrp_priority): must be a number from 1 to 254, not `{priority}`; 100 is used"
+    )
+    assert parts_of(found) == (_POOLS, {name: (100, peers) for name, (_, peers) in _ROUTERS.items()})
+
+
+@pytest.mark.parametrize(
+    ("change", "messages"),
+    [
+        ({"cluster_name": ""}, ["Cluster name (cluster_name): is missing", _IDS]),
+        ({"cluster_name": "ocp 4"}, ["Cluster name (cluster_name): `ocp 4` is not a DNS name", _IDS]),
+        (
+            {"address": "10.0.0.11"},
+            ["Address (address): `10.0.0.11` has no", "Address (address): the virtual IPs"],
+        ),
+        (
+            {"vrrp_peers": "lb-2"},
+            ["VRRP peers (vrrp_peers): must be an", "VRRP peers (vrrp_peers): the virtual"],
+        ),
+        (
+            {"vrrp_peers": "10.0.0.11"},
+            [
+                "VRRP peers (vrrp_peers): has only this machine's own",
+                "VRRP peers (vrrp_peers): the virtual IPs",
+            ],
+        ),
+        (
+            {"vrrp_peers": "2001:db8::12"},
+            [
+                "VRRP peers (vrrp_peers): none of them is of IPv4, as `10.0.0.200` is: that virtual IP",
+                "VRRP peers (vrrp_peers): none of them is of IPv4, as `10.0.0.201` is: that virtual IP",
+            ],
+        ),
+    ],
+)
+def test_what_the_virtual_ips_need(change: dict[str, str], messages: list[str]):
+    """Without it they are left out, because two machines would hold them; the proxies serve."""
+    found = settings({**ALL, **change})
+    said = list(map(str, found.problems))
+    assert [each.startswith(start) for each, start in zip(said, messages, strict=True)] == [True] * len(said)
+    pools, routers = parts_of(found)
+    assert routers == {}
+    assert pools["masters"] == _POOLS["masters"]
+
+
+def test_wrong_address_leaves_machine_config_out():
+    """It serves secrets to the machine's own network, which is not known then."""
+    assert "machine-config" not in parts_of(settings({**ALL, "address": "10.0.0.11"}))[0]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
         ({"api_vip": "api.example.com"}, "API virtual IP (api_vip): must be an address"),
-        ({"api_vip": "10.0.0.1"}, "API virtual IP (api_vip): `10.0.0.1` is the Gateway"),
+        (
+            {"api_vip": "10.0.0.1"},
+            "API virtual IP (api_vip): `10.0.0.1` is the Gateway already; it is left out",
+        ),
         (
             {"api_vip": "10.0.0.2", "dns": "10.0.0.2"},
             "API virtual IP (api_vip): `10.0.0.2` is one of the DNS",
@@ -190,39 +288,65 @@ def test_texts_that_yaml_would_take_for_others_stay_texts(name: str):
             {"api_vip": "10.0.0.200, 10.0.0.202"},
             "API virtual IP (api_vip): has several addresses of one family",
         ),
-        ({"vrrp_peers": "10.0.0.11"}, "VRRP peers (vrrp_peers): has only this machine's own address"),
-        ({"vrrp_peers": "lb-2"}, "VRRP peers (vrrp_peers): must be an address"),
-        ({"vrrp_priority": "0"}, "VRRP priority (vrrp_priority): must be a number from 1 to 254"),
     ],
 )
-def test_one_wrong_property_is_one_problem(change: dict[str, str], message: str):
-    """It is named by its label and key, and says what would be right."""
-    problems = told({**ALL, **change})
-    assert len(problems) == 1
-    assert problems[0].startswith(message)
+def test_a_wrong_virtual_ip_costs_only_itself(change: dict[str, str], message: str):
+    """The other one, and all servers, are as they would be."""
+    found = settings({**ALL, **change})
+    (problem,) = map(str, found.problems)
+    assert problem.startswith(message)
+    pools, routers = parts_of(found)
+    (left_out,) = (each for each in _VIPS if f"{each}_vip" in change)
+    assert (pools, routers) == (_POOLS, {name: each for name, each in _ROUTERS.items() if name != left_out})
+
+
+@pytest.mark.parametrize(
+    ("key", "traffic", "vip"), [("masters", "the API", "api"), ("routers", "ingress", "ingress")]
+)
+def test_without_one_server_that_is_right_the_virtual_ip_stays_with_the_others(
+    key: str, traffic: str, vip: str
+):
+    """Here its connections would end; the other half of the section is used."""
+    found = settings({**ALL, key: "x:y"})
+    wrong, none, left_out = map(str, found.problems)
+    assert wrong.endswith("; it is left out")
+    assert none.endswith(f"none of them can be used: {traffic} is not served")
+    assert left_out.endswith("is left out: nothing here serves what would come to it")
+    pools, routers = parts_of(found)
+    assert set(routers) == set(_VIPS) - {vip}
+    gone = {each for each in _POOLS if (each in _API_POOLS) == (key == "masters")}
+    assert pools == {name: servers for name, servers in _POOLS.items() if name not in gone}
+
+
+def test_a_lone_virtual_ip_needs_all_that_it_serves():
+    """It would take the API's connections from a machine that serves them."""
+    found = settings({**ALL, "ingress_vip": "", "masters": "x:y"})
+    assert parts_of(found)[1] == {}
+
+
+def test_a_family_that_is_left_out_leaves_the_other_alone():
+    """A sync group of one is none."""
+    said = {
+        **ALL,
+        "address": "10.0.0.11/24, 2001:db8::11/64",
+        "api_vip": "10.0.0.200, 2001:db8::200",
+    }
+    found = settings(said)
+    assert [each.key for each in found.problems] == ["vrrp_peers"]
+    api, ingress = snapshot(replace(found, problems=())).virtual_routers
+    assert (api.name, api.sync_group, ingress.name) == ("api-v4", None, "ingress")
+
+
+def test_nothing_that_can_be_used_is_no_configuration():
+    """What an earlier one serves is better than one that serves nothing."""
+    said = {**ALL, "masters": "x:y", "routers": "x:y"}
+    assert (settings(said).yaml, settings(said).refused) == (None, None)
 
 
 def test_all_problems_come_at_once_in_the_order_of_the_form():
     """An administrator fills in the form once more, and not three times."""
-    said = {**ALL, "vrrp_priority": "x", "hostname": "a b", "masters": "10.0.0.34:6443", "dns": "x"}
+    said = {**ALL, "vrrp_priority": "x", "hostname": "a b", "masters": "10.0.0.34:6443, a", "dns": "x"}
     assert [each.key for each in settings(said).problems] == ["hostname", "dns", "masters", "vrrp_priority"]
-
-
-def test_wrong_address_costs_the_configuration_too():
-    """One made without it would lack machine-config, and take the place of a better one."""
-    found = settings({**ALL, "address": "10.0.0.11"})
-    assert (found.yaml, found.refused) == (None, None)
-    assert [each.key for each in found.problems] == ["address"]
-    assert any("depend on the address" in each for each in found.notes)
-
-
-def test_peers_of_the_other_family_are_told():
-    """A virtual IP without any peer would be claimed by everybody."""
-    problems = told({**ALL, "vrrp_peers": "2001:db8::12"})
-    assert problems == [
-        "VRRP peers (vrrp_peers): none of them is of IPv4, as `10.0.0.200` is",
-        "VRRP peers (vrrp_peers): none of them is of IPv4, as `10.0.0.201` is",
-    ]
 
 
 def test_cluster_without_anything_to_serve_is_told():
@@ -240,8 +364,11 @@ def test_defaults_of_the_form_say_nothing():
 def test_virtual_ip_needs_an_interface():
     """Without one there is nothing to name in the file."""
     found = on_interface(ALL, None)
-    assert found.yaml is None
-    assert "no network interface" in str(found.problems[0])
+    (problem,) = map(str, found.problems)
+    assert problem.endswith(
+        "the virtual IPs are left out: this machine has no network interface to carry them"
+    )
+    assert parts_of(found) == (_POOLS, {})
 
 
 def test_what_the_loader_refuses_is_kept_apart():

@@ -1,0 +1,157 @@
+"""Virtual IPs in the guest properties: which addresses can be one, and which of them are left out here."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from ipaddress import ip_address, ip_interface
+from typing import Final
+
+from appliance.model.guest import fields
+from appliance.model.guest.machine import Machine
+from appliance.model.guest.properties import BY_KEY
+from appliance.model.guest.reader import Reader
+
+SERVERS: Final = {"api": "masters", "ingress": "routers"}
+"""The roles of virtual IPs, each with the property that has its servers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shared:
+    """A virtual IP: its name in the configuration, its address with prefix length, and its peers.
+
+    `group` is the sync group of two families that move together, None for a lone one; `serves` are the
+    roles whose connections come to it, of those that have servers.
+    """
+
+    name: str
+    role: str
+    address: str
+    peers: tuple[str, ...]
+    group: str | None
+    serves: tuple[str, ...]
+
+    @property
+    def key(self) -> str:
+        """The property that it comes from."""
+        return f"{self.role}_vip"
+
+    @property
+    def label(self) -> str:
+        """What the form calls it."""
+        return BY_KEY[self.key].label
+
+    @property
+    def number(self) -> str:
+        """The address alone."""
+        return self.address.partition("/")[0]
+
+
+_LABELS: Final = tuple(f"the {BY_KEY[f'{role}_vip'].label}" for role in SERVERS)
+
+
+def addresses(reader: Reader, *, of: Machine, peers: tuple[str, ...]) -> Iterator[Shared]:
+    """Yield those addresses that can be a virtual IP, and tell of the others."""
+    known = {**dict.fromkeys(peers, "one of the VRRP peers"), **taken(of)}
+    for role in SERVERS:
+        for each in _of_role(reader, role, of.addresses, peers):
+            objection = _objection(each, known, of.addresses)
+            if objection is not None:
+                reader.warn(each.key, objection)
+                continue
+            known[each.number] = f"the {each.label}"
+            yield each
+
+
+def carried(
+    reader: Reader,
+    wanted: Iterable[Shared],
+    *,
+    servers: Mapping[str, tuple[str, ...]],
+    hindrances: Mapping[str, str],
+) -> tuple[Shared, ...]:
+    """Return the virtual IPs that this machine can keep, and tell why the others are left out.
+
+    `hindrances` are properties for which there can be none, each with the reason.
+    """
+    wanted = tuple(wanted)
+    if wanted and hindrances:
+        for key, reason in hindrances.items():
+            reader.warn(key, f"the virtual IPs are left out: {reason}")
+        return ()
+    kept = [each for each in wanted if _can_be_kept(reader, each, servers)]
+    families = Counter(each.role for each in kept)
+    return tuple(each if families[each.role] > 1 else replace(each, group=None) for each in kept)
+
+
+def taken(of: Machine) -> dict[str, str]:
+    """Return the addresses that no virtual IP can have, each with what it is already."""
+    own = (each.partition("/")[0] for each in of.addresses)
+    return {
+        **dict.fromkeys(of.resolvers, "one of the DNS servers"),
+        **dict.fromkeys(of.gateways, "the Gateway"),
+        **dict.fromkeys(own, "this machine's own address"),
+    }
+
+
+def _of_role(reader: Reader, role: str, own: tuple[str, ...], peers: tuple[str, ...]) -> Iterator[Shared]:
+    given = reader.many(f"{role}_vip", fields.shared_address)
+    families = [_family(each) for each in given]
+    if len(set(families)) < len(families):
+        message = "has several addresses of one family: one of IPv4, one of IPv6, or both; all are left out"
+        reader.warn(f"{role}_vip", message)
+        return
+    for address, family in zip(given, families, strict=True):
+        yield Shared(
+            name=role if len(given) == 1 else f"{role}-v{family}",
+            role=role,
+            address=_with_length(address, own),
+            peers=tuple(each for each in peers if _family(each) == family),
+            group=None if len(given) == 1 else role,
+            serves=_served(reader, role),
+        )
+
+
+def _served(reader: Reader, role: str) -> tuple[str, ...]:
+    """Return what comes to a virtual IP: its own role's, and the other's where that has no address."""
+    alone = sum(f"{each}_vip" in reader.said for each in SERVERS) == 1
+    return tuple(each for each in SERVERS if (alone or each == role) and SERVERS[each] in reader.said)
+
+
+def _objection(each: Shared, known: Mapping[str, str], own: Iterable[str]) -> str | None:
+    """Return why it is something else already or cannot be a host's, None where it can be a virtual IP."""
+    if each.number in known:
+        of_both = known[each.number] in _LABELS
+        hint = ": leave this one out, and it serves both" if of_both else ""
+        return f"`{each.number}` is {known[each.number]} already{hint}; it is left out"
+    found = ip_address(each.number)
+    networks = [ip_interface(address).network for address in own]
+    if any(fields.is_broadcast(found, network) or fields.is_network(found, network) for network in networks):
+        return f"`{each.number}` is the address of the network itself, or of all in it; it is left out"
+    return None
+
+
+def _can_be_kept(reader: Reader, each: Shared, servers: Mapping[str, tuple[str, ...]]) -> bool:
+    """Tell whether it has a peer where there are any, and servers for all that comes to it."""
+    if "vrrp_peers" in reader.said and not each.peers:
+        family = _family(each.number)
+        message = f"none of them is of IPv{family}, as `{each.number}` is: that virtual IP is left out"
+        reader.warn("vrrp_peers", message)
+        return False
+    if not all(servers[SERVERS[role]] for role in each.serves):
+        reader.warn(each.key, f"`{each.number}` is left out: nothing here serves what would come to it")
+        return False
+    return True
+
+
+def _with_length(address: str, own: Iterable[str]) -> str:
+    """Return an address with the prefix length of the machine's own network, else as the address alone."""
+    if "/" in address:
+        return address
+    wanted = ip_address(address)
+    networks = (ip_interface(each).network for each in own)
+    lengths = (each.prefixlen for each in networks if each.version == wanted.version and wanted in each)
+    return f"{address}/{next(lengths, wanted.max_prefixlen)}"
+
+
+def _family(address: str) -> int:
+    return 6 if ":" in address else 4
