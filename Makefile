@@ -60,15 +60,18 @@ VERSION    = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' appliance/__init__.
 IMAGE     ?= lb-appliance
 DIST      ?= dist
 BUNDLE     = $(DIST)/lb-appliance-$(VERSION)
-# make image [BASE_IMAGE=a mirror's debian:bookworm-slim] [CA=bundle.pem] [PIP_CONF=pip.conf] [DEBIAN_SNAPSHOT=moment]
-BUILD      = podman build --format docker $(BASE_IMAGE:%=--build-arg BASE_IMAGE=%) \
+# make image [BASE_IMAGE=a mirror's debian:bookworm-slim, @sha256:... behind it pins it] [CA=bundle.pem]
+#   [PIP_CONF=pip.conf] [DEBIAN_SNAPSHOT=moment]
+# FORMAT=oci gives an image whose id is the same for the same commit too, and which has no health check.
+FORMAT    ?= docker
+BUILD      = podman build --format $(FORMAT) --timestamp $(SOURCE_DATE_EPOCH) $(BASE_IMAGE:%=--build-arg BASE_IMAGE=%) \
 	$(DEBIAN_SNAPSHOT:%=--build-arg DEBIAN_SNAPSHOT=%) \
 	$(CA:%=--secret id=ca,src=%) $(PIP_CONF:%=--secret id=pipconf,src=%) \
 	--build-arg VERSION=$(VERSION) --build-arg REVISION=$(shell git rev-parse --short HEAD 2>/dev/null) $(IMAGE_ARGS)
+image ova: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 image:  ## build the container image with podman: image/README.md
 	$(BUILD) --tag $(IMAGE):$(VERSION) --tag $(IMAGE):latest .
 
-ova: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 ova:  ## build dist/lb-appliance-VERSION.ova with podman; takes what `make image` takes
 	$(BUILD) --target vm --tag $(IMAGE)-vm:$(VERSION) .
 	$(BUILD) --target ova-tools --tag $(IMAGE)-ova-tools:$(VERSION) .

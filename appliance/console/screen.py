@@ -40,8 +40,9 @@ Signature = tuple[object, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """What the screen is made of: addresses by interface, whether there is a configuration at all, and what
-    somebody who logs in for the first time compares.
+    """What the screen is made of: addresses by interface, and whether there is a configuration at all.
+
+    Host keys are for who logs in for the first time.
     """
 
     host: str

@@ -39,7 +39,7 @@ def make(*, rootfs: Path, folder: Path, identity: Identity) -> Path:
         parts = Path(scratch)
         raw, image = parts / "disk.raw", parts / f"{stem}-disk1.vmdk"
         disk.make(rootfs=rootfs, disk=raw, identity=identity)
-        sizes = vmdk.convert(raw, image)
+        sizes = vmdk.convert(raw, image, identity)
         form = parts / f"{stem}.ovf"
         form.write_bytes(
             descriptor(

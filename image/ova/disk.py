@@ -1,15 +1,16 @@
 """A bootable raw disk of a root file system, made offline: no loop device, no mount, no privilege.
 
 GPT with three partitions: a MiB for GRUB's core image (BIOS), the EFI system partition with shim and GRUB as
-Debian has signed them (UEFI, Secure Boot), and the root file system. GRUB's configuration boots /vmlinuz, the
-link that Debian's kernel packages keep.
+Debian has signed them (UEFI, Secure Boot), and the root file system. GRUB's configuration is what update-grub
+makes in the machine (image/vm/etc/grub.d).
 """
 
 import os
+import re
 import struct
 import subprocess
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -17,9 +18,6 @@ from image.ova.identity import Identity
 
 SIZE: Final = 8 << 30
 """Bytes of the disk, of which the OVA has what is in use: room for two kernels, logs and updates."""
-
-KERNEL_ARGUMENTS: Final = "ro console=ttyS0,115200 console=tty1 loglevel=5"
-"""Both consoles; the screen is the one that systemd reports to. Below level 5 nothing disturbs the login."""
 
 _SECTOR: Final = 512
 _MIB: Final = (1 << 20) // _SECTOR
@@ -51,6 +49,8 @@ _CORE_MODULES: Final = (
     ),
     *("boot", "minicmd", "ls", "cat", "halt", "reboot", "serial", "terminal", "keystatus", "sleep"),
 )
+_ROOT_INODE: Final = 2
+_FIRST_INODE: Final = 11
 _DIRECTORY: Final = 0o40755
 _FILE: Final = 0o100644
 
@@ -63,19 +63,20 @@ def make(*, rootfs: Path, disk: Path, identity: Identity) -> None:
     _partition(disk, identity)
     _root(rootfs, disk, identity)
     with tempfile.TemporaryDirectory() as scratch:
-        _files(disk, machine_files(identity), Path(scratch), identity)
+        _files(disk, machine_files(rootfs, identity), Path(scratch), identity)
         _esp(rootfs, disk, Path(scratch), identity)
         _bios(rootfs, disk, Path(scratch), identity)
+    _times(disk, identity)
 
 
-def machine_files(identity: Identity) -> Mapping[str, str]:
+def machine_files(rootfs: Path, identity: Identity) -> Mapping[str, str]:
     """Return the files that a container has no use for, or that its build mounts over."""
     root = identity.uuid("root")
     return {
         "/etc/hostname": f"{identity.name}\n",
         "/etc/hosts": _HOSTS,
-        "/etc/fstab": f"UUID={root} / ext4 errors=remount-ro 0 1\n",
-        "/boot/grub/grub.cfg": _grub_configuration(root),
+        "/etc/fstab": _FSTAB.format(root=root),
+        "/boot/grub/grub.cfg": _grub_configuration(rootfs, root),
     }
 
 
@@ -150,6 +151,32 @@ def debugfs(disk: Path, commands: Sequence[str], identity: Identity | None = Non
     )
 
 
+def _times(disk: Path, identity: Identity) -> None:
+    """Give every file the moment of the identity for what mke2fs took over from the machine that builds.
+
+    When a file was changed last (mtime) is the image's own; when it was read, and when its inode was made or
+    changed, is this build's.
+    """
+    commands = [
+        f"set_inode_field <{inode}> {field} @{identity.epoch}"
+        for inode in _inodes(disk)
+        for field in ("atime", "ctime", "crtime")
+    ]
+    debugfs(disk, commands, identity)
+
+
+def _inodes(disk: Path) -> Iterator[int]:
+    """Yield the inodes in use: the root directory, and all behind those that ext4 has for itself."""
+    said = _run(["dumpe2fs", f"{disk}?offset={ROOT_OFFSET}"])
+    (count,) = re.findall(r"^Inode count: +(\d+)$", said, re.MULTILINE)
+    free: set[int] = set()
+    for ranges in re.findall(r"^  Free inodes: (.*)$", said, re.MULTILINE):
+        for first, last in re.findall(r"(\d+)(?:-(\d+))?", ranges):
+            free.update(range(int(first), int(last or first) + 1))
+    yield _ROOT_INODE
+    yield from (each for each in range(_FIRST_INODE, int(count) + 1) if each not in free)
+
+
 def _esp(rootfs: Path, disk: Path, scratch: Path, identity: Identity) -> None:
     esp = scratch / "esp"
     with esp.open("wb") as file:
@@ -193,19 +220,27 @@ def _write(disk: Path, data: bytes, *, at: int) -> None:
                 file.write(chunk)
 
 
-def _run(command: Sequence[str], *, given: str = "", identity: Identity | None = None) -> None:
+def _run(
+    command: Sequence[str],
+    *,
+    given: str = "",
+    identity: Identity | None = None,
+    more: Mapping[str, str] | None = None,
+) -> str:
     epoch = {} if identity is None else {"SOURCE_DATE_EPOCH": str(identity.epoch)}
     fake = {} if identity is None else {"E2FSPROGS_FAKE_TIME": str(identity.epoch)}
-    environment = {**os.environ, **epoch, **fake, "MTOOLS_SKIP_CHECK": "1"}
+    environment = {**os.environ, **epoch, **fake, "MTOOLS_SKIP_CHECK": "1", "LC_ALL": "C", **(more or {})}
     done = subprocess.run(  # noqa: S603  # by argument list
         list(command), input=given, env=environment, capture_output=True, text=True, check=False
     )
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)}: {done.stdout}{done.stderr}")
+    return done.stdout
 
 
-def _grub_configuration(root: str) -> str:
-    return _GRUB.format(root=root, arguments=KERNEL_ARGUMENTS)
+def _grub_configuration(rootfs: Path, root: str) -> str:
+    script = rootfs / "etc/grub.d/05_appliance"
+    return _run(["sh", str(script)], more={"GRUB_DEVICE_UUID": root, "GRUB_CMDLINE_LINUX": ""})
 
 
 _HOSTS: Final = """\
@@ -215,25 +250,9 @@ ff02::1 ip6-allnodes
 ff02::2 ip6-allrouters
 """
 
-_GRUB: Final = """\
-# Boots at once; hold Shift (BIOS) for the menu. A machine without a serial port has the screen alone.
-set timeout=0
-set timeout_style=hidden
-if serial --unit=0 --speed=115200; then
-  terminal_input console serial
-  terminal_output console serial
-fi
-if keystatus --shift; then
-  set timeout=-1
-  set timeout_style=menu
-fi
-search --fs-uuid --set=root {root}
-menuentry "lb-appliance" {{
-  linux /vmlinuz root=UUID={root} {arguments}
-  initrd /initrd.img
-}}
-menuentry "lb-appliance, the kernel before" {{
-  linux /vmlinuz.old root=UUID={root} {arguments}
-  initrd /initrd.img.old
-}}
+# Services have /tmp and /var/tmp of their own there: on a disk that is full none of them would start.
+_FSTAB: Final = """\
+UUID={root} / ext4 errors=remount-ro 0 1
+tmpfs /tmp tmpfs mode=1777,nosuid,nodev,size=50% 0 0
+tmpfs /var/tmp tmpfs mode=1777,nosuid,nodev,size=50% 0 0
 """

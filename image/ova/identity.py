@@ -19,6 +19,10 @@ class Identity:
         """Return the UUID of a part."""
         return str(uuid.uuid5(_NAMESPACE, f"{self.name} {self.version} {part}"))
 
+    def content_id(self) -> str:
+        """Return the eight hexadecimal digits of what is on the disk."""
+        return f"{int(self.uuid('content')[:8], 16) & 0xFFFFFFFE:08x}"  # all ones would be "no parent"
+
     def volume_id(self) -> str:
         """Return the eight hexadecimal digits of the FAT file system."""
         return self.uuid("esp-volume")[:8]

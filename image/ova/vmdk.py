@@ -1,12 +1,18 @@
 """A streamOptimized VMDK, the form of a disk that vSphere imports."""
 
-import json
+import errno
+import os
+import re
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from image.ova.identity import Identity
+
 _HEADER_VERSION: Final = 3  # ESXi takes no other for this form; qemu writes it since 2.5.1
+_DESCRIPTOR_END: Final = 21 * 512  # the header, and the 20 sectors that qemu has for the descriptor
+_GRAIN: Final = 1 << 16  # what the form stores, or leaves out
 _OPTIONS: Final = "subformat=streamOptimized,adapter_type=lsilogic,hwversion=15,toolsversion=2147483647"
 
 
@@ -18,14 +24,14 @@ class Sizes:
     populated: int
 
 
-def convert(raw: Path, vmdk: Path) -> Sizes:
+def convert(raw: Path, vmdk: Path, identity: Identity) -> Sizes:
     """Write the VMDK of a raw disk."""
     _qemu_img("convert", "-f", "raw", "-O", "vmdk", "-o", _OPTIONS, str(raw), str(vmdk))
     version = header_version(vmdk)
     if version != _HEADER_VERSION:
         raise ValueError(f"{vmdk}: qemu-img wrote version {version}, not {_HEADER_VERSION}")
-    found = json.loads(_qemu_img("info", "--output", "json", str(raw)))
-    return Sizes(capacity=int(found["virtual-size"]), populated=int(found["actual-size"]))
+    _name(vmdk, identity.content_id())
+    return Sizes(capacity=raw.stat().st_size, populated=_populated(raw))
 
 
 def header_version(vmdk: Path) -> int:
@@ -35,6 +41,42 @@ def header_version(vmdk: Path) -> int:
     if header[:4] != b"KDMV":
         raise ValueError(f"{vmdk} is no VMDK with a sparse extent")
     return int.from_bytes(header[4:8], "little")
+
+
+def _name(vmdk: Path, content_id: str) -> None:
+    """Replace the random number of the contents, which a snapshot would name as that of its parent."""
+    with vmdk.open("r+b") as file:
+        head = file.read(_DESCRIPTOR_END)
+        named, found = re.subn(rb"^CID=[0-9a-f]{8}$", b"CID=" + content_id.encode(), head, flags=re.MULTILINE)
+        if found != 1:
+            raise ValueError(f"{vmdk}: its descriptor has {found} content ids, not one")
+        file.seek(0)
+        file.write(named)
+
+
+def _populated(raw: Path) -> int:
+    """Return how many bytes are in pieces of the disk that are not empty."""
+    total = 0
+    with raw.open("rb") as file:
+        end = raw.stat().st_size
+        at = _data(file.fileno(), 0)
+        while at < end:
+            at -= at % _GRAIN
+            file.seek(at)
+            piece = file.read(_GRAIN)
+            total += len(piece) if any(piece) else 0
+            at = _data(file.fileno(), at + _GRAIN)
+    return total
+
+
+def _data(descriptor: int, at: int) -> int:
+    """Return where the file has data next: what it says of holes may be less than there is."""
+    try:
+        return os.lseek(descriptor, at, os.SEEK_DATA)
+    except OSError as error:
+        if error.errno != errno.ENXIO:
+            raise
+        return os.fstat(descriptor).st_size  # none behind it
 
 
 def _qemu_img(*arguments: str) -> str:
