@@ -97,30 +97,19 @@ class Participant:
         has_source = router_link.has(self.link, source)
         wanted = (self.link.index, self.link.mac, source, has_source, basis(self.router))
         if self._port is not None and self._opened == wanted:
+            self.reasons.pop("socket", None)
             self._look_for_routes(self.link)
             return
-        self._close_port()
         try:
-            self.holding.seat = seat = AddressSeat(
-                self.router,
-                self.link,
-                source=source,
-                addresses=self._machine.addresses,
-                requests=self._machine.requests,
-            )
-            self._port = RouterPort(
-                self.router,
-                seat=seat,
-                source=source,
-                closer=self._machine.closer,
-                on_drop=self._dropped,
-                on_deviation=self.caution.deviated,
-            )
+            seat, port = self._make_port(self.link, source)
         except OSError as error:
+            # The sockets that it had stay for its last word: that it leaves.
             reason = f"cannot speak from {source} on {self.router.interface}: {error.strerror or error}"
             self._fail("socket", reason)
             self.retry_at = time.monotonic() + _TRY_AGAIN
             return
+        self._close_port()
+        self.holding.seat, self._port = seat, port
         self._opened, self._reached, self._prepare_at = (
             wanted,
             router_link.reached(self.router, self.link),
@@ -130,6 +119,21 @@ class Participant:
         self._machine.loop.read(self._port.fileno(), self._readable)
         if self.holding.held:
             self.ask_for_others(time.monotonic())
+
+    def _make_port(self, link: Link, source: str) -> tuple[AddressSeat, RouterPort]:
+        machine = self._machine
+        seat = AddressSeat(
+            self.router, link, source=source, addresses=machine.addresses, requests=machine.requests
+        )
+        port = RouterPort(
+            self.router,
+            seat=seat,
+            source=source,
+            closer=machine.closer,
+            on_drop=self._dropped,
+            on_deviation=self.caution.deviated,
+        )
+        return seat, port
 
     def _look_for_routes(self, link: Link) -> None:
         """Have what a claim needs made ready again, soon, if its addresses need another route by now."""

@@ -28,7 +28,9 @@ _ANCILLARY: Final = 128
 
 # What the socket module does not name (linux/in.h, linux/in6.h).
 _IP_PKTINFO: Final = 8
+_IP_TRANSPARENT: Final = 19
 _IP_MULTICAST_ALL: Final = 49
+_IPV6_TRANSPARENT: Final = 75
 
 Ancillary = tuple[tuple[int, int, bytes], ...]
 
@@ -87,10 +89,10 @@ class VrrpSocket:
         return self._socket.fileno()
 
     def send(self, payload: bytes, destination: str) -> None:
-        """Send one packet with TTL 255.
+        """Send one packet with TTL 255, also from a source that the interface has lost meanwhile.
 
-        Raises OSError: ENETDOWN, ENODEV, ENETUNREACH or EADDRNOTAVAIL while the interface or the source
-        address is away, EPERM for a packet filter's veto, BlockingIOError or ENOBUFS for a full queue.
+        Raises OSError: ENETDOWN, ENODEV or ENETUNREACH while the interface is away, EPERM for a packet
+        filter's veto, BlockingIOError or ENOBUFS for a full queue.
         """
         address = (destination, 0) if self._family == socket.AF_INET else (destination, 0, 0, self.index)
         self._socket.sendmsg([payload], self._from, 0, address)
@@ -159,6 +161,9 @@ def _set_4(raw: socket.socket) -> None:
         (socket.IP_MULTICAST_TTL, TTL),
         (socket.IP_MULTICAST_LOOP, 0),
         (_IP_MULTICAST_ALL, 0),
+        # Who has lost the address that it speaks from has one more thing to say: that it leaves. Without a
+        # route the kernel takes the peers of an interface that a socket is bound to for its neighbours.
+        (_IP_TRANSPARENT, 1),
         (socket.IP_TOS, _CONTROL_TRAFFIC),
     ):
         raw.setsockopt(socket.IPPROTO_IP, option, value)
@@ -175,6 +180,7 @@ def _set_6(raw: socket.socket, index: int) -> None:
         (socket.IPV6_CHECKSUM, -1),
         (socket.IPV6_RECVHOPLIMIT, 1),
         (socket.IPV6_RECVPKTINFO, 1),
+        (_IPV6_TRANSPARENT, 1),  # as for IPv4
     ):
         raw.setsockopt(socket.IPPROTO_IPV6, option, value)
 
