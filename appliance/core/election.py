@@ -22,7 +22,7 @@ from appliance.core.election_terms import OWNER, Heard, Terms
 from appliance.core.preemption import Offer, Tenure
 from appliance.core.rivalry import Rivalry
 from appliance.core.vrrp_timers import SHORTEST_ADVERT, down_interval, skew
-from appliance.core.waiting import Waiting
+from appliance.core.waiting import Hold, Waiting
 
 __all__ = [
     "OWNER",
@@ -54,6 +54,7 @@ class Election:
     __slots__ = (
         "_advert_at",
         "_departure",
+        "_heard_at",
         "_joined",
         "_listened",
         "_offer",
@@ -79,6 +80,7 @@ class Election:
         self.peer: str | None = None
         self.yielded = False
         self.decides_ties = True
+        self._heard_at = float("-inf")
         self._joined = 0.0
         self._listened = False
         self._advert_at = 0.0
@@ -234,9 +236,13 @@ class Election:
             return self._retreat(cause, now)
         return self.recover(now, cause)
 
-    def hold(self, until: float) -> None:
+    def hold(self, until: float, why: Hold = Hold.CONFLICT) -> None:
         """Do not claim before `until`; a time that has passed ends it. An active stays."""
-        self._waiting.hold(until)
+        self._waiting.hold(until, why)
+
+    def accompanied(self, now: float) -> bool:
+        """Whether another active was heard within the down interval."""
+        return now <= self._heard_at + self.down_interval
 
     def release_with(self, relief: Relief, now: float) -> None:
         """Release the addresses with the sync group: not before all its members have successors."""
@@ -247,6 +253,7 @@ class Election:
 
     def _hear_backup(self, heard: Heard, now: float) -> list[Effect]:
         self.peer = heard.peer
+        self._heard_at = now if heard.priority else float("-inf")
         if heard.priority == 0:
             # The active leaves: only the skew time is left of the wait, and of listening.
             self._tenure.end(heard.sender)
@@ -265,7 +272,10 @@ class Election:
     def _claim(self, now: float, late: float) -> list[Effect]:
         if self._waiting.excuses(now, late=late, interval=self.active_interval):
             return []
-        return self._become_active(self._waiting.why, now)
+        preempts = self._waiting.why is Cause.PREEMPTED
+        # A claim may have been put off for longer than the active that it was to preempt has lived.
+        died = preempts and not self.accompanied(now)
+        return self._become_active(Cause.ACTIVE_DOWN if died else self._waiting.why, now)
 
     def _become_active(self, cause: Cause, now: float) -> list[Effect]:
         # The addresses first: who hears the advertisement gives them up.

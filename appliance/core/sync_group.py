@@ -15,6 +15,7 @@ from typing import Final
 
 from appliance.core.departure import Relief
 from appliance.core.election import Cause, Effect, Election, Entered, Heard, State, Terms
+from appliance.core.waiting import Hold
 
 Tagged = tuple[str, Effect]
 
@@ -109,10 +110,10 @@ class SyncGroup:
         self._choose()
         return effects
 
-    def hold(self, until: float) -> None:
+    def hold(self, until: float, why: Hold = Hold.CONFLICT) -> None:
         """Do not claim before `until`; an active stays."""
         for member in self.members.values():
-            member.hold(until)
+            member.hold(until, why)
 
     def _one(self, name: str, effects: list[Effect], now: float) -> list[Tagged]:
         return self._followed(_tagged(name, effects), now)

@@ -18,6 +18,7 @@ from appliance.core.election import (
     State,
     Terms,
 )
+from appliance.core.waiting import Hold
 
 pytestmark = pytest.mark.pure
 
@@ -347,6 +348,41 @@ def test_preempted_active_that_goes_on_is_a_split_brain():
     effects = [election.hear(heard(priority=90), start + after) for after in (0.5, 1.5, 2.5)]
     told = SplitBrain(peer="192.0.2.2", priority=90, winner=True)
     assert [told in each for each in effects] == [False, True, False]
+
+
+@pytest.mark.parametrize("listen", [3.7, 10.0])
+def test_preemption_at_the_start_is_preemption(listen: float):
+    """One that has listened to a worse active preempts it: no death of an active, and no split brain."""
+    election = backup(terms(listen=listen))
+    for moment in (0.5, 1.5, 2.5, 3.5, 4.5, 5.5, 6.5, 7.5, 8.5, 9.5):
+        if moment < listen:
+            election.hear(heard(priority=90), moment)
+    assert tick_at(election)[-1] == Entered(
+        state=State.ACTIVE, previous=State.BACKUP, cause=Cause.PREEMPTED, peer="192.0.2.2"
+    )
+    assert election.hear(heard(priority=90), now_of(election) + 0.3) == [
+        SendAdvert(priority=100),
+        Announce(repeat=5),
+    ]
+
+
+def test_worse_active_that_fell_silent_was_not_preempted():
+    """Where the claim is put off until the worse active has died, its death is the cause."""
+    election = backup()
+    election.hear(heard(priority=90), 1.0)
+    election.hold(10.0, Hold.TRACKS)
+    assert tick_at(election) == became_active(100, Cause.ACTIVE_DOWN, peer="192.0.2.2")
+
+
+def test_hears_who_is_there():
+    """Another active counts as there for a down interval from its last advertisement on."""
+    election = backup()
+    assert not election.accompanied(0.5)
+    election.hear(heard(priority=90), 1.0)
+    assert election.accompanied(1.0 + election.down_interval)
+    assert not election.accompanied(1.1 + election.down_interval)
+    election.hear(heard(priority=0), 2.0)
+    assert not election.accompanied(2.0)
 
 
 @pytest.mark.parametrize("late", [0.001, 1.5])

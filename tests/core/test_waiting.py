@@ -3,7 +3,7 @@
 import pytest
 
 from appliance.core.election import Cause
-from appliance.core.waiting import Waiting
+from appliance.core.waiting import Hold, Waiting
 
 pytestmark = pytest.mark.pure
 
@@ -23,10 +23,10 @@ def test_begins_anew():
 
 
 def test_hastens_only():
-    """A wait that is over sooner stays as it is."""
+    """A wait that is over sooner stays as long as it is, and ends for the new reason."""
     wait = waiting()
     wait.hasten(11.0, Cause.PREEMPTED)
-    assert (wait.deadline, wait.why) == (10.0, Cause.ACTIVE_DOWN)
+    assert (wait.deadline, wait.why) == (10.0, Cause.PREEMPTED)
     wait.hasten(9.0, Cause.PREEMPTED)
     assert (wait.deadline, wait.why) == (9.0, Cause.PREEMPTED)
 
@@ -46,13 +46,34 @@ def test_listening_is_over_before_preemption_but_not_before_succession():
 def test_nothing_is_claimed_while_held():
     """A hold is longer than every wait, until it is taken back."""
     wait = waiting()
-    wait.hold(20.0)
+    wait.hold(20.0, Hold.CONFLICT)
     wait.begin(12.0, Cause.ACTIVE_LEFT)
     wait.replace(13.0)
     assert wait.deadline == 20.0
-    wait.hold(0.0)
+    wait.hold(0.0, Hold.CONFLICT)
     wait.begin(12.0, Cause.ACTIVE_LEFT)
     assert wait.deadline == 12.0
+
+
+def test_holds_end_each_for_itself():
+    """What is held for two reasons goes on when both are over, at the time that it had without them."""
+    wait = waiting()
+    wait.hold(20.0, Hold.CONFLICT)
+    wait.hold(30.0, Hold.TRACKS)
+    assert wait.deadline == 30.0
+    wait.hold(0.0, Hold.TRACKS)
+    assert wait.deadline == 20.0
+    wait.hold(0.0, Hold.CONFLICT)
+    assert wait.deadline == 10.0
+
+
+def test_what_is_hastened_while_held_has_its_reason():
+    """Preemption that is put off is preemption still."""
+    wait = waiting()
+    wait.hold(20.0, Hold.TRACKS)
+    wait.hasten(5.0, Cause.PREEMPTED)
+    wait.hold(0.0, Hold.TRACKS)
+    assert (wait.deadline, wait.why) == (5.0, Cause.PREEMPTED)
 
 
 def test_lateness_is_excused_once():

@@ -39,8 +39,30 @@ def test_ours_takes_from_a_worse_keepalived(ground: Field):
         with VrrpNode(ground.one, router(priority=150)) as ours:
             ours.wait_for("active")
             ground.wait_for_holder(ground.one)
-            assert ours.transitions() == ["backup", "active"]
+            _is_told_as_preemption(ours)
         assert peer.states()[:3] == ["BACKUP", "MASTER", "BACKUP"]
+
+
+def test_ours_takes_from_a_worse_one_of_ours(ground: Field):
+    """A better one that is started later preempts, which is no split brain on either side."""
+    with VrrpNode(ground.two, router(priority=100)) as worse:
+        worse.wait_for("active")
+        with VrrpNode(ground.one, router(priority=150)) as better:
+            better.wait_for("active")
+            ground.wait_for_holder(ground.one)
+            ground.wait_for_adverts(3, source=ground.one.address)
+            _is_told_as_preemption(better)
+            assert "split-brain" not in worse.log()
+
+
+def _is_told_as_preemption(ours: VrrpNode) -> None:
+    told = ours.status()["transitions"]
+    assert [(each["state"], each["cause"]) for each in told] == [
+        ("backup", "started"),
+        ("active", "preempted"),
+    ]
+    assert ours.status()["counters"]["split_brains"] == 0
+    assert "split-brain" not in ours.log()
 
 
 def test_a_better_keepalived_takes_from_ours(ground: Field):
