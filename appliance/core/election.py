@@ -152,6 +152,7 @@ class Election:
         """Take a valid advertisement of this virtual router."""
         if heard.sender == self.terms.own:
             return []
+        self._heard_at = now if heard.priority else float("-inf")
         if self._departure is not None:
             return self._hear_leaving(self._departure, heard, now)
         if self.state is State.BACKUP:
@@ -240,9 +241,10 @@ class Election:
         """Do not claim before `until`; a time that has passed ends it. An active stays."""
         self._waiting.hold(until, why)
 
-    def accompanied(self, now: float) -> bool:
-        """Whether another active was heard within the down interval."""
-        return now <= self._heard_at + self.down_interval
+    @property
+    def accompanied_until(self) -> float:
+        """Until when another active counts as there: a down interval after it was heard, in any state."""
+        return self._heard_at + self.down_interval
 
     def release_with(self, relief: Relief, now: float) -> None:
         """Release the addresses with the sync group: not before all its members have successors."""
@@ -253,7 +255,6 @@ class Election:
 
     def _hear_backup(self, heard: Heard, now: float) -> list[Effect]:
         self.peer = heard.peer
-        self._heard_at = now if heard.priority else float("-inf")
         if heard.priority == 0:
             # The active leaves: only the skew time is left of the wait, and of listening.
             self._tenure.end(heard.sender)
@@ -274,7 +275,7 @@ class Election:
             return []
         preempts = self._waiting.why is Cause.PREEMPTED
         # A claim may have been put off for longer than the active that it was to preempt has lived.
-        died = preempts and not self.accompanied(now)
+        died = preempts and now > self.accompanied_until
         return self._become_active(Cause.ACTIVE_DOWN if died else self._waiting.why, now)
 
     def _become_active(self, cause: Cause, now: float) -> list[Effect]:
@@ -412,9 +413,9 @@ class Election:
         return self._enter(State.BACKUP, cause, now)
 
     def _wait_first(self, now: float) -> None:
-        """Listen once, after the start, or after the fault that there was then."""
+        """Listen once, after the start, or after the fault that there was then, which shortens nothing."""
         if self._listened:
-            self._waiting.begin(now, Cause.ACTIVE_DOWN)
+            self._waiting.begin(max(now, self._waiting.listens_until), Cause.ACTIVE_DOWN)
             return
         self._listened = True
         self._waiting.listen(now + self.terms.listen)

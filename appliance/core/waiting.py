@@ -19,13 +19,13 @@ class Waiting:
     leaves, its addresses are free.
     """
 
-    __slots__ = ("_due", "_holds", "_listen_until", "_postponed", "why")
+    __slots__ = ("_due", "_holds", "_postponed", "listens_until", "why")
 
     def __init__(self) -> None:
         self.why = Cause.ACTIVE_DOWN
         self._due = 0.0
         self._holds: dict[Hold, float] = {}
-        self._listen_until = 0.0
+        self.listens_until = 0.0
         self._postponed = False
 
     @property
@@ -35,7 +35,7 @@ class Waiting:
 
     def listen(self, until: float) -> None:
         """Listen until then, before anything else."""
-        self._listen_until = until
+        self.listens_until = until
         self.begin(until, Cause.ACTIVE_DOWN)
 
     def begin(self, until: float, why: Cause) -> None:
@@ -50,14 +50,14 @@ class Waiting:
 
     def hasten(self, until: float, why: Cause) -> None:
         """Wait until then, if that is earlier, and not before the end of listening; for this reason."""
-        until = max(until, self._listen_until)
+        until = max(until, self.listens_until)
         self.why = why
         if until < self._due:
             self.begin(until, why)
 
     def replace(self, until: float) -> None:
         """Wait until then instead, for the same reason."""
-        self._due = max(until, self._listen_until)
+        self._due = max(until, self.listens_until)
 
     def hold(self, until: float, why: Hold) -> None:
         """Do not claim before then; a time that has passed ends it."""

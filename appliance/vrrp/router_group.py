@@ -24,7 +24,6 @@ from appliance.core.election import (
     State,
     TakeAddresses,
 )
-from appliance.core.priority import Unknown
 from appliance.core.sync_group import SyncGroup, Tagged
 from appliance.model.virtual_router import VirtualRouter
 from appliance.net.interfaces.links import Link
@@ -97,6 +96,7 @@ class RouterGroup:
         for each in self.participants.values():
             each.on_readable = self.receive
             each.caution.on_alarm = self.heed
+            each.weigh()  # of the interfaces that it tracks the kernel has told by now
             self.sync.weigh(each.name, each.priority.value, time.monotonic())
         self._late_from = max(
             _LATE_LEAST, _LATE_FRACTION * min(each.router.advert for each in self.participants.values())
@@ -167,6 +167,8 @@ class RouterGroup:
     def start(self, now: float) -> None:
         """Take part, those that can."""
         fresh = [each for each in self.participants.values() if each.election.state is State.INITIALIZE]
+        for each in fresh:
+            each.ask_verdicts(now)
         for each in self.participants.values():
             self.reconsider(each, now)
         self._perform(self.sync.start(now), now)
@@ -179,7 +181,7 @@ class RouterGroup:
         What is not known yet of what is tracked is no reason to stop.
         """
         for each in self.participants.values():
-            each.unknown = Unknown.PASS
+            each.forgo_verdicts()
             each.weigh()
         self._perform(self.sync.resume(now), now)
         for each in self.participants.values():
@@ -216,6 +218,7 @@ class RouterGroup:
             participant.revise(router, now)
         except OSError as error:
             participant.could_not_take(error, now)
+        participant.ask_verdicts(now)
         self.look(participant, participant.link, now)
         self.weigh(participant, now)
 
@@ -267,6 +270,10 @@ class RouterGroup:
                 each.watch(now)
 
     def _tick(self, now: float) -> None:
+        for each in self.participants.values():  # before what they have held back is done
+            if each.verdicts.deadline is not None:
+                each.judge_without(now)
+                self._reconsider(each, now)
         due = self.sync.deadline
         if due is not None and due <= now:
             self._perform(self.sync.tick(now, now - due), now)

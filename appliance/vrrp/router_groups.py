@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from appliance.core.election import State
-from appliance.core.priority import Unknown
 from appliance.core.router_changes import Added, Removed, Replaced, Revised, changes
 from appliance.model.virtual_router import VirtualRouter
 from appliance.vrrp.machine import Machine
@@ -134,7 +133,6 @@ class RouterGroups:
         if found is None:
             return
         group, participant = found
-        participant.unknown = Unknown.PASS  # a track that is new has no result yet: no reason to stop serving
         group.revise(participant, router, now)
 
     def _cut_short(self, participant: Participant, why: str) -> None:

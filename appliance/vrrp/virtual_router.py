@@ -10,10 +10,12 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from appliance.core.announcing import Announcing
-from appliance.core.election import OWNER, Election, Heard, Terms
+from appliance.core.election import OWNER, Election, Heard, State, Terms
+from appliance.core.first_verdicts import FirstVerdicts, Patience
 from appliance.core.priority import Priority, Result, Unknown, effective
 from appliance.core.reception import bare
-from appliance.model.virtual_router import VirtualRouter
+from appliance.core.waiting import Hold
+from appliance.model.virtual_router import Track, VirtualRouter
 from appliance.net.interfaces.links import Link
 from appliance.vrrp import router_link
 from appliance.vrrp.address_holding import AddressHolding
@@ -41,7 +43,7 @@ class Participant:
         self.figures = Figures()
         self.reasons: dict[str, str] = {}
         self.results: dict[str, Result] = {}
-        self.unknown = Unknown.FAULT
+        self.verdicts = FirstVerdicts()
         self.link: Link | None = None
         self.retry_at: float | None = None
         self._machine = machine
@@ -186,7 +188,8 @@ class Participant:
         """Return when something besides the election is due."""
         rest = self._port.announcing.deadline if self._port else None
         prepare = None if self.holding.held else self._prepare_at  # who has the addresses has no use for it
-        due = (self._announcing.deadline, rest, self.retry_at, self.caution.deadline, prepare)
+        overdue = self.verdicts.deadline
+        due = (self._announcing.deadline, rest, self.retry_at, self.caution.deadline, prepare, overdue)
         return min((at for at in due if at is not None), default=None)
 
     def tick(self, now: float) -> None:
@@ -245,8 +248,44 @@ class Participant:
         self._fail("addresses", f"the addresses cannot be taken: {error.strerror or error}")
         self.retry_at = now + _TRY_AGAIN
 
+    def ask_verdicts(self, now: float) -> None:
+        """Hold a claim back until everything that is tracked has a verdict; one that serves goes on."""
+        if self.election.state is State.ACTIVE:
+            self.verdicts.forgo()
+        else:
+            self.verdicts.ask(self._unjudged, now)
+        self.election.hold(self.verdicts.held_until, Hold.TRACKS)
+
+    def forgo_verdicts(self) -> None:
+        """Wait for no verdict: all have come, or this router goes on as active."""
+        self.verdicts.forgo()
+        self.election.hold(0.0, Hold.TRACKS)
+
+    @property
+    def _unjudged(self) -> list[Track]:
+        return [each for each in self.router.track if each.name not in self.results]
+
+    def judge_without(self, now: float) -> None:
+        """Go on without verdicts whose time is over, or stay out where another active serves."""
+        if (at := self.verdicts.deadline) is None or now < at:
+            return
+        first = self.verdicts.patience is Patience.PENDING
+        serves = self.election.state is State.ACTIVE
+        self.verdicts.overdue(now, accompanied_until=now if serves else self.election.accompanied_until)
+        self.election.hold(0.0, Hold.TRACKS)
+        self.weigh()
+        if first:
+            self._machine.log.warning(
+                "track-silent",
+                router=self.name,
+                tracks=[each.name for each in self._unjudged],
+                counts_as="down" if self.verdicts.unknown is Unknown.FAULT else "passed",
+            )
+
     def weigh(self) -> bool:
         """Take the tracks' results; return whether anything about the priority is another than before."""
+        if self.verdicts.patience is not Patience.NEEDLESS and not self._unjudged:
+            self.forgo_verdicts()
         before, self.priority = self.priority, self._weighed()
         for name in [each for each in self.reasons if each.startswith("track ")]:
             del self.reasons[name]
@@ -296,7 +335,7 @@ class Participant:
             self._announce(1, now)
 
     def _weighed(self) -> Priority:
-        return effective(self.router.priority, self.router.track, self.results, unknown=self.unknown)
+        return effective(self.router.priority, self.router.track, self.results, unknown=self.verdicts.unknown)
 
     def _announce(self, repeat: int, now: float) -> None:
         if self._port is None:

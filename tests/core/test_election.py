@@ -107,9 +107,9 @@ def test_owner_claims_after_listening():
     """An owner does not wait for the down interval, at the start and after a fault."""
     election = backup(terms(priority=255, listen=0.5))
     assert election.deadline == 0.5
-    election.fault(0.1)
-    election.recover(0.2)
-    assert election.deadline == 0.2
+    election.fault(0.6)
+    election.recover(0.7)
+    assert election.deadline == 0.7
 
 
 def test_starts_only_once():
@@ -377,12 +377,14 @@ def test_worse_active_that_fell_silent_was_not_preempted():
 def test_hears_who_is_there():
     """Another active counts as there for a down interval from its last advertisement on."""
     election = backup()
-    assert not election.accompanied(0.5)
+    assert election.accompanied_until < 0.0
     election.hear(heard(priority=90), 1.0)
-    assert election.accompanied(1.0 + election.down_interval)
-    assert not election.accompanied(1.1 + election.down_interval)
-    election.hear(heard(priority=0), 2.0)
-    assert not election.accompanied(2.0)
+    assert election.accompanied_until == 1.0 + election.down_interval
+    election.fault(1.5)
+    election.hear(heard(priority=90), 2.0)
+    assert election.accompanied_until == 2.0 + election.down_interval
+    election.hear(heard(priority=0), 2.5)
+    assert election.accompanied_until < 2.5
 
 
 @pytest.mark.parametrize("late", [0.001, 1.5])
@@ -726,6 +728,14 @@ def test_listens_after_the_fault_of_its_start():
     election.fault(20.0)
     election.recover(30.0)
     assert election.deadline == 33 + 156 / 256
+
+
+def test_fault_does_not_shorten_listening():
+    """One that is in fault for a moment of its start listens as long as it would have."""
+    election = backup(terms(listen=10.0))
+    election.fault(1.0)
+    election.recover(2.0)
+    assert election.deadline == 10.0
 
 
 def test_one_that_went_on_as_active_has_listened():

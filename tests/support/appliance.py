@@ -90,6 +90,14 @@ class Appliance:
 
         `through` is a command that takes a command.
         """
+        self.launch(through=through)
+        wait_until(
+            lambda: self._accepts() or not self.is_running(), what="the appliance accepts", timeout=_START
+        )
+        assert self.is_running(), f"the appliance ended:\n{self.log()}"
+
+    def launch(self, *, through: Sequence[str] = ()) -> None:
+        """Start, and do not wait."""
         with self.log_file.open("ab") as output:
             self._process = subprocess.Popen(
                 [*through, _COMMAND, "run"],
@@ -99,10 +107,6 @@ class Appliance:
                 env=self.environment,
                 start_new_session=True,
             )
-        wait_until(
-            lambda: self._accepts() or not self.is_running(), what="the appliance accepts", timeout=_START
-        )
-        assert self.is_running(), f"the appliance ended:\n{self.log()}"
 
     def stop(self, *, patience: float) -> int:
         """Send TERM, KILL after `patience` seconds, return the exit status."""
