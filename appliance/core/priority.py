@@ -5,9 +5,9 @@ up, a negative one while it is down; the number in a file is multiplied by the w
 1 and 254, and an owner, 255, is not weighed. A track without weight that is down means fault, and so does a
 file whose product is below -253.
 
-A track without a verdict adds nothing. Without a weight it passes while a claim is held back for it, and for a
-router that serves already: that one does not stop for a track which a reload has added. It means fault when its
-time is over and another active is there: `core.first_verdicts` says when that is.
+A track without a verdict adds nothing. Without a weight it passes while a claim is held back for it, and for
+a router that serves already: that one does not stop for a track which a reload has added. It means fault when
+its time is over and another active is there: `core.first_verdicts` says when that is.
 """
 
 from collections.abc import Iterable, Mapping
