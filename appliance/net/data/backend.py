@@ -51,7 +51,7 @@ class Backend:
     def _flatten(self, config: Pool) -> None:
         self.hashed = config.balance in (Balance.SOURCE, Balance.HASH)
         self.proxied = config.send_proxy is not SendProxy.NONE
-        self.options = tcp.accepted(tcp.options(None, config.tcp_user_timeout))
+        self.options = tcp.accepted(tcp.connect_options(config.tcp_user_timeout))
         self.keepalive = tcp.accepted(tcp.keepalive_options(config.keepalive))
         self.retries = config.retries
         self.retry_delay = min(_RETRY_DELAY, config.timeout_connect)

@@ -293,7 +293,7 @@ class Session:
         watcher.stop()
         watcher.events = READ
         watcher.start(server.on_readable)
-        client.watcher.start(client.on_readable)
+        client.watcher.start(client.on_first)
 
     def failed(self, error: OSError) -> None:
         """Note that a connect has failed, and go on."""

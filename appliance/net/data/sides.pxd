@@ -14,6 +14,8 @@ cdef class Side:
     cdef public long long count
     cdef public int full
     cdef public int unsent
+    cdef public int woken
+    cdef public double woken_at
     cdef public bint eof
     cdef public bint shut
 
@@ -30,6 +32,8 @@ cdef class Side:
     @cython.locals(other=Side)
     cpdef finish(self)
     cpdef copy_again(self, pipe)
+    cpdef woken_for_nothing(self)
     cpdef bint blocked(self)
+    cpdef Py_ssize_t held(self)
     cpdef bint takes(self)
     cpdef int release(self)

@@ -9,7 +9,7 @@ from os import read, splice, write
 from typing import TYPE_CHECKING, Final
 
 from appliance.net.data.pipes import PIPE_SIZE, Pipe
-from appliance.net.data.tcp import shutdown_write, unsent
+from appliance.net.data.tcp import NO_DELAY, set_on_connection, shutdown_write, unsent
 from appliance.net.data.traffic import Watcher
 from appliance.wire.worker_board import Reason
 
@@ -23,6 +23,9 @@ CHUNK: Final = 16384
 
 _BULK: Final = 2
 """Full reads in a row after which a direction is spliced."""
+
+_IN_VAIN: Final = 16
+"""Wake-ups for nothing in one tick after which a side rests."""
 
 
 class Side:
@@ -47,6 +50,8 @@ class Side:
         "traffic",
         "unsent",
         "watcher",
+        "woken",
+        "woken_at",
     )
 
     def __init__(self, session: "Session", fd: int, events: int) -> None:
@@ -65,6 +70,8 @@ class Side:
         self.eof = False
         self.shut = False
         self.unsent = 0
+        self.woken = 0
+        self.woken_at = 0.0
 
     def on_readable(self) -> None:
         """Move what has arrived to the other side."""
@@ -77,11 +84,22 @@ class Side:
         except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this session and no other
             self.session.fail(error)
 
+    def on_first(self) -> None:
+        """Move what comes first after the connect, and let no later write to the server wait.
+
+        The first write to a connection never waits, and many a client says no more than that.
+        """
+        self.on_readable()
+        if self.fd >= 0 and not self.eof:
+            self.watcher.callback = self.on_readable
+            set_on_connection(self.other.fd, NO_DELAY)
+
     def copy(self) -> None:
         """Read a chunk and write it."""
         try:
             data = read(self.fd, CHUNK)
         except BlockingIOError:
+            self.woken_for_nothing()
             return
         except OSError:
             self.session.broken(self)
@@ -110,16 +128,22 @@ class Side:
                 self.pipe = self.traffic.pipes.take()
 
     def fill(self, pipe: Pipe) -> None:
-        """Splice what has arrived into the pipe, and on."""
+        """Splice what has arrived into the pipe, and on.
+
+        Before urgent data splice stops as if there were nothing to read, or, with the peer's FIN behind it,
+        as if that had come (tcp_read_sock). It does so with SO_OOBINLINE too, for as long as nobody reads,
+        and the socket stays readable. Only read can tell what it is.
+        """
         try:
             size = splice(self.fd, pipe.writer, PIPE_SIZE)
         except BlockingIOError:
-            return
+            size = 0
         except OSError:
             self.session.broken(self)
             return
         if size == 0:
-            self.finish()
+            self.copy_again(pipe)
+            self.copy()
             return
         self.active = self.traffic.now
         self.count += size
@@ -160,12 +184,18 @@ class Side:
     def on_writable(self) -> None:
         """Give the other side what is held, and read again once it has taken all."""
         try:
+            before = self.held()
             if self.pipe is not None:
                 self.empty(self.pipe)
             elif self.backlog is not None:
                 self.flush(self.backlog)
-            if self.fd >= 0 and self.backlog is None and (self.pipe is None or self.pipe.held == 0):
+            if self.fd < 0:
+                return
+            left = self.held()
+            if left == 0:
                 self.unblock()
+            elif left == before:
+                self.woken_for_nothing()
         except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this session and no other
             self.session.fail(error)
 
@@ -209,9 +239,41 @@ class Side:
         self.pipe = None
         self.full = 0
 
+    def woken_for_nothing(self) -> None:
+        """Rest until the next tick where that happens again and again.
+
+        Whatever makes the kernel say ready and then EAGAIN, urgent data before splice or a lack of memory for
+        TCP before write, it may cost some wake-ups a tick and never a processor.
+        """
+        now = self.traffic.now
+        if now != self.woken_at:
+            self.woken_at = now
+            self.woken = 0
+        self.woken += 1
+        if self.woken >= _IN_VAIN:
+            self.watcher.stop()
+            if self.drain is not None:
+                self.drain.stop()
+            self.traffic.resting.append(self)
+
+    def resume(self) -> None:
+        """Watch again after a rest."""
+        if self.fd < 0:
+            return
+        if self.drain is not None and self.blocked():
+            self.drain.start(self.on_writable)
+        elif not self.eof:
+            self.watcher.start(self.on_readable)
+
     def blocked(self) -> bool:
         """Return whether this side may not be read, because the other one has not taken what came before."""
-        return self.backlog is not None or (self.pipe is not None and self.pipe.held > 0)
+        return self.held() > 0
+
+    def held(self) -> int:
+        """Return how many bytes the other side has not taken."""
+        if self.backlog is not None:
+            return len(self.backlog)
+        return self.pipe.held if self.pipe is not None else 0
 
     def takes(self) -> bool:
         """Return whether the peer still takes what the kernel holds for it, while nothing passes here."""

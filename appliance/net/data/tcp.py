@@ -30,6 +30,9 @@ NO_OPTIONS: Final = (
 Option = tuple[int, int, int]
 """Arguments of setsockopt."""
 
+NO_DELAY: Final = ((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),)
+"""No small write waits until the peer has acknowledged the one before (Nagle); sends at once what does."""
+
 _LIBC: Final = ctypes.PyDLL(None)
 _LIBC_ERRNO: Final = ctypes.PyDLL(None, use_errno=True)
 _ACCEPT_FLAGS: Final = socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
@@ -90,10 +93,18 @@ def local_address(descriptor: int) -> tuple[str, int]:
 
 def options(keepalive: KeepAlive | None, user_timeout: float | None) -> tuple[Option, ...]:
     """Return the options of a connection as arguments of setsockopt; `user_timeout` is seconds."""
-    wanted = [(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1), *keepalive_options(keepalive)]
-    if user_timeout is not None:
-        wanted.append((socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(user_timeout * 1000)))
-    return tuple(wanted)
+    return (*NO_DELAY, *connect_options(user_timeout), *keepalive_options(keepalive))
+
+
+def connect_options(user_timeout: float | None) -> tuple[Option, ...]:
+    """Return those options that a connection has from its first byte on.
+
+    Urgent data stays where it is in the stream (RFC 6093 section 6): `read` would leave its last byte out.
+    """
+    in_line = (socket.SOL_SOCKET, socket.SO_OOBINLINE, 1)
+    if user_timeout is None:
+        return (in_line,)
+    return in_line, (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(user_timeout * 1000))
 
 
 def keepalive_options(keepalive: KeepAlive | None) -> tuple[Option, ...]:

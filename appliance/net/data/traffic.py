@@ -29,6 +29,7 @@ class Watcher(Protocol):
     """A libev watcher, as gevent makes them."""
 
     events: int
+    callback: Callable[[], None]
 
     def start(self, callback: Callable[[], None]) -> None:
         """Call `callback` whenever the descriptor is ready."""
@@ -67,6 +68,14 @@ class Swept(Protocol):
         ...
 
 
+class Resting(Protocol):
+    """Something that is not watched until the next tick."""
+
+    def resume(self) -> None:
+        """Watch it again."""
+        ...
+
+
 class Waiting(Protocol):
     """Something that stands in a queue."""
 
@@ -97,6 +106,7 @@ class Traffic:
         "pipes",
         "reasons",
         "report",
+        "resting",
         "scarce",
         "serial",
     )
@@ -113,6 +123,7 @@ class Traffic:
         self.now = time.monotonic()
         self.live: set[Swept] = set()
         self.hurried: set[Swept] = set()
+        self.resting: list[Resting] = []
         self.limit = session_limit(descriptors)
         self.pipes = Pipes(_pipe_limit(descriptors))
         self.reasons = dict.fromkeys(Reason, 0)
@@ -138,6 +149,8 @@ class Traffic:
     def tick(self) -> None:
         """Move the clock on and end what has waited too long."""
         now = self.now = time.monotonic()
+        if self.resting:
+            self.wake()
         for each in tuple(self.hurried):
             each.expire(now)
         if not self._round and now >= self._due and self.live:
@@ -146,6 +159,12 @@ class Traffic:
         due, self._round = self._round[:_SLICE], self._round[_SLICE:]
         for each in due:
             each.expire(now)
+
+    def wake(self) -> None:
+        """Watch again what rests."""
+        resting, self.resting = self.resting, []
+        for each in resting:
+            each.resume()
 
     def pass_on(self, waiter: "Waiting | None") -> None:
         """Give the place that has become free to whoever was next in the queue."""

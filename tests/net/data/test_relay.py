@@ -17,7 +17,7 @@ from appliance.core.dispatch import PoolState
 from appliance.core.frontends import FrontendState
 from appliance.core.members import Member
 from appliance.model.snapshot import Balance, SendProxy
-from appliance.net.data import tcp
+from appliance.net.data import sides, tcp
 from appliance.net.data.backend import Backend
 from appliance.net.data.relay import DELAYED, QUEUED, Session
 from appliance.net.data.sides import CHUNK
@@ -288,6 +288,66 @@ def test_slow_client_does_not_cost_its_server_time(desk: Desk, half_closed: bool
     assert not is_reset(client)
 
 
+@pytest.mark.parametrize("held", [False, True])
+def test_socket_that_is_ready_for_nothing_rests(desk: Desk, monkeypatch: pytest.MonkeyPatch, held: bool):  # noqa: FBT001  # a parameter
+    """Where the kernel says ready and then EAGAIN, for ever, a side wakes sixteen times a tick."""
+    client, session = desk.session()
+    desk.until(lambda: session.ready_at)
+    origin = desk.server()
+    sent = 0
+    if held:
+        sent = jam(desk, session, origin)
+    calls = []
+
+    def refuse(*_: object) -> bytes:
+        calls.append(None)
+        raise BlockingIOError
+
+    for name in ("read", "write", "splice"):
+        monkeypatch.setattr(sides, name, refuse)
+    origin.setblocking(True)  # noqa: FBT003  # the standard library's signature
+    client.setblocking(False)  # noqa: FBT003  # the same
+    if not held:
+        origin.sendall(b"x")
+        sent = 1
+    received = 0
+    for _ in range(3):
+        with gevent.Timeout(10):
+            while not desk.traffic.resting:
+                with suppress(BlockingIOError):  # the client takes what its kernel has: there is room
+                    received += len(client.recv(1 << 22))
+                gevent.sleep(0.001)
+        desk.traffic.tick()
+    assert len(calls) == 3 * 16
+    monkeypatch.undo()
+
+    def taken() -> bool:
+        nonlocal received
+        with suppress(BlockingIOError):
+            received += len(client.recv(1 << 20))
+        return received == sent
+
+    desk.until(taken)
+
+
+def test_rest_ends_with_the_session(desk: Desk, monkeypatch: pytest.MonkeyPatch):
+    """A session that ends while a side rests is watched no more."""
+    client, session = desk.session()
+    desk.until(lambda: session.ready_at)
+
+    def refuse(*_: object) -> bytes:
+        raise BlockingIOError
+
+    monkeypatch.setattr(sides, "read", refuse)
+    client.sendall(b"x")
+    while not desk.traffic.resting:
+        gevent.sleep(0.001)
+    session.end(Reason.KILLED)
+    desk.traffic.tick()
+    assert not desk.faults
+    assert not desk.traffic.resting
+
+
 def test_client_that_loses_bytes_is_reset(desk: Desk):
     """A client that is too slow to take what is held for it does not see a clean end."""
     desk.frontend.timeout_client = 10.0
@@ -454,3 +514,19 @@ def test_sticky_waiter_is_let_in_at_another_server_than_the_one_that_refused():
         desk.until(lambda: waiter.ready_at)
         assert waiter.member is other
         desk.traffic.end_all(Reason.KILLED)
+
+
+def test_small_writes_to_a_server_wait_for_nothing(desk: Desk):
+    """Nagle's algorithm is off at the server as soon as a client has said more than its first words."""
+    client, session = desk.session(b"first")
+    desk.until(lambda: session.ready_at)
+    origin = desk.server()
+    assert origin.recv(10) == b"first"
+    client.sendall(b"second")
+    desk.until(lambda: session.client.count == 11)
+    with socket.socket(fileno=os.dup(session.server.fd)) as side:
+        desk.until(lambda: side.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1)
+    assert origin.recv(10) == b"second"
+    client.sendall(b"third")
+    desk.until(lambda: session.client.count == 16)
+    assert origin.recv(10) == b"third"
