@@ -38,6 +38,9 @@ class Terms:
 class Timing:
     """Patience with workers, seconds. A worker that accepted for `stable` is replaced without delay.
 
+    One that is silent since the take-over is ended after `silence`, and a refused snapshot is repeated
+    `backoff_first` and so on later.
+
     `startup` is for one that hangs, since one that fails says so at once: a machine that is merely slow, at
     its first start with cold disks, must not run into it.
     """
@@ -48,6 +51,7 @@ class Timing:
     backoff_first: float = 0.1
     backoff_longest: float = 5.0
     stable: float = 10.0
+    silence: float = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,22 +116,61 @@ class Live:
     terms: Terms
 
 
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """A worker said that it obeys a snapshot."""
+
+    worker: WorkerId
+    snapshot: int
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A worker said that it cannot obey a snapshot, and why."""
+
+    worker: WorkerId
+    snapshot: int
+    reason: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Orphan:
-    """A worker that outlived its master. `drain_within` is seconds, None for one that accepts."""
+    """A worker that outlived its master, with the snapshot that it obeys.
+
+    `phase` is READY, ACCEPTING or DRAINING; `drain_within` is seconds, for one that drains. One that is
+    `silent` has not answered its new master yet, so that its phase is what its board says.
+    """
 
     index: int
-    drain_within: float | None
+    snapshot: int
+    phase: WorkerPhase
+    drain_within: float = 0.0
+    silent: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Adopt:
-    """Living workers of a generation whose master is gone are ours now."""
+    """Living workers of a generation whose master is gone are ours now; it had so many `workers`."""
 
     generation: int
-    snapshot: int
     workers: int
     orphans: tuple[Orphan, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answered:
+    """An orphan that was silent has answered: this is what it says of itself."""
+
+    generation: int
+    orphan: Orphan
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resume:
+    """The adopted generation that accepts is the accepted configuration's: it goes on as that."""
+
+    snapshot: int
+    terms: Terms
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -137,7 +180,21 @@ class Retire:
     within: float
 
 
-Event = Prepare | Ready | Accepted | Exited | Commit | Abort | Live | Adopt | Retire
+Event = (
+    Prepare
+    | Ready
+    | Accepted
+    | Exited
+    | Commit
+    | Abort
+    | Live
+    | Applied
+    | Refused
+    | Adopt
+    | Answered
+    | Resume
+    | Retire
+)
 
 
 # Effects, to be carried out in order
@@ -161,7 +218,7 @@ class Accept:
 
 @dataclass(frozen=True, slots=True)
 class Apply:
-    """Tell a worker to take pools and limits from a snapshot."""
+    """Tell a worker to obey a snapshot; its answer is the event Applied or Refused."""
 
     worker: WorkerId
     snapshot: int
@@ -243,6 +300,15 @@ class WorkerStuck:
     phase: WorkerPhase
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerRefused:
+    """A worker did not take a snapshot. It is told again after `delay` seconds; None: another replaces it."""
+
+    worker: WorkerId
+    reason: str
+    delay: float | None
+
+
 Effect = (
     Spawn
     | Accept
@@ -257,4 +323,5 @@ Effect = (
     | GenerationGone
     | WorkerDied
     | WorkerStuck
+    | WorkerRefused
 )

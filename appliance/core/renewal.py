@@ -6,9 +6,10 @@ from appliance.model.snapshot import Frontend, Group, Snapshot
 def needs_generation(*, before: Snapshot, after: Snapshot, group: str) -> bool:
     """Say whether the workers of `group` have to be started anew.
 
-    Listeners, admission and logging are fixed when a worker starts; pools, limits and timeouts are not.
+    What a worker listens on, and what it does there, is fixed when it starts; all else is not: pools, who may
+    connect, limits, timeouts, logging.
     """
-    return before.log != after.log or _fixed(before.group(group)) != _fixed(after.group(group))
+    return _fixed(before.group(group)) != _fixed(after.group(group))
 
 
 def _fixed(group: Group | None) -> object:
@@ -24,6 +25,4 @@ def _fixed_part(frontend: Frontend) -> object:
         frontend.pool,
         frontend.respond,
         frontend.needs,
-        frontend.allow,
-        frontend.deny,
     )

@@ -20,6 +20,8 @@ from appliance.core.generations import (
     Accept,
     Accepted,
     Adopt,
+    Answered,
+    Applied,
     Apply,
     Commit,
     Drain,
@@ -38,6 +40,8 @@ from appliance.core.generations import (
     Phase,
     Prepare,
     Ready,
+    Refused,
+    Resume,
     Retire,
     Spawn,
     Terms,
@@ -45,20 +49,32 @@ from appliance.core.generations import (
     WorkerDied,
     WorkerId,
     WorkerPhase,
+    WorkerRefused,
     WorkerStuck,
 )
 
 _COMMITTED: Final = (Phase.OPENING, Phase.ACCEPTING)
+_MOST_REFUSALS: Final = 3
+"""Refusals of one snapshot after which a worker is replaced by another, which starts with it."""
 
 
 @dataclass(slots=True, eq=False)
 class Worker:
-    """A worker's place as the machine knows it; what `deadline` ends is said by `phase`."""
+    """A worker's place as the machine knows it; what `deadline` ends is said by `phase`.
+
+    `snapshot` is what it was told to obey, `obeys` what it said that it does; `refusal` is why not, and
+    `retry_at` when it is told again. A worker that is replaced drains when its `successor` accepts.
+    """
 
     id: WorkerId
     phase: WorkerPhase
     deadline: float | None = None
     snapshot: int = 0
+    obeys: int = 0
+    refusals: int = 0
+    refusal: str = ""
+    retry_at: float | None = None
+    successor: int | None = None
     failures: int = 0
     accepting_since: float | None = None
 
@@ -87,7 +103,7 @@ class Rollout:
     @property
     def deadline(self) -> float | None:
         """When `tick` has something to do, None for never."""
-        times = (worker.deadline for worker in self._workers())
+        times = (time for worker in self._workers() for time in (worker.deadline, worker.retry_at))
         return min((time for time in times if time is not None), default=None)
 
     @property
@@ -100,12 +116,22 @@ class Rollout:
         """The generation that was prepared and neither committed nor given up."""
         return next(self._in_phase(Phase.STARTING, Phase.READY), None)
 
+    @property
+    def disobedient(self) -> list[Worker]:
+        """The workers in service that have not said yet that they obey what they were told to."""
+        workers = (each for committed in self._in_phase(*_COMMITTED) for each in committed.workers.values())
+        return [
+            each
+            for each in workers
+            if each.phase in (WorkerPhase.OPENING, WorkerPhase.ACCEPTING) and each.obeys != each.snapshot
+        ]
+
     def worker(self, worker: WorkerId) -> Worker | None:
         """Return a worker's place, None for one that is not of ours any more."""
         generation = self.generations.get(worker.generation)
         return generation.workers.get(worker.index) if generation else None
 
-    def handle(self, event: Event, *, now: float) -> list[Effect]:  # noqa: PLR0911  # one line for each event
+    def handle(self, event: Event, *, now: float) -> list[Effect]:  # noqa: C901, PLR0911, PLR0912  # one line for each event
         """Take an event and return what is to be done, in order."""
         match event:
             case Prepare():
@@ -122,8 +148,16 @@ class Rollout:
                 return self._abort()
             case Live():
                 return self._live(event, now)
+            case Applied(worker, snapshot):
+                return self._applied(worker, snapshot)
+            case Refused(worker, snapshot, reason):
+                return self._refused(worker, snapshot, reason, now)
             case Adopt():
                 return self._adopt(event, now)
+            case Answered():
+                return self._answered(event, now)
+            case Resume():
+                return self._resume(event, now)
             case Retire(within=within):
                 return self._retire(within, now)
             case _:
@@ -131,8 +165,10 @@ class Rollout:
 
     def tick(self, *, now: float) -> list[Effect]:
         """Do what is due."""
+        again = [each for each in self._workers() if each.retry_at is not None and each.retry_at <= now]
         due = [each for each in self._workers() if each.deadline is not None and each.deadline <= now]
-        return [effect for worker in due for effect in self._expire(worker, now)]
+        effects = [effect for worker in again for effect in self._tell(worker, worker.snapshot)]
+        return effects + [effect for worker in due for effect in self._expire(worker, now)]
 
     # Preparing
 
@@ -143,14 +179,18 @@ class Rollout:
         )
         self.generations[event.generation] = generation
         for index in range(event.workers):
-            worker = Worker(id=WorkerId(event.generation, index), phase=WorkerPhase.WAITING)
-            generation.workers[index] = worker
-            effects += self._spawn(generation, worker, now)
+            effects += self._spawn_at(generation, index, now)
         return effects
+
+    def _spawn_at(self, generation: Generation, index: int, now: float) -> list[Effect]:
+        worker = Worker(id=WorkerId(generation.number, index), phase=WorkerPhase.WAITING)
+        generation.workers[index] = worker
+        return self._spawn(generation, worker, now)
 
     def _spawn(self, generation: Generation, worker: Worker, now: float) -> list[Effect]:
         worker.phase, worker.deadline = WorkerPhase.STARTING, now + self._timing.startup
-        worker.snapshot, worker.accepting_since = generation.snapshot, None
+        worker.snapshot = worker.obeys = generation.snapshot  # it starts with it or not at all
+        worker.accepting_since, worker.retry_at, worker.refusals = None, None, 0
         return [Spawn(worker=worker.id, snapshot=generation.snapshot, workers=generation.size)]
 
     def _ready(self, worker_id: WorkerId, now: float) -> list[Effect]:
@@ -191,10 +231,8 @@ class Rollout:
 
     def _open(self, generation: Generation, worker: Worker, now: float) -> list[Effect]:
         worker.phase, worker.deadline = WorkerPhase.OPENING, now + self._timing.accept
-        apply: list[Effect] = []
-        if worker.snapshot != generation.snapshot:  # a live change came while it was starting
-            worker.snapshot = generation.snapshot
-            apply = [Apply(worker.id, generation.snapshot)]
+        late = worker.snapshot != generation.snapshot  # a live change came while it was starting
+        apply = self._tell(worker, generation.snapshot) if late else []
         return [*apply, Accept(worker.id)]
 
     def _accepted(self, worker_id: WorkerId, now: float) -> list[Effect]:
@@ -203,16 +241,20 @@ class Rollout:
             return []
         worker.phase, worker.deadline, worker.accepting_since = WorkerPhase.ACCEPTING, None, now
         generation = self.generations[worker_id.generation]
+        effects = self._succeed(generation, worker, now)
         if generation.phase is Phase.ACCEPTING or not _all_in(generation, WorkerPhase.ACCEPTING):
-            return []
+            return effects
         generation.phase = Phase.ACCEPTING
-        older = sorted(
-            (each for each in self._in_phase(*_COMMITTED) if each.number < generation.number), key=_number
-        )
-        effects: list[Effect] = [GenerationAccepting(generation.number)]
-        for each in older:
-            effects += self._drain(each, self.terms.drain, now)
-        return effects + self._cut_surplus(now)
+        return [*effects, GenerationAccepting(generation.number), *self._drain_older(generation, now)]
+
+    def _older(self, generation: Generation) -> list[Generation]:
+        older = (each for each in self._in_phase(*_COMMITTED) if each.number < generation.number)
+        return sorted(older, key=_number)
+
+    def _drain_older(self, generation: Generation, now: float) -> list[Effect]:
+        older = self._older(generation)
+        drained = [effect for each in older for effect in self._drain(each, self.terms.drain, now)]
+        return drained + self._cut_surplus(now)
 
     def _live(self, event: Live, now: float) -> list[Effect]:
         self.terms = event.terms
@@ -221,9 +263,52 @@ class Rollout:
             generation.snapshot = event.snapshot
             for worker in generation.workers.values():
                 if worker.phase in (WorkerPhase.OPENING, WorkerPhase.ACCEPTING):
-                    worker.snapshot = event.snapshot
-                    effects.append(Apply(worker.id, event.snapshot))
+                    worker.refusals = 0
+                    effects += self._tell(worker, event.snapshot)
         return effects + self._cut_surplus(now)
+
+    # Obedience
+
+    def _tell(self, worker: Worker, snapshot: int) -> list[Effect]:
+        worker.snapshot, worker.retry_at = snapshot, None
+        return [Apply(worker.id, snapshot)]
+
+    def _applied(self, worker_id: WorkerId, snapshot: int) -> list[Effect]:
+        worker = self.worker(worker_id)
+        if worker is not None:
+            worker.obeys, worker.refusal = snapshot, ""
+        return []
+
+    def _refused(self, worker_id: WorkerId, snapshot: int, reason: str, now: float) -> list[Effect]:
+        worker = self.worker(worker_id)
+        if worker is None or worker.snapshot != snapshot:
+            return []
+        worker.refusals, worker.refusal = worker.refusals + 1, reason
+        if worker.phase is WorkerPhase.OPENING:  # it has no connection yet that could be lost with it
+            return [WorkerRefused(worker=worker_id, reason=reason, delay=None), *self._kill(worker)]
+        if worker.phase is not WorkerPhase.ACCEPTING:
+            return []
+        if worker.refusals < _MOST_REFUSALS:
+            delay = _backoff(worker.refusals, self._timing)
+            worker.retry_at = now + delay
+            return [WorkerRefused(worker=worker_id, reason=reason, delay=delay)]
+        refused = WorkerRefused(worker=worker_id, reason=reason, delay=None)
+        return [refused, *self._supersede(self.generations[worker_id.generation], worker, now)]
+
+    def _supersede(self, generation: Generation, worker: Worker, now: float) -> list[Effect]:
+        """Start another worker beside one that does not obey, which goes on until that accepts."""
+        if worker.successor is not None:
+            return []
+        worker.successor = _free_index(generation, worker.id.index)
+        return self._spawn_at(generation, worker.successor, now)
+
+    def _succeed(self, generation: Generation, worker: Worker, now: float) -> list[Effect]:
+        replaced = (each for each in generation.workers.values() if each.successor == worker.id.index)
+        return [
+            effect
+            for each in tuple(replaced)
+            for effect in self._drain_worker(generation, each, self.terms.drain, now)
+        ]
 
     # Draining
 
@@ -323,30 +408,81 @@ class Rollout:
     # Take-over
 
     def _adopt(self, event: Adopt, now: float) -> list[Effect]:
-        """Drains go on as they were; what accepts goes on until a generation of ours does."""
-        accepts = any(orphan.drain_within is None for orphan in event.orphans)
+        """Drains go on as they were; what accepts goes on until `Resume`, or until a generation of ours does.
+
+        Where nobody accepts, those that are ready belong to a change that was never committed.
+        """
+        accepts = any(orphan.phase is WorkerPhase.ACCEPTING for orphan in event.orphans)
         generation = Generation(
             number=event.generation,
-            snapshot=event.snapshot,
+            snapshot=max((orphan.snapshot for orphan in event.orphans), default=0),
             size=event.workers,
             phase=Phase.ACCEPTING if accepts else Phase.DRAINING,
         )
         self.generations[event.generation] = generation
         for orphan in event.orphans:
-            generation.workers[orphan.index] = self._adopted(event, orphan, now)
-        if not accepts:
-            left = max((orphan.drain_within or 0.0 for orphan in event.orphans), default=0.0)
-            generation.drain_deadline = now + left
-        return self._forget_if_empty(generation)
+            generation.workers[orphan.index] = self._adopted(event.generation, orphan, now)
+        if accepts:
+            return []
+        left = max((orphan.drain_within for orphan in event.orphans), default=0.0)
+        generation.drain_deadline = now + left
+        ready = [each for each in generation.workers.values() if each.phase is WorkerPhase.READY]
+        return [effect for each in ready for effect in self._kill(each)] + self._forget_if_empty(generation)
 
-    def _adopted(self, event: Adopt, orphan: Orphan, now: float) -> Worker:
-        worker = WorkerId(event.generation, orphan.index)
-        if orphan.drain_within is None:
-            return Worker(
-                id=worker, phase=WorkerPhase.ACCEPTING, snapshot=event.snapshot, accepting_since=now
-            )
-        end = now + orphan.drain_within + self._timing.kill_grace
-        return Worker(id=worker, phase=WorkerPhase.DRAINING, snapshot=event.snapshot, deadline=end)
+    def _adopted(self, generation: int, orphan: Orphan, now: float) -> Worker:
+        worker = Worker(
+            id=WorkerId(generation, orphan.index),
+            phase=orphan.phase,
+            snapshot=orphan.snapshot,
+            obeys=orphan.snapshot,
+        )
+        if orphan.phase is WorkerPhase.ACCEPTING:
+            worker.accepting_since = now
+        if orphan.silent:
+            worker.deadline = now + self._timing.silence
+        elif orphan.phase is WorkerPhase.DRAINING:
+            worker.deadline = now + orphan.drain_within + self._timing.kill_grace
+        return worker
+
+    def _answered(self, event: Answered, now: float) -> list[Effect]:
+        """Take what a silent orphan says for true; what it was told meanwhile waits for it."""
+        generation = self.generations.get(event.generation)
+        known = generation.workers.get(event.orphan.index) if generation else None
+        if generation is None or known is None:
+            return []
+        worker = self._adopted(event.generation, event.orphan, now)
+        generation.workers[event.orphan.index] = worker
+        if worker.phase is WorkerPhase.DRAINING:
+            return []
+        if known.phase is WorkerPhase.DRAINING:
+            worker.phase, worker.deadline = WorkerPhase.DRAINING, known.deadline
+            return []
+        if worker.phase is WorkerPhase.READY:
+            return self._open(generation, worker, now)
+        return self._tell(worker, generation.snapshot) if worker.obeys != generation.snapshot else []
+
+    def _resume(self, event: Resume, now: float) -> list[Effect]:
+        generation = self.accepting
+        if generation is None:
+            return []
+        self.terms, generation.snapshot = event.terms, event.snapshot
+        effects: list[Effect] = []
+        for worker in tuple(generation.workers.values()):
+            effects += self._go_on(generation, worker, now)
+        for place in _empty_places(generation):
+            effects += self._spawn_at(generation, _free_index(generation, place), now)
+        if _all_in(generation, WorkerPhase.ACCEPTING):
+            return effects + self._drain_older(generation, now)
+        if self._older(generation):  # they accept as well, until all of this one do
+            generation.phase = Phase.OPENING
+        return effects
+
+    def _go_on(self, generation: Generation, worker: Worker, now: float) -> list[Effect]:
+        if worker.phase is WorkerPhase.READY:
+            return self._open(generation, worker, now)
+        if worker.phase is WorkerPhase.ACCEPTING and worker.obeys != generation.snapshot:
+            return self._tell(worker, generation.snapshot)
+        return []
 
     def _workers(self) -> Iterator[Worker]:
         for generation in tuple(self.generations.values()):
@@ -361,7 +497,22 @@ def _number(generation: Generation) -> int:
 
 
 def _all_in(generation: Generation, phase: WorkerPhase) -> bool:
-    return all(worker.phase is phase for worker in generation.workers.values())
+    """Say whether every worker is in a phase; one that another has replaced does not count."""
+    staying = (each for each in generation.workers.values() if each.phase is not WorkerPhase.DRAINING)
+    return all(worker.phase is phase for worker in staying)
+
+
+def _empty_places(generation: Generation) -> list[int]:
+    staying = (each for each in generation.workers.values() if each.phase is not WorkerPhase.DRAINING)
+    taken = {each.id.index % generation.size for each in staying}
+    return [place for place in range(generation.size) if place not in taken]
+
+
+def _free_index(generation: Generation, index: int) -> int:
+    """Return an index that nobody has and that stands for the same share of the limits (`core.shares`)."""
+    while index in generation.workers:
+        index += generation.size
+    return index
 
 
 def _has_process(worker: Worker) -> bool:

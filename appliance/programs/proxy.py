@@ -30,7 +30,7 @@ from appliance.wire.control import Problem, Question, good
 _RETRY_FIRST = 1.0
 _RETRY_LONGEST = 30.0
 _BROKEN = 70  # sysexits.h, EX_SOFTWARE
-_LEAVE_PATIENCE = 10.0  # seconds that orphans wait for a next master before they drain
+_LEAVE_PATIENCE = 20.0  # seconds that orphans wait for a next master before they drain
 _LAST_WORDS = 2.0  # seconds for workers to answer a master that ends
 
 
@@ -66,7 +66,6 @@ class Proxy:
         starting = gevent.spawn(self._start)  # it waits for the take-over, before any command can
         starting.link(lambda _: self._master.moved.set())
         self._master.take_over()
-        gevent.spawn(self._sweep)
         gevent.spawn(log.limiter().follow, gevent.sleep)
         self._wait(lambda: starting.ready() or self._told_to_end())
         if starting.ready() and not starting.get():
@@ -90,11 +89,6 @@ class Proxy:
             pause = min(2 * pause, _RETRY_LONGEST)
         failure_file(self._paths, self._master.program).unlink(missing_ok=True)
         return True
-
-    def _sweep(self) -> None:
-        """Look once more for workers that hung at the take-over; those that were starting end alone."""
-        gevent.sleep(self._master.timing.startup)
-        self._master.sweep()
 
     def _try_start(self) -> tuple[Problem, ...]:
         with self._master.turn:

@@ -15,11 +15,12 @@ from gevent.event import AsyncResult, Event
 from gevent.lock import RLock
 from structlog.typing import FilteringBoundLogger
 
+from appliance import __version__
 from appliance.core import generations as g
 from appliance.core.renewal import needs_generation
-from appliance.core.rollout import Rollout
+from appliance.core.rollout import Generation, Rollout, Worker
 from appliance.model.paths import Paths
-from appliance.model.snapshot import Group, Snapshot
+from appliance.model.snapshot import Group, Snapshot, SnapshotError
 from appliance.net.control.sockets import Call, ControlUnavailable
 from appliance.net.data.traffic import session_limit
 from appliance.net.files import snapshots
@@ -29,13 +30,14 @@ from appliance.net.workers.crew import Crew, Job
 from appliance.net.workers.generation_numbers import Numbers
 from appliance.net.workers.going_addresses import going_addresses
 from appliance.net.workers.listeners import Address, BindProblem, Listeners, Reserved, lost
-from appliance.net.workers.orphaned_workers import Living, adopt_all, listeners_of
+from appliance.net.workers.orphaned_workers import Living, Silent, adopt_all, listeners_of
 from appliance.wire.control import Answer, Problem, Question, bad, good
 from appliance.wire.worker_orders import Listener
 
 WORKER = ("-m", "appliance.programs.worker")
 
 _COMMIT_PATIENCE = 20.0  # seconds for a ready generation to say that it accepts
+_OBEY_PATIENCE = 20.0  # seconds for workers to answer to a live change
 _LET_GO = 2.0  # seconds for workers to close what a next reload may want to bind
 
 Service = tuple[tuple[str, Address], ...]
@@ -120,6 +122,8 @@ class Master:
         self._shortage: Shortage | None = None
         self.turn = RLock()
         self._clock = Event()
+        self._answered = Event()
+        self._versions: dict[int, set[str]] = {}
         self.broken = False
         gevent.spawn(self._tick).link_exception(self._fault)
 
@@ -134,6 +138,7 @@ class Master:
             self._perform_one(effect)
         self._clock.set()
         self.moved.set()
+        self._note_obedience()
 
     def _tick(self) -> None:
         while True:
@@ -156,7 +161,7 @@ class Master:
             case g.Accept(worker):
                 self.crew.accept(worker)
             case g.Apply(worker, snapshot):
-                self.crew.order(worker, Question(command="apply", values={"snapshot": snapshot}))
+                self.crew.apply(worker, snapshot)
             case g.Drain(worker, within):
                 deadline = time.time() + within
                 self.crew.order(worker, Question(command="drain", values={"deadline": deadline}))
@@ -171,7 +176,8 @@ class Master:
                 self.log.error("generation-failed", generation=generation, reason=reason)
             case g.GenerationAccepting(generation):
                 self.log.info("generation-accepting", generation=generation)
-                self._outcomes.pop(generation).accepting.set()
+                if outcome := self._outcomes.pop(generation, None):  # none for one that was adopted
+                    outcome.accepting.set()
                 self._close_unused()
             case g.GenerationDraining(generation, within):
                 self.log.info("generation-draining", generation=generation, seconds=round(within, 3))
@@ -186,6 +192,9 @@ class Master:
             case g.WorkerStuck(worker, phase):
                 place = {"generation": worker.generation, "worker": worker.index}
                 self.log.error("worker-stuck", **place, phase=phase)
+            case g.WorkerRefused(worker=worker, reason=reason, delay=delay):
+                place = {"generation": worker.generation, "worker": worker.index}
+                self.log.error("worker-refused", **place, reason=reason, again_in=delay)
             case _:
                 assert_never(effect)
 
@@ -224,11 +233,18 @@ class Master:
         It has the turn: before it ends, addresses that we shall hold would be in use by workers of ours.
         """
         with self.turn:
-            living = adopt_all(self.paths, self.program)
+            living, silent = adopt_all(self.paths, self.program)
             for each in living:
                 self._adopt_listeners(each)
-            for generation in sorted({each.worker.generation for each in living}):
-                self._adopt(generation, [each for each in living if each.worker.generation == generation])
+            generations = {each.worker.generation for each in living} | {
+                each.worker.generation for each in silent
+            }
+            for generation in sorted(generations):
+                self._adopt(
+                    generation,
+                    [each for each in living if each.worker.generation == generation],
+                    [each for each in silent if each.worker.generation == generation],
+                )
             return self.rollout.accepting is not None
 
     def _adopt_listeners(self, living: Living) -> None:
@@ -240,53 +256,68 @@ class Master:
         except ControlUnavailable as error:
             self.log.warning("listeners-not-received", reason=str(error))
 
-    def _adopt(self, generation: int, living: list[Living]) -> None:
+    def _adopt(self, generation: int, living: list[Living], silent: list[Silent]) -> None:
         for each in living:
             self.crew.adopt(each)
-        useless = [each for each in living if each.status.phase == "ready"]
-        for each in useless:  # nobody will ever tell it to accept
-            self.crew.kill(each.worker)
-        useful = [each for each in living if each not in useless]
-        if not useful:
-            return
+        for hanging in silent:
+            place = {"generation": generation, "worker": hanging.worker.index}
+            self.log.warning("worker-silent", **place, pid=hanging.pid, phase=hanging.phase)
+            self.crew.follow(hanging)
         self._numbers.seen(generation)
-        self.services[generation] = self._service_of(useful)
-        orphans = tuple(
-            g.Orphan(index=each.worker.index, drain_within=each.status.drain_within) for each in useful
+        self.services[generation] = _service_of(living, silent)
+        self._versions[generation] = {each.status.version for each in living}
+        self.log.warning("generation-adopted", generation=generation, workers=len(living), silent=len(silent))
+        workers = max((*(each.status.workers for each in living), *(each.orders.workers for each in silent)))
+        orphans = (
+            *(each.status.orphan(each.worker.index) for each in living),
+            *(each.orphan for each in silent),
         )
-        self.log.warning("generation-adopted", generation=generation, workers=len(useful))
-        status = useful[0].status
-        self.feed(
-            g.Adopt(generation=generation, snapshot=status.snapshot, workers=status.workers, orphans=orphans)
-        )
-
-    def _service_of(self, living: list[Living]) -> Service:
-        said = {
-            (each.frontend, Address(each.host, each.port))
-            for worker in living
-            for each in worker.status.listeners
-        }
-        return tuple(sorted(said, key=str))
-
-    def sweep(self) -> None:
-        """End workers that nobody leads: they did not answer at the take-over, and do now."""
-        for living in adopt_all(self.paths, self.program, known=self.crew.workers):
-            place = {"generation": living.worker.generation, "worker": living.worker.index}
-            self.log.warning("stray-worker", **place, phase=living.status.phase)
-            self.crew.adopt(living)
-            if living.status.phase == "ready":
-                self.crew.kill(living.worker)
-            elif living.status.phase == "accepting":
-                deadline = time.time() + self.rollout.terms.drain
-                self.crew.order(living.worker, Question(command="drain", values={"deadline": deadline}))
+        self.feed(g.Adopt(generation=generation, workers=workers, orphans=orphans))
 
     def start(self, snapshot: Snapshot) -> tuple[Problem, ...]:
-        """Run a snapshot that was accepted before; the problems are empty when it does."""
+        """Run a snapshot that was accepted before; the problems are empty when it does.
+
+        Adopted workers that were started for it, or for one that differs in nothing but what they take
+        while they run, go on as its generation.
+        """
         with self.turn:
             if self.current is not None:
                 return ()
+            if (generation := self.rollout.accepting) and self._serves(generation, snapshot):
+                return self._resume(generation.number, snapshot)
             answer = self._begin(snapshot)
             return answer.errors or self._commit().errors
+
+    def _serves(self, generation: Generation, snapshot: Snapshot) -> bool:
+        """Say whether an adopted generation can go on as a snapshot's.
+
+        A new version of ours needs new processes, and who replaces a dead worker needs all their listeners.
+        """
+        held = set(self.listeners)
+        return (
+            snapshot.group(self.group) is not None
+            and self._versions[generation.number] == {__version__}
+            and all(address in held for _, address in self.services[generation.number])
+            and all(self._obeyable(each.obeys, snapshot) for each in generation.workers.values())
+        )
+
+    def _obeyable(self, obeyed: int, snapshot: Snapshot) -> bool:
+        if obeyed == snapshot.number:
+            return True
+        try:
+            before = snapshots.read(self.paths.snapshot(obeyed))
+        except SnapshotError:
+            return False
+        return before is not None and not needs_generation(before=before, after=snapshot, group=self.group)
+
+    def _resume(self, generation: int, snapshot: Snapshot) -> tuple[Problem, ...]:
+        self._obey_log(snapshot)
+        self.current = snapshot
+        self.log.info("generation-resumed", generation=generation, snapshot=snapshot.number)
+        self.feed(g.Resume(snapshot=snapshot.number, terms=_terms(snapshot)))
+        self._close_unused()
+        self._obeyed()
+        return ()
 
     # Commands
 
@@ -385,14 +416,15 @@ class Master:
             self._obey_log(pending.snapshot)
         self.current, self.failure = pending.snapshot, None
         failure_file(self.paths, self.program).unlink(missing_ok=True)
-        terms = g.Terms(drain=pending.snapshot.drain, max_draining=pending.snapshot.reload.max_draining)
+        terms = _terms(pending.snapshot)
         if pending.snapshot.group(self.group) is None:
             self.retire(within=terms.drain)
             self.crew.settle(patience=_LET_GO)
             return good(changed=pending.changed)
         if pending.generation is None:
             self.feed(g.Live(snapshot=pending.snapshot.number, terms=terms))
-            return good(changed=pending.changed)
+            problems = self._obeyed()
+            return bad(*problems) if problems else good(changed=pending.changed)
         return self._open(pending.generation, terms)
 
     def _open(self, generation: int, terms: g.Terms) -> Answer:
@@ -404,6 +436,29 @@ class Master:
         if held - set(self.listeners):
             self.crew.settle(patience=_LET_GO)
         return good(changed=True, generation=generation)
+
+    def _obeyed(self) -> tuple[Problem, ...]:
+        """Return, once every worker has answered to a live change, what those say that did not take it."""
+        deadline = time.monotonic() + _OBEY_PATIENCE
+        while any(not each.refusal for each in self.rollout.disobedient):
+            self._answered.clear()
+            if not self._answered.wait(max(0.0, deadline - time.monotonic())):
+                break
+        problems = tuple(map(self._disobedience, self.rollout.disobedient))
+        if problems:
+            self.failure = Failure(since=time.time(), problems=problems)
+        return problems
+
+    def _disobedience(self, worker: Worker) -> Problem:
+        reason = worker.refusal or "it does not answer"
+        place = f"worker {worker.id.generation}.{worker.id.index}"
+        return Problem(message=f"{self.program}: {place} goes on with snapshot {worker.obeys}: {reason}")
+
+    def _note_obedience(self) -> None:
+        """Forget a refusal once it has been made good: the worker was told again, or replaced."""
+        self._answered.set()
+        if self.failure and self.current and not self.rollout.disobedient:
+            self.failure = None
 
     def _obey_log(self, snapshot: Snapshot) -> None:
         self.log = log.configure(self.program, level=snapshot.log.level, form=snapshot.log.format)
@@ -438,6 +493,17 @@ class Master:
             if outcome := self._outcomes.pop(pending.generation, None):
                 outcome.ready.set("given up")
         self.listeners.release(pending.fresh & set(self.listeners))
+
+
+def _terms(snapshot: Snapshot) -> g.Terms:
+    return g.Terms(drain=snapshot.drain, max_draining=snapshot.reload.max_draining)
+
+
+def _service_of(living: Iterable[Living], silent: Iterable[Silent]) -> Service:
+    said = {(each.frontend, each.host, each.port) for worker in living for each in worker.status.listeners}
+    for worker in silent:
+        said |= {(each.frontend, each.host, each.port) for each in worker.orders.listeners}
+    return tuple((frontend, Address(host, port)) for frontend, host, port in sorted(said))
 
 
 def _service(group: Group, reserved: Reserved) -> Iterator[tuple[str, Address]]:

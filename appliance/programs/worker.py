@@ -140,6 +140,8 @@ class Worker:
         self._board.publish(worker_board.encode(figures(self)))
 
     def _obey(self, snapshot: Snapshot) -> None:
+        if snapshot.log != self.snapshot.log:
+            self.log = worker_log(self.orders, snapshot)
         for frontend in self._mine(snapshot):
             self._apply_frontend(frontend)
         self._set_options()
@@ -301,6 +303,12 @@ class Worker:
         self._scarce_at = now
 
 
+def worker_log(orders: Orders, snapshot: Snapshot) -> FilteringBoundLogger:
+    """Return the logger of a worker, at the level and in the form that a snapshot asks for."""
+    program = log.configure(orders.program, level=snapshot.log.level, form=snapshot.log.format)
+    return program.bind(generation=orders.generation, worker=orders.index)
+
+
 def _pools(frontend: Frontend) -> list[str]:
     return [name for name in (frontend.pool, frontend.needs) if name is not None]
 
@@ -310,9 +318,7 @@ def main(arguments: list[str]) -> int:
     paths = Paths.from_environment(os.environ)
     orders = worker_orders.decode(arguments[0])
     snapshot = snapshots.decode(paths.snapshot(orders.snapshot).read_bytes())
-    logger = log.configure(orders.program, level=snapshot.log.level, form=snapshot.log.format).bind(
-        generation=orders.generation, worker=orders.index
-    )
+    logger = worker_log(orders, snapshot)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is for the master, which tells us
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     worker = Worker(orders, snapshot, paths=paths, logger=logger)
@@ -320,7 +326,7 @@ def main(arguments: list[str]) -> int:
     control = ControlServer(
         paths.worker_control(orders.program, orders.generation, orders.index),
         commands(worker),
-        on_error=lambda command, error: logger.error("control-error", command=command, exc_info=error),
+        on_error=lambda command, error: worker.log.error("control-error", command=command, exc_info=error),
     )
     gc.collect()
     gc.freeze()

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Final
 
 import gevent
 
+from appliance import __version__
 from appliance.core.networks import Networks
 from appliance.model import snapshot as snapshots
 from appliance.model.snapshot import SnapshotError
@@ -57,6 +58,7 @@ def _status(worker: "Worker") -> dict[str, object]:
         "workers": orders.workers,
         "phase": worker.phase.name.lower(),
         "snapshot": worker.snapshot.number,
+        "version": __version__,
         "sessions": len(worker.traffic.live),
         "started_at": worker.started_at,
         "drain_deadline": worker.drain_deadline,

@@ -13,6 +13,8 @@ from appliance.core.generations import (
     Accept,
     Accepted,
     Adopt,
+    Answered,
+    Applied,
     Apply,
     Commit,
     Drain,
@@ -31,12 +33,15 @@ from appliance.core.generations import (
     Phase,
     Prepare,
     Ready,
+    Refused,
+    Resume,
     Retire,
     Spawn,
     Terms,
     WorkerDied,
     WorkerId,
     WorkerPhase,
+    WorkerRefused,
     WorkerStuck,
 )
 from appliance.core.rollout import Generation, Rollout, Timing, Worker
@@ -67,6 +72,23 @@ def rolled_out(rollout: Rollout, generation: int, *, now: float = 0.0, count: in
     """Bring a generation to accepting."""
     prepared(rollout, generation, now=now, count=count)
     return feed(rollout, Commit(TERMS), *map(Accepted, ids(generation, count)), now=now)
+
+
+def orphan(
+    index: int, phase: WorkerPhase = WorkerPhase.ACCEPTING, *, left: float = 0.0, snapshot: int = 7
+) -> Orphan:
+    """Return a worker that outlived its master."""
+    return Orphan(index=index, snapshot=snapshot, phase=phase, drain_within=left)
+
+
+def drains(index: int, left: float) -> Orphan:
+    """Return an orphan that drains for so many seconds."""
+    return orphan(index, WorkerPhase.DRAINING, left=left)
+
+
+def adopted(rollout: Rollout, *orphans: Orphan, workers: int = 2, now: float = 0.0) -> list[Effect]:
+    """Let a rollout take generation 4 over."""
+    return feed(rollout, Adopt(generation=4, workers=workers, orphans=orphans), now=now)
 
 
 @pytest.fixture
@@ -362,8 +384,7 @@ def test_retire(rollout: Rollout) -> None:
 
 def test_adopted_go_on(rollout: Rollout) -> None:
     """Adopted workers accept until a generation of ours does, and are replaced when they die before."""
-    orphans = (Orphan(index=0, drain_within=None), Orphan(index=1, drain_within=None))
-    assert feed(rollout, Adopt(generation=4, snapshot=7, workers=2, orphans=orphans)) == []
+    assert adopted(rollout, orphan(0), orphan(1)) == []
     assert rollout.accepting is rollout.generations[4]
     assert feed(rollout, Exited(WorkerId(4, 0), "gone"), now=1.0) == [
         WorkerDied(WorkerId(4, 0), "gone", 0.0),
@@ -374,8 +395,7 @@ def test_adopted_go_on(rollout: Rollout) -> None:
 
 def test_adopted_drains_keep_their_deadline(rollout: Rollout) -> None:
     """An adopted draining generation ends when its first master said."""
-    orphans = (Orphan(index=0, drain_within=3.0), Orphan(index=1, drain_within=7.0))
-    feed(rollout, Adopt(generation=4, snapshot=7, workers=2, orphans=orphans), now=100.0)
+    adopted(rollout, drains(0, 3.0), drains(1, 7.0), now=100.0)
     assert rollout.generations[4].phase is Phase.DRAINING
     assert rollout.generations[4].drain_deadline == 107.0
     assert rollout.deadline == 108.0
@@ -384,24 +404,178 @@ def test_adopted_drains_keep_their_deadline(rollout: Rollout) -> None:
 
 def test_adopted_half_drained(rollout: Rollout) -> None:
     """Of an adopted generation that half drains, the draining half is not replaced nor given more time."""
-    orphans = (Orphan(index=0, drain_within=None), Orphan(index=1, drain_within=3.0))
-    feed(rollout, Adopt(generation=4, snapshot=7, workers=3, orphans=orphans))
+    adopted(rollout, orphan(0), drains(1, 3.0), workers=3)
     effects = rolled_out(rollout, 5)
     assert effects[-2:] == [Drain(WorkerId(4, 0), 120.0), Drain(WorkerId(4, 1), 3.0)]
     rollout = Rollout(terms=TERMS)
-    feed(rollout, Adopt(generation=4, snapshot=7, workers=3, orphans=orphans))
+    adopted(rollout, orphan(0), drains(1, 3.0), workers=3)
     assert feed(rollout, Exited(WorkerId(4, 1), "exited 0")) == []
     assert list(rollout.generations[4].workers) == [0]
 
 
 def test_nobody_to_adopt(rollout: Rollout) -> None:
     """A generation of no living workers is forgotten at once."""
-    assert feed(rollout, Adopt(generation=4, snapshot=7, workers=2, orphans=())) == [GenerationGone(4)]
+    assert adopted(rollout) == [GenerationGone(4)]
+
+
+def test_adopted_that_nobody_committed(rollout: Rollout) -> None:
+    """Workers that are ready, of a generation of which nobody accepts, end."""
+    assert adopted(rollout, orphan(0, WorkerPhase.READY)) == [Kill(WorkerId(4, 0))]
+    assert rollout.accepting is None
+    assert feed(rollout, Exited(WorkerId(4, 0), "killed")) == [GenerationGone(4)]
+
+
+def test_nothing_to_resume(rollout: Rollout) -> None:
+    """Where nobody accepts nothing goes on."""
+    assert feed(rollout, Resume(snapshot=7, terms=TERMS)) == []
+
+
+def test_resumed_as_they_are(rollout: Rollout) -> None:
+    """Workers that obey what is accepted go on, and nothing is asked of them."""
+    adopted(rollout, orphan(0), orphan(1))
+    assert feed(rollout, Resume(snapshot=7, terms=Terms(drain=3.0, max_draining=1))) == []
+    assert rollout.terms == Terms(drain=3.0, max_draining=1)
+    assert rollout.deadline is None
+
+
+def test_resumed_after_a_live_change(rollout: Rollout) -> None:
+    """A change that only some workers have heard of is told to the others; drains are left alone."""
+    adopted(rollout, orphan(0), orphan(1, snapshot=8), drains(2, 9.0))
+    assert feed(rollout, Resume(snapshot=8, terms=TERMS)) == [Apply(WorkerId(4, 0), 8)]
+    assert [each.id for each in rollout.disobedient] == [WorkerId(4, 0)]
+    feed(rollout, Applied(WorkerId(4, 0), 8))
+    assert rollout.disobedient == []
+
+
+def test_resumed_with_empty_places(rollout: Rollout) -> None:
+    """A worker that died while there was no master is replaced, beside one that still drains in its place."""
+    adopted(rollout, drains(0, 9.0), orphan(2), workers=3)
+    assert feed(rollout, Resume(snapshot=7, terms=TERMS)) == [
+        Spawn(worker=WorkerId(4, 3), snapshot=7, workers=3),
+        Spawn(worker=WorkerId(4, 1), snapshot=7, workers=3),
+    ]
+    assert rollout.accepting is rollout.generations[4]
+
+
+def test_resumed_with_ready_workers(rollout: Rollout) -> None:
+    """A commit in whose middle the master died is completed: who waits accepts, with what is accepted now."""
+    adopted(rollout, orphan(0), orphan(1, WorkerPhase.READY, snapshot=6))
+    assert feed(rollout, Resume(snapshot=7, terms=TERMS)) == [
+        Apply(WorkerId(4, 1), 7),
+        Accept(WorkerId(4, 1)),
+    ]
+
+
+@pytest.mark.parametrize("complete", [True, False])
+def test_resumed_with_an_older_generation(rollout: Rollout, *, complete: bool) -> None:
+    """An older generation that accepts too drains when all of the newer one do, and not before."""
+    feed(rollout, Adopt(generation=3, workers=1, orphans=(orphan(0, snapshot=6),)))
+    adopted(rollout, *[orphan(index) for index in range(1 + complete)])
+    effects = feed(rollout, Resume(snapshot=7, terms=TERMS), now=1.0)
+    drain = [GenerationDraining(3, 120.0), Drain(WorkerId(3, 0), 120.0)]
+    if complete:
+        assert effects == drain
+        return
+    assert effects == [Spawn(worker=WorkerId(4, 1), snapshot=7, workers=2)]
+    assert rollout.accepting is rollout.generations[3]
+    assert feed(rollout, Ready(WorkerId(4, 1))) == [Accept(WorkerId(4, 1))]
+    assert feed(rollout, Accepted(WorkerId(4, 1))) == [GenerationAccepting(4), *drain]
+
+
+def silent(phase: WorkerPhase, snapshot: int = 7) -> Orphan:
+    """Return an orphan that does not answer."""
+    return Orphan(index=1, snapshot=snapshot, phase=phase, silent=True)
+
+
+@pytest.mark.parametrize("phase", [WorkerPhase.ACCEPTING, WorkerPhase.DRAINING])
+def test_a_silent_worker_has_a_last_moment(rollout: Rollout, phase: WorkerPhase) -> None:
+    """One that does not answer holds its place for a while and is ended then, and replaced if it accepted."""
+    adopted(rollout, orphan(0), silent(phase))
+    feed(rollout, Resume(snapshot=7, terms=TERMS))
+    rollout.tick(now=29.9)
+    assert Kill(WorkerId(4, 1)) in rollout.tick(now=30.0)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "effects", "after"),
+    [
+        (WorkerPhase.ACCEPTING, WorkerPhase.ACCEPTING, [], WorkerPhase.ACCEPTING),
+        (WorkerPhase.ACCEPTING, WorkerPhase.DRAINING, [], WorkerPhase.DRAINING),
+        (WorkerPhase.DRAINING, WorkerPhase.ACCEPTING, [], WorkerPhase.DRAINING),
+        (WorkerPhase.ACCEPTING, WorkerPhase.READY, [Accept(WorkerId(4, 1))], WorkerPhase.OPENING),
+    ],
+)
+def test_a_silent_worker_answers(
+    rollout: Rollout, before: WorkerPhase, now: WorkerPhase, effects: list[Effect], after: WorkerPhase
+) -> None:
+    """What it says of itself counts, but for an order to drain that it has not heard yet."""
+    adopted(rollout, orphan(0), silent(before))
+    assert feed(rollout, Answered(generation=4, orphan=orphan(1, now, left=9.0))) == effects
+    worker = rollout.worker(WorkerId(4, 1))
+    assert worker is not None
+    assert worker.phase is after
+
+
+def test_a_silent_worker_answers_late(rollout: Rollout) -> None:
+    """It is told of a live change that came meanwhile; one that nobody knows any more is nobody's."""
+    adopted(rollout, orphan(0), silent(WorkerPhase.ACCEPTING))
+    feed(rollout, Resume(snapshot=8, terms=TERMS))
+    answered = Answered(generation=4, orphan=orphan(1))
+    assert feed(rollout, answered) == [Apply(WorkerId(4, 1), 8)]
+    assert rollout.deadline is None
+    assert feed(rollout, Answered(generation=9, orphan=orphan(1))) == []
+    assert feed(rollout, Answered(generation=4, orphan=orphan(2))) == []
+
+
+def test_a_refusal_is_repeated(rollout: Rollout) -> None:
+    """A worker that refuses a live change is told again, later each time; one that obeys at last is not."""
+    rolled_out(rollout, 1, count=1)
+    worker = WorkerId(1, 0)
+    feed(rollout, Live(snapshot=2, terms=TERMS))
+    assert feed(rollout, Refused(worker, 2, "no room"), now=1.0) == [
+        WorkerRefused(worker=worker, reason="no room", delay=0.1)
+    ]
+    assert [each.refusal for each in rollout.disobedient] == ["no room"]
+    assert rollout.deadline == 1.1
+    assert rollout.tick(now=1.1) == [Apply(worker, 2)]
+    assert rollout.deadline is None
+    assert feed(rollout, Applied(worker, 2), Refused(worker, 1, "late")) == []
+    assert rollout.disobedient == []
+
+
+def test_a_worker_that_never_obeys_is_replaced(rollout: Rollout) -> None:
+    """Another one starts beside it and with its share; it drains when that accepts, and others go on."""
+    rolled_out(rollout, 1)
+    worker, successor = WorkerId(1, 1), WorkerId(1, 3)
+    feed(rollout, Live(snapshot=2, terms=TERMS), Applied(WorkerId(1, 0), 2))
+    effects = feed(rollout, *[Refused(worker, 2, "never")] * 4, now=1.0)
+    assert effects[2:] == [
+        WorkerRefused(worker=worker, reason="never", delay=None),
+        Spawn(worker=successor, snapshot=2, workers=2),
+        WorkerRefused(worker=worker, reason="never", delay=None),
+    ]
+    assert feed(rollout, Ready(successor)) == [Accept(successor)]
+    assert feed(rollout, Accepted(successor), now=2.0) == [Drain(worker, 120.0)]
+    assert rollout.disobedient == []
+    assert feed(rollout, Refused(worker, 2, "still")) == []
+    assert feed(rollout, Exited(worker, "exited 0")) == []
+    assert rollout.accepting is rollout.generations[1]
+
+
+def test_a_starting_worker_that_refuses(rollout: Rollout) -> None:
+    """It has nothing to lose yet: it ends, and another starts with what is accepted."""
+    prepared(rollout, 1, count=1)
+    worker = WorkerId(1, 0)
+    feed(rollout, Commit(TERMS), Live(snapshot=2, terms=TERMS))
+    assert feed(rollout, Refused(worker, 2, "no")) == [
+        WorkerRefused(worker=worker, reason="no", delay=None),
+        Kill(worker),
+    ]
 
 
 def test_fewer_may_drain_from_a_commit_on(rollout: Rollout) -> None:
     """A commit that allows fewer draining generations cuts the surplus at once."""
-    feed(rollout, Adopt(generation=4, snapshot=7, workers=1, orphans=(Orphan(index=0, drain_within=9.0),)))
+    adopted(rollout, drains(0, 9.0), workers=1)
     prepared(rollout, 5)
     effects = feed(rollout, Commit(Terms(drain=120.0, max_draining=0)))
     assert effects == [
@@ -416,6 +590,7 @@ def test_strangers_are_ignored(rollout: Rollout) -> None:
     """Words of workers that are not ours, or out of place, change nothing."""
     stranger = WorkerId(9, 9)
     assert feed(rollout, Ready(stranger), Accepted(stranger), Exited(stranger, "gone")) == []
+    assert feed(rollout, Applied(stranger, 1), Refused(stranger, 1, "no")) == []
     prepared(rollout, 1)
     assert feed(rollout, Accepted(WorkerId(1, 0))) == []
 
@@ -509,8 +684,10 @@ class AnyOrder(RuleBasedStateMachine):
             process = Process(told=True, accepting=end is None, drain_end=end)
             self.world.processes[WorkerId(self.number, index)] = process
         self.world.sizes[self.number] = len(within)
-        orphans = tuple(Orphan(index=index, drain_within=each) for index, each in enumerate(within))
-        self.step(Adopt(generation=self.number, snapshot=0, workers=len(within), orphans=orphans))
+        orphans = tuple(
+            orphan(index) if each is None else drains(index, each) for index, each in enumerate(within)
+        )
+        self.step(Adopt(generation=self.number, workers=len(within), orphans=orphans))
         self.served = accepting > 0
 
     @rule(workers=st.integers(1, 3))
@@ -565,6 +742,24 @@ class AnyOrder(RuleBasedStateMachine):
     def abort(self) -> None:
         """A reload is given up."""
         self.step(Abort())
+
+    @rule()
+    def resume(self) -> None:
+        """What was adopted goes on as the accepted configuration's."""
+        if self.rollout.pending is None:
+            self.step(Resume(snapshot=self.number, terms=Terms(drain=20.0, max_draining=3)))
+
+    @rule(data=st.data(), refuses=st.booleans())
+    def answer(self, data: st.DataObject, *, refuses: bool) -> None:
+        """A worker answers to a live change."""
+        if disobedient := self.rollout.disobedient:
+            worker = data.draw(st.sampled_from(disobedient))
+            if worker.phase is WorkerPhase.OPENING:
+                return
+            if refuses and worker.refusals < 2:  # the third is an example of its own above
+                self.step(Refused(worker.id, worker.snapshot, "no"))
+            else:
+                self.step(Applied(worker.id, worker.snapshot))
 
     @rule(limit=st.integers(0, 3))
     def live(self, limit: int) -> None:

@@ -4,6 +4,7 @@ import json
 import os
 import resource
 import signal
+import time
 import xmlrpc.client
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,7 @@ from socketserver import UnixStreamServer
 from threading import Thread
 
 import pytest
+from support.appliance import ask
 from support.backend import Backend
 from support.load import Load
 from support.lone_proxy import LoneProxy
@@ -23,6 +25,7 @@ from support.processes import alive, kill, with_environment
 from support.snapshots import bind, frontend, group, pool, server, snapshot, virtual_router
 from support.waiting import wait_until as wait
 
+from appliance.core.generations import Timing
 from appliance.model.snapshot import Reload, Snapshot
 
 pytestmark = pytest.mark.programs
@@ -38,11 +41,16 @@ class Site:
         self.backend = backend
         self.port = free_port()
 
+    @staticmethod
+    def name(number: int) -> str:
+        """Return the name of the frontend that a snapshot has."""
+        return f"frontend-{number}" if number > 1 else "frontend"
+
     def snapshot(self, number: int = 1, *, workers: int = 1, **changes: object) -> Snapshot:
-        """Return a snapshot; `revision` of a number is one that needs a new generation."""
+        """Return a snapshot; each `number` has a frontend of another name: a new generation."""
         settings: dict[str, object] = {
+            "name": self.name(number),
             "binds": [bind(self.port, host="::")],
-            "deny": (f"192.0.2.{number}/32",),
         }
         settings.update(changes.pop("frontend", {}))
         return snapshot(
@@ -202,7 +210,7 @@ def test_bind_conflict(site: Site) -> None:
         answer = proxy.ask("prepare", snapshot=2)
         assert not answer["ok"]
         (error,) = answer["errors"]
-        assert error["path"] == "api.frontends.frontend.bind"
+        assert error["path"] == "api.frontends.frontend-2.bind"
         assert error["message"].startswith(f"127.0.0.1:{taken}: address in use by ")
         assert f"(pid {site.backend.pid})" in error["message"]
         assert list(proxy.generations()) == [1]
@@ -291,26 +299,136 @@ def test_killed_worker(site: Site) -> None:
         assert victim["pid"] not in {each["pid"] for each in proxy.workers()}
 
 
-def test_killed_master(site: Site) -> None:
-    """Workers outlive a killed master; the next one takes over, starts its own and drains the orphans."""
-    with LoneProxy(site.snapshot(workers=2, drain=60.0)) as proxy:
+def pids(proxy: LoneProxy) -> list[object]:
+    """Return the process ids of all workers."""
+    return sorted(str(each["pid"]) for each in proxy.workers())
+
+
+def beyond_the_drain(load: Load, seconds: float) -> None:
+    """Wait until a generation that drains since now would have been cut, with the grace that it has."""
+    over = time.monotonic() + seconds + Timing().kill_grace + 1.0
+    wait_until(lambda: time.monotonic() > over and load.report(), what="the drain time is over")
+
+
+def assert_nothing_lost(load: Load, sessions: int = 20) -> None:
+    """Fail where a connection failed or a session ended."""
+    report = load.report()
+    assert report.failures == {}
+    assert report.ended == []
+    assert len(report.living) == sessions
+
+
+@pytest.mark.parametrize("how", ["kill", "restart"])
+def test_a_new_master_cuts_nothing(site: Site, how: str) -> None:
+    """Killed or restarted, twice in a row: the next master goes on with the generation that is there.
+
+    Not a session ends, then or when the drain time is over, and no worker is started.
+    """
+    with LoneProxy(site.snapshot(workers=2, drain=1.0)) as proxy, supervisord(proxy, state=None):
+        proxy.run()
+        before = pids(proxy)
+        with loaded(site) as load:
+            load.wait_for_sessions()
+            for _ in range(2):
+                end_master(proxy, how)
+                settle(load)
+                proxy.run()
+            beyond_the_drain(load, 1.0)
+            settle(load)
+            assert_nothing_lost(load)
+        assert pids(proxy) == before
+        assert [each["phase"] for each in proxy.generations().values()] == ["accepting"]
+        assert proxy.status()["generation"] == 1
+        assert proxy.reload(site.snapshot(2, workers=2))["generation"] == 2
+
+
+def end_master(proxy: LoneProxy, how: str) -> None:
+    """End the master at once, or as supervisorctl's restart does."""
+    if how == "kill":
+        proxy.kill()
+        return
+    proxy.terminate()
+    assert proxy.wait(timeout=60.0) == 0
+
+
+def test_a_worker_that_died_without_a_master_is_replaced(site: Site) -> None:
+    """The generation goes on, with another worker in the place of the dead one; the others keep sessions."""
+    with LoneProxy(site.snapshot(workers=2, drain=1.0)) as proxy:
+        proxy.run()
+        with loaded(site, rate=100.0) as load:
+            load.wait_for_sessions()
+            survivor, victim = proxy.workers()
+            proxy.kill()
+            kill(int(str(victim["pid"])))
+            proxy.run()
+            wait_until(lambda: len(proxy.workers()) == 2, what="a replacement")
+            wait_until(
+                lambda: {each["phase"] for each in proxy.workers()} == {"accepting"}, what="it accepts"
+            )
+            living = len(load.report().living)
+            assert living >= 20 - int(str(victim["sessions"])) - 2
+            beyond_the_drain(load, 1.0)
+            assert len(load.report().living) == living
+            assert not {"refused", "timeout"} & set(load.report().failures)
+        assert str(survivor["pid"]) in pids(proxy)
+        assert {(each["generation"], each["index"]) for each in proxy.workers()} == {(1, 0), (1, 1)}
+
+
+def test_a_live_change_came_while_there_was_no_master(site: Site) -> None:
+    """The next master tells the workers of it, and keeps them."""
+    with LoneProxy(site.snapshot(drain=1.0)) as proxy:
+        proxy.run()
+        before = pids(proxy)
+        with loaded(site) as load:
+            load.wait_for_sessions()
+            proxy.kill()
+            changed = site.snapshot(
+                1, drain=1.0, frontend={"max_connections": 777, "deny": ("192.0.2.1/32",)}
+            )
+            proxy.accept(replace(changed, number=2))
+            proxy.run()
+            wait_until(lambda: [w["snapshot"] for w in proxy.workers()] == [2], what="the worker obeys")
+            beyond_the_drain(load, 1.0)
+            assert_nothing_lost(load)
+        assert pids(proxy) == before
+        assert proxy.status()["snapshot"] == 2
+
+
+def test_another_configuration_was_accepted_without_a_master(site: Site) -> None:
+    """What the workers cannot take is a new generation, and the orphans drain."""
+    with LoneProxy(site.snapshot(drain=60.0)) as proxy:
         proxy.run()
         with loaded(site) as load:
             load.wait_for_sessions()
             proxy.kill()
-            settle(load)
-            assert len(proxy.workers()) == 2
+            proxy.accept(site.snapshot(2, drain=60.0))
             proxy.run()
+            assert proxy.status()["generation"] == 2
             wait_until(lambda: proxy.phase(1) == "draining", what="orphans drain")
             settle(load)
-            report = load.report()
-            assert report.failures == {}
-            assert len(report.living) == 20
-        assert proxy.status()["generation"] == 2
+            assert_nothing_lost(load)
         wait_until(lambda: 1 not in proxy.generations(), what="orphans are gone")
         assert [path.name for path in proxy.paths.runtime.glob("worker-*.control")] == [
-            f"worker-proxy-api-2-{index}.control" for index in range(2)
+            "worker-proxy-api-2-0.control"
         ]
+
+
+def test_a_commit_in_whose_middle_the_master_died(site: Site) -> None:
+    """Of two generations that accept the newer one goes on, and the older one drains."""
+    with LoneProxy(site.snapshot(workers=2, drain=60.0)) as proxy:
+        proxy.run()
+        with loaded(site) as load:
+            load.wait_for_sessions()
+            proxy.propose(site.snapshot(2, workers=2, drain=60.0))
+            assert proxy.ask("prepare", snapshot=2)["ok"]
+            proxy.kill()
+            proxy.accept(site.snapshot(2, workers=2, drain=60.0))
+            ask(proxy.paths.worker_control("proxy-api", 2, 0), "accept")
+            proxy.run()
+            wait_until(lambda: proxy.accepting() == {2}, what="all of the newer one accept, the older drain")
+            settle(load)
+            assert_nothing_lost(load)
+        assert [each["index"] for each in proxy.generations()[2]["workers"]] == [0, 1]
 
 
 def test_reload_during_a_take_over(site: Site) -> None:
@@ -323,8 +441,43 @@ def test_reload_during_a_take_over(site: Site) -> None:
         proxy.start()
         wait_until(proxy.status, what="the next master answers")
         proxy.reload(site.snapshot(2, workers=2))
-        assert proxy.phase(3) == "accepting"
+        assert proxy.phase(2) == "accepting"
         os.kill(hanging, signal.SIGCONT)
+        wait_until(lambda: 1 not in proxy.generations(), what="it heard that it drains")
+
+
+def test_a_worker_that_hung_at_the_take_over_goes_on(site: Site) -> None:
+    """It keeps its place and its sessions, and obeys again once it answers."""
+    with LoneProxy(site.snapshot(workers=2, drain=1.0)) as proxy:
+        proxy.run()
+        before = pids(proxy)
+        with Load(port=site.port, sessions=20, pause=3600.0) as load:
+            load.wait_for_sessions()
+            hanging = int(str(proxy.workers()[1]["pid"]))
+            os.kill(hanging, signal.SIGSTOP)
+            proxy.kill()
+            proxy.start()
+            wait_until(lambda: "worker-silent" in proxy.log(), what="the worker is missed")
+            os.kill(hanging, signal.SIGCONT)
+            wait_until(lambda: proxy.phase() == "accepting", what="the master serves")
+            assert proxy.reload(replace(site.snapshot(1, workers=2, drain=2.0), number=2))["changed"]
+            assert [each["snapshot"] for each in proxy.workers()] == [2, 2]
+            assert len(load.report().living) == 20
+        assert pids(proxy) == before
+
+
+def test_a_worker_that_hangs_for_good_is_replaced(site: Site) -> None:
+    """One that does not answer its new master ends at last, and another one takes its place."""
+    with LoneProxy(site.snapshot(workers=2)) as proxy:
+        proxy.run(impatient=True)
+        hanging = int(str(proxy.workers()[1]["pid"]))
+        os.kill(hanging, signal.SIGSTOP)
+        proxy.kill()
+        proxy.start(impatient=True)
+        wait_until(lambda: not alive(hanging), what="it is ended")
+        wait_until(lambda: len(proxy.workers()) == 2, what="another takes its place")
+        wait_until(lambda: proxy.phase() == "accepting", what="the generation goes on")
+        assert {each["generation"] for each in proxy.workers()} == {1}
 
 
 def test_killed_during_a_reload(site: Site) -> None:
@@ -341,7 +494,7 @@ def test_killed_during_a_reload(site: Site) -> None:
             wait_until(lambda: not alive(int(str(ready["pid"]))), what="the useless worker is gone")
             settle(load)
             assert load.report().failures == {}
-        assert proxy.status()["generation"] == 3
+        assert proxy.status()["generation"] == 1
 
 
 def test_few_open_files_are_said_once(site: Site) -> None:
@@ -389,10 +542,10 @@ def test_killed_while_a_generation_starts(site: Site) -> None:
             proxy.kill()
             assert asked.exception()
         proxy.run()
-        wait_until(lambda: {each["generation"] for each in proxy.workers()} == {3}, what="only ours are left")
-        pids = {str(each["pid"]) for each in proxy.workers()} | {str(proxy.process.pid)}
+        wait_until(lambda: {each["generation"] for each in proxy.workers()} == {1}, what="only ours are left")
+        ours = {*pids(proxy), str(proxy.process.pid)}
         setting = f"APPLIANCE_RUNTIME_DIR={proxy.paths.runtime}"
-        wait_until(lambda: {str(pid) for pid in with_environment(setting)} == pids, what="no stray worker")
+        wait_until(lambda: {str(pid) for pid in with_environment(setting)} == ours, what="no stray worker")
 
 
 def test_take_over_of_a_draining_generation(site: Site) -> None:
@@ -406,7 +559,7 @@ def test_take_over_of_a_draining_generation(site: Site) -> None:
             proxy.kill()
             proxy.run()
             assert abs(proxy.generations()[1]["drain_deadline"] - deadline) < 0.5
-            assert [proxy.phase(number) for number in (1, 3)] == ["draining", "accepting"]
+            assert [proxy.phase(number) for number in (1, 2)] == ["draining", "accepting"]
 
 
 def test_take_over_when_nothing_can_start(site: Site) -> None:
@@ -414,6 +567,7 @@ def test_take_over_when_nothing_can_start(site: Site) -> None:
     with LoneProxy(site.snapshot()) as proxy:
         proxy.run()
         proxy.kill()
+        proxy.accept(site.snapshot(2))
         proxy.fault(2, "crash")
         with loaded(site) as load:
             load.wait_for_sessions()
@@ -645,9 +799,9 @@ def test_a_virtual_ip_that_goes_from_under_a_bind(site: Site, host: str, revisio
     """
     port = free_port()
 
-    def served(number: int, address: str, deny: int = 1) -> Snapshot:
+    def served(number: int, address: str, revision: int = 1) -> Snapshot:
         routers = (virtual_router(addresses=(f"{address}/24",)),)
-        settings = {"binds": [bind(port, host=host)], "deny": (f"192.0.2.{deny}/32",)}
+        settings = {"binds": [bind(port, host=host)], "name": site.name(revision)}
         return site.snapshot(number, frontend=settings, virtual_routers=routers)
 
     with LoneProxy(served(1, host)) as proxy:
@@ -659,7 +813,7 @@ def test_a_virtual_ip_that_goes_from_under_a_bind(site: Site, host: str, revisio
             return
         assert not answer["ok"]
         (error,) = answer["errors"]
-        assert error["path"] == "api.frontends.frontend.bind"
+        assert error["path"] == f"api.frontends.{site.name(revision)}.bind"
         assert f"{host}:{port}: no interface will have this address" in error["message"]
         proxy.propose(served(3, host, revision))
         assert proxy.ask("prepare", snapshot=3)["ok"]

@@ -25,11 +25,9 @@ class Cluster:
     def config(self, *, revision: int = 0, **pool: object) -> Config:
         """Return the operator's file; each `revision` is one that needs a new generation."""
         frontend: Config = {"bind": [f"[::]:{self.port}"], "pool": "masters"}
-        if revision:
-            # Nobody comes from there (RFC 5737), and what a frontend refuses is part of its generation.
-            frontend["deny"] = [f"192.0.2.{revision}/32"]
+        name = f"kube-api-{revision}" if revision else "kube-api"  # who serves what is part of a generation
         return {
-            "api": {"workers": self.workers, "frontends": {"kube-api": frontend}},
+            "api": {"workers": self.workers, "frontends": {name: frontend}},
             "pools": {"masters": {**_POOL, "servers": self._servers(), **self.pool, **pool}},
             "defaults": {"drain": f"{self.drain:g}s"},
             "reload": {"max_draining": 200},

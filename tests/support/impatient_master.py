@@ -13,6 +13,6 @@ if __name__ == "__main__":
             sys.argv[1],
             Paths.from_environment(os.environ),
             module=("-m", "support.faulty_worker"),
-            timing=Timing(startup=10.0, accept=10.0, kill_grace=1.0),
+            timing=Timing(startup=10.0, accept=10.0, kill_grace=1.0, silence=3.0),
         )
     )

@@ -86,14 +86,14 @@ class LoneProxy:
         self._processes.append(process)
 
     def run(self, *, impatient: bool = False) -> None:
-        """Start a master, and return when its own generation accepts."""
-        before = self.generation() if self.workers() else 0
+        """Start a master, and return when what it obeys is served."""
         self.start(impatient=impatient)
-        wait_until(
-            lambda: self.phase() == "accepting" and self.status()["generation"] != before,
-            what="the generation of the new master accepts",
-            timeout=60.0,
-        )
+        wait_until(self._serves, what="the new master serves", timeout=60.0)
+
+    def _serves(self) -> bool:
+        status = self.status()
+        ours = status.get("pid") == self.process.pid and status["snapshot"] is not None
+        return ours and self.phase() == "accepting"
 
     def fault(self, generation: int, fault: str) -> None:
         """Let the workers of a generation fail; see `support.faulty_worker`."""

@@ -13,8 +13,9 @@ from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
-from appliance.model.paths import RUNTIME_VARIABLE, Paths
+from appliance.model.paths import Paths
 from appliance.net.process import orphans
+from appliance.net.process.own_processes import own_processes
 from appliance.wire.control import Question, encode_question
 
 _MODULES: Final = tuple(
@@ -77,31 +78,7 @@ class Leftovers:
 
 def _running(runtime: Path) -> dict[int, str]:
     """Return the module of every process that was started for this runtime directory."""
-    found = {}
-    for process in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            module = _module(process)
-            if module in _MODULES and _lives_in(process, runtime):
-                found[int(process.name)] = module
-    found.pop(os.getpid(), None)
-    return found
-
-
-def _module(process: Path) -> str:
-    """Return NAME of a command line `python -m NAME ...`, "" for any other."""
-    arguments = (process / "cmdline").read_bytes().split(b"\0", 3)
-    return os.fsdecode(arguments[2]) if len(arguments) > 2 and arguments[1] == b"-m" else ""
-
-
-def _lives_in(process: Path, runtime: Path) -> bool:
-    """Compare directories and not names: in another container the same name is another appliance's."""
-    name = os.fsencode(f"{RUNTIME_VARIABLE}=")
-    for setting in (process / "environ").read_bytes().split(b"\0"):
-        if setting.startswith(name):
-            place = os.fsdecode(setting.removeprefix(name))
-            root = process / "root" if place.startswith("/") else process / "cwd"
-            return Path(f"{root}/{place}").samefile(runtime)
-    return False
+    return {each.pid: each.module for each in own_processes(runtime) if each.module in _MODULES}
 
 
 def _order(path: Path, question: Question) -> bool:

@@ -7,23 +7,26 @@ comes of them, and every death, is reported as an event of the rollout.
 import os
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final
 
 import gevent
 from gevent.queue import Queue
 from structlog.typing import FilteringBoundLogger
 
-from appliance.core.generations import Accepted, Event, Exited, Ready, WorkerId
+from appliance.core.generations import Accepted, Answered, Applied, Event, Exited, Ready, Refused, WorkerId
 from appliance.model.paths import Paths
 from appliance.net.control.sockets import ControlClient, ControlUnavailable
 from appliance.net.workers import children
-from appliance.net.workers.orphaned_workers import Living, WorkerUnusable, adopt, remove_files
+from appliance.net.workers.orphaned_workers import Living, Silent, WorkerUnusable, adopt, find, remove_files
 from appliance.wire.control import Answer, Question
 from appliance.wire.worker_orders import Listener, Orders, encode
 
 _PATIENCE: Final = 30.0  # seconds; a worker that does not answer its control socket for so long serves nobody
+_LOOK_AGAIN: Final = 0.5  # seconds between two tries to reach one that is silent
 
 Report = Callable[[Event], None]
+Then = Callable[[Answer], None]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +45,7 @@ class _Hand:
 
     process: children.Process
     client: ControlClient | None = None
-    orders: "Queue[tuple[Question, Callable[[], None]]]" = field(default_factory=Queue)
+    orders: "Queue[tuple[Question, Then]]" = field(default_factory=Queue)
     greenlets: list[gevent.Greenlet] = field(default_factory=list)
 
 
@@ -105,14 +108,39 @@ class Crew:
         hand = self._watch(living.worker, _Hand(process=process, client=living.client))
         hand.greenlets.append(self._go(self._work, living.worker, hand))
 
+    def follow(self, silent: Silent) -> None:
+        """Take a worker that does not answer: the event Answered follows when it does, or Exited."""
+        try:
+            process = children.Process(silent.pid)
+        except ProcessLookupError:
+            self._go(self._report, Exited(silent.worker, "gone"))
+            return
+        hand = self._watch(silent.worker, _Hand(process=process))
+        hand.greenlets.append(self._go(self._reach, silent.worker, hand))
+
     def accept(self, worker: WorkerId) -> None:
         """Tell a worker to accept; the event Accepted follows."""
-        self.order(worker, Question(command="accept"), lambda: self._report(Accepted(worker)))
+        self.order(worker, Question(command="accept"), lambda _: self._report(Accepted(worker)))
 
-    def order(self, worker: WorkerId, question: Question, then: Callable[[], None] = lambda: None) -> None:
-        """Tell a worker something; `then` is called when it said that it did it."""
+    def apply(self, worker: WorkerId, snapshot: int) -> None:
+        """Tell a worker to obey a snapshot; the event Applied or Refused follows."""
+
+        def refused(answer: Answer) -> None:
+            self._report(Refused(worker, snapshot, _reason(answer)))
+
+        question = Question(command="apply", values={"snapshot": snapshot})
+        self.order(worker, question, lambda _: self._report(Applied(worker, snapshot)), refused)
+
+    def order(
+        self, worker: WorkerId, question: Question, then: Then = lambda _: None, refused: Then | None = None
+    ) -> None:
+        """Tell a worker something; `then` is called when it said that it did it, `refused` when it did not.
+
+        Neither is called for one that dies meanwhile.
+        """
         if hand := self._hands.get(worker):
-            hand.orders.put((question, then))
+            say = partial(self._log_refusal, worker, question) if refused is None else refused
+            hand.orders.put((question, lambda answer: then(answer) if answer.ok else say(answer)))
 
     def kill(self, worker: WorkerId) -> None:
         """End a worker at once; the event Exited follows."""
@@ -194,6 +222,14 @@ class Crew:
         self._report(Ready(worker))
         self._work(worker, hand)
 
+    def _reach(self, worker: WorkerId, hand: _Hand) -> None:
+        """Try to become the master of a silent worker, for as long as it is let live."""
+        while (living := find(self._paths, self._program, worker)) is None:
+            gevent.sleep(_LOOK_AGAIN)
+        hand.client = living.client
+        self._report(Answered(generation=worker.generation, orphan=living.status.orphan(worker.index)))
+        self._work(worker, hand)
+
     def _work(self, worker: WorkerId, hand: _Hand) -> None:
         while True:
             question, then = hand.orders.get()
@@ -202,10 +238,7 @@ class Crew:
             except ControlUnavailable as error:
                 self._give_up(worker, hand, str(error))
                 return
-            if answer.ok:
-                then()
-            else:
-                self._log_refusal(worker, question, answer)
+            then(answer)
 
     def _ask(self, hand: _Hand, question: Question) -> Answer:
         if hand.client is None:
@@ -234,5 +267,9 @@ class Crew:
             generation=worker.generation,
             worker=worker.index,
             command=question.command,
-            reason="; ".join(problem.message for problem in answer.errors),
+            reason=_reason(answer),
         )
+
+
+def _reason(answer: Answer) -> str:
+    return "; ".join(problem.message for problem in answer.errors)

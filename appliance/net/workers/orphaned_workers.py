@@ -1,23 +1,34 @@
-"""Workers that outlived their master: found by their control sockets, adopted, asked for their listeners."""
+"""Workers that outlived their master: found by their control sockets, adopted, asked for their listeners.
+
+Somebody may have removed the sockets, so /proc is looked through as well: a worker makes its socket again
+within a second, and is waited for.
+"""
 
 import contextlib
 import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final, Literal
 
 import gevent
 import msgspec
 
-from appliance.core.generations import WorkerId
+from appliance.core.generations import Orphan, WorkerId, WorkerPhase
 from appliance.model.paths import Paths
 from appliance.net.control.sockets import ControlClient, ControlUnavailable
+from appliance.net.files.boards import BoardError, BoardReader
+from appliance.net.process.own_processes import own_processes
+from appliance.wire import worker_board, worker_orders
 from appliance.wire.control import Answer, Question
+from appliance.wire.health_board import BoardFormatError
+from appliance.wire.worker_orders import Orders, OrdersError
 
 PATIENCE = 10.0
 """Seconds for a worker to answer its new master."""
 
-_STDOUT = 1
+_STDOUT: Final = 1
+_LOOK_AGAIN: Final = 0.1
 
 
 class WorkerListener(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,18 +43,17 @@ class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     """What a worker says of itself, as far as a master needs it. `drain_deadline` is unix seconds."""
 
     pid: int
-    phase: str
+    phase: Literal["ready", "accepting", "draining"]
     workers: int
     snapshot: int
+    version: str = ""
     drain_deadline: float | None = None
     listeners: tuple[WorkerListener, ...] = ()
 
-    @property
-    def drain_within(self) -> float | None:
-        """Return how many seconds it may drain, None for one that accepts."""
-        if self.phase != "draining":
-            return None
-        return max(0.0, (self.drain_deadline or 0.0) - time.time())
+    def orphan(self, index: int) -> Orphan:
+        """Return what the rollout is told of it."""
+        left = max(0.0, (self.drain_deadline or 0.0) - time.time())
+        return Orphan(index=index, snapshot=self.snapshot, phase=WorkerPhase(self.phase), drain_within=left)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +63,21 @@ class Living:
     worker: WorkerId
     client: ControlClient
     status: WorkerStatus
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Silent:
+    """A worker that runs and does not answer: it hangs, or cannot make its socket."""
+
+    worker: WorkerId
+    pid: int
+    orders: Orders
+    phase: WorkerPhase
+
+    @property
+    def orphan(self) -> Orphan:
+        """Return what the rollout is told of it; of its drain nothing is known but that it ends."""
+        return Orphan(index=self.worker.index, snapshot=self.orders.snapshot, phase=self.phase, silent=True)
 
 
 class WorkerUnusable(Exception):  # noqa: N818  # a state of the other side, not a mistake of ours
@@ -70,22 +95,31 @@ def adopt(client: ControlClient, *, patience: float = PATIENCE) -> WorkerStatus:
 
 def adopt_all(
     paths: Paths, program: str, *, known: Collection[WorkerId] = (), patience: float = PATIENCE
-) -> list[Living]:
+) -> tuple[list[Living], list[Silent]]:
     """Adopt every living worker of a program that is not `known`, and remove what dead ones left behind.
 
-    One that listens and does not answer within `patience` seconds is left alone: it can be told nothing,
-    but it may hold sessions.
+    One that does not answer within `patience` seconds is left alone: it can be told nothing, but it may hold
+    sessions. A worker that was starting when its master died ends by itself meanwhile.
     """
-    sockets = {worker: path for worker, path in _places(paths, program, "control") if worker not in known}
     # As of now: a worker that starts while others are waited for has its board before its socket.
-    boards = [(worker, path) for worker, path in _places(paths, program, "board") if worker not in known]
-    tries = [gevent.spawn(_try, worker, path, patience) for worker, path in sockets.items()]
-    gevent.joinall(tries)
-    living = [each.value for each in tries if each.value is not None]
-    for worker, path in boards:
+    boards = {worker: path for worker, path in _places(paths, program, "board") if worker not in known}
+    deadline = time.monotonic() + patience
+    living: dict[WorkerId, Living] = {}
+    while True:
+        living |= _adopt_answering(paths, program, {*known, *living}, deadline - time.monotonic())
+        silent = [each for each in _running(paths, program) if each.worker not in {*known, *living}]
+        if not silent or time.monotonic() >= deadline:
+            break
+        gevent.sleep(_LOOK_AGAIN)
+    for worker in boards.keys() - living.keys() - {each.worker for each in silent}:
         if not paths.worker_control(program, worker.generation, worker.index).exists():
-            path.unlink(missing_ok=True)
-    return sorted(living, key=lambda each: (each.worker.generation, each.worker.index))
+            boards[worker].unlink(missing_ok=True)
+    return sorted(living.values(), key=_place), sorted(silent, key=_place)
+
+
+def find(paths: Paths, program: str, worker: WorkerId) -> Living | None:
+    """Adopt one worker; None while it does not answer."""
+    return _try(worker, paths.worker_control(program, worker.generation, worker.index), PATIENCE)
 
 
 def listeners_of(living: Living) -> tuple[int, ...]:
@@ -98,6 +132,37 @@ def remove_files(paths: Paths, program: str, worker: WorkerId) -> None:
     """Remove the socket and the board of a dead worker."""
     for path in (paths.worker_control, paths.worker_board):
         path(program, worker.generation, worker.index).unlink(missing_ok=True)
+
+
+def _place(each: Living | Silent) -> tuple[int, int]:
+    return each.worker.generation, each.worker.index
+
+
+def _adopt_answering(
+    paths: Paths, program: str, known: Collection[WorkerId], patience: float
+) -> dict[WorkerId, Living]:
+    sockets = {worker: path for worker, path in _places(paths, program, "control") if worker not in known}
+    tries = [gevent.spawn(_try, worker, path, max(0.1, patience)) for worker, path in sockets.items()]
+    gevent.joinall(tries)
+    return {each.value.worker: each.value for each in tries if each.value is not None}
+
+
+def _running(paths: Paths, program: str) -> Iterator[Silent]:
+    for process in own_processes(paths.runtime):
+        with contextlib.suppress(OrdersError):
+            orders = worker_orders.decode("".join(process.arguments[:1]))
+            if orders.program == program:
+                worker = WorkerId(orders.generation, orders.index)
+                phase = _phase_on_board(paths, program, worker)
+                yield Silent(worker=worker, pid=process.pid, orders=orders, phase=phase)
+
+
+def _phase_on_board(paths: Paths, program: str, worker: WorkerId) -> WorkerPhase:
+    """Return the phase that a board shows; without a board a worker is taken for one that accepts."""
+    path = paths.worker_board(program, worker.generation, worker.index)
+    with contextlib.suppress(BoardError, BoardFormatError), BoardReader(path) as reader:
+        return WorkerPhase(worker_board.decode(reader.read()).phase.name.lower())
+    return WorkerPhase.ACCEPTING
 
 
 def _try(worker: WorkerId, path: Path, patience: float) -> Living | None:

@@ -10,7 +10,7 @@ from tempfile import TemporaryDirectory
 import gevent
 import pytest
 
-from appliance.core.generations import WorkerId
+from appliance.core.generations import Orphan, WorkerId, WorkerPhase
 from appliance.model.paths import Paths
 from appliance.net.control.sockets import Call, ControlServer, WithDescriptors
 from appliance.net.files.boards import BoardWriter
@@ -67,10 +67,11 @@ class FakeWorker:
 def test_living_are_adopted(paths: Paths) -> None:
     """Workers that answer are adopted, in order, with our output and the listeners that they hold."""
     with closing(FakeWorker(paths, 10, 0)) as second, closing(FakeWorker(paths, 9, 1)) as first:
-        living = adopt_all(paths, PROGRAM)
+        living, silent = adopt_all(paths, PROGRAM)
+        assert silent == []
         assert [each.worker for each in living] == [WorkerId(9, 1), WorkerId(10, 0)]
         assert living[0].status.snapshot == 7
-        assert living[0].status.drain_within is None
+        assert living[0].status.orphan(1) == Orphan(index=1, snapshot=7, phase=WorkerPhase.ACCEPTING)
         assert [os.path.sameopenfile(worker.outputs[0], 1) for worker in (first, second)] == [True] * 2
         (descriptor,) = listeners_of(living[0])
         with socket.socket(fileno=descriptor) as listener:
@@ -82,7 +83,7 @@ def test_living_are_adopted(paths: Paths) -> None:
 def test_known_are_not_asked(paths: Paths) -> None:
     """Workers that we lead are neither asked nor tidied up."""
     with closing(FakeWorker(paths, 1, 0)) as worker, closing(_Board(paths, 2)) as board:
-        assert adopt_all(paths, PROGRAM, known=[WorkerId(1, 0), WorkerId(2, 0)]) == []
+        assert adopt_all(paths, PROGRAM, known=[WorkerId(1, 0), WorkerId(2, 0)]) == ([], [])
         assert worker.outputs == []
         assert board.path.exists()
 
@@ -90,7 +91,7 @@ def test_known_are_not_asked(paths: Paths) -> None:
 def test_drain_time_left() -> None:
     """A draining worker has what is left of its time, and never less than nothing."""
     past = WorkerStatus(pid=1, phase="draining", workers=1, snapshot=1, drain_deadline=1.0)
-    assert past.drain_within == 0.0
+    assert past.orphan(0).drain_within == 0.0
 
 
 def test_dead_leave_nothing(paths: Paths) -> None:
@@ -103,7 +104,7 @@ def test_dead_leave_nothing(paths: Paths) -> None:
     for path in others:
         path.touch()
     with closing(_Board(paths, 3)) as board:
-        assert adopt_all(paths, PROGRAM) == []
+        assert adopt_all(paths, PROGRAM) == ([], [])
         assert not dead.exists()
         assert not board.path.exists()
     assert all(path.exists() for path in others)
@@ -114,7 +115,7 @@ def test_dead_leave_nothing(paths: Paths) -> None:
 def test_useless_answers(paths: Paths, answer: Answer) -> None:
     """A worker that answers something else is left alone, with its files."""
     with closing(FakeWorker(paths, 1, 0, answer)):
-        assert adopt_all(paths, PROGRAM) == []
+        assert adopt_all(paths, PROGRAM) == ([], [])
         assert paths.worker_control(PROGRAM, 1, 0).exists()
 
 
@@ -125,7 +126,7 @@ def test_silent_worker(paths: Paths) -> None:
         listener.bind(str(path))
         listener.listen()
         with gevent.Timeout(30):
-            assert [each.worker.index for each in adopt_all(paths, PROGRAM, patience=0.5)] == [1]
+            assert [each.worker.index for each in adopt_all(paths, PROGRAM, patience=0.5)[0]] == [1]
         assert path.exists()
 
 
