@@ -139,7 +139,7 @@ def test_board_of_a_worker_that_starts_meanwhile_stays(paths: Paths) -> None:
         search = gevent.spawn(adopt_all, paths, PROGRAM, patience=0.5)
         gevent.sleep(0)  # it has begun, and waits for the silent one
         with closing(_Board(paths, 2)) as board:
-            assert search.get() == []
+            assert search.get() == ([], [])
             assert board.path.exists()
 
 
