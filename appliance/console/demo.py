@@ -5,7 +5,6 @@ import ctypes
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -23,7 +22,7 @@ from appliance.console.observation import observe
 from appliance.console.tables import tables
 from appliance.core.evidence import assess
 from appliance.core.status import Status
-from appliance.net.process import orphans
+from appliance.net.process import orphans, python
 
 _REFRESH: Final = 1.0
 _END_PATIENCE: Final = 40.0  # above the drain time of config/demo.yaml and what comes after it
@@ -103,8 +102,9 @@ def _appliance(made: Site, stop: Stop) -> Iterator["subprocess.Popen[bytes]"]:
     """Run the appliance, and end it when the caller is done."""
     orphans.become_subreaper()  # so that nothing is left even where supervisord was killed
     with made.log.open("ab") as log:
-        child = subprocess.Popen(
-            [sys.executable, "-m", "appliance.console", "run"],
+        child = subprocess.Popen(  # noqa: S603  # our own command
+            # Its directory is root's where root runs it, and nobody else has to reach it.
+            python.command("appliance.console", "run", *(["--user", "root"] if os.geteuid() == 0 else [])),
             stdin=subprocess.DEVNULL,
             stdout=log,
             stderr=log,

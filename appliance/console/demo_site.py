@@ -19,6 +19,7 @@ from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot
 from appliance.net.files.operators_file import judge
 from appliance.net.files.packaged import packaged
+from appliance.net.process import python
 
 DEMO_PORTS: Final = re.compile(r"(?<=[:\s])(?:9445|9444|9454|8080|8443|16443|11936|18080|18443)\b")
 _IPV6_BINDS: Final = re.compile(r', "\[::1\]:\d+"')
@@ -168,7 +169,7 @@ def _programs(made: Site) -> Iterator[str]:
 
 def _program(made: Site, name: str, *, https: Iterable[str], http: Iterable[str]) -> str:
     """Return supervisord's section for a backend; the lowest priority stops last, after the proxies."""
-    words = [sys.executable, "-m", "appliance.console.demo_backend", name]
+    words = python.command("appliance.console.demo_backend", name)
     words += [word for each in https for word in ("--https", each)]
     words += [word for each in http for word in ("--http", each)]
     words += ["--certificate", str(made.certificate), "--delay", f"{_DELAY:g}", "--hurry", str(made.hurry)]

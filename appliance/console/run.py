@@ -14,6 +14,7 @@ from appliance.core.acceptance import PROGRAMS, VRRP_STOP_SECONDS, needed, stop_
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot
 from appliance.net.files.packaged import packaged
+from appliance.net.process import capabilities, python, unprivileged
 from appliance.net.process.journal import Severity, levelled
 from appliance.net.process.log import Logger, configure
 from appliance.net.process.output import STDERR
@@ -24,11 +25,22 @@ _INCLUDE = "APPLIANCE_SUPERVISOR_INCLUDE"
 
 
 @click.command(
-    epilog="Example: appliance --config ./appliance.yaml --runtime-dir /tmp/lb --state-dir /tmp/lb run"
+    epilog="Example: appliance --config ./appliance.yaml --runtime-dir ~/lb/run --state-dir ~/lb/state run"
+)
+@click.option(
+    "--user",
+    metavar="NAME",
+    envvar=unprivileged.USER_VARIABLE,
+    show_envvar=True,
+    help="Whom to become where it is started as root.  [default: appliance, where there is such a user; "
+    "else root, without the rights that no program needs]",
 )
 @click.pass_obj
-def run(paths: Paths) -> NoReturn:
+def run(paths: Paths, *, user: str | None) -> NoReturn:
     """Run the whole appliance in the foreground.
+
+    Started as root it becomes an ordinary user, and each program has the capabilities that it needs and no
+    others. The runtime and state directories are to be writable for this user alone.
 
     TERM or Ctrl-C stops it in order, within the drain time; a second one at once. With errors in the
     configuration it starts from the copy that was accepted last, and says so; without such a copy it prints
@@ -36,6 +48,7 @@ def run(paths: Paths) -> NoReturn:
     """
     # Kept over exec: supervisord obeys them, which knows how to end what an earlier one may have left.
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
+    _become(user, paths)
     try:
         boot.make_directories(paths)
         boot.lock(paths)
@@ -55,12 +68,21 @@ def run(paths: Paths) -> NoReturn:
     become_supervisor(paths, start.snapshot)
 
 
+def _become(user: str | None, paths: Paths) -> None:
+    """Be who the programs are to be, before anything is made that they have to read."""
+    if os.geteuid() != 0:
+        return
+    try:
+        unprivileged.become(user or unprivileged.standard_user(), owned=(paths.runtime, paths.state))
+    except unprivileged.CannotBecomeError as error:
+        raise click.ClickException(str(error)) from error
+
+
 def become_supervisor(paths: Paths, snapshot: Snapshot) -> NoReturn:
     """Replace this process by supervisord."""
-    arguments = ["-m", "appliance.programs.supervisor", "-n", "-c", str(packaged("supervisord.conf"))]
-    os.execve(  # noqa: S606  # no shell is the point
-        sys.executable, [sys.executable, *arguments], {**os.environ, **environment(paths, snapshot)}
-    )
+    command = python.command("appliance.programs.supervisor", "-n", "-c", str(packaged("supervisord.conf")))
+    unprivileged.gain_nothing()
+    os.execve(command[0], command, {**os.environ, **environment(paths, snapshot)})  # noqa: S606  # no shell is the point
 
 
 def environment(paths: Paths, snapshot: Snapshot) -> Mapping[str, str]:
@@ -92,8 +114,14 @@ def _announce(start: boot.Start, paths: Paths) -> Logger:
     for warning in as_values(start.warnings):
         log.warning("config-warning", **{"config": str(paths.config), **warning})
     control = f"supervisorctl -s unix://{_absolute(paths.supervisor_socket)}"
+    if capabilities.is_root():
+        log.warning("runs-as-root", reason="every program has all capabilities: CAP_SETPCAP is missing")
     log.info(
-        "starting", snapshot=start.snapshot.number, programs=needed(start.snapshot), supervisorctl=control
+        "starting",
+        user=os.geteuid(),
+        snapshot=start.snapshot.number,
+        programs=needed(start.snapshot),
+        supervisorctl=control,
     )
     return log
 

@@ -111,7 +111,7 @@ class Track(Section):
     weight: int | None = Field(default=None, ge=-MOST_WEIGHT, le=MOST_WEIGHT, examples=[50])
     """Added to the priority, a positive one while up, a negative one while down. Without: down is fault."""
     user: User | None = Field(default=None, examples=["nobody"])
-    """User that a script runs as; that of the appliance by default."""
+    """User that a script runs as; that of the appliance by default. Only root has another."""
     verify: Verify = Field(default=None, json_schema_extra={"default": "none"})
     """File of CA certificates (https), or none: any certificate will do."""
     expect: ExpectedStatuses = written("200-399", statuses)
@@ -142,7 +142,7 @@ class Notify(Section):
     any: Command | None = Field(default=None, examples=[["/usr/local/bin/tell", "any"]])
     """Run on every transition with the words INSTANCE NAME STATE PRIORITY behind its own (notify)."""
     user: User | None = Field(default=None, examples=["nobody"])
-    """User that the commands run as; that of the appliance by default."""
+    """User that the commands run as; that of the appliance by default. Only root has another."""
     timeout: Duration = written("30s", duration)
     """Time that a command may take; then it is killed."""
 

@@ -21,6 +21,7 @@ from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot, SnapshotError
 from appliance.net.control.sockets import Call, ControlServer
 from appliance.net.files import snapshots
+from appliance.net.process import capabilities
 from appliance.net.process.log import configure, limiter
 from appliance.net.reloading.changeover import Changeover
 from appliance.net.reloading.fleet import Fleet, Patience
@@ -180,6 +181,7 @@ class Program:
 
 def main() -> None:
     """Run the program; without an accepted snapshot it ends with its reason on standard error."""
+    capabilities.keep_from_children()
     paths = Paths.from_environment(os.environ)
     try:
         accepted = snapshots.read(paths.accepted)

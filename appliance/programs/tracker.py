@@ -21,6 +21,7 @@ from structlog.typing import FilteringBoundLogger
 from appliance.model.paths import Paths
 from appliance.model.virtual_router import Track, TrackKind
 from appliance.net.probing.tls_contexts import TlsContexts
+from appliance.net.process import capabilities
 from appliance.net.process import log as logs
 from appliance.net.process.ordinary import be_ordinary
 from appliance.net.tracking.follower import Follower
@@ -176,6 +177,7 @@ def main() -> int:
     connection = socket.socket(fileno=int(sys.argv[1]) if len(sys.argv) > 1 else 0)
     connection.set_inheritable(False)  # the standard library's signature
     be_ordinary()
+    capabilities.keep_from_children()
     log = logs.configure(PROGRAM, level="info", form="json")
     paths = Paths.from_environment(os.environ)
     gevent.spawn(logs.limiter().follow, gevent.sleep)

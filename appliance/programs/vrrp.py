@@ -44,7 +44,7 @@ def last_board(paths: Paths, log: FilteringBoundLogger) -> VrrpBoard | None:
 
 def main() -> int:
     """Run until TERM or INT, which hands everything over; 1 when the runtime directory cannot be used."""
-    capabilities.keep_from_children()
+    capabilities.keep_from_children(but=capabilities.OTHER_USERS)
     paths = Paths.from_environment(os.environ)
     log = logs.configure(PROGRAM, level="info", form="json")
     try:

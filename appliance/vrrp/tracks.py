@@ -13,12 +13,13 @@ from appliance.core.priority import Result
 from appliance.model.virtual_router import Track, TrackKind, VirtualRouter
 from appliance.net.interfaces.links import Links
 from appliance.net.loop.loop import Loop
+from appliance.net.process.python import SAFE_PATH
 from appliance.net.tracking.tracker_child import TrackerChild
 from appliance.vrrp.router_groups import RouterGroups
 from appliance.vrrp.virtual_router import Participant
 from appliance.wire.tracker_lines import Ran, Run, TrackerLineError, Verdict, Watch, decode_report, encode
 
-_TRACKER: Final = ("-m", "appliance.programs.tracker")
+_TRACKER: Final = (SAFE_PATH, "-m", "appliance.programs.tracker")
 
 
 class Tracks:

@@ -19,7 +19,7 @@ _CAPABILITIES = {10: "NET_BIND_SERVICE", 12: "NET_ADMIN", 13: "NET_RAW", 14: "IP
 _VRRP = {"NET_ADMIN", "NET_RAW", "IPC_LOCK", "SYS_NICE"}
 _IN_EFFECT: dict[str, set[str]] = {
     "supervisor": set(),
-    "reload": set(),
+    "reload": {"NET_BIND_SERVICE"},
     "health": set(),
     "proxy": {"NET_BIND_SERVICE"},
     "worker": set(),
@@ -225,6 +225,8 @@ def test_started_as_root_it_becomes_its_user(around: Site):
         around.serves(VIP, 80)
         programs = _everybody(container)
         assert {_status(pid)["Uid"].split()[0] for pid in programs} == {_USER}
-        assert {name for pid, name in programs.items() if _set(_status(pid), "CapEff")} == {"proxy", "vrrp"}
+        assert {name for pid, name in programs.items() if _set(_status(pid), "CapEff")} == {
+            "reload", "proxy", "vrrp",
+        }  # fmt: skip
         assert container.exec("appliance", "alive").returncode == 0
         assert str(state.stat().st_uid) == _USER

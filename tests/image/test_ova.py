@@ -245,7 +245,7 @@ def _looked_at(shell: Shell) -> None:
     assert {user for user, _ in processes.values()} == {"appliance"}
     found = {name: capabilities for name, (_, capabilities) in processes.items()}
     assert found == {
-        "supervisor": _NONE, "reload": _NONE, "health": _NONE, "worker": _NONE, "tracker": _NONE,
+        "supervisor": _NONE, "reload": _BIND, "health": _NONE, "worker": _NONE, "tracker": _NONE,
         "proxy": _BIND, "vrrp": _VRRP,
     }  # fmt: skip
     for unit in ("appliance.service", "appliance-guest.service", "appliance-console.service"):

@@ -24,6 +24,11 @@ def possible() -> bool:
 
 def command(words: Sequence[str]) -> list[str]:
     """Return the command that runs `words` as the user `nobody`."""
+    return [*reachable(f'set -- {_SETPRIV} "$@"'), *words]
+
+
+def reachable(*first: str) -> list[str]:
+    """Return what runs a command where ordinary users can reach this Python; `first` are lines of a shell."""
     needed = sorted({Path(sys.base_prefix).resolve(), Path(sys.prefix).resolve(), _CHECKOUT})
     closed = {path: _closed(path) for path in needed}
     inside = [path for path in needed if closed[path] is not None]
@@ -33,8 +38,8 @@ def command(words: Sequence[str]) -> list[str]:
     lines += [f"mount -t tmpfs -o mode=755 open {quote(str(each))}" for each in sorted(_tops(closed))]
     for number, path in enumerate(inside):
         lines += [f"mkdir -p {quote(str(path))}", f"mount --bind /mnt/{number} {quote(str(path))}"]
-    lines.append(f'exec {_SETPRIV} "$@"')
-    return [*_UNSHARE, "sh", "-c", "\n".join(lines), "sh", *words]
+    lines += [*first, 'exec "$@"']
+    return [*_UNSHARE, "sh", "-c", "\n".join(lines), "sh"]
 
 
 def _closed(path: Path) -> Path | None:

@@ -48,23 +48,26 @@ def remove(
         _remove_macs(requests, seats, log)
 
 
-def remove_all(paths: Paths, log: FilteringBoundLogger) -> None:
-    """Remove everything, for whoever knows that no `vrrp` is to run here; a living one keeps what it has."""
+def remove_all(paths: Paths, log: FilteringBoundLogger) -> bool:
+    """Remove everything, for whoever knows that no `vrrp` is to run here; a living one keeps what it has.
+
+    Return whether something stays, because we are not permitted to remove it.
+    """
     try:
         claim = NamespaceClaim(CLAIM)
     except OSError as error:
         log.warning("leftovers-unknown", reason=error.strerror or str(error))
-        return
+        return False
     try:
-        if claim.held:
-            _remove_unclaimed(paths, log)
+        return claim.held and _remove_unclaimed(paths, log)
     except OSError as error:
         log.warning("leftovers-unknown", reason=error.strerror or str(error))
+        return False
     finally:
         claim.close()
 
 
-def _remove_unclaimed(paths: Paths, log: FilteringBoundLogger) -> None:
+def _remove_unclaimed(paths: Paths, log: FilteringBoundLogger) -> bool:
     requests = Requests()
     try:
         with Addresses(OwnedAddresses(paths.owned_addresses)) as addresses:
@@ -72,8 +75,10 @@ def _remove_unclaimed(paths: Paths, log: FilteringBoundLogger) -> None:
             left += [virtual.name for virtual in virtual_mac.present(requests)]
             if left and (missing := privileges.missing()):
                 log.warning("leftovers-stay", left=left, missing=list(missing))
-            elif left:
+                return True
+            if left:
                 remove(addresses, requests, ours=(), seats=(), alone=True, log=log)
+            return False
     finally:
         requests.close()
 

@@ -14,7 +14,7 @@ from typing import Final
 from structlog.typing import FilteringBoundLogger
 
 from appliance.model.paths import Paths
-from appliance.net.process import orphans
+from appliance.net.process import capabilities, orphans
 from appliance.net.process.own_processes import own_processes
 from appliance.wire.control import Question, encode_question
 
@@ -35,7 +35,8 @@ class Leftovers:
 
     def find(self) -> dict[int, str]:
         """Return the module or the socket of every program, by process id. Ours are among them."""
-        return {**self._listening(), **_running(self._paths.runtime)}
+        with capabilities.in_effect():
+            return {**self._listening(), **_running(self._paths.runtime)}
 
     def end_programs(self) -> None:
         """TERM every program but the workers, each once: a master takes a second TERM as an order to cut."""

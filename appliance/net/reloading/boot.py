@@ -12,6 +12,7 @@ from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot, SnapshotError
 from appliance.net.files import snapshots
 from appliance.net.files.operators_file import judge
+from appliance.net.process import private_directory
 from appliance.wire.control import Problem
 
 # sun_path holds 107 bytes (unix(7)); below the runtime directory a name such as
@@ -37,7 +38,10 @@ class Start:
 
 
 def make_directories(paths: Paths) -> None:
-    """Create the runtime and state directories, for their owner alone; raises BootError."""
+    """Create the runtime and state directories, for their owner alone; raises BootError.
+
+    One that is there and that others can write to is refused: what lies in it is obeyed.
+    """
     if len(os.fsencode(paths.runtime.absolute())) > _LONGEST_RUNTIME:
         too_long = (
             f"{paths.runtime}: a runtime directory of more than {_LONGEST_RUNTIME} bytes: sockets need room"
@@ -45,11 +49,20 @@ def make_directories(paths: Paths) -> None:
         raise BootError(Problem(message=too_long))
     for path in (paths.runtime, paths.state):
         try:
+            _refuse_shared(path)
             path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _refuse_shared(path)  # in a directory such as /tmp somebody may have been faster
         except OSError as error:
             raise BootError(Problem(message=f"{path}: cannot be created: {error.strerror}")) from error
         if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
             raise BootError(Problem(message=f"{path}: not writable for user {os.getuid()}"))
+
+
+def _refuse_shared(path: Path) -> None:
+    found = private_directory.flaw(path, owner=os.geteuid())
+    if found:
+        words = f"{path}: refused: {found}; whoever can write there runs commands as this user"
+        raise BootError(Problem(message=words))
 
 
 def lock(paths: Paths) -> int:

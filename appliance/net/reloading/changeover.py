@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from structlog.typing import FilteringBoundLogger
 
-from appliance.core.acceptance import Plan, needed, plan
+from appliance.core.acceptance import VRRP, Plan, needed, plan
 from appliance.model import diff
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Group, Snapshot
@@ -151,7 +151,7 @@ class Changeover:
         """Do what follows the acceptance and may fail without undoing it; return what did."""
         failed = [
             *_attempt(*(partial(self._fleet.stop, each) for each in steps.stop)),
-            *_attempt(*(self._tidy for each in steps.stop if each == "vrrp")),
+            *_attempt(*(self._tidy for each in steps.stop if each == VRRP)),
             *_attempt(*(partial(self._fleet.start, each) for each in steps.start)),
             *_attempt(*(partial(self._fleet.try_again, each) for each in absent)),
             *_attempt(
@@ -169,7 +169,11 @@ class Changeover:
         """Remove what a vrrp that was down left; one that still lives does it itself."""
         from appliance.net.interfaces import vrrp_leftovers  # noqa: PLC0415  # netlink, for this case only
 
-        vrrp_leftovers.remove_all(self._paths, self._log)
+        if vrrp_leftovers.remove_all(self._paths, self._log):
+            # vrrp may, which is started for it: without a virtual router that is all it does.
+            self._fleet.start(VRRP)
+            self._fleet.wait_until_obeys(VRRP, self.accepted.number)
+            self._fleet.stop(VRRP)
 
     def _lead(self, program: str) -> None:
         number = self.accepted.number

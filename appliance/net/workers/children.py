@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from gevent import get_hub
 
 from appliance.net.process.output import STDERR, output
+from appliance.net.process.python import SAFE_PATH
 
 _MOST_ERRORS = 65536
 
@@ -80,7 +81,7 @@ def spawn(
     ready, theirs = os.pipe2(os.O_CLOEXEC)
     try:
         child = subprocess.Popen(  # noqa: S603  # our own program
-            [sys.executable, *module, argument(theirs)],
+            [sys.executable, SAFE_PATH, *module, argument(theirs)],
             pass_fds=(*listeners, theirs),
             stdin=subprocess.DEVNULL,
             stderr=errors,

@@ -50,6 +50,15 @@ def test_a_directory_that_cannot_be(paths: Paths):
         boot.make_directories(Paths(runtime=paths.config / "run", state=paths.state))
 
 
+@pytest.mark.parametrize("which", ["runtime", "state"])
+def test_a_directory_that_others_can_write_to(paths: Paths, which: str):
+    """Whoever writes there runs commands as us: it is refused, with what is wrong and where."""
+    open_to_all = getattr(paths, which)
+    open_to_all.chmod(0o777)
+    with pytest.raises(boot.BootError, match=f"{open_to_all}: refused: .* is writable by others"):
+        boot.make_directories(paths)
+
+
 def test_a_runtime_directory_that_is_too_long(tmp_path: Path):
     """Sockets would not fit below it, and the error says so before anything is made."""
     runtime = tmp_path / ("x" * 100)

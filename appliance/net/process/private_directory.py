@@ -1,0 +1,109 @@
+"""Whether a directory is its owner's alone: nobody else can write into it, or put another one in its place.
+
+What lies in the runtime and state directories is obeyed (configurations of supervisord among it), so whoever
+can write there runs commands as us. The whole way to the directory counts, as for sshd(8)'s StrictModes:
+who can rename a directory on the way, or owns a symbolic link there, chooses what is at its end.
+"""
+
+import errno
+import grp
+import os
+import pwd
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+_OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
+_MOST_LINKS: Final = 40  # as the kernel follows, path_resolution(7)
+_UID_MAP: Final = Path("/proc/self/uid_map")
+_OVERFLOW: Final = Path("/proc/sys/kernel/overflowuid")
+_ALL: Final = 2**32 - 1
+
+
+def flaw(path: Path, *, owner: int) -> str | None:
+    """Say how somebody who is neither root nor the user `owner` can write there, None where nobody can.
+
+    One that does not exist yet is judged by where it would be made. A volume of a container (a mount of its
+    own, root's, open to all as Kubernetes makes an emptyDir) is whoever's who was given it. Raises OSError.
+    """
+    trusted = {0, owner} | _unmapped()
+    whole = path.absolute()
+    for place, status, last in _way(whole):
+        found = _flaw(place, status, trusted, last=last)
+        if found and not (last and _is_volume(place, status)):
+            return found if place == whole else f"{found}, on the way to {whole}"
+    return None
+
+
+def _flaw(place: Path, status: os.stat_result, trusted: set[int], *, last: bool) -> str | None:
+    if status.st_uid not in trusted:
+        return f"{place} belongs to {_user(status.st_uid)}"
+    if stat.S_ISLNK(status.st_mode) or not _open_to_others(status):
+        return None
+    # A sticky directory keeps what is in it from others (/tmp), but not others from adding to it.
+    if not last and (status.st_mode & stat.S_ISVTX or _harmless_group(status)):
+        return None
+    return f"{place} is writable by others (mode {stat.S_IMODE(status.st_mode):04o})"
+
+
+def _way(path: Path) -> Iterator[tuple[Path, os.stat_result, bool]]:
+    """Yield every directory and symbolic link from the root to the end of the path; True with the end."""
+    pending, here, links = list(reversed(path.parts[1:])), Path("/"), 0
+    yield here, here.lstat(), not pending
+    while pending:
+        step = here / pending.pop()
+        try:
+            status = step.lstat()
+        except (FileNotFoundError, NotADirectoryError):
+            return
+        if stat.S_ISLNK(status.st_mode):
+            links += 1
+            if links > _MOST_LINKS:
+                raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
+            yield step, status, False
+            target = step.readlink()
+            here = Path("/") if target.is_absolute() else here
+            pending += reversed([part for part in target.parts if part != "/"])
+            continue
+        here = here.parent if step.name == ".." else step
+        yield here, here.lstat(), not pending
+
+
+def _open_to_others(status: os.stat_result) -> bool:
+    return bool(status.st_mode & _OTHERS)
+
+
+def _harmless_group(status: os.stat_result) -> bool:
+    """Say whether only a group may write that is root's, or the owner's alone (umask 002 of many users)."""
+    if status.st_mode & stat.S_IWOTH:
+        return False
+    if status.st_gid == 0:
+        return True
+    try:
+        group, name = grp.getgrgid(status.st_gid), pwd.getpwuid(status.st_uid).pw_name
+    except KeyError:
+        return False
+    return group.gr_name == name and set(group.gr_mem) <= {name}
+
+
+def _is_volume(place: Path, status: os.stat_result) -> bool:
+    return status.st_uid == 0 and not status.st_mode & stat.S_ISVTX and place.is_mount()
+
+
+def _unmapped() -> set[int]:
+    """Return the user that stands for those outside of our user namespace, the machine's root among them."""
+    try:
+        ranges = [[int(word) for word in line.split()] for line in _UID_MAP.read_text().splitlines()]
+        overflow = int(_OVERFLOW.read_text())
+    except (OSError, ValueError):
+        return set()
+    whole = any(first == 0 and length == _ALL for first, _, length in ranges)
+    return set() if whole else {overflow}
+
+
+def _user(uid: int) -> str:
+    try:
+        return f"user {pwd.getpwuid(uid).pw_name}"
+    except KeyError:
+        return f"user {uid}"

@@ -1,0 +1,23 @@
+"""Command lines of our own programs: `python -P -m MODULE ...`.
+
+With -P the working directory is no place for modules: root may stand in a directory of somebody else's. It is
+an option and no setting of the environment, because commands of the operator (scripts, notify) inherit that,
+and may well import what lies beside them.
+"""
+
+import sys
+from collections.abc import Sequence
+from typing import Final
+
+SAFE_PATH: Final = "-P"
+
+
+def command(module: str, *arguments: str) -> list[str]:
+    """Return the command that runs a module of ours."""
+    return [sys.executable, SAFE_PATH, "-m", module, *arguments]
+
+
+def module_of(words: Sequence[str]) -> str:
+    """Return MODULE of a command line `python [-P] -m MODULE ...`, "" for any other."""
+    at = 2 if words[1:2] == [SAFE_PATH] else 1
+    return words[at + 1] if words[at : at + 1] == ["-m"] and len(words) > at + 1 else ""
