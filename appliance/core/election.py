@@ -153,6 +153,7 @@ class Election:
         if heard.sender == self.terms.own:
             return []
         self._heard_at = now if heard.priority else float("-inf")
+        self._offer.heard(heard)
         if self._departure is not None:
             return self._hear_leaving(self._departure, heard, now)
         if self.state is State.BACKUP:
@@ -297,7 +298,7 @@ class Election:
     # -- Active: RFC 9568 section 6.4.3 ------------------------------------------------------------------
 
     def _advertise(self, due: float, now: float) -> list[Effect]:
-        if self._offer.due(now):
+        if self._offer.due(now, own=self.priority):
             # Twice the interval: the successor's skew time ends before the next advertisement.
             self._advert_at = now + 2 * self.terms.advert
             self._rivalry.expect(until=self._advert_at)

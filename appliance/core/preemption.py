@@ -4,7 +4,12 @@
 returns does not take from a healthy active; an active that has become worse during its tenure is not healthy.
 """
 
+from typing import Final
+
 from appliance.core.election_terms import Heard
+
+OTHERS: Final = 32
+"""Other routers whose priority is remembered: senders can be made up."""
 
 
 class Tenure:
@@ -54,14 +59,24 @@ class Offer:
 
     Its Backup may be one that never takes over from a living active, as keepalived with `nopreempt`. So when
     nobody has come for a down interval it says priority 0 once and keeps the addresses: a better router takes
-    over and stays, a worse one is answered and gives them back.
+    over and stays, a worse one is answered and gives them back. Where it has heard others, and every one of
+    them is worse still, an offer would only be taken by a worse one for a moment, and none is made.
     """
 
-    __slots__ = ("_at", "_best")
+    __slots__ = ("_at", "_best", "_others")
 
     def __init__(self) -> None:
         self._at: float | None = None
         self._best = 0
+        self._others: dict[bytes, int] = {}
+
+    def heard(self, heard: Heard) -> None:
+        """Note what another router says of itself, in whatever state we are."""
+        self._others.pop(heard.sender, None)
+        if heard.priority:
+            self._others[heard.sender] = heard.priority  # at the end: the first was heard longest ago
+        if len(self._others) > OTHERS:
+            del self._others[next(iter(self._others))]
 
     def begin(self, priority: int) -> None:
         """Begin a tenure of ours with this priority."""
@@ -76,9 +91,9 @@ class Offer:
             self._at = None
             self._best = priority
 
-    def due(self, now: float) -> bool:
-        """Whether the offer is to be made; True only once for each fall."""
+    def due(self, now: float, *, own: int) -> bool:
+        """Whether the offer is to be made by a router of priority `own`; True only once for each fall."""
         if self._at is None or now < self._at:
             return False
         self._at = None
-        return True
+        return not self._others or max(self._others.values()) > own

@@ -461,6 +461,18 @@ def test_degraded_active_offers_itself_once():
     assert all(sent(tick_at(election)) == [80] for _ in range(20))
 
 
+@pytest.mark.parametrize(("other", "offers"), [(70, False), (90, True)])
+def test_an_active_offers_nothing_to_who_is_worse(other: int, *, offers: bool):
+    """A rival or an active before it that was worse than what is left of it gets nothing offered."""
+    election = backup(terms(preempt=False))
+    election.hear(heard(priority=other), 0.5)
+    tick_at(election)
+    now = now_of(election)
+    election.weigh(80, now)
+    said = [sent(tick_at(election)) for _ in range(10)]
+    assert ([0] in said) is offers
+
+
 def test_worse_successor_of_an_offer_is_answered():
     """Nothing is lost where nobody is better, and it is no split brain."""
     election = offering()

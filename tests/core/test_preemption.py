@@ -3,7 +3,7 @@
 import pytest
 from support.elections import heard
 
-from appliance.core.preemption import Offer, Tenure
+from appliance.core.preemption import OTHERS, Offer, Tenure
 
 pytestmark = pytest.mark.pure
 
@@ -63,9 +63,9 @@ def test_offers_once_for_each_fall():
     offer = Offer()
     offer.begin(150)
     offer.weigh(120, before=150, at=5.0)
-    assert (offer.due(4.9), offer.due(5.0), offer.due(6.0)) == (False, True, False)
+    assert (offer.due(4.9, own=90), offer.due(5.0, own=90), offer.due(6.0, own=90)) == (False, True, False)
     offer.weigh(90, before=120, at=9.0)
-    assert offer.due(9.0)
+    assert offer.due(9.0, own=90)
 
 
 def test_full_recovery_takes_the_offer_back():
@@ -74,7 +74,37 @@ def test_full_recovery_takes_the_offer_back():
     offer.begin(150)
     offer.weigh(100, before=150, at=5.0)
     offer.weigh(120, before=100, at=6.0)
-    assert offer.due(5.0)
+    assert offer.due(5.0, own=90)
     offer.weigh(110, before=120, at=9.0)
     offer.weigh(150, before=110, at=9.5)
-    assert not offer.due(10.0)
+    assert not offer.due(10.0, own=90)
+
+
+@pytest.mark.parametrize(("priorities", "offers"), [((80, 85), False), ((80, 90), False), ((80, 91), True)])
+def test_offers_only_to_a_better_one(priorities: tuple[int, int], *, offers: bool):
+    """Where all who were heard are worse than what is left of us, there is nobody to offer to."""
+    offer = Offer()
+    for peer, priority in zip((OTHER, "192.0.2.4"), priorities, strict=True):
+        offer.heard(heard(priority=priority, peer=peer))
+    offer.begin(150)
+    offer.weigh(90, before=150, at=5.0)
+    assert offer.due(5.0, own=90) is offers
+
+
+def test_who_has_left_is_nobody_to_compare_with():
+    """What a router said before it left says nothing of who is there now."""
+    offer = Offer()
+    offer.heard(heard(priority=80, peer=OTHER))
+    offer.heard(heard(priority=0, peer=OTHER))
+    offer.weigh(90, before=150, at=5.0)
+    assert offer.due(5.0, own=90)
+
+
+def test_made_up_routers_do_not_fill_memory():
+    """Only those that were heard last are remembered."""
+    offer = Offer()
+    offer.heard(heard(priority=200, peer=OTHER))
+    for number in range(OTHERS):
+        offer.heard(heard(priority=80, peer=f"198.51.100.{number}"))
+    offer.weigh(90, before=150, at=5.0)
+    assert not offer.due(5.0, own=90)

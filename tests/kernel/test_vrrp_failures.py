@@ -2,6 +2,7 @@
 
 import sys
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from support.vrrp_field import VIP, VIP6, AddressMonitor, Field, pair
 from support.vrrp_node import VrrpNode, router
 from support.waiting import wait_until
 
-from appliance.model.virtual_router import Announce
+from appliance.model.virtual_router import Announce, Hmac, HmacKey, HmacMode
 from appliance.net.interfaces.frames import ARP, FrameSocket
 from appliance.wire import arp
 
@@ -342,6 +343,32 @@ def test_a_wall_clock_that_jumps_moves_nothing(ground: Field, tmp_path: Path):
                 ground.wait_for_adverts(15, source=ground.one.address)
             assert (one.transitions(), two.transitions()) == (["backup", "active"], ["backup"])
             ground.wait_for_holder(ground.one)
+
+
+@pytest.mark.parametrize("seconds", ["8", "-8"])
+def test_a_clock_that_is_wrong_for_a_while_heals(ground: Field, tmp_path: Path, seconds: str):
+    """Signed routers whose clocks part are both active, and named; set right, one leaves and all is well."""
+    ahead = tmp_path / "ahead"
+    ahead.write_text("0")
+    clock = [sys.executable, "-c", _OTHER_CLOCK, str(ahead)]
+    key = HmacKey(id=1, secret="00112233445566778899aabbccddeeff" * 2)
+    hmac = Hmac(keys=(key,), send=1, mode=HmacMode.ENFORCE, time_window=5.0)
+    with pair(ground, replace(HIGH, hmac=hmac), replace(LOW, hmac=hmac)) as (high, low):
+        low.close()
+        with VrrpNode(ground.two, replace(LOW, hmac=hmac), through=clock) as stepped:
+            stepped.wait_for("backup")
+            ahead.write_text(seconds)
+            stepped.wait_for("active")
+            for each in (high, stepped):
+                wait_until(
+                    lambda each=each: "clock" in str(each.status()["conflicts"]), what="the clock is named"
+                )
+            ahead.write_text("0")
+            stepped.wait_for("backup")
+            ground.wait_for_holder(ground.one)
+            for each in (high, stepped):
+                wait_until(lambda each=each: not each.status()["conflicts"], what="nothing is told any more")
+            assert high.transitions() == ["backup", "active"]
 
 
 def test_an_unrelated_address_opens_nothing_again(ground: Field):
