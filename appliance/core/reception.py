@@ -47,7 +47,7 @@ class Reception:
         router = self.router
         password = (router.password or "").encode()[:PASSWORD_BYTES].rstrip(b"\0")
         object.__setattr__(self, "_peers", frozenset(router.peers))
-        object.__setattr__(self, "_addresses", frozenset(bare(router.addresses)))
+        object.__setattr__(self, "_addresses", frozenset(bare(router.advertised)))
         object.__setattr__(self, "_password", password)
         object.__setattr__(self, "_group", MULTICAST_4 if router.family == 4 else MULTICAST_6)
 
@@ -106,7 +106,7 @@ def advertisement(router: VirtualRouter, priority: int) -> Advertisement:
         router_id=router.router_id,
         priority=priority,
         interval=router.advert,
-        addresses=bare(router.addresses),
+        addresses=bare(router.advertised),
         auth_type=AuthType.PASSWORD if password and router.version == 2 else AuthType.NONE,
         password=password if router.version == 2 else b"",
     )

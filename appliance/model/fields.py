@@ -11,7 +11,7 @@ from appliance.model import addresses, http_words, router_words, units
 from appliance.model.addresses import Endpoint
 from appliance.model.http_words import Statuses
 from appliance.model.snapshot import Balance, CheckInit, OnDown, SendProxy
-from appliance.model.virtual_router import Checksum, HmacMode, OnConflict
+from appliance.model.virtual_router import AntiReplay, Checksum, HmacMode, OnConflict
 
 MOST_WORKERS: Final = 128
 MOST_CONNECTIONS: Final = 10_000_000
@@ -179,3 +179,4 @@ Command = Annotated[
 ConflictPolicy = Annotated[OnConflict, _Worded]
 ChecksumForm = Annotated[Checksum, _Worded]
 TrailerMode = Annotated[HmacMode, _Worded]
+ReplayGuard = Annotated[AntiReplay, _Worded]

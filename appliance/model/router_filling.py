@@ -3,6 +3,7 @@
 from typing import Final
 
 from appliance.model.router_ids import derived
+from appliance.model.router_words import KEY_FILE
 from appliance.model.virtual_ips import Announcing, VirtualIp
 from appliance.model.virtual_ips import Hmac as HmacSettings
 from appliance.model.virtual_ips import Notify as NotifySettings
@@ -23,7 +24,8 @@ def virtual_router(name: str, given: VirtualIp, *, cluster: str | None) -> Virtu
         name=name,
         interface=given.interface,
         family=given.families[0],
-        addresses=given.addresses,
+        addresses=(*given.addresses, *given.excluded),
+        excluded=given.excluded,
         version=given.spoken,
         router_id=router_id(name, given, cluster=cluster),
         priority=given.priority,
@@ -65,9 +67,21 @@ def _hand_over(given: VirtualIp) -> float:
 
 
 def _hmac(given: HmacSettings, *, advert: float) -> Hmac:
-    keys = tuple(HmacKey(id=int(each), secret=secret) for each, secret in given.keys.items())
+    keys = tuple(_key(int(each), secret) for each, secret in given.keys.items())
     window = max(3 * advert, SHORTEST_TIME_WINDOW) if given.time_window is None else given.time_window
-    return Hmac(keys=keys, send=given.send or keys[0].id, mode=given.mode, time_window=window)
+    return Hmac(
+        keys=keys,
+        send=given.send or keys[0].id,
+        mode=given.mode,
+        time_window=window,
+        anti_replay=given.anti_replay,
+    )
+
+
+def _key(number: int, secret: str) -> HmacKey:
+    if secret.startswith(KEY_FILE):
+        return HmacKey(id=number, secret="", file=secret.removeprefix(KEY_FILE))
+    return HmacKey(id=number, secret=secret)
 
 
 def _announce(given: Announcing) -> Announce:

@@ -14,6 +14,7 @@ from appliance.model.references import warning
 from appliance.model.router_filling import router_id
 from appliance.model.track_rules import track_findings
 from appliance.model.virtual_ips import Auth, VirtualIp
+from appliance.model.virtual_router import AntiReplay
 
 OWNER: Final = 255
 """Priority of the router that owns the addresses (RFC 9568 section 5.2.4)."""
@@ -59,9 +60,8 @@ def _two_families(name: str, given: VirtualIp) -> str:
 
 
 def _of(family: int, given: VirtualIp) -> Iterator[str]:
-    return (
-        f'"{each}"' if family == 6 else each for each in given.addresses if (":" in each) == (family == 6)
-    )
+    addresses = (*given.addresses, *given.excluded)
+    return (f'"{each}"' if family == 6 else each for each in addresses if (":" in each) == (family == 6))
 
 
 def _id(name: str, given: VirtualIp, config: Config) -> Iterator[Finding]:
@@ -105,7 +105,7 @@ def _version(path: Path, given: VirtualIp) -> Iterator[Finding]:
 def _auth(path: Path, auth: Auth, *, spoken: int) -> Iterator[Finding]:
     both: tuple[Path, ...] = ((*path, "pass"), (*path, "hmac"), (*path[:-1], "version"))
     if (auth.password is None) == (auth.hmac is None):
-        message = "must say `pass` (version 2) or `hmac` (version 3), one of them"
+        message = "must say `pass` (version 2) or `hmac`, one of them"
         yield _said(path, message, *both)
         return
     if auth.password is not None and spoken == 3:
@@ -118,8 +118,9 @@ def _auth(path: Path, auth: Auth, *, spoken: int) -> Iterator[Finding]:
         yield warning((*path, "pass"), message)
     if auth.hmac is None:
         return
-    if spoken == 2:
-        yield _key((*path, "hmac"), "version 2 has no signatures: `pass`, or `version: 3`", *both)
+    if auth.hmac.time_window is not None and auth.hmac.anti_replay is AntiReplay.MONOTONIC:
+        message = "means nothing with `anti_replay: monotonic`, which looks at no clock"
+        yield warning((*path, "hmac", "time_window"), message, (*path, "hmac", "anti_replay"))
     keys = auth.hmac.keys
     if auth.hmac.send is None and len(keys) > 1:
         message = "must say which of the keys signs: for example `send: 1`"
@@ -131,7 +132,7 @@ def _auth(path: Path, auth: Auth, *, spoken: int) -> Iterator[Finding]:
 
 def _routers(path: Path, given: VirtualIp) -> Iterator[Finding]:
     """Judge the addresses of the routers: peers and our own."""
-    held = {each.partition("/")[0] for each in given.addresses}
+    held = {each.partition("/")[0] for each in (*given.addresses, *given.excluded)}
     seen: set[str] = set()
     for index, peer in enumerate(given.peers):
         where: Path = (*path, "peers", index)
@@ -208,8 +209,9 @@ def _hear_each_other(one: VirtualIp, other: VirtualIp) -> bool:
 def _same_addresses(config: Config) -> Iterator[Finding]:
     seen: dict[str, Path] = {}
     for name, given in config.virtual_ips.items():
-        for index, each in enumerate(given.addresses):
-            path: Path = ("virtual_ips", name, "addresses", index)
+        places = ("addresses", given.addresses), ("excluded", given.excluded)
+        for key, index, each in ((key, *item) for key, found in places for item in enumerate(found)):
+            path: Path = ("virtual_ips", name, key, index)
             first = seen.setdefault(each.partition("/")[0], path)
             if first != path:
                 yield _said(path, f"`{each}` is there already: {dotted(first)}", first)

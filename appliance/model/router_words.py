@@ -9,12 +9,17 @@ import shlex
 from ipaddress import ip_interface
 from typing import Final
 
-from appliance.model.addresses import Address, literal
+from appliance.model.addresses import Address, file_path, literal
 from appliance.model.units import INTEGER_PATTERN, contrast, shown
 
 INTERFACE_PATTERN: Final = r"^[!-.0-~]{1,15}$"
 KEY_ID_PATTERN: Final = r"^([1-9][0-9]?|1[0-9]{2}|2[0-4][0-9]|25[0-5])$"
-SECRET_PATTERN: Final = r"^([0-9A-Fa-f]{2}){32,64}$"  # noqa: S105  # a pattern, no secret
+SECRET_PATTERN: Final = r"^((hex:)?([0-9A-Fa-f]{2}){32,64}|(ascii:)?[!-~]{32,64}|file:/.+)$"  # noqa: S105  # a pattern
+KEY_FILE: Final = "file:"
+"""What stands before the path of a file that has the key."""
+
+LEAST_KEY: Final = 32
+MOST_KEY: Final = 64
 USER_PATTERN: Final = r"^[A-Za-z0-9_][A-Za-z0-9_.-]{0,31}$"
 MOST_ROUTER_ID: Final = 255
 
@@ -29,6 +34,11 @@ def virtual_address(value: object) -> str:
     """Return an address with its prefix length, `10.0.0.200/24`, as the kernel spells it."""
     right = "an address with its prefix length, such as `10.0.0.200/24`"
     text = value if isinstance(value, str) else ""
+    if " dev " in text:
+        raise ValueError(
+            f"{shown(value)}: what is on another interface is an entry of its own, with that `interface` and "
+            "the same `sync_group`, so that it has a holder and a state"
+        )
     host, slash, length = text.partition("/")
     address = _unscoped(host)
     if address is None:
@@ -89,10 +99,30 @@ def key_id(value: str) -> str:
 
 
 def secret(value: object) -> str:
-    """Return the hexadecimal digits of 32 to 64 bytes."""
-    if isinstance(value, str) and re.fullmatch(SECRET_PATTERN, value):
-        return value.lower()
-    raise ValueError("must be 64 to 128 hexadecimal digits (32 to 64 bytes), in quotes")
+    """Return the hexadecimal digits of 32 to 64 bytes, or `file:` and the path of what has them."""
+    text = value if isinstance(value, str) else ""
+    if text.startswith(KEY_FILE):
+        return KEY_FILE + file_path(text.removeprefix(KEY_FILE))
+    found = key_bytes(text)
+    if found is None:
+        raise ValueError(
+            "must be 32 to 64 bytes, in quotes: 64 to 128 hexadecimal digits, or 32 to 64 visible ASCII "
+            "characters, or `file:/path`"
+        )
+    return found.hex()
+
+
+def key_bytes(text: str) -> bytes | None:
+    """Return the bytes of a key as it is written, `hex:DIGITS`, `ascii:TEXT` or one of both; None for none.
+
+    keepalived writes the same. What has hexadecimal digits alone is hexadecimal here without `hex:` too.
+    """
+    digits, said = text.removeprefix("hex:"), text.removeprefix("ascii:")
+    if re.fullmatch(r"([0-9A-Fa-f]{2})+", digits) and LEAST_KEY <= len(digits) // 2 <= MOST_KEY:
+        return bytes.fromhex(digits)
+    if text.startswith("hex:") or not re.fullmatch(r"[!-~]+", said):
+        return None
+    return said.encode() if LEAST_KEY <= len(said) <= MOST_KEY else None
 
 
 def password(value: object) -> str:

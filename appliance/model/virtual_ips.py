@@ -22,6 +22,7 @@ from appliance.model.fields import (
     Label,
     Name,
     Password,
+    ReplayGuard,
     RouterAddress,
     RouterAddresses,
     RouterId,
@@ -38,7 +39,7 @@ from appliance.model.fields import (
 from appliance.model.http_words import statuses
 from appliance.model.section import Section
 from appliance.model.units import advert, duration, duration_or_off
-from appliance.model.virtual_router import Checksum, HmacMode, OnConflict, TrackKind
+from appliance.model.virtual_router import AntiReplay, Checksum, HmacMode, OnConflict, TrackKind
 
 MOST_WEIGHT: Final = 253
 """Greatest weight of a tracked thing (keepalived's limit)."""
@@ -48,11 +49,13 @@ class Hmac(Section):
     """The trailer that signs advertisements."""
 
     keys: dict[KeyId, Secret] = Field(min_length=1, examples=[{"1": "00" * 32}])
-    """Keys by id, 1 to 255: 64 to 128 hexadecimal digits. All are accepted, so that a new one can come in."""
+    """Keys by id, 1 to 255: 32 to 64 bytes, hexadecimal, ASCII or `file:/path`. All are accepted."""
     send: int | None = Field(default=None, ge=1, le=255, examples=[1])
     """Id of the key that signs; the only one by default."""
     mode: TrailerMode = Field(default=HmacMode.ENFORCE)
     """enforce, permissive (takes unsigned ones too), or receive-only (and signs nothing: the first step)."""
+    anti_replay: ReplayGuard = Field(default=AntiReplay.TIME)
+    """time: clocks have to agree; monotonic: what is sent only has to grow, at the cost of freshness."""
     time_window: Duration | None = Field(default=None, examples=["5s"])
     """How far the clocks may differ; three adverts by default, at least 5s."""
 
@@ -63,7 +66,7 @@ class Auth(Section):
     password: Password | None = Field(default=None, alias="pass", examples=["ocp4_api"])
     """Password in clear (version 2; auth_pass): only its first 8 bytes count."""
     hmac: Hmac | None = None
-    """Signature by keys that all share (version 3; auth_hmac of keepalived 2.4)."""
+    """Signature by keys that all share (auth_hmac of keepalived 2.4)."""
 
 
 class Announcing(Section):
@@ -73,8 +76,8 @@ class Announcing(Section):
     """How many for each address on becoming active, and again after `delay` (garp_master_repeat)."""
     delay: DurationOrOff = written("5s", duration_or_off)
     """Time to the second series, or `off` (garp_master_delay)."""
-    refresh: DurationOrOff = written("off", duration_or_off, example="1m")
-    """Time between later ones while active, or `off` (garp_master_refresh; 60s in OpenShift)."""
+    refresh: DurationOrOff = written("1m", duration_or_off)
+    """Time between later ones while active, or `off` (garp_master_refresh; 60s in OpenShift, too)."""
     refresh_repeat: int = Field(default=1, ge=1, le=100)
     """How many of those (garp_master_refresh_repeat)."""
     reply: bool = Field(default=False)
@@ -154,6 +157,8 @@ class VirtualIp(Section):
         min_length=1, examples=[["10.0.0.200/24"]], json_schema_extra=not_empty
     )
     """With their prefix length, all IPv4 or all IPv6, the same on every router (virtual_ipaddress)."""
+    excluded: VirtualAddresses = Field(default=(), examples=[["10.0.0.202/24"]])
+    """Held with the others and not advertised (virtual_ipaddress_excluded)."""
     interface: InterfaceName = Field(examples=["ens192"])
     """Interface that carries the addresses and the advertisements."""
     router_id: RouterId = Field(examples=["auto"])
@@ -202,7 +207,7 @@ class VirtualIp(Section):
     @property
     def families(self) -> tuple[Literal[4, 6], ...]:
         """Families of the addresses: one where the section is right."""
-        wide = (":" in each for each in self.addresses)
+        wide = (":" in each for each in (*self.addresses, *self.excluded))
         return tuple(dict.fromkeys(6 if each else 4 for each in wide))
 
     @property

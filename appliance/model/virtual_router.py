@@ -39,12 +39,24 @@ class HmacMode(StrEnum):
     RECEIVE_ONLY = "receive-only"
 
 
+class AntiReplay(StrEnum):
+    """What keeps old advertisements out (keepalived's `anti_replay`).
+
+    TIME drops what is not of now by the clock, and what does not come after the last one of its sender;
+    MONOTONIC asks for the second only, and needs no clocks that agree.
+    """
+
+    TIME = "time"
+    MONOTONIC = "monotonic"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HmacKey:
-    """One key: `id` 1 to 255, `secret` 32 to 64 bytes in hexadecimal digits."""
+    """One key: `id` 1 to 255, `secret` 32 to 64 bytes in hexadecimal digits, "" where `file` has it."""
 
     id: int
     secret: str
+    file: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,6 +67,7 @@ class Hmac:
     send: int
     mode: HmacMode
     time_window: float
+    anti_replay: AntiReplay = AntiReplay.TIME
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,9 +141,10 @@ class Notify:
 class VirtualRouter:
     """One virtual router.
 
-    `addresses` have their prefix length, `10.0.0.200/24`, in the order of the file, all of `family`.
+    `addresses` have their prefix length, `10.0.0.200/24`, in the order of the file, all of `family`. Those
+    that are `excluded` are held with the others and not advertised (keepalived's virtual_ipaddress_excluded).
     `peers` empty is multicast. `source` None is the interface's first own address (its link-local one for
-    IPv6). `password` is version 2's simple password, at most 8 bytes are sent. `hmac` is for version 3.
+    IPv6). `password` is version 2's simple password, at most 8 bytes are sent.
     `min_ttl` is the least TTL or hop limit of a unicast advertisement (multicast has to have 255).
     `hand_over` bounds how long a leaving active waits for its successor. `listen` is how long it listens
     before its first claim. `label` is the IPv4 address label, None for none.
@@ -162,3 +176,9 @@ class VirtualRouter:
     announce: Announce
     track: tuple[Track, ...]
     notify: Notify
+    excluded: tuple[str, ...] = ()
+
+    @property
+    def advertised(self) -> tuple[str, ...]:
+        """Return the addresses that advertisements name."""
+        return tuple(each for each in self.addresses if each not in self.excluded)

@@ -22,6 +22,7 @@ _QUOTED: Final = re.compile(r"'([^']*)'")
 _SHORTHANDS: Final = (("false", or_false), ("off", or_off))
 
 _ELSEWHERE: Final = {  # words of HAProxy and keepalived
+    "active_key": "send",
     "addr": "address",
     "advert_int": "advert",
     "auth_hmac": "hmac",
@@ -63,6 +64,7 @@ _ELSEWHERE: Final = {  # words of HAProxy and keepalived
     "url": "http",
     "use_vmac": "virtual_mac",
     "virtual_ipaddress": "addresses",
+    "virtual_ipaddress_excluded": "excluded",
     "virtual_router_id": "router_id",
     "vrid": "router_id",
     "vrrp_script": "script",

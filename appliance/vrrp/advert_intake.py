@@ -2,7 +2,7 @@
 
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from appliance.core.election import Heard
@@ -40,6 +40,7 @@ class AdvertIntake:
         socket: VrrpSocket,
         *,
         source: str,
+        keys: Mapping[int, bytes],
         on_drop: Callable[[Dropped], None],
         on_deviation: Callable[[Deviation], None],
     ) -> None:
@@ -52,8 +53,8 @@ class AdvertIntake:
         self._last: Datagram | None = None
         self._last_heard: Heard | None = None
         hmac = router.hmac
-        self._keys = {key.id: bytes.fromhex(key.secret) for key in hmac.keys} if hmac else {}
-        self._replays = vrrp_hmac.ReplayWindow(hmac.time_window) if hmac else None
+        self._keys = keys
+        self._replays = vrrp_hmac.ReplayWindow(vrrp_hmac.window(hmac)) if hmac else None
 
     def receive(self) -> Iterator[Heard]:
         """Yield what was heard since the last time; raises OSError."""

@@ -1,6 +1,7 @@
 """Sends the advertisements of one virtual router; what does not change from one to the next is built once."""
 
 import time
+from collections.abc import Mapping
 
 from appliance.core.reception import advertisement
 from appliance.model.virtual_router import HmacMode, VirtualRouter
@@ -12,7 +13,9 @@ from appliance.wire.vrrp import MULTICAST_4, MULTICAST_6
 class AdvertSender:
     """What one virtual router says, from the address `source` over `socket`."""
 
-    def __init__(self, router: VirtualRouter, socket: VrrpSocket, *, source: str) -> None:
+    def __init__(
+        self, router: VirtualRouter, socket: VrrpSocket, *, source: str, keys: Mapping[int, bytes]
+    ) -> None:
         self._router = router
         self._socket = socket
         self._source = source
@@ -20,8 +23,8 @@ class AdvertSender:
         self._packets: dict[int, tuple[tuple[bytes, str], ...]] = {}
         hmac = router.hmac
         self._seals = hmac is not None and hmac.mode is not HmacMode.RECEIVE_ONLY
-        self._sequence = vrrp_hmac.Sequence(hmac.time_window if hmac else 0.0)
-        self._secrets = {key.id: bytes.fromhex(key.secret) for key in router.hmac.keys} if router.hmac else {}
+        self._sequence = vrrp_hmac.Sequence(vrrp_hmac.window(hmac) if hmac else None)
+        self._secrets = keys
 
     def send(self, priority: int) -> None:
         """Say it to the group or to every peer; raises the first OSError after all have been tried."""

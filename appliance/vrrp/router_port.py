@@ -8,6 +8,7 @@ from typing import Final
 
 from appliance.core.reception import bare
 from appliance.model.virtual_router import Notify, OnConflict, VirtualRouter
+from appliance.net.files import hmac_keys
 from appliance.net.interfaces.frame_queue import FrameQueue
 from appliance.net.interfaces.frames import FrameSocket
 from appliance.net.interfaces.vrrp_sockets import VrrpSocket
@@ -40,6 +41,7 @@ class RouterPort:
         on_deviation: Callable[[Deviation], None],
     ) -> None:
         _require_own(source, index=socket.if_nametoindex(router.interface))
+        keys = hmac_keys.secrets(router.hmac)
         self.source = source
         self.of = basis(router)
         self._closer = closer
@@ -62,9 +64,9 @@ class RouterPort:
             self._frames = FrameSocket(seat.name)
             self.announcing = FrameQueue(self._frames)
             self._opened = stack.pop_all()
-        self.sender = AdvertSender(router, mouth, source=source)
+        self.sender = AdvertSender(router, mouth, source=source, keys=keys)
         self.intake = AdvertIntake(
-            router, self._ears, source=source, on_drop=on_drop, on_deviation=on_deviation
+            router, self._ears, source=source, keys=keys, on_drop=on_drop, on_deviation=on_deviation
         )
         self._announcements = {
             address: _announcements(router, address, seat.mac) for address in bare(router.addresses)

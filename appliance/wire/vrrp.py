@@ -23,7 +23,7 @@ PASSWORD_BYTES: Final = 8
 """Bytes of version 2's authentication data (RFC 2338 section 5.3.10)."""
 
 HMAC_BYTES: Final = 28
-"""Bytes that keepalived's `auth_hmac` puts behind an advertisement of version 3."""
+"""Bytes that keepalived's `auth_hmac` puts behind an advertisement."""
 
 
 class Drop(StrEnum):
@@ -185,9 +185,13 @@ def split(payload: bytes) -> tuple[bytes, bytes]:
     What has neither length is returned whole, with no trailer: `decode` then names what is wrong with it.
     The family need not be known, as no count makes an IPv6 message as long as an IPv4 one with trailer.
     """
-    if len(payload) < _HEAD.size or payload[0] >> 4 != 3:
+    if len(payload) < _HEAD.size:
         return payload, b""
-    lengths = {_HEAD.size + payload[3] * width for width in (4, 16)}
+    lengths = (
+        {_HEAD.size + payload[3] * 4 + PASSWORD_BYTES}
+        if payload[0] >> 4 == 2
+        else {_HEAD.size + payload[3] * width for width in (4, 16)}
+    )
     end = len(payload) - HMAC_BYTES
     return (payload[:end], payload[end:]) if end in lengths else (payload, b"")
 

@@ -1,4 +1,4 @@
-"""The HMAC trailer behind version 3 messages: keepalived 2.4's `auth_hmac`, draft-cassen-vrrp-auth-hmac.
+"""The HMAC trailer behind messages: keepalived 2.4's `auth_hmac`, draft-cassen-vrrp-auth-hmac.
 
 28 bytes: type 1, key id, two reserved zeros, a sequence of 64 bits that is a clock (seconds, 2**-16 seconds,
 counter), and the first 16 bytes of HMAC-SHA256 over a pseudo-header (family, version, router id, 0, source in
@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from appliance.model.virtual_router import AntiReplay, Hmac
 from appliance.wire import vrrp
 from appliance.wire.literal import packed
 from appliance.wire.vrrp import HMAC_BYTES, Drop, VrrpError
@@ -75,14 +76,19 @@ def _digest(pdu: bytes, prefix: bytes, *, source: str, secret: bytes) -> bytes:
     return hmac.digest(secret, whole, hashlib.sha256)[:DIGEST_BYTES]
 
 
+def window(hmac: Hmac) -> float | None:
+    """Return within how many seconds of now a stamp has to be; None where no clock is looked at."""
+    return hmac.time_window if hmac.anti_replay is AntiReplay.TIME else None
+
+
 class Sequence:
     """Gives one sender its stamps: the clock, and where it has not advanced the last stamp plus one.
 
     A clock that was set back by more than `window` seconds starts anew: receivers drop a stamp that far ahead
-    of them, and have forgotten it.
+    of them, and have forgotten it. Without a window it never does: receivers forget nothing.
     """
 
-    def __init__(self, window: float) -> None:
+    def __init__(self, window: float | None) -> None:
         self._window = window
         self._last: int | None = None
 
@@ -90,18 +96,24 @@ class Sequence:
         """Return the stamp of a message that is sent now; Unix seconds."""
         clock = int(now_wall * _TICKS) * _TICKS % _WRAP
         last = self._last
-        if last is not None and not _is_after(clock, last) and _ahead(last, now_wall) <= self._window:
+        if last is not None and not _is_after(clock, last) and self._is_known(last, now_wall):
             clock = (last + 1) % _WRAP
         self._last = clock
         seconds, rest = divmod(clock, _TICKS * _TICKS)
         fraction, counter = divmod(rest, _TICKS)
         return Stamp(seconds=seconds, fraction=fraction, counter=counter)
 
+    def _is_known(self, last: int, now_wall: float) -> bool:
+        return self._window is None or _ahead(last, now_wall) <= self._window
+
 
 class ReplayWindow:
-    """Drops what was said before: stamps of a sender have to grow, and be within `window` seconds of now."""
+    """Drops what was said before: stamps of a sender have to grow, and be within `window` seconds of now.
 
-    def __init__(self, window: float) -> None:
+    Without a window they have to grow, whatever the clocks say.
+    """
+
+    def __init__(self, window: float | None) -> None:
         self._window = window
         self._last: dict[str, int] = {}
 
@@ -123,7 +135,7 @@ class ReplayWindow:
             del self._last[next(iter(self._last))]
 
     def _is_fresh(self, number: int, now_wall: float) -> bool:
-        return abs(_ahead(number, now_wall)) <= self._window
+        return self._window is None or abs(_ahead(number, now_wall)) <= self._window
 
 
 def _is_after(number: int, other: int) -> bool:

@@ -12,7 +12,7 @@ from support.vrrp_field import VIP, VIP6, AddressMonitor, Field, pair
 from support.vrrp_node import VrrpNode, router
 from support.waiting import wait_until
 
-from appliance.model.virtual_router import Announce, Hmac, HmacKey, HmacMode
+from appliance.model.virtual_router import Announce, AntiReplay, Hmac, HmacKey, HmacMode
 from appliance.net.interfaces.frames import ARP, FrameSocket
 from appliance.wire import arp
 
@@ -323,8 +323,11 @@ def test_a_full_queue_delays_an_announcement_and_loses_none(ground: Field):
 
 _OTHER_CLOCK = """
 import pathlib, runpy, sys, time
-real, ahead = time.time, pathlib.Path(sys.argv[1])
-time.time = lambda: real() + float(ahead.read_text())
+real, ahead, last = time.time, pathlib.Path(sys.argv[1]), ["0"]
+def now():
+    last[0] = ahead.read_text() or last[0]  # while it is written it is empty
+    return real() + float(last[0])
+time.time = now
 runpy.run_module("appliance.programs.vrrp", run_name="__main__")
 """
 
@@ -369,6 +372,24 @@ def test_a_clock_that_is_wrong_for_a_while_heals(ground: Field, tmp_path: Path, 
             for each in (high, stepped):
                 wait_until(lambda each=each: not each.status()["conflicts"], what="nothing is told any more")
             assert high.transitions() == ["backup", "active"]
+
+
+def test_clocks_that_differ_are_nothing_to_a_growing_sequence(ground: Field, tmp_path: Path):
+    """With `anti_replay: monotonic` signed routers whose clocks are a minute apart understand each other."""
+    ahead = tmp_path / "ahead"
+    ahead.write_text("60")
+    clock = [sys.executable, "-c", _OTHER_CLOCK, str(ahead)]
+    key = HmacKey(id=1, secret="00112233445566778899aabbccddeeff" * 2)
+    hmac = Hmac(keys=(key,), send=1, mode=HmacMode.ENFORCE, time_window=5.0, anti_replay=AntiReplay.MONOTONIC)
+    with (
+        VrrpNode(ground.one, replace(HIGH, hmac=hmac), through=clock) as high,
+        VrrpNode(ground.two, replace(LOW, hmac=hmac)) as low,
+    ):
+        ground.wait_for_holder(ground.one)
+        low.wait_for("backup")
+        high.stop()
+        ground.wait_for_holder(ground.two)
+        assert not low.status()["conflicts"]
 
 
 def test_an_unrelated_address_opens_nothing_again(ground: Field):

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from support.keepalived import Instance, Keepalived
@@ -171,3 +172,71 @@ def test_what_was_heard_before_a_reload_is_a_replay_after_it(ground: Field):
         wait_until(lambda: _drops(backup).get("hmac-replay"), what="the replay is dropped")
         assert "hmac-digest" not in _drops(backup)
         active.go_on()
+
+
+_HMAC = Hmac(
+    keys=(HmacKey(id=1, secret="00112233445566778899aabbccddeeff" * 2),),
+    send=1,
+    mode=HmacMode.ENFORCE,
+    time_window=5.0,
+)
+
+
+def test_version_2_is_signed(ground: Field):
+    """Two of ours with a key and keepalived's default version elect one, and all they say is signed."""
+    terms = {"version": 2, "advert": 1.0, "hmac": _HMAC}
+    with pair(ground, router(priority=150, **terms), router(priority=100, **terms)) as (active, backup):
+        wait_until(lambda: backup.status()["heard"], what="the active is heard")
+        active.stop()
+        ground.wait_for_holder(ground.two)
+        ground.wait_for_adverts(1, source=ground.two.address)
+        assert not _drops(backup)
+    assert {len(each.trailer) for each in ground.capture.adverts()} == {28}
+    assert {each.version for each in ground.capture.adverts()} == {2}
+
+
+def test_a_signed_advertisement_of_another_version_is_named(ground: Field):
+    """What follows a message of version 2 does not hide that it is the other version."""
+    with VrrpNode(ground.one, router(hmac=_HMAC)) as ours, Forger(ground.client) as forger:
+        ours.wait_for("active")
+        forger.send(advert(source=_STRANGER, version=2, interval=1) + bytes(28), source=_STRANGER)
+        wait_until(lambda: ours.status()["conflicts"], what="a conflict is named")
+        (found,) = ours.status()["conflicts"]
+        assert (found["kind"], found["peer"]) == ("version", _STRANGER)
+
+
+def test_a_key_comes_from_a_file(ground: Field, tmp_path: Path):
+    """Without its file a virtual IP is in fault that says so; when the file is there it takes part."""
+    path = tmp_path / "key"
+    hmac = replace(_HMAC, keys=(HmacKey(id=1, secret="", file=str(path)),))
+    with VrrpNode(ground.one, router(hmac=hmac)) as ours:
+        ours.wait_for("fault")
+        assert str(path) in str(ours.status()["fault_reasons"])
+        path.write_text("hex:" + _HMAC.keys[0].secret + "\n")
+        ours.wait_for("active")
+        with VrrpNode(ground.two, router(priority=50, hmac=_HMAC)) as other:
+            other.wait_for("backup")
+            wait_until(lambda: other.status()["heard"], what="it is signed with the same key")
+
+
+def test_excluded_addresses_move_with_the_others(ground: Field):
+    """Beside a keepalived that excludes an address it is held by one of the two, and not on the wire."""
+    excluded = "192.0.2.101"
+    lines = ("virtual_ipaddress_excluded {", f"{excluded}/24", "}")
+    ours = router(priority=150, addresses=(f"{VIP}/24", f"{excluded}/24"), excluded=(f"{excluded}/24",))
+    with Keepalived(ground.two, Instance(priority=100, lines=lines)) as peer:
+        peer.wait_for("MASTER")
+        ground.wait_for_holder(ground.two, excluded)
+        with VrrpNode(ground.one, ours) as node:
+            node.wait_for("active")
+            for address in (VIP, excluded):
+                ground.wait_for_holder(ground.one, address)
+            wait_until(
+                lambda: ground.capture.announcements(mac=ground.one.mac, address=excluded),
+                what="it is announced",
+            )
+            assert not node.status()["conflicts"]
+            assert node.stop() == 0
+            for address in (VIP, excluded):
+                ground.wait_for_holder(ground.two, address)
+    assert {each.addresses for each in ground.capture.adverts(source=ground.one.address)} == {(VIP,)}

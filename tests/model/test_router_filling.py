@@ -3,7 +3,15 @@
 import pytest
 
 from appliance.model.resolve import load
-from appliance.model.virtual_router import Hmac, HmacKey, HmacMode, Track, TrackKind, VirtualRouter
+from appliance.model.virtual_router import (
+    AntiReplay,
+    Hmac,
+    HmacKey,
+    HmacMode,
+    Track,
+    TrackKind,
+    VirtualRouter,
+)
 
 pytestmark = pytest.mark.pure
 
@@ -117,3 +125,55 @@ def test_notify_commands_are_words():
 
     assert (notify.active, notify.any) == (("/bin/tell", "now active"), ("/bin/tell", "all of it"))
     assert (notify.backup, notify.fault, notify.stop, notify.timeout) == ((), (), (), 30.0)
+
+
+@pytest.mark.parametrize(
+    ("written", "expected"),
+    [
+        (SECRET, SECRET.lower()),
+        (f"hex:{SECRET}", SECRET.lower()),
+        ("correct horse"[:7] * 5, b"correct".hex() * 5),
+        (f"ascii:{SECRET}", SECRET.encode().hex()),
+    ],
+)
+def test_a_key_is_written_as_keepalived_does(written: str, expected: str):
+    """Hexadecimal digits with or without a word before them, or visible text."""
+    hmac = _router(f'auth: {{ hmac: {{ keys: {{ 1: "{written}" }} }} }}').hmac
+
+    assert hmac
+    assert hmac.keys == (HmacKey(id=1, secret=expected),)
+
+
+def test_a_key_may_be_in_a_file():
+    """Only the file's path is in what programs read, and a clock need not agree where that is said."""
+    hmac = _router("auth: { hmac: { keys: { 1: file:/etc/vrrp.key }, anti_replay: monotonic } }").hmac
+
+    assert hmac
+    assert hmac.keys == (HmacKey(id=1, secret="", file="/etc/vrrp.key"),)
+    assert hmac.anti_replay is AntiReplay.MONOTONIC
+
+
+@pytest.mark.parametrize(
+    "written", ["hex:00", "short", "x" * 65, "file:relative", "hex:" + "x" * 64, " " * 32]
+)
+def test_what_is_no_key_is_refused(written: str):
+    """Too short, too long, no digits, or no path, and nothing of it is shown."""
+    auth = f'auth: {{ hmac: {{ keys: {{ 1: "{written}" }} }} }}'
+    text = f"virtual_ips: {{ api: {{ addresses: [10.0.0.1/24], interface: eth0, router_id: 7, {auth} }} }}"
+    loaded = load(text, source="a.yaml", number=1)
+
+    (error,) = loaded.errors
+    assert error.path == "virtual_ips.api.auth.hmac.keys.1"
+
+
+def test_excluded_addresses_are_held_and_not_advertised():
+    """They come and go with the others, which alone are on the wire."""
+    router = _router("excluded: [10.0.0.201/24]")
+
+    assert router.addresses == ("10.0.0.200/24", "10.0.0.201/24")
+    assert router.advertised == ("10.0.0.200/24",)
+
+
+def test_announcements_are_refreshed_by_default():
+    """Once a minute, as OpenShift's keepalived does."""
+    assert _router().announce.refresh == 60.0

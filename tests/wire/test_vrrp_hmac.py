@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.damage import cuts, flips
 
+from appliance.model.virtual_router import AntiReplay, Hmac, HmacMode
 from appliance.wire import vrrp, vrrp_hmac
 from appliance.wire.vrrp import Drop, VrrpError
 from appliance.wire.vrrp_hmac import SENDERS, ReplayWindow, Sequence, Stamp
@@ -304,3 +305,46 @@ def test_nothing_is_heard_twice(said: list[tuple[str, int, int]]):
             window.check(source, stamp, NOW + step)
             heard.append((source, stamp))
     assert len(heard) == len(set(heard))
+
+
+def test_version_2_is_sealed_behind_its_authentication_data():
+    """The default of keepalived: the trailer follows 8 bytes of zeros, and the seal is the version's."""
+    said = vrrp.Advertisement(version=2, router_id=51, priority=100, interval=1.0, addresses=("192.0.2.100",))
+    message = vrrp.encode(said, source="198.51.100.10", destination=vrrp.MULTICAST_4)
+    wire = vrrp_hmac.sealed(
+        message,
+        source="198.51.100.10",
+        destination=vrrp.MULTICAST_4,
+        key_id=1,
+        secret=SECRET,
+        clock=STAMP,
+    )
+    assert wire[: len(message)] == message
+    assert len(wire) == len(message) + vrrp.HMAC_BYTES
+    assert accepted(wire, source="198.51.100.10") == STAMP
+    as_version_3 = bytes((0x31, *message[1:]))
+    assert reason(as_version_3, wire[len(message) :]) is Drop.HMAC_DIGEST
+
+
+def test_without_a_window_no_clock_is_looked_at():
+    """`anti_replay: monotonic` asks only that stamps grow, and forgets none."""
+    window = ReplayWindow(None)
+    window.check("192.0.2.1", at(NOW - 3600), NOW)
+    assert refusal(window, "192.0.2.1", at(NOW - 3600), NOW + 7200) is Drop.HMAC_REPLAY
+    window.check("192.0.2.1", at(NOW - 3599), NOW + 7200)
+
+
+def test_without_a_window_a_clock_set_back_far_is_counted_on():
+    """Who forgets nothing has to be told more each time."""
+    sequence = Sequence(None)
+    first, second = sequence.next(NOW), sequence.next(NOW - 3600)
+    window = ReplayWindow(None)
+    window.check("192.0.2.1", first, NOW)
+    window.check("192.0.2.1", second, NOW)
+
+
+@pytest.mark.parametrize(("anti_replay", "expected"), [(AntiReplay.TIME, 7.0), (AntiReplay.MONOTONIC, None)])
+def test_the_window_is_for_clocks(anti_replay: AntiReplay, expected: float | None):
+    """It means nothing where they are not looked at."""
+    hmac = Hmac(keys=(), send=1, mode=HmacMode.ENFORCE, time_window=7.0, anti_replay=anti_replay)
+    assert vrrp_hmac.window(hmac) == expected

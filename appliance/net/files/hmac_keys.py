@@ -1,0 +1,41 @@
+"""The keys that sign advertisements: those of the configuration, and those that a file has."""
+
+import errno
+import os
+import stat
+
+from appliance.model.router_words import key_bytes
+from appliance.model.virtual_router import Hmac, HmacKey
+
+_LONGEST = 1024  # bytes: a key of 64 bytes in hexadecimal digits, and room for a mistake to be told from it
+
+
+def secrets(hmac: Hmac | None) -> dict[int, bytes]:
+    """Return the keys by id; raises OSError, whose text names the file, for one that cannot be had."""
+    return {key.id: _secret(key) for key in hmac.keys} if hmac else {}
+
+
+def _secret(key: HmacKey) -> bytes:
+    if key.file is None:
+        return bytes.fromhex(key.secret)
+    try:
+        text = _text(key.file)
+    except OSError as error:
+        raise OSError(error.errno, f"the key file {key.file}: {error.strerror}") from None
+    found = key_bytes(text.strip())
+    if found is None:
+        raise OSError(
+            errno.EINVAL, f"the key file {key.file} has no key: 32 to 64 bytes, in ASCII or `hex:...`"
+        )
+    return found
+
+
+def _text(path: str) -> str:
+    """Return what a regular file has; anything else could keep the reader waiting."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    try:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            raise OSError(errno.EINVAL, "not a regular file")
+        return os.read(descriptor, _LONGEST).decode("ascii", "replace")
+    finally:
+        os.close(descriptor)
