@@ -6,6 +6,7 @@ whose turn in the queue has come. A waiter is anything hashable.
 
 import ipaddress
 from collections.abc import Collection, Hashable, Iterable, Mapping
+from dataclasses import dataclass
 from enum import Enum
 from operator import attrgetter
 from random import Random
@@ -14,7 +15,7 @@ from typing import Final, Generic, TypeVar
 from appliance.core.balance import Balancer, balancer, seed
 from appliance.core.members import Address, Member
 from appliance.core.shares import share
-from appliance.model.snapshot import Pool, Server
+from appliance.model.snapshot import OnDown, Pool, Server
 from appliance.wire.health_board import Admin, ServerHealth, ServerState
 from appliance.wire.worker_board import Reason
 
@@ -33,6 +34,18 @@ class Queue(Enum):
 
 
 WAIT: Final = Queue.WAIT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Losses:
+    """What a change has cost: members that have just gone `down` or into maintenance, and whose sessions end.
+
+    A session that has no connection to a member of `down` yet goes elsewhere. One that has a connection to a
+    member of `closing` ends (the pool's `on_down`).
+    """
+
+    down: tuple[Member, ...]
+    closing: tuple[Member, ...]
 
 
 class PoolState(Generic[Waiter]):
@@ -74,7 +87,7 @@ class PoolState(Generic[Waiter]):
         """How many wait."""
         return len(self._waiting)
 
-    def apply(self, config: Pool) -> list[Member]:
+    def apply(self, config: Pool) -> Losses:
         """Obey another configuration; members that stay keep their counters and sessions.
 
         So does one that comes back while it has sessions still. Returns what `observe` does.
@@ -95,17 +108,26 @@ class PoolState(Generic[Waiter]):
         self._max_queue = share(config.max_queue, workers=self._workers, index=self._index)
         return self.observe(self._health)
 
-    def observe(self, health: Health) -> list[Member]:
-        """Take the prober's view; return the members that have just gone down or into maintenance."""
+    def observe(self, health: Health) -> Losses:
+        """Take the prober's view; return what has changed for the worse."""
         self._health = health
-        gone = [
+        silent = [member for member in self.members if member.unreachable]
+        down = [
             member for member in self.members if self._update(member, health.get((member.pool, member.name)))
         ]
         self._eligible = tuple(self._select())
         self._has_up = any(map(_takes, self._eligible))
         self._checking = any(member.state is ServerState.CHECKING for member in self.members)
         self._balancer.forget()
-        return gone
+        return Losses(down=tuple(down), closing=tuple(self._closing(down, silent)))
+
+    def _closing(self, down: list[Member], silent: list[Member]) -> Iterable[Member]:
+        """Return members whose sessions end, by on_down; `silent` were unreachable before already."""
+        if self.config.on_down is OnDown.KEEP:
+            return ()
+        if self.config.on_down is OnDown.CLOSE_SESSIONS:
+            return down
+        return (member for member in self.members if member.unreachable and member not in silent)
 
     def place(self, key: bytes, *, avoid: Collection[Member] = ()) -> Member | Queue | Reason:
         """Return the member that takes a connection, which now counts there, or what else happens to it.
@@ -223,6 +245,7 @@ class PoolState(Generic[Waiter]):
         before = member.state
         member.state = health.state if health is not None else ServerState.CHECKING
         member.admin = health.admin if health is not None else Admin.READY
+        member.unreachable = health is not None and health.unreachable
         member.address = _address(member.config, health)
         weight = health.weight if health is not None else float(member.config.weight)
         if weight != member.weight:

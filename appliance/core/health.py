@@ -6,13 +6,22 @@ server whose `init` is `check` has no verdict until its first check has ended. T
 whatever was presumed before it.
 """
 
+import math
 import zlib
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
 from appliance.model.snapshot import Check, CheckInit
-from appliance.wire.health_board import Admin, CheckResult, ServerHealth, ServerState, Verdict, state_of
+from appliance.wire.health_board import (
+    UNREACHABLE,
+    Admin,
+    CheckResult,
+    ServerHealth,
+    ServerState,
+    Verdict,
+    state_of,
+)
 
 RAMP_STEPS: Final = 20
 """Steps of slow_start: the first one is a twentieth of the weight, never nothing."""
@@ -22,10 +31,15 @@ _INITIAL: Final = {CheckInit.CHECK: Verdict.UNKNOWN, CheckInit.UP: Verdict.UP, C
 
 
 class Event(StrEnum):
-    """What happened to a server, as logs name it."""
+    """What happened to a server, as logs name it.
+
+    UNREACHABLE and ANSWERS are changes of a server that is down already: sessions on it may live or not.
+    """
 
     UP = "server-up"
     DOWN = "server-down"
+    UNREACHABLE = "server-unreachable"
+    ANSWERS = "server-answers-badly"
     READY = "server-ready"
     DRAIN = "server-drain"
     MAINT = "server-maint"
@@ -47,6 +61,11 @@ class Outcome:
     def passed(self) -> bool:
         """Whether the check says that the server is fit for traffic."""
         return self.result in _PASSED
+
+    @property
+    def unreachable(self) -> bool:
+        """Whether the check failed because nothing answers, not because of what was answered."""
+        return self.result in UNREACHABLE
 
 
 UNCHECKED: Final = Outcome(result=CheckResult.UNCHECKED)
@@ -75,10 +94,14 @@ class Health:
 
     __slots__ = (
         "_decided",
+        "_doubted",
+        "_for_doubt_at",
         "_next_step",
         "_returns",
         "_settled",
+        "_silences",
         "_step",
+        "_unreachable",
         "admin",
         "checked_at",
         "failed",
@@ -99,10 +122,14 @@ class Health:
         self.streak = 0
         self.failed = 0
         self._decided = terms.check is None
+        self._doubted = False
+        self._for_doubt_at = -math.inf
         self._returns = False
         self._settled = False
+        self._silences = 0
         self._step = RAMP_STEPS
         self._next_step: float | None = None
+        self._unreachable = False
         self.verdict = self._initial()
         self.next_check = self._first(now, window)
 
@@ -115,6 +142,11 @@ class Health:
     def state(self) -> ServerState:
         """The one word for the server that operators see."""
         return state_of(self.verdict, self.admin)
+
+    @property
+    def unreachable(self) -> bool:
+        """Whether the server is down because nothing answers: sessions on it have nobody to end them."""
+        return self.verdict is Verdict.DOWN and self._unreachable
 
     @property
     def deadline(self) -> float | None:
@@ -145,10 +177,34 @@ class Health:
         self.failed += not outcome.passed
         self.last = outcome
         self.checked_at = now
-        event = self._judge(check, now)
+        before = self.unreachable
+        self._note_reach(check)
+        event = self._judge(check, now) or self._turned(before)
         self._decided = True
         self.next_check = self._after(started, now)
         return event
+
+    def doubt(self, *, now: float) -> bool:
+        """Have the server checked at once, as clients' connects fail; True when a check is due earlier by it.
+
+        However many clients fail, only one check for each fast_interval is made for them (HAProxy's `on-error
+        fastinter`), and only its result counts. A server that is down has its time.
+        """
+        check = self.terms.check
+        if check is None or self.next_check is None or self.verdict is Verdict.DOWN:
+            return False
+        self._doubted = True
+        soonest = max(now, self._for_doubt_at + check.fast_interval)
+        if soonest >= self.next_check:
+            return False
+        self.next_check = soonest
+        return True
+
+    def begin(self, now: float) -> None:
+        """Note that a check begins: it answers the doubts up to now, later ones want another."""
+        if self._doubted:
+            self._doubted = False
+            self._for_doubt_at = now
 
     def postpone(self, *, started: float, now: float) -> None:
         """Pass over a check that could not be made for a reason of our own: it says nothing of the server."""
@@ -168,7 +224,7 @@ class Health:
         if left_maint:
             self._leave_maint(now)
         if left_maint or admin is Admin.MAINT:
-            self.streak = 0
+            self.streak = self._silences = 0
             self.next_check = self._first(now, 0.0)
         if admin is Admin.MAINT:
             self._stop_ramp()
@@ -181,7 +237,7 @@ class Health:
             self._stop_ramp()
         if terms.check == before.check:
             return None
-        self.streak = 0
+        self.streak = self._silences = 0
         self._settled = False
         self.next_check = self._first(now, window)
         if terms.check is None:
@@ -204,6 +260,7 @@ class Health:
     def _restore_checks(self, record: ServerHealth, *, now: float, wall: float) -> None:
         self.verdict = record.verdict
         self.streak = record.streak
+        self._unreachable = record.unreachable
         self._decided = record.result is not CheckResult.UNCHECKED
         self._returns = record.verdict is Verdict.DOWN and record.failed > 0
         self.last = Outcome(
@@ -221,6 +278,24 @@ class Health:
         self._decided = self.terms.check is None
         if self.verdict is Verdict.UP:
             self._come_back(now)
+
+    def _note_reach(self, check: Check) -> None:
+        """Learn whether the server answers at all; that it does not takes as many failures as its fall.
+
+        A bad answer counts at once: it cannot come from a server that is not there.
+        """
+        if self.last.unreachable:
+            self._silences += 1
+            self._unreachable = self._unreachable or self._silences >= (check.fall if self._decided else 1)
+            return
+        self._silences = 0
+        if not self.last.passed:
+            self._unreachable = False
+
+    def _turned(self, before: bool) -> Event | None:  # noqa: FBT001  # what `unreachable` was
+        if self.unreachable is before:
+            return None
+        return Event.UNREACHABLE if self.unreachable else Event.ANSWERS
 
     def _initial(self) -> Verdict:
         return Verdict.UP if self.terms.check is None else _INITIAL[self.terms.check.init]
@@ -247,6 +322,7 @@ class Health:
             self._returns = True
             self._stop_ramp()
             return Event.DOWN
+        self._unreachable = False
         self._come_back(now)
         return Event.UP
 
@@ -277,5 +353,7 @@ class Health:
 
     def _pace(self, check: Check) -> float:
         if self.verdict is Verdict.UNKNOWN or self.last.passed is not (self.verdict is Verdict.UP):
+            return check.fast_interval
+        if self._doubted or (self._silences and not self._unreachable):
             return check.fast_interval
         return check.interval if self.last.passed else check.down_interval

@@ -13,7 +13,8 @@ class Member:
     """A server with its live state. `limit` is this worker's share of max_connections, 0 is none.
 
     `weight` is the effective one, and `turn` and `seed` belong to the balance algorithms. `address` None
-    means that the server's name has not been resolved.
+    means that the server's name has not been resolved. `unreachable` is health's word, and `errors` counts
+    connects in a row that failed at the server.
     """
 
     pool: str
@@ -25,6 +26,8 @@ class Member:
     weight: float = 0.0
     state: ServerState = ServerState.CHECKING
     admin: Admin = Admin.READY
+    unreachable: bool = False
+    errors: int = 0
     current: int = 0
     total: int = 0
     failed: int = 0
@@ -41,6 +44,18 @@ class Member:
     def label(self) -> str:
         """Pool and server, as operators write them."""
         return f"{self.pool}/{self.config.name}"
+
+    def suspect(self) -> bool:
+        """Count an error of the server; True when there were as many in a row as make it doubtful.
+
+        As with HAProxy's error-limit, counting begins anew then.
+        """
+        self.errors += 1
+        limit = self.config.check.error_limit if self.config.check else 0
+        if not 0 < limit <= self.errors:
+            return False
+        self.errors = 0
+        return True
 
     @property
     def full(self) -> bool:

@@ -172,6 +172,7 @@ def record(member: Member, *, now: float, wall: float) -> ServerHealth:
         host=member.host,
         port=server.port,
         detail=last.detail,
+        unreachable=health.unreachable,
     )
 
 

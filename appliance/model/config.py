@@ -164,11 +164,13 @@ class Check(Section):
     down_interval: Duration | None = Field(default=None, examples=["5s"])
     """Time between checks of a server that is down (HAProxy's downinter); else `interval`."""
     timeout: Duration = written("10s", duration)
-    """Time a check may take, connecting included (HAProxy's timeout check). 10s as in OpenShift."""
+    """Time a check may take; connecting only min(timeouts.connect, interval) of it, as in HAProxy."""
     rise: int = Field(default=2, ge=1, le=1000, examples=[3])
     """Good checks in a row that bring a server up. 2 as in HAProxy."""
     fall: int = Field(default=3, ge=1, le=1000, examples=[2])
     """Bad checks in a row that take a server down. 3 as in HAProxy."""
+    error_limit: int = Field(default=1, ge=0, le=1000, examples=[1])
+    """Failed connects of clients in a row that have a server checked at once (error-limit); 0 is never."""
     init: Init = Field(default=CheckInit.CHECK)
     """State until the first check ends, which alone decides then: check (waits), up or down (init-state)."""
     send_proxy: ProxyHeader | None = Field(default=None, examples=["none"])
@@ -219,8 +221,8 @@ class Pool(Section):
     """How servers are checked: by a TCP connection if nothing is said; false for never."""
     slow_start: DurationOrOff = written("off", duration_or_off, example="60s")
     """Time over which a server back from down or maint gets its share (HAProxy's slowstart); default off."""
-    on_down: WhenDown = Field(default=OnDown.KEEP, examples=["close-sessions"])
-    """Sessions of a server that goes down: keep, or close-sessions (HAProxy's on-marked-down)."""
+    on_down: WhenDown = Field(default=OnDown.AUTO)
+    """Sessions of a server that is down: keep, close-sessions, or auto (keep if it answers, but badly)."""
     panic: Percentage = written("0%", percentage)
     """With fewer servers up than this, all are used: the checks may be at fault. 0% is never."""
     send_proxy: ProxyHeader = Field(default=SendProxy.NONE)

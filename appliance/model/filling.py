@@ -81,6 +81,7 @@ def _frontend(name: str, given: FrontendSettings, defaults: Defaults) -> Fronten
 
 def _pool(name: str, given: PoolSettings, defaults: Defaults) -> Pool:
     timeouts = defaults.timeouts
+    connect = _first(given.timeouts.connect, timeouts.connect)
     return Pool(
         name=name,
         balance=given.balance,
@@ -91,17 +92,19 @@ def _pool(name: str, given: PoolSettings, defaults: Defaults) -> Pool:
         send_proxy=given.send_proxy,
         retries=_first(given.retries, defaults.retries),
         max_queue=given.max_queue,
-        timeout_connect=_first(given.timeouts.connect, timeouts.connect),
+        timeout_connect=connect,
         timeout_queue=_first(given.timeouts.queue, timeouts.queue),
         timeout_server=_first(given.timeouts.server, timeouts.server),
         timeout_server_fin=_first(given.timeouts.server_fin, timeouts.server_fin),
         keepalive=_keepalive(given.keepalive or defaults.keepalive),
         tcp_user_timeout=_first(given.tcp_user_timeout, defaults.tcp_user_timeout) or None,
-        servers=tuple(_server(each, server, given) for each, server in given.servers.items()),
+        servers=tuple(
+            _server(each, server, given, connect=connect) for each, server in given.servers.items()
+        ),
     )
 
 
-def _server(name: str, given: ServerSettings, pool: PoolSettings) -> Server:
+def _server(name: str, given: ServerSettings, pool: PoolSettings, *, connect: float) -> Server:
     return Server(
         name=name,
         host=given.address.host,
@@ -109,7 +112,7 @@ def _server(name: str, given: ServerSettings, pool: PoolSettings) -> Server:
         weight=given.weight,
         backup=given.backup,
         max_connections=given.max_connections,
-        check=_check(_laid_over(pool.check, given.check), send_proxy=pool.send_proxy),
+        check=_check(_laid_over(pool.check, given.check), connect=connect, send_proxy=pool.send_proxy),
     )
 
 
@@ -121,7 +124,7 @@ def _laid_over(below: CheckSettings | None, above: CheckSettings | None) -> Chec
     return bottom.model_copy(update={key: getattr(above, key) for key in above.model_fields_set})
 
 
-def _check(given: CheckSettings, *, send_proxy: SendProxy) -> Check | None:
+def _check(given: CheckSettings, *, connect: float, send_proxy: SendProxy) -> Check | None:
     if given.type == "none":
         return None
     elsewhere = given.address is not None or given.port is not None
@@ -139,8 +142,11 @@ def _check(given: CheckSettings, *, send_proxy: SendProxy) -> Check | None:
         fast_interval=_first(given.fast_interval, given.interval),
         down_interval=_first(given.down_interval, given.interval),
         timeout=given.timeout,
+        # HAProxy's rule for checks ("timeout check" in configuration.txt): min(timeout connect, inter).
+        timeout_connect=min(connect, given.interval),
         rise=given.rise,
         fall=given.fall,
+        error_limit=given.error_limit,
         init=given.init,
         send_proxy=_first(given.send_proxy, SendProxy.NONE if elsewhere else send_proxy),
     )

@@ -52,6 +52,11 @@ class Paths:
         return self.runtime / "health.board"
 
     @property
+    def health_doubts(self) -> Path:
+        """Socket of `health` for servers that clients could not connect to."""
+        return self.runtime / "health.doubts"
+
+    @property
     def accepted(self) -> Path:
         """Snapshot that every program obeys."""
         return self.runtime / "accepted.json"

@@ -43,8 +43,12 @@ class CheckInit(StrEnum):
 
 
 class OnDown(StrEnum):
-    """What happens to the sessions of a server that goes down (HAProxy's `on-marked-down`)."""
+    """What happens to the sessions of a server that goes down (HAProxy's `on-marked-down`).
 
+    AUTO closes those of a server that is unreachable, and keeps those of one that answers its check badly.
+    """
+
+    AUTO = "auto"
     CLOSE_SESSIONS = "close-sessions"
     KEEP = "keep"
 
@@ -122,7 +126,8 @@ class Check:
     """A health check. Times are seconds; `expect` holds inclusive status ranges, (200, 399) for 2xx-3xx.
 
     `address` and `port` None are the server's own. `verify` is the path of a CA file, None accepts any
-    certificate (HAProxy's `verify none`). `slow_start` and weights belong to the pool and its servers.
+    certificate (HAProxy's `verify none`). `timeout_connect` is for connecting alone; `error_limit` 0 is
+    that clients' connects say nothing. `slow_start` and weights belong to the pool and its servers.
     """
 
     type: CheckType
@@ -138,8 +143,10 @@ class Check:
     fast_interval: float
     down_interval: float
     timeout: float
+    timeout_connect: float
     rise: int
     fall: int
+    error_limit: int
     init: CheckInit
     send_proxy: SendProxy
 

@@ -27,12 +27,14 @@ from appliance.net.files import operator_states, snapshots
 from appliance.net.files.boards import BoardError, BoardReader, BoardWriter
 from appliance.net.files.health_publisher import HealthPublisher
 from appliance.net.files.operator_states import OperatorStatesError
+from appliance.net.probing.doubts import DoubtSocket
 from appliance.net.probing.probe import ProbeImpossible
 from appliance.net.probing.resolver import Resolver
 from appliance.net.probing.server_probe import ServerProbe
 from appliance.net.probing.tls_contexts import AuthorityError, TlsContexts
 from appliance.net.process import log as logs
 from appliance.wire.control import Answer, Problem, bad, good
+from appliance.wire.doubt import Doubt
 from appliance.wire.health_board import (
     Admin,
     BoardFormatError,
@@ -84,10 +86,12 @@ class HealthProgram:
             "set-state": self._set_state,
         }
         self._control = ControlServer(paths.control(PROGRAM), commands, on_error=self._command_failed)
+        self._doubts = DoubtSocket(paths.health_doubts, self._doubt, on_trouble=self._doubts_trouble)
 
     def close(self) -> None:
         """Stop checking and answering; what was published stays readable."""
         self._control.close()
+        self._doubts.close()
         self._resolver.close()
         gevent.killall(list(self._loops.values()))
         self._publisher.close()
@@ -159,6 +163,7 @@ class HealthProgram:
 
     def _check(self, member: Member, health: Health, probe: ServerProbe) -> None:
         started = time.monotonic()
+        health.begin(started)
         try:
             outcome = probe.run()
         except ProbeImpossible as error:
@@ -175,6 +180,22 @@ class HealthProgram:
             self._report(member, event)
         elif self._verbose:
             self._log.debug("check", **self._facts(member))
+
+    def _doubt(self, doubt: Doubt) -> None:
+        """Check a server now that clients could not connect to, unless that has just been done."""
+        member = self._roster.members.get((doubt.pool, doubt.server))
+        if member is None or not member.health.doubt(now=time.monotonic()):
+            return
+        # It sleeps: a check that is running has no later deadline than now.
+        self._restart(member.key)
+        self._log.debug("server-doubted", pool=doubt.pool, server=doubt.server)
+
+    def _doubts_trouble(self, reason: str) -> None:
+        path = str(self._paths.health_doubts)
+        if reason:
+            self._log.warning("doubts-not-heard", path=path, reason=reason)
+        else:
+            self._log.debug("doubts-heard", path=path)
 
     def _not_checked(self, member: Member, reason: str) -> None:
         """Say once what keeps servers from being checked, however many they are."""
@@ -221,7 +242,7 @@ class HealthProgram:
         return record(self._roster.members[key], now=now, wall=wall)
 
     def _report(self, member: Member, event: Event) -> None:
-        say = self._log.warning if event is Event.DOWN else self._log.info
+        say = self._log.warning if event in (Event.DOWN, Event.UNREACHABLE) else self._log.info
         say(event.value, **self._facts(member))
 
     def _facts(self, member: Member) -> dict[str, object]:

@@ -16,16 +16,16 @@ import gevent
 from gevent.event import Event
 from structlog.typing import FilteringBoundLogger
 
-from appliance.core.dispatch import PoolState
+from appliance.core.dispatch import Losses, PoolState
 from appliance.core.frontends import FrontendState
-from appliance.core.members import Member
 from appliance.model import snapshot as snapshots
 from appliance.model.paths import Paths
-from appliance.model.snapshot import Frontend, OnDown, Pool, Snapshot
+from appliance.model.snapshot import Frontend, Pool, Snapshot
 from appliance.net.control.sockets import ControlServer
 from appliance.net.data import tcp
 from appliance.net.data.accept import Acceptor
 from appliance.net.data.backend import Backend
+from appliance.net.data.doubts import Doubts
 from appliance.net.data.relay import OPEN, Session
 from appliance.net.data.respond import Responder
 from appliance.net.data.traffic import TICK, Traffic, descriptor_limit
@@ -69,6 +69,7 @@ class Worker:
         self.backends: dict[str, Backend] = {}
         self.acceptors: list[Acceptor] = []
         self._random = Random()  # noqa: S311  # spreads load, protects nothing
+        self._doubts = Doubts(paths.health_doubts)
         self._health: BoardReader | None = None
         self._health_changes = _UNSEEN
         self._ticks = 0
@@ -132,6 +133,7 @@ class Worker:
         for acceptor in self.acceptors:
             acceptor.close()
         self.traffic.close()
+        self._doubts.close()
         self._board.close(unlink=True)
 
     def publish(self) -> None:
@@ -227,6 +229,7 @@ class Worker:
             self._ticks += 1
             self.traffic.tick()
             self._look_at_health()
+            self._doubts.tell(self.traffic.doubted)
             if self.traffic.paused:
                 self._room()
             if self._ticks % _PUBLISH_TICKS == 0 and self.traffic.changed:
@@ -278,15 +281,15 @@ class Worker:
         except Exception as error:  # noqa: BLE001  # the boundary: a bug in one pool costs no other its news
             self._fault(error)
 
-    def _close_sessions(self, backend: Backend, gone: list[Member]) -> None:
+    def _close_sessions(self, backend: Backend, losses: Losses) -> None:
         """Obey on_down; who has no connection to the server yet connects elsewhere in any case."""
-        keep = backend.pool.config.on_down is OnDown.KEEP
-        for session in tuple(self.traffic.live) if gone else ():
-            if (
-                isinstance(session, Session)
-                and session.member in gone
-                and not (keep and session.phase == OPEN)
-            ):
+        if not losses.down and not losses.closing:
+            return
+        pending = {*losses.down, *losses.closing}
+        for session in tuple(self.traffic.live):
+            if not isinstance(session, Session) or session.backend is not backend:
+                continue
+            if session.member in (losses.closing if session.phase == OPEN else pending):
                 session.server_down()
 
     def _release(self, backend: Backend) -> None:

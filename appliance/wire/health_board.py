@@ -48,6 +48,11 @@ class CheckResult(StrEnum):
 
 _RESULTS: Final = tuple(CheckResult)
 
+UNREACHABLE: Final = frozenset(
+    {CheckResult.L4TOUT, CheckResult.L4CON, CheckResult.L6TOUT, CheckResult.L6RSP, CheckResult.L7TOUT}
+)
+"""Failures of a server that does not answer at all. The others, L7RSP and L7STS, are bad answers."""
+
 
 class ServerState(StrEnum):
     """The one word for a server that operators see."""
@@ -78,6 +83,7 @@ class ServerHealth:
     admin last changed and `checked_at` when the last check ended, both Unix seconds; `duration` is seconds.
     `status` is the HTTP status, 0 for none. `streak` counts results like the last one. `host` is the literal
     address that the server's name stands for now, "" when it could not be resolved. `failed` counts checks.
+    `unreachable` tells a server that is down because nothing answers from one that answers badly.
     """
 
     pool: str
@@ -95,6 +101,7 @@ class ServerHealth:
     host: str
     port: int
     detail: str
+    unreachable: bool
 
     @property
     def state(self) -> ServerState:
@@ -113,8 +120,8 @@ class HealthBoard:
 
 
 _HEAD: Final = struct.Struct("=4sIIIIxxxxd")
-_MAGIC: Final = b"HLT1"
-_RECORD: Final = struct.Struct(f"={NAME_BYTES}s{NAME_BYTES}sBBBxIIIIxxxxdddd48s{DETAIL_BYTES}s")
+_MAGIC: Final = b"HLT2"
+_RECORD: Final = struct.Struct(f"={NAME_BYTES}s{NAME_BYTES}sBBB?IIIIxxxxdddd48s{DETAIL_BYTES}s")
 
 
 def encode(board: HealthBoard) -> bytes:
@@ -137,6 +144,7 @@ def encode_server(server: ServerHealth) -> bytes:
         server.verdict,
         server.admin,
         _RESULTS.index(server.result),
+        server.unreachable,
         server.status,
         server.streak,
         server.failed,
@@ -163,8 +171,8 @@ def decode(payload: bytes) -> HealthBoard:
 
 
 def _server(record: tuple) -> ServerHealth:  # type: ignore[type-arg]  # struct's own shape, named below
-    pool, server, verdict, admin, result, status, streak, failed, port = record[:9]
-    weight, since, checked_at, duration, host, detail = record[9:]
+    pool, server, verdict, admin, result, unreachable, status, streak, failed, port = record[:10]
+    weight, since, checked_at, duration, host, detail = record[10:]
     return ServerHealth(
         pool=text_of(pool),
         server=text_of(server),
@@ -181,6 +189,7 @@ def _server(record: tuple) -> ServerHealth:  # type: ignore[type-arg]  # struct'
         host=text_of(host),
         port=port,
         detail=text_of(detail),
+        unreachable=unreachable,
     )
 
 

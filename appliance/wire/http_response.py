@@ -1,10 +1,12 @@
-"""The first line of an HTTP/1 answer: all that a health check reads.
+"""The status line of an HTTP/1 answer: all that a health check reads.
 
 Source: RFC 9112 section 4. What follows the line, headers and body, is left alone, however long it is.
+Interim answers before it are passed over (RFC 9110 section 15.2: a client has to, even unasked).
 """
 
 import re
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Final
 
 from appliance.wire.need import Need
@@ -12,7 +14,14 @@ from appliance.wire.need import Need
 LINE_LIMIT: Final = 1024
 """Longest status line accepted, bytes with its end: real ones have less than a hundred."""
 
+INTERIM_LIMIT: Final = 16384
+"""Most bytes of interim answers before the status line: early hints (RFC 8297) have a few hundred."""
+
+_SWITCHING: Final = HTTPStatus.SWITCHING_PROTOCOLS
+"""The one status below 200 that is an answer (RFC 9110 section 15.2.2): what follows is no HTTP any more."""
+
 _PROTOCOL: Final = b"HTTP/"
+_HEAD_END: Final = re.compile(rb"\r?\n\r?\n")
 _LINE: Final = re.compile(rb"HTTP/(\d\.\d) +([1-9]\d\d)(?: ([^\r\n]*))?\r?\n")
 
 
@@ -30,7 +39,21 @@ class StatusLine:
 
 
 def decode(buffer: bytes) -> StatusLine | Need:
-    """Return the status line that `buffer` starts with; raises ResponseError."""
+    """Return the status line of the answer that `buffer` starts with; raises ResponseError."""
+    at = 0
+    while True:
+        line = _line(buffer[at:])
+        if isinstance(line, Need) or not _interim(line):
+            return line
+        head = _HEAD_END.search(buffer, at)
+        at = len(buffer) if head is None else head.end()
+        if at > INTERIM_LIMIT:
+            raise ResponseError(f"interim answers of more than {INTERIM_LIMIT} bytes")
+        if head is None:
+            return Need.MORE
+
+
+def _line(buffer: bytes) -> StatusLine | Need:
     line = _LINE.match(buffer)
     if line is not None and line.end() <= LINE_LIMIT:
         version, status, reason = line.groups(b"")
@@ -40,6 +63,10 @@ def decode(buffer: bytes) -> StatusLine | Need:
     if len(buffer) >= LINE_LIMIT:
         raise ResponseError(f"status line of more than {LINE_LIMIT} bytes")
     return Need.MORE
+
+
+def _interim(line: StatusLine) -> bool:
+    return line.status < HTTPStatus.OK and line.status != _SWITCHING
 
 
 def _shown(reason: bytes) -> str:

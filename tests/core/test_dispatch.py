@@ -8,15 +8,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.snapshots import pool, server
 
-from appliance.core.dispatch import WAIT, PoolState
+from appliance.core.dispatch import WAIT, Losses, PoolState
 from appliance.core.members import Member
-from appliance.model.snapshot import Balance, Pool
+from appliance.model.snapshot import Balance, OnDown, Pool
 from appliance.wire.health_board import Admin, CheckResult, ServerHealth, Verdict
 from appliance.wire.worker_board import Reason
 
 pytestmark = pytest.mark.pure
 
 NAMES = ("a", "b", "c")
+NOTHING = Losses(down=(), closing=())
 COUNTED = [Balance.ROUNDROBIN, Balance.LEASTCONN, Balance.RANDOM]
 
 
@@ -43,6 +44,7 @@ def record(name: str, **changes: object) -> ServerHealth:
         "host": "127.0.0.1",
         "port": 80,
         "detail": "",
+        "unreachable": False,
     }
     return ServerHealth(**{**values, **changes})  # type: ignore[arg-type]  # the fields of a record
 
@@ -179,12 +181,37 @@ def test_panic_is_not_up():
 
 
 def test_newly_down_servers_are_reported_once():
-    """The sessions of a server can be closed in the moment it goes down or into maintenance."""
+    """Who waits for a server can leave in the moment it goes down or into maintenance."""
     made = state(config())
     down = health(record("a", verdict=Verdict.DOWN), record("b", admin=Admin.MAINT), record("c"))
-    assert [each.name for each in made.observe(down)] == ["a", "b"]
-    assert made.observe(down) == []
-    assert made.observe(health(record("a"), record("b", admin=Admin.DRAIN), record("c"))) == []
+    assert [each.name for each in made.observe(down).down] == ["a", "b"]
+    assert made.observe(down) == NOTHING
+    assert made.observe(health(record("a"), record("b", admin=Admin.DRAIN), record("c"))) == NOTHING
+
+
+@pytest.mark.parametrize(
+    ("on_down", "closing"),
+    [(OnDown.KEEP, ""), (OnDown.CLOSE_SESSIONS, "abc"), (OnDown.AUTO, "b")],
+)
+def test_whose_sessions_end_depends_on_on_down(on_down: OnDown, closing: str):
+    """Auto is by the kind of failure: those of a server that nothing answers for, and of no other."""
+    made = state(config(on_down=on_down))
+    bad = record("a", verdict=Verdict.DOWN)
+    silent = record("b", verdict=Verdict.DOWN, unreachable=True)
+    losses = made.observe(health(bad, silent, record("c", admin=Admin.MAINT)))
+    assert [each.name for each in losses.down] == ["a", "b", "c"]
+    assert [each.name for each in losses.closing] == [*closing]
+
+
+def test_a_server_that_falls_silent_while_it_is_down_loses_its_sessions():
+    """First it answered badly and kept them; each time that it falls silent they end, once."""
+    made = state(config(on_down=OnDown.AUTO))
+    bad = record("a", verdict=Verdict.DOWN)
+    silent = record("a", verdict=Verdict.DOWN, unreachable=True)
+    seen = [[each.name for each in made.observe(health(now)).closing] for now in (bad, silent, silent, bad)]
+    assert seen == [[], ["a"], [], []]
+    assert [each.name for each in made.observe(health(silent)).closing] == ["a"]
+    assert made.observe({}).closing == ()
 
 
 def test_server_names_are_resolved_by_the_prober():
@@ -364,7 +391,7 @@ def test_server_that_is_put_back_finds_its_sessions():
     made.apply(config(servers=[server("a"), server("b", host="127.0.0.9", max_connections=1)]))
     assert member(made, "b") is taken
     assert (taken.full, taken.address) == (True, ("127.0.0.9", 8080))
-    assert made.observe(health(record("a"), record("b", verdict=Verdict.DOWN))) == [taken]
+    assert made.observe(health(record("a"), record("b", verdict=Verdict.DOWN))).down == (taken,)
 
 
 def test_server_that_is_put_back_down_is_reported_at_once():
@@ -374,7 +401,7 @@ def test_server_that_is_put_back_down_is_reported_at_once():
     taken = member(made, "b")
     made.apply(config(servers=[server("a")]))
     made.observe(health(record("a"), record("b", verdict=Verdict.DOWN)))
-    assert made.apply(config(servers=[server("a"), server("b")])) == [taken]
+    assert made.apply(config(servers=[server("a"), server("b")])).down == (taken,)
 
 
 @pytest.mark.parametrize("after", COUNTED)

@@ -15,6 +15,8 @@ pytestmark = pytest.mark.pure
 
 GOOD = Outcome(result=CheckResult.L7OK, status=200, duration=0.01)
 BAD = Outcome(result=CheckResult.L7STS, status=500, duration=0.02, detail="Internal Server Error")
+REFUSED = Outcome(result=CheckResult.L4CON, detail="connection refused")
+RESULTS = {"+": GOOD, "-": BAD, "x": REFUSED}
 CHECK = snapshots.check("http", interval=10.0, fast_interval=2.0, down_interval=5.0, rise=2, fall=3)
 
 
@@ -26,11 +28,14 @@ def terms(
 
 
 def feed(health: Health, results: str, *, now: float = 0.0, step: float = 1.0) -> list[Event | None]:
-    """Conclude a check for each `+` and `-`, `step` seconds apart, and return what each changed."""
+    """Conclude a check for each result, `step` seconds apart, and return what each changed.
+
+    `+` is good, `-` a bad answer and `x` none at all.
+    """
     events = []
     for index, result in enumerate(results):
         at = now + index * step
-        events.append(health.conclude(GOOD if result == "+" else BAD, started=at, now=at))
+        events.append(health.conclude(RESULTS[result], started=at, now=at))
     return events
 
 
@@ -59,6 +64,7 @@ def record_of(health: Health, *, now: float, wall: float) -> ServerHealth:
         host="127.0.0.1",
         port=8080,
         detail=health.last.detail,
+        unreachable=health.unreachable,
     )
 
 
@@ -456,3 +462,167 @@ def test_an_unchecked_server_restores_no_verdict():
     after = Health(terms(None), now=5.0)
     after.restore(record_of(fallen(), now=1.0, wall=1.0), now=5.0, wall=1.0)
     assert after.verdict is Verdict.UP
+
+
+@pytest.mark.parametrize(
+    ("result", "unreachable"),
+    [
+        (CheckResult.L4CON, True),
+        (CheckResult.L4TOUT, True),
+        (CheckResult.L6RSP, True),
+        (CheckResult.L6TOUT, True),
+        (CheckResult.L7TOUT, True),
+        (CheckResult.L7RSP, False),
+        (CheckResult.L7STS, False),
+    ],
+)
+def test_a_bad_answer_is_an_answer(result: CheckResult, unreachable: bool):  # noqa: FBT001  # what is expected
+    """The kind of the failure tells a server that is gone from one that says that it is not well."""
+    health = Health(terms(), now=0.0)
+    health.conclude(Outcome(result=result), started=0.0, now=0.0)
+    assert (health.verdict, health.unreachable) == (Verdict.DOWN, unreachable)
+
+
+@pytest.mark.parametrize(
+    ("results", "unreachable", "last"),
+    [
+        ("x", True, Event.DOWN),
+        ("-", False, Event.DOWN),
+        ("+xxx", True, Event.DOWN),
+        ("+---", False, Event.DOWN),
+        ("+-xx", False, Event.DOWN),
+        ("+-xxx", True, Event.UNREACHABLE),
+        ("+xx-", False, Event.DOWN),
+        ("+xx-x", False, None),
+        ("+xxx-", False, Event.ANSWERS),
+        ("+xxx-x", False, None),
+        ("-xx", False, None),
+        ("-xxx", True, Event.UNREACHABLE),
+        ("-xx-xx", False, None),
+        ("-xx+xx", False, None),
+        ("x+", True, None),
+        ("x+x", True, None),
+        ("x++", False, Event.UP),
+        ("+xx", False, None),
+    ],
+)
+def test_a_server_is_unreachable_when_it_has_failed_so_for_its_fall(
+    results: str,
+    unreachable: bool,  # noqa: FBT001  # what is expected
+    last: Event | None,
+):
+    """It takes as many failures of that kind in a row as going down does; a bad answer ends it at once."""
+    health = Health(terms(), now=0.0)
+    assert feed(health, results)[-1] is last
+    assert health.unreachable is unreachable
+
+
+def test_a_server_that_may_have_fallen_silent_is_checked_faster():
+    """As with any result that speaks against what is held, the next check comes after `fast_interval`."""
+    health = Health(terms(), now=0.0)
+    feed(health, "-", step=0.0)
+    assert health.next_check == 5.0
+    feed(health, "x", step=0.0)
+    assert health.next_check == 2.0
+    feed(health, "xx", step=0.0)
+    assert (health.unreachable, health.next_check) == (True, 5.0)
+
+
+def test_an_unreachable_server_is_so_after_a_restart_too():
+    """What the board says of it is gone on from, and forgotten when it comes up."""
+    before = Health(terms(), now=0.0)
+    feed(before, "x")
+    after = Health(terms(), now=0.0)
+    after.restore(record_of(before, now=1.0, wall=1.0), now=1.0, wall=1.0)
+    assert after.unreachable
+    assert feed(after, "++")[-1] is Event.UP
+    assert feed(after, "---")[-1] is Event.DOWN
+    assert not after.unreachable
+
+
+@pytest.mark.parametrize("change", ["maint", "check"])
+def test_silences_before_a_change_do_not_count(change: str):
+    """After maintenance, and with another check, counting begins anew."""
+    health = Health(terms(), now=0.0)
+    feed(health, "-xx")
+    if change == "maint":
+        for admin in (Admin.MAINT, Admin.READY):
+            health.operate(admin, now=3.0)
+    else:
+        health.revise(terms(replace(CHECK, timeout=9.0)), now=3.0)
+    assert feed(health, "xx") == [None, None]
+    assert not health.unreachable
+    assert feed(health, "x") == [Event.UNREACHABLE]
+
+
+def running(*, at: float = 0.0) -> Health:
+    """Return a server whose last check, good, began then; the next one is due 10 s later."""
+    health = Health(terms(), now=0.0)
+    health.begin(at)
+    feed(health, "+", now=at)
+    return health
+
+
+def test_a_doubted_server_is_checked_at_once():
+    """A client that could not connect brings the check forward."""
+    health = running()
+    assert health.doubt(now=0.5)
+    assert (health.next_check, health.deadline) == (0.5, 0.5)
+    assert not health.doubt(now=0.6)
+
+
+def test_doubts_add_a_check_each_fast_interval_at_the_most():
+    """However many clients fail: a thousand a second cause as many checks as one."""
+    health, begun = running(), []
+    for tenth in range(1, 100):
+        now = tenth / 10
+        health.doubt(now=now)
+        if health.next_check is not None and health.next_check <= now:
+            health.begin(now)
+            begun.append(now)
+            feed(health, "+", now=now)
+    assert begun == [0.1, 2.1, 4.1, 6.1, 8.1]
+
+
+def test_a_check_that_was_due_anyway_comes_in_its_time():
+    """A doubt never delays one."""
+    health = running()
+    assert health.doubt(now=0.5)
+    health.begin(0.5)
+    feed(health, "+", now=0.5)
+    assert health.next_check == 10.5
+    assert not health.doubt(now=10.6)
+    assert health.next_check == 10.5
+
+
+def test_a_doubt_during_a_check_wants_another_one_soon():
+    """The check may have looked before the server died: the next one is a `fast_interval` later."""
+    health = running()
+    health.begin(10.0)
+    assert not health.doubt(now=10.1)
+    feed(health, "+", now=10.0)
+    assert health.next_check == 12.0
+    health.begin(12.0)
+    feed(health, "+", now=12.0)
+    assert health.next_check == 22.0
+
+
+@pytest.mark.parametrize("state", ["down", "maint", "unchecked"])
+def test_who_is_doubted_in_vain(state: str):
+    """A server that is down has its interval, one in maintenance or without a check has none."""
+    health = Health(terms(None if state == "unchecked" else CHECK), now=0.0)
+    if state == "down":
+        feed(health, "-")
+    if state == "maint":
+        health.operate(Admin.MAINT, now=0.0)
+    before = health.next_check
+    assert not health.doubt(now=1.0)
+    assert health.next_check == before
+
+
+def test_a_doubt_alone_is_no_verdict():
+    """A server whose check is good stays up, whatever clients have met; its streak is that of checks."""
+    health = running()
+    for now in range(100):
+        health.doubt(now=float(now))
+    assert (health.verdict, health.streak, health.failed) == (Verdict.UP, 1, 0)

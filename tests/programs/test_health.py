@@ -17,6 +17,7 @@ from typing import Self
 import pytest
 from support import certificates, snapshots
 from support.backend import Backend
+from support.hostile import SECURE, hostile
 from support.nginx import nginx
 from support.ports import free_port
 from support.processes import end, kill
@@ -26,6 +27,7 @@ from appliance.model.paths import Paths
 from appliance.model.snapshot import Check, CheckInit, Pool, Server, Snapshot, encode
 from appliance.net.control.sockets import ControlUnavailable, ask
 from appliance.net.files.boards import BoardError, BoardReader
+from appliance.wire import doubt as doubts
 from appliance.wire.control import Answer, Question
 from appliance.wire.health_board import Admin, CheckResult, HealthBoard, ServerHealth, Verdict, decode
 
@@ -667,3 +669,93 @@ def _newer(health: Health, name: str, than: float) -> bool:
 def _all_checked(health: Health, count: int, *, since: float = 0.0) -> bool:
     board = health.board()
     return board is not None and sum(each.checked_at > since for each in board.servers) == count
+
+
+def doubt(health: Health, name: str, *, times: int = 1) -> None:
+    """Say as a worker does that clients could not connect to a server."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as worker:
+        for _ in range(times):
+            worker.sendto(doubts.encode("masters", name), str(health.paths.health_doubts))
+
+
+def checks(health: Health, name: str) -> int:
+    """Return how many checks of a server are in the log, at level debug."""
+    seen = health.events("check", "server-up", "server-down")
+    return sum(event["server"] == name for event in seen)
+
+
+def test_a_doubted_server_is_checked_at_once(health: Health, backend: Backend):
+    """Its next check is a minute away; a word from a worker brings the verdict now."""
+    health.accept(of([server("master-0", backend, replace(SLOW, fall=1))]))
+    health.start()
+    health.wait_for("master-0", Verdict.UP)
+    backend.ready(500)
+    doubt(health, "master-0")
+    assert health.wait_for("master-0", Verdict.DOWN).result is CheckResult.L7STS
+
+
+def test_doubts_of_a_good_server_change_nothing(health: Health, backend: Backend):
+    """However often it is doubted there is one check for each fast_interval, and it stays up."""
+    health.accept(of([server("master-0", backend, SLOW), server("other", backend)], level="debug"))
+    health.start()
+    health.wait_for("master-0", Verdict.UP)
+    doubt(health, "master-0", times=1000)
+    wait_until(lambda: checks(health, "master-0") == 2, what="it is checked once more")
+    doubt(health, "master-0", times=1000)
+    before = checks(health, "other")
+    wait_until(lambda: checks(health, "other") > before + 5, what="others are checked as ever")
+    assert checks(health, "master-0") == 2
+    record = health.server("master-0")
+    assert record is not None
+    assert (record.verdict, record.failed) == (Verdict.UP, 0)
+
+
+def test_what_is_no_doubt_is_passed_over(health: Health, backend: Backend):
+    """Garbage, a long datagram and servers that nobody knows: the next good one is heard."""
+    health.accept(of([server("master-0", backend, replace(SLOW, fall=1))]))
+    health.start()
+    health.wait_for("master-0", Verdict.UP)
+    backend.ready(500)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as stranger:
+        for datagram in (b"", b"\xff", b"[1]", b"x" * 5000, doubts.encode("masters", "nobody")):
+            stranger.sendto(datagram, str(health.paths.health_doubts))
+    doubt(health, "master-0")
+    assert health.wait_for("master-0", Verdict.DOWN).result is CheckResult.L7STS
+    assert "Traceback" not in health.log()
+
+
+def test_the_socket_for_doubts_is_made_again(health: Health, backend: Backend):
+    """Somebody who cleans up the runtime directory does not make health deaf for good."""
+    path = health.paths.health_doubts
+    health.accept(of([server("master-0", backend, replace(SLOW, fall=1))]))
+    health.start()
+    health.wait_for("master-0", Verdict.UP)
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.unlink()
+    wait_until(path.exists, what="the socket is there again")
+    backend.ready(500)
+    doubt(health, "master-0")
+    health.wait_for("master-0", Verdict.DOWN)
+    end(health.process)
+    assert not path.exists()
+
+
+def test_targets_that_never_stop_talking_starve_no_other_check(
+    health: Health, backend: Backend, tmp_path: Path
+):
+    """A neighbour's death is found in its usual time while health checks servers of the worst kind."""
+    files = certificates.issue(tmp_path, "127.0.0.1")
+    secure = snapshots.check("https", interval=0.1, fast_interval=0.05, down_interval=0.1, timeout=5.0)
+    with contextlib.ExitStack() as stack:
+        ports = {kind: stack.enter_context(hostile(kind, files)) for kind in SECURE}
+        bad = [server(kind, port, secure) for kind, port in ports.items()]
+        health.accept(of([*bad, server("neighbour", backend)]))
+        health.start()
+        health.wait_for("neighbour", Verdict.UP)
+        for kind in ports:
+            health.wait_for(kind, Verdict.DOWN, by=3)
+        backend.stop()
+        stopped = time.monotonic()
+        health.wait_for("neighbour", Verdict.DOWN)
+        # Two checks 50 ms apart; a handshake that keeps the loop for itself took as long as its time-out.
+        assert time.monotonic() - stopped < 2.0

@@ -21,6 +21,7 @@ _HEALTH = ServerHealth(
     host="127.0.0.1",
     port=8080,
     detail="OK",
+    unreachable=False,
 )
 _WORKER = WorkerBoard(
     program="proxy-api",

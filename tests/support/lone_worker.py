@@ -65,6 +65,7 @@ def up(pool: model.Pool, server: model.Server, *, verdict: Verdict = Verdict.UP)
         host=server.host,
         port=server.port,
         detail="",
+        unreachable=False,
     )
 
 

@@ -54,8 +54,10 @@ _CHECK = Check(
     fast_interval=0.5,
     down_interval=1.0,
     timeout=1.0,
+    timeout_connect=60.0,
     rise=2,
     fall=3,
+    error_limit=1,
     init=CheckInit.CHECK,
     send_proxy=SendProxy.NONE,
 )
@@ -228,8 +230,10 @@ checks = st.builds(
     fast_interval=seconds,
     down_interval=seconds,
     timeout=seconds,
+    timeout_connect=seconds,
     rise=st.integers(1, 9),
     fall=st.integers(1, 9),
+    error_limit=st.integers(0, 9),
     init=st.sampled_from(CheckInit),
     send_proxy=st.sampled_from(SendProxy),
 )

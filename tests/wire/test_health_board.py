@@ -42,6 +42,7 @@ SERVERS = st.builds(
     host=st.sampled_from(["", "10.0.0.1", "2001:db8::1"]),
     port=st.integers(0, 65535),
     detail=st.from_regex(r"[ -~]{0,72}", fullmatch=True),
+    unreachable=st.booleans(),
 )
 BOARDS = st.builds(
     HealthBoard,
@@ -70,6 +71,7 @@ def server(**changes: object) -> ServerHealth:
         host="10.0.0.34",
         port=6443,
         detail="",
+        unreachable=False,
     )
     return dataclasses.replace(up, **changes)
 

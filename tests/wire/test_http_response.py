@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from appliance.wire.http_response import LINE_LIMIT, ResponseError, StatusLine, decode
+from appliance.wire.http_response import INTERIM_LIMIT, LINE_LIMIT, ResponseError, StatusLine, decode
 from appliance.wire.need import Need
 
 pytestmark = pytest.mark.pure
@@ -22,6 +22,15 @@ LINES = [
     (b"HTTP/1.0 200 fine\n", StatusLine(version="1.0", status=200, reason="fine")),
     (b"HTTP/1.1 200 \x1b[31m\r\n", StatusLine(version="1.1", status=200, reason="\ufffd[31m")),
     (b"HTTP/1.1 200 \xff\r\n", StatusLine(version="1.1", status=200, reason="\ufffd")),
+    (
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\nHTTP/1.1 503 no\r\n",
+        StatusLine(version="1.1", status=503, reason="no"),
+    ),
+    (b"HTTP/1.1 100\n\nHTTP/1.1 200 OK\n", StatusLine(version="1.1", status=200, reason="OK")),
+    (
+        b"HTTP/1.1 101 Switching Protocols\r\n",
+        StatusLine(version="1.1", status=101, reason="Switching Protocols"),
+    ),
 ]
 TAILS = [b"", b"Content-Length: 2\r\n\r\nok", b"\r\n" + b"x" * 100_000]
 
@@ -52,6 +61,9 @@ def test_every_beginning_needs_more(line: bytes, expected: StatusLine):
         b"\r\nHTTP/1.1 200 OK\r\n",
         b"HTTP/1.1 200 " + b"x" * LINE_LIMIT,
         b"HTTP/1.1 200 " + b"x" * LINE_LIMIT + b"\r\n",
+        b"HTTP/1.1 103 Early Hints\r\nLink: </a>\r\n\r\n" * (INTERIM_LIMIT // 30),
+        b"HTTP/1.1 103 Early Hints\r\nLink: " + b"x" * INTERIM_LIMIT,
+        b"HTTP/1.1 100 Continue\r\n\r\nSSH-2.0-OpenSSH_9.2p1\r\n",
     ],
 )
 def test_what_is_no_status_line_is_the_one_error(data: bytes):

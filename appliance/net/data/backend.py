@@ -2,8 +2,7 @@
 
 from typing import TYPE_CHECKING, Final
 
-from appliance.core.dispatch import PoolState
-from appliance.core.members import Member
+from appliance.core.dispatch import Losses, PoolState
 from appliance.model.snapshot import Balance, Pool, SendProxy
 from appliance.net.data import tcp
 from appliance.wire import proxy_protocol, sockaddr
@@ -39,7 +38,7 @@ class Backend:
         self.pool = pool
         self._flatten(pool.config)
 
-    def apply(self, config: Pool) -> list[Member]:
+    def apply(self, config: Pool) -> Losses:
         """Obey another configuration from the next connection and the next timeout on.
 
         Returns the members that are found to be down or in maintenance now.

@@ -35,6 +35,7 @@ cdef class Session:
     cpdef greet(self, Side server)
     cpdef opened(self, Side server)
     cpdef retry(self, reason)
+    cpdef suspect(self, member)
     cpdef expire_early(self)
     cpdef expire_open(self, Side server, double now)
     cpdef expire_side(self, Side side, reason)

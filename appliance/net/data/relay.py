@@ -41,6 +41,10 @@ _CONNECT_REASONS: Final = {
 }
 _BRIEF: Final = 1.0
 """Age from which a connection to a server gets TCP keepalive, seconds; probes come after many more."""
+_SERVERS_FAULT: Final = frozenset(
+    {Reason.CONNECT_REFUSED, Reason.CONNECT_TIMEOUT, Reason.CONNECT_FAILED, Reason.SERVER_ABORT}
+)
+"""Failures of a connect that make the server doubtful (HAProxy's `observe layer4`); others are our own."""
 
 _CLEAN: Final = frozenset(
     {
@@ -311,6 +315,8 @@ class Session:
         self.member = None
         self.tried += (member,)
         member.failed += 1
+        if reason in _SERVERS_FAULT and member.address is not None:
+            self.suspect(member)
         traffic.pass_on(pool.end(member))
         # One that accepts and resets before the first byte may be about to stop: others can still serve this
         # client, but to come back to it would only multiply its load.
@@ -323,6 +329,11 @@ class Session:
         decision = pool.place(self.key, avoid=self.tried)
         self.settle(decision)
 
+    def suspect(self, member: Member) -> None:
+        """Have health look at a server that fails its clients."""
+        if member.suspect():
+            self.traffic.doubted.add(member)
+
     def server_down(self) -> None:
         """End, or connect elsewhere where there is no connection yet: the server has gone down."""
         try:
@@ -334,8 +345,16 @@ class Session:
             self.fail(error)
 
     def broken(self, side: Side) -> None:
-        """End: a side was reset, or has gone."""
-        self.end(Reason.CLIENT_ABORT if side is self.client else Reason.SERVER_ABORT)
+        """End: a side was reset, or has gone.
+
+        A server that resets before it has said a word has refused the connection, with other means.
+        """
+        if side is self.client:
+            self.end(Reason.CLIENT_ABORT)
+            return
+        if side.count == 0 and self.member is not None:
+            self.suspect(self.member)
+        self.end(Reason.SERVER_ABORT)
 
     def fail(self, error: Exception) -> None:
         """Report a bug, and end."""
@@ -401,6 +420,8 @@ class Session:
         frontend.bytes_out += sent
         member.bytes_in += received
         member.bytes_out += sent
+        if sent > 0:
+            member.errors = 0
         self.traffic.changed = True
 
     def waits(self) -> tuple[float, float]:

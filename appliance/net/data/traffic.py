@@ -12,6 +12,7 @@ from typing import Final, Protocol
 
 from gevent import get_hub
 
+from appliance.core.members import Member
 from appliance.net.data.pipes import Pipes
 from appliance.wire.worker_board import Reason
 
@@ -88,13 +89,15 @@ class Traffic:
     """The sessions of a worker. `limit` of them fit the process's descriptors.
 
     `fault` takes a bug, `scarce` the errno of an accept, `report` every session that ends with its reason;
-    `make_room` is called when one ends while accepting is `paused`.
+    `make_room` is called when one ends while accepting is `paused`. `doubted` holds servers that failed
+    clients, until `health` has been told.
     """
 
     __slots__ = (
         "_due",
         "_round",
         "changed",
+        "doubted",
         "fault",
         "hurried",
         "limit",
@@ -122,6 +125,7 @@ class Traffic:
         self.loop: Loop = get_hub().loop
         self.now = time.monotonic()
         self.live: set[Swept] = set()
+        self.doubted: set[Member] = set()
         self.hurried: set[Swept] = set()
         self.resting: list[Resting] = []
         self.limit = session_limit(descriptors)

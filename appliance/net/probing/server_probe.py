@@ -1,5 +1,7 @@
 """Checks of one server, wherever its name leads at the moment."""
 
+import time
+
 from appliance.core.health import Outcome
 from appliance.model.snapshot import Check, Server
 from appliance.net.probing.probe import Probe
@@ -21,12 +23,16 @@ class ServerProbe:
         self._probe: Probe | None = None
 
     def run(self) -> Outcome:
-        """Return how a check made now ends; raises ProbeImpossible."""
+        """Return how a check made now ends; raises ProbeImpossible.
+
+        One time-out bounds all of it, the wait for an address that was never known as well.
+        """
+        until = time.monotonic() + self._check.timeout
         host = self._resolver.address(self._name, timeout=self._check.timeout)
         if not host:
             reason = self._resolver.problem(self._name) or "no answer yet"
             return Outcome(result=CheckResult.L4CON, detail=f"name not resolved: {reason}")
-        outcome = self._at(host).run()
+        outcome = self._at(host).run(until=until)
         if not outcome.passed:
             self._resolver.doubt(self._name)
         return outcome

@@ -102,14 +102,21 @@ def _version(status: os.stat_result) -> Version:
 
 
 def _context() -> ssl.SSLContext:
-    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context = _client()
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
     return context
 
 
-def _verifying(verify: str, *, named: bool) -> ssl.SSLContext:
+def _client() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    # A check shakes hands once: a server that asks for more would have us compute for it, again and again.
+    context.options |= ssl.OP_NO_RENEGOTIATION
+    return context
+
+
+def _verifying(verify: str, *, named: bool) -> ssl.SSLContext:
+    context = _client()
     context.check_hostname = named
     context.load_verify_locations(cafile=verify)
     return context

@@ -3,6 +3,7 @@
 `localhost` is both loopback addresses: a server may listen on one of them only.
 """
 
+import time
 from typing import Final
 
 import gevent
@@ -37,14 +38,15 @@ class EndpointTrack:
             self._resolver.want([host])
 
     def look(self) -> Seen:
-        """Return how a probe made now ends; raises Unseen."""
+        """Return how a probe made now ends, within the track's timeout in all; raises Unseen."""
+        until = time.monotonic() + self._check.timeout
         if self._named:
             address = self._resolver.address(self._host, timeout=self._check.timeout)
             if not address:
                 return Seen(up=False, detail=self._unresolved())
             self._follow(address)
         try:
-            outcome = self._ask()
+            outcome = self._ask(until)
         except ProbeImpossible as error:
             raise Unseen(str(error)) from error
         if not outcome.passed:
@@ -64,16 +66,16 @@ class EndpointTrack:
             self._addresses = (address,)
             self._probes.clear()
 
-    def _ask(self) -> Outcome:
+    def _ask(self, until: float) -> Outcome:
         """Try the next address only where nobody listens on one: that is known at once, and costs no time."""
         first, *others = self._addresses
-        outcome = self._probe(first).run()
+        outcome = self._probe(first).run(until=until)
         for address in others:
             if outcome.result not in _NOBODY_THERE:
                 break
             self._addresses = (*others, first)
             if outcome.result is CheckResult.L4CON:
-                outcome = self._probe(address).run()
+                outcome = self._probe(address).run(until=until)
         return outcome
 
     def _probe(self, address: str) -> Probe:
@@ -103,8 +105,10 @@ def probe_check(
         fast_interval=track.interval,
         down_interval=track.interval,
         timeout=track.timeout,
+        timeout_connect=track.timeout,
         rise=track.rise,
         fall=track.fall,
+        error_limit=0,
         init=CheckInit.CHECK,
         send_proxy=SendProxy.NONE,
     )

@@ -199,8 +199,9 @@ def test_a_closed_port_is_refused(kind: str, host: str):
     assert (outcome.result, outcome.detail) == (CheckResult.L4CON, "connection refused")
 
 
-def test_a_connection_that_is_not_answered_runs_out_of_time():
-    """A full backlog swallows SYNs: L4TOUT."""
+@pytest.mark.parametrize("limits", [{"timeout": SOON}, {"timeout": ENOUGH, "timeout_connect": SOON}])
+def test_a_connection_that_is_not_answered_runs_out_of_time(limits: dict[str, float]):
+    """A full backlog swallows SYNs: L4TOUT, after the whole time or that for connecting."""
     with socket.socket() as listener, contextlib.ExitStack() as stack:
         listener.bind(("127.0.0.1", 0))
         listener.listen(0)
@@ -208,8 +209,9 @@ def test_a_connection_that_is_not_answered_runs_out_of_time():
             filler = stack.enter_context(socket.socket())
             filler.settimeout(0.0)
             filler.connect_ex(listener.getsockname())
-        outcome = probe("tcp", listener.getsockname()[1], timeout=SOON)
-    assert outcome.result is CheckResult.L4TOUT
+        outcome = probe("tcp", listener.getsockname()[1], **limits)
+    assert (outcome.result, outcome.detail) == (CheckResult.L4TOUT, "no answer within 0.3 s")
+    assert SOON <= outcome.duration < ENOUGH
 
 
 @pytest.mark.parametrize(
