@@ -37,7 +37,8 @@ def reload(paths: Paths, *, as_json: bool, timeout: float) -> None:
     that is asked for while another runs is answered when its own turn is done.
 
     JSON: ok, generation (the configuration's number), changed (paths), duration_s, warnings; or ok and
-    errors (message, path, line, column).
+    errors (message, path, line, column), with generation and changed where the configuration was accepted
+    and a program does not obey it yet.
     """
     try:
         answer = ask_reload(paths.reload_socket, timeout)
@@ -101,5 +102,8 @@ def _refuse(answer: Answer, paths: Paths) -> None:
     console = Console(stderr=True, soft_wrap=True, highlight=False)
     for problem in answer.errors:
         console.print(levelled(located(problem, paths.config), Severity.ERROR, STDERR), markup=False)
+    number = answer.values.get("generation")
     refused = "Refused: nothing has changed, the appliance goes on as before."
+    if number is not None:
+        refused = f"Accepted as configuration {number}, but not obeyed by all yet: they are told again."
     console.print(levelled(refused, Severity.ERROR, STDERR), markup=False, style="bold red")

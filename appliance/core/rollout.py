@@ -119,12 +119,14 @@ class Rollout:
     @property
     def disobedient(self) -> list[Worker]:
         """The workers in service that have not said yet that they obey what they were told to."""
+        serving = (self.generations[each.generation].workers[each.index] for each in self.serving)
+        return [each for each in serving if each.obeys != each.snapshot]
+
+    @property
+    def serving(self) -> list[WorkerId]:
+        """The workers that accept, or were told to."""
         workers = (each for committed in self._in_phase(*_COMMITTED) for each in committed.workers.values())
-        return [
-            each
-            for each in workers
-            if each.phase in (WorkerPhase.OPENING, WorkerPhase.ACCEPTING) and each.obeys != each.snapshot
-        ]
+        return [each.id for each in workers if each.phase in (WorkerPhase.OPENING, WorkerPhase.ACCEPTING)]
 
     def worker(self, worker: WorkerId) -> Worker | None:
         """Return a worker's place, None for one that is not of ours any more."""

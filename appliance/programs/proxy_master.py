@@ -362,7 +362,7 @@ class Master:
         if going and (problems := lost(binds, going)):
             return bad(*_bind_problems(group, problems))
         if self.current and not needs_generation(before=self.current, after=snapshot, group=self.group):
-            return self._hold(Pending(snapshot=snapshot, changed=not snapshots.same(self.current, snapshot)))
+            return self._begin_live(self.current, snapshot)
         reserved = self.listeners.reserve(binds, virtual=snapshot.virtual_addresses)
         if not isinstance(reserved, Reserved):
             return bad(*_bind_problems(group, reserved))
@@ -374,6 +374,13 @@ class Master:
             self.listeners.release(reserved.fresh)
             return bad(f"{self.program}: the number of a generation cannot be written: {error.strerror}")
         return self._begin_generation(generation, snapshot, group, reserved)
+
+    def _begin_live(self, before: Snapshot, snapshot: Snapshot) -> Answer:
+        """Have the workers say whether they can take it, while nothing has changed yet."""
+        reasons = self.crew.check(snapshot.number, self.rollout.serving, patience=_OBEY_PATIENCE)
+        if reasons:
+            return bad(*(f"worker {each.generation}.{each.index}: {why}" for each, why in reasons.items()))
+        return self._hold(Pending(snapshot=snapshot, changed=not snapshots.same(before, snapshot)))
 
     def _begin_generation(
         self, generation: int, snapshot: Snapshot, group: Group, reserved: Reserved

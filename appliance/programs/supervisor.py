@@ -102,6 +102,15 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
             elif number == signal.SIGHUP:
                 self._forward_hangup()
 
+    def tick(self, now: float | None = None) -> None:
+        """Listen again where somebody has removed our socket: who restarts a program must find us."""
+        super().tick(now)
+        if self.options.mood >= SupervisorStates.RUNNING and not self._paths.supervisor_socket.exists():
+            with contextlib.suppress(OSError):  # the directory is not there yet
+                self._log.warning("socket-gone", path=str(self._paths.supervisor_socket))
+                self.options.close_httpservers()
+                self.options.httpservers = self.options.make_http_servers(self)
+
     def ordered_stop_groups_phase_1(self) -> None:
         """Stop the groups of the highest priority number that is left; one that never ran costs no round."""
         self._forget_stopped()

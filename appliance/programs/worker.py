@@ -90,10 +90,13 @@ class Worker:
 
         Raises tcp.OptionsRefused, and then nothing has changed.
         """
-        complaints = self._refused_options(snapshot)
-        if complaints:
-            raise tcp.OptionsRefused("; ".join(complaints))
+        self.check(snapshot)
         self._obey(snapshot)
+
+    def check(self, snapshot: Snapshot) -> None:
+        """Raise tcp.OptionsRefused where a snapshot cannot be obeyed."""
+        if complaints := self._refused_options(snapshot):
+            raise tcp.OptionsRefused("; ".join(complaints))
 
     def accept(self) -> None:
         """Start to accept."""

@@ -9,7 +9,8 @@ import gevent
 from appliance import __version__
 from appliance.core.networks import Networks
 from appliance.model import snapshot as snapshots
-from appliance.model.snapshot import SnapshotError
+from appliance.model.paths import Paths
+from appliance.model.snapshot import Snapshot, SnapshotError
 from appliance.net.control.sockets import Call, Handler, WithDescriptors
 from appliance.net.data.relay import PHASES, Session
 from appliance.net.data.respond import Responder
@@ -35,6 +36,7 @@ def commands(worker: "Worker") -> Mapping[str, Handler]:
         "accept": lambda _: _done(worker.accept),
         "drain": lambda call: _done(lambda: worker.drain(call.question.number("deadline"))),
         "leave": lambda call: _done(lambda: worker.leave(call.question.number("patience"))),
+        "check": lambda call: _take(worker.paths, call.question.integer("snapshot"), worker.check),
         "apply": lambda call: _apply(worker, call.question.integer("snapshot")),
         "listeners": lambda _: _listeners(worker),
         "sessions": lambda _: _sessions(worker),
@@ -84,11 +86,16 @@ def _adopt(worker: "Worker", call: Call) -> Answer:
 
 
 def _apply(worker: "Worker", number: int) -> Answer:
+    answer = _take(worker.paths, number, worker.apply)
+    worker.publish()
+    return answer
+
+
+def _take(paths: Paths, number: int, take: Callable[[Snapshot], None]) -> Answer:
     try:
-        worker.apply(snapshots.decode(worker.paths.snapshot(number).read_bytes()))
+        take(snapshots.decode(paths.snapshot(number).read_bytes()))
     except (OSError, SnapshotError, OptionsRefused) as error:
         return bad(f"snapshot {number}: {error}")
-    worker.publish()
     return good()
 
 

@@ -26,7 +26,7 @@ from support.snapshots import bind, frontend, group, pool, server, snapshot, vir
 from support.waiting import wait_until as wait
 
 from appliance.core.generations import Timing
-from appliance.model.snapshot import Reload, Snapshot
+from appliance.model.snapshot import KeepAlive, Reload, Snapshot
 
 pytestmark = pytest.mark.programs
 
@@ -179,6 +179,50 @@ def test_live_change(site: Site) -> None:
         )
         assert (replacement["generation"], replacement["snapshot"]) == (1, 2)
         assert proxy.reload(replace(changed, number=3))["changed"] is False
+
+
+def test_a_live_change_that_a_worker_cannot_take(site: Site) -> None:
+    """It is refused before anything has changed, with the worker's reason."""
+    with LoneProxy(site.snapshot()) as proxy:
+        proxy.run()
+        # More than the 32767 seconds that Linux takes for TCP_KEEPIDLE.
+        asked = {"keepalive": KeepAlive(idle=43200.0, interval=10.0, count=3)}
+        proxy.propose(replace(site.snapshot(frontend=asked), number=2))
+        answer = proxy.ask("prepare", snapshot=2)
+        assert not answer["ok"]
+        assert answer["errors"][0]["message"].startswith(
+            "worker 1.0: snapshot 2: frontend frontend: socket option"
+        )
+        assert [each["snapshot"] for each in proxy.workers()] == [1]
+        assert not proxy.ask("commit", snapshot=2)["ok"]
+
+
+def test_a_live_change_that_a_worker_does_not_take(site: Site) -> None:
+    """The answer is no until it obeys: it is told again, and replaced if that does not help."""
+    with LoneProxy(site.snapshot(workers=2)) as proxy:
+        proxy.run()
+        before = pids(proxy)
+        changed = replace(site.snapshot(workers=2, frontend={"max_connections": 7}), number=2)
+        with Load(port=site.port, rate=50.0) as load:
+            settle(load, more=20)
+            proxy.propose(changed)
+            assert proxy.ask("prepare", snapshot=2)["ok"]
+            file = proxy.paths.snapshot(2)
+            file.rename(file.with_suffix(".away"))
+            answer = proxy.ask("commit", snapshot=2)
+            assert not answer["ok"]
+            assert [
+                "goes on with snapshot 1: snapshot 2:" in each["message"] for each in answer["errors"]
+            ] == [True] * 2
+            assert proxy.status()["failure"]
+            wait_until(lambda: proxy.log().count("worker-refused") >= 6, what="others are to replace them")
+            file.with_suffix(".away").rename(file)
+            wait_until(lambda: not proxy.status()["failure"], what="all obey")
+            wait_until(lambda: {w["snapshot"] for w in proxy.workers()} == {2}, what="the old ones are gone")
+            settle(load, more=20)
+            assert load.report().failures == {}
+        assert not set(before) & set(pids(proxy))
+        assert list(proxy.generations()) == [1]
 
 
 def test_repeating_is_harmless(site: Site) -> None:

@@ -37,6 +37,7 @@ class Worker:
     pid: int
     phase: str
     sessions: int
+    snapshot: int
     drain_deadline: float
 
 
@@ -290,6 +291,7 @@ def _worker(path: Path) -> Worker | None:
             pid=int(str(values["pid"])),
             phase=str(values["phase"]),
             sessions=int(str(values["sessions"])),
+            snapshot=int(str(values["snapshot"])),
             drain_deadline=float(str(values.get("drain_deadline") or 0)),
         )
     except (OSError, ValueError, KeyError):

@@ -31,6 +31,7 @@ _CHUNK: Final = 65536
 _LONGEST_LINE: Final = 65536  # a question is a command and two or three words
 _MOST_CONNECTIONS: Final = 64
 _SLICE: Final = 0.001  # seconds of one turn of the loop after which the next question waits for the next turn
+_KEEP: Final = 1.0  # seconds between two looks whether the socket is still there
 _PAUSE: Final = 0.5  # seconds until a connection is accepted again, after the machine had no descriptor left
 
 
@@ -76,20 +77,25 @@ class LoopControlServer:
         self._listener.settimeout(0)
         self._inode = path.stat().st_ino
         self._again: float | None = None
+        self._look_at = time.monotonic() + _KEEP
         self._listen()
         loop.add(self)
 
     @property
     def deadline(self) -> float | None:
-        """Return when to be woken: when the question came that waits longest."""
+        """Return when to be woken: when the question came that waits longest, or to look for the socket."""
         first = self._first
-        return self._again if first is None else first.since
+        at = self._again if first is None else first.since
+        return self._look_at if at is None else min(at, self._look_at)
 
     def tick(self, now: float) -> None:
         """Answer questions that have come until `now`, one of each connection, until the slice is over."""
         if self._again is not None and now >= self._again:
             self._again = None
             self._listen()
+        if now >= self._look_at:
+            self._look_at = now + _KEEP
+            self._keep()
         until = time.monotonic() + _SLICE
         while (first := self._first) is not None and first.since <= now:
             first.next()
@@ -138,6 +144,18 @@ class LoopControlServer:
         """Take note of a connection that has got its answers: from now on it is idle."""
         if connection in self._connections:
             self._connections[connection] = self._connections.pop(connection)
+            self._listen()
+
+    def _keep(self) -> None:
+        """Listen again where somebody has removed the socket; a name that is there may be a successor's."""
+        if self._path.exists():
+            return
+        with contextlib.suppress(OSError):  # the directory is not there yet, or full
+            listener = listen_unix(self._path)
+            self._loop.forget(self._listener.fileno())
+            self._listener.close()
+            self._listener, self._inode = listener, self._path.stat().st_ino
+            self._listener.settimeout(0)
             self._listen()
 
     def _listen(self) -> None:

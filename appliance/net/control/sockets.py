@@ -33,6 +33,8 @@ from appliance.wire.control import (
 )
 
 _CHUNK: Final = 65536
+KEEP: Final = 1.0
+"""Seconds between two looks whether a socket is still there."""
 _MAX_DESCRIPTORS: Final = 250  # the kernel takes at most SCM_MAX_FD (253) in one message
 
 
@@ -73,7 +75,8 @@ Handler = Callable[[Call], Answer | WithDescriptors]
 class ControlServer:
     """Serves one program's commands on a unix socket of mode 0600, one greenlet for each connection.
 
-    Handlers may block their greenlet. One that raises is answered with its error, and reported to `on_error`.
+    A socket that somebody removes, or whose directory is removed and made again, is made again. Handlers may
+    block their greenlet. One that raises is answered with its error, and reported to `on_error`.
     """
 
     def __init__(
@@ -85,14 +88,29 @@ class ControlServer:
         self._listener = listen_unix(path)
         self._inode = path.stat().st_ino
         self._loop = gevent.spawn(self._accept)
+        self._keeper = gevent.spawn(self._keep)
 
     def close(self) -> None:
         """Stop listening and remove the socket, unless it is a successor's; connections end by themselves."""
+        self._keeper.kill()
         self._loop.kill()
         with contextlib.suppress(FileNotFoundError):
             if self._path.stat().st_ino == self._inode:  # not used again while we still listen
                 self._path.unlink()
         self._listener.close()
+
+    def _keep(self) -> None:
+        """Listen again where nobody can find us any more; a name that is there may be a successor's."""
+        while True:
+            gevent.sleep(KEEP)
+            if self._path.exists():
+                continue
+            with contextlib.suppress(OSError):  # the directory is not there yet, or full
+                listener = listen_unix(self._path)
+                self._loop.kill()
+                self._listener.close()
+                self._listener, self._inode = listener, self._path.stat().st_ino
+                self._loop = gevent.spawn(self._accept)
 
     def _accept(self) -> None:
         while True:

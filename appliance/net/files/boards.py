@@ -40,6 +40,7 @@ _SEQUENCE: Final = 1
 _RETIRED: Final = 2
 _NUMBERS: Final = struct.Struct("=QQQ")
 _HALF: Final = struct.Struct("=QQQQ")
+_LOOK_AGAIN: Final = 1.0  # seconds between two looks whether the file is still there
 _TRIES: Final = 100
 """Looks at a half that the pointer does not leave, until it counts as damaged; a store is seen within one."""
 
@@ -61,6 +62,7 @@ class BoardWriter:
     def __init__(self, path: Path, *, capacity: int = 4096) -> None:
         self.path = path
         self._sequence = 0
+        self._looked_at = time.monotonic()
         # No count that a reader may know already from a file that is gone or cannot be read.
         self._changes = time.time_ns()
         self._capacity = _aligned(capacity)
@@ -77,17 +79,38 @@ class BoardWriter:
         """
         if changed:
             self._changes += 1
-        if len(payload) <= self._capacity:
-            self._write(payload)
+        if len(payload) > self._capacity:
+            self._renew(payload, capacity=_aligned(max(len(payload), self._capacity * 2)))
             return
-        old_map, old_words, capacity, sequence = self._map, self._words, self._capacity, self._sequence
-        self._capacity = _aligned(max(len(payload), self._capacity * 2))
+        if self._is_gone():  # with its directory, perhaps: what cannot be made again now is tried again
+            with contextlib.suppress(OSError):
+                self._renew(payload, capacity=self._capacity)
+                return
+        self._write(payload)
+
+    def _is_gone(self) -> bool:
+        """Look now and then whether somebody has removed the file."""
+        now = time.monotonic()
+        if now - self._looked_at < _LOOK_AGAIN:
+            return False
+        self._looked_at = now
+        return not self.path.exists()
+
+    def _renew(self, payload: bytes | bytearray, *, capacity: int) -> None:
+        old_map, old_words, old_capacity, sequence = self._map, self._words, self._capacity, self._sequence
+        self._capacity = capacity
         try:
             self._start_file(payload)
         except OSError:
-            self._map, self._words, self._capacity, self._sequence = old_map, old_words, capacity, sequence
+            self._map, self._words, self._capacity, self._sequence = (
+                old_map,
+                old_words,
+                old_capacity,
+                sequence,
+            )
             self._words[_RETIRED] = 0
             raise
+        old_words[_RETIRED] = 1  # where the name is gone, nobody else has said so
         old_words.release()
         old_map.close()
 

@@ -104,6 +104,18 @@ def keep_as_last_good(paths: Paths, snapshot: Snapshot) -> None:
     write_atomically(paths.last_good, encode(snapshot))
 
 
+def heal_accepted(paths: Paths, snapshot: Snapshot) -> None:
+    """Write an accepted snapshot again where somebody has removed it, or all of the runtime directory.
+
+    Raises OSError.
+    """
+    paths.runtime.mkdir(mode=0o700, exist_ok=True)
+    if not paths.snapshot(snapshot.number).exists():
+        propose(paths, snapshot)
+    if not paths.accepted.exists():
+        accept(paths, snapshot)
+
+
 def heal_last_good(paths: Paths, snapshot: Snapshot) -> None:
     """Copy an accepted snapshot again where the copy is missing, damaged or another; raises OSError."""
     try:

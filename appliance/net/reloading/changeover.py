@@ -5,7 +5,9 @@ fail; the snapshot is accepted (written), the point of no return; every program 
 failure aborts everywhere, and the old configuration never noticed.
 
 A program of a group that is new is started after that point; that it can bind is tried before.
-A program that is down takes the accepted snapshot when it starts and is passed over with a warning. One that
+A program that is down takes the accepted snapshot when it starts and is passed over with a warning; one that
+runs and cannot be asked is a refusal. A program that does not do what it had prepared is told again, and the
+answer is no: traffic goes on by another configuration than the accepted one. One that
 is found with another snapshot than the accepted one (it started in the middle of a change, or whoever led the
 change died in it) is led to the accepted one by `converge`.
 """
@@ -23,7 +25,7 @@ from appliance.model import diff
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Group, Snapshot
 from appliance.net.files import snapshots
-from appliance.net.reloading.fleet import Down, Fleet, Outcome
+from appliance.net.reloading.fleet import Down, Fleet, Outcome, Unreachable
 from appliance.net.reloading.supervisor_rpc import SupervisorUnavailable
 from appliance.net.workers.going_addresses import going_addresses
 from appliance.net.workers.listeners import Listeners, Reserved, lost
@@ -55,10 +57,13 @@ class Changeover:
         """Make the operator's file real, or refuse it with every reason."""
         begun = time.monotonic()
         try:
-            values = self._change()
+            values, errors = self._change()
         except Refused as refusal:
             self._log.warning("reload-refused", errors=as_values(refusal.problems))
             return bad(*refusal.problems)
+        if errors:
+            self._log.error("reload-incomplete", **values, errors=as_values(errors))
+            return Answer(ok=False, errors=errors, values=values)
         seconds = round(time.monotonic() - begun, 3)
         self._log.info(
             "reload-done" if values["changed"] else "reload-unchanged", **values, duration_s=seconds
@@ -72,6 +77,8 @@ class Changeover:
         Programs that are needed and never ran, or were stopped by a reload, are started, others stopped.
         """
         programs = needed(self.accepted)
+        for failure in _attempt(self._heal_runtime):
+            self._say_once("runtime", failure.message)
         for failure in _attempt(self._heal) if everybody else ():
             self._say_once("last-good", failure.message)
         try:
@@ -93,15 +100,23 @@ class Changeover:
 
         return judge
 
-    def _change(self) -> dict[str, object]:
+    def _change(self) -> tuple[dict[str, object], tuple[Problem, ...]]:
+        _attempt(self._heal_runtime)  # where it fails, so does what follows, and says why
         number = snapshots.unused_number(self._paths, [self.accepted])
         judged = self._validator()(self._paths.config, number=number)
         if judged.snapshot is None:
             raise Refused(judged.errors)
         changed = diff.changed(self.accepted, judged.snapshot)
-        warnings = self._accept(judged.snapshot) if changed else _attempt(self._heal)
+        errors: tuple[Problem, ...] = ()
+        if changed:
+            errors, warnings = self._accept(judged.snapshot)
+        else:
+            warnings = _attempt(self._heal)
         warnings += _attempt(partial(snapshots.clear_degraded, self._paths))
-        return self._result(changed, (*judged.warnings, *warnings))
+        return self._result(changed, (*judged.warnings, *warnings)), errors
+
+    def _heal_runtime(self) -> None:
+        snapshots.heal_accepted(self._paths, self.accepted)
 
     def _heal(self) -> None:
         snapshots.heal_last_good(self._paths, self.accepted)
@@ -114,8 +129,11 @@ class Changeover:
             values["warnings"] = told
         return values
 
-    def _accept(self, snapshot: Snapshot) -> list[Problem]:
-        """Prepare, accept, commit; return what is to be said besides. Refused: nothing has changed."""
+    def _accept(self, snapshot: Snapshot) -> tuple[tuple[Problem, ...], list[Problem]]:
+        """Prepare, accept, commit; return who did not obey, and what is to be said besides.
+
+        Refused: nothing has changed.
+        """
         steps, number = plan(self.accepted, snapshot), snapshot.number
         try:
             snapshots.propose(self._paths, snapshot)
@@ -127,7 +145,9 @@ class Changeover:
             raise error if isinstance(error, Refused) else Refused([Problem(message=str(error))]) from error
         self.accepted = snapshot
         outcomes = self._fleet.commit((each for each in steps.prepare if each not in absent), number)
-        return [*_skipped(absent), *_uncommitted(outcomes), *self._settle(steps, absent)]
+        disobeyed = {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, Answer)}
+        gone = {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, Down)}
+        return _uncommitted(disobeyed), [*_skipped({**absent, **gone}), *self._settle(steps, absent)]
 
     def _prepare(self, steps: Plan, snapshot: Snapshot) -> dict[str, Down]:
         """Have everything done that can fail; return who was not there to be asked."""
@@ -138,9 +158,15 @@ class Changeover:
             for group in starting
             for each in _unbindable(group, virtual=snapshot.virtual_addresses, going=going)
         ]
-        absent = {each: down for each in steps.prepare if (down := self._fleet.wait_for(each))}
+        missing = {each: found for each in steps.prepare if (found := self._fleet.wait_for(each))}
+        absent = {each: found for each, found in missing.items() if isinstance(found, Down)}
+        failures += [
+            Problem(message=f"{each}: {found.reason}")
+            for each, found in missing.items()
+            if isinstance(found, Unreachable)
+        ]
         outcomes = self._fleet.prepare(
-            (each for each in steps.prepare if each not in absent), snapshot.number
+            (each for each in steps.prepare if each not in missing), snapshot.number
         )
         failures += [failure for each, outcome in outcomes.items() for failure in _failures(each, outcome)]
         if failures:
@@ -228,6 +254,6 @@ def _skipped(absent: Mapping[str, Down]) -> list[Problem]:
     ]
 
 
-def _uncommitted(outcomes: Mapping[str, Outcome]) -> list[Problem]:
-    failures = [each for name, outcome in outcomes.items() for each in _failures(name, outcome)]
-    return [dataclasses.replace(each, message=f"{each.message}: it is told again") for each in failures]
+def _uncommitted(outcomes: Mapping[str, Answer]) -> tuple[Problem, ...]:
+    failures = (each for name, outcome in outcomes.items() for each in _failures(name, outcome))
+    return tuple(dataclasses.replace(each, message=f"{each.message}: it is told again") for each in failures)

@@ -17,6 +17,7 @@ from appliance.core.acceptance import PROGRAMS
 from appliance.model.paths import Paths
 from appliance.net.control.sockets import ControlClient, ControlUnavailable
 from appliance.net.files.snapshots import write_atomically
+from appliance.net.process.own_processes import own_processes
 from appliance.net.reloading.supervisor_rpc import ProcessInfo, Supervisor, SupervisorUnavailable
 from appliance.wire.control import Answer, Question, bad
 
@@ -46,7 +47,16 @@ class Down:
     reason: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Unreachable:
+    """A program that runs and cannot be asked: it would go on with another configuration, unseen."""
+
+    reason: str
+
+
 Outcome = Answer | Down
+
+_PROXY: Final = "proxy-"
 
 
 class _Stopped:
@@ -146,9 +156,15 @@ class Fleet:
         except SupervisorUnavailable:
             return {}
 
-    def wait_for(self, program: str) -> Down | None:
-        """Return once a program that is coming up can be asked; Down where it is not or takes too long."""
-        return self._wait(program, lambda: self._can_be_asked(program))
+    def wait_for(self, program: str) -> Down | Unreachable | None:
+        """Return once a program that is coming up or runs can be asked.
+
+        Down where it is not or takes too long, Unreachable where it runs and cannot be asked in that time.
+        """
+        down = self._wait(program, lambda: self._can_be_asked(program))
+        if down is not None and self._runs(program):
+            return Unreachable(reason=f"it runs, and does not answer at {self._paths.control(program)}")
+        return down
 
     def wait_until_obeys(self, program: str, number: int) -> Down | None:
         """Return once a program obeys a snapshot; Down where it is not coming up or takes too long."""
@@ -166,7 +182,7 @@ class Fleet:
     def _wait(self, program: str, condition: Callable[[], bool]) -> Down | None:
         deadline = time.monotonic() + self._patience.start
         while not condition():
-            if self._state(program) not in _COMING_UP or time.monotonic() > deadline:
+            if not self._is_coming(program) or time.monotonic() > deadline:
                 return Down(reason=self._description(program))
             gevent.sleep(_LOOK_AGAIN)
         return None
@@ -196,6 +212,24 @@ class Fleet:
         except ControlUnavailable:
             return False
         return True
+
+    def _is_coming(self, program: str) -> bool:
+        """Say whether a program comes up or runs; its socket may come a moment later, or come again."""
+        state = self._state(program)
+        return state in _COMING_UP or (not state and self._is_there(program))
+
+    def _runs(self, program: str) -> bool:
+        """Say whether a program runs for good: one that has just started obeys what is accepted now."""
+        state = self._state(program)
+        return state == "RUNNING" or (not state and self._is_there(program))
+
+    def _is_there(self, program: str) -> bool:
+        """Look for the process, where no supervisord can be asked."""
+        module, group = (
+            ("proxy", (program.removeprefix(_PROXY),)) if program.startswith(_PROXY) else (program, ())
+        )
+        wanted = (f"appliance.programs.{module}", group)
+        return any((each.module, each.arguments) == wanted for each in own_processes(self._paths.runtime))
 
     def _state(self, program: str) -> str:
         process = self.processes().get(program)

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Final
 
 import gevent
+from gevent.event import AsyncResult
 from gevent.queue import Queue
 from structlog.typing import FilteringBoundLogger
 
@@ -19,7 +20,7 @@ from appliance.model.paths import Paths
 from appliance.net.control.sockets import ControlClient, ControlUnavailable
 from appliance.net.workers import children
 from appliance.net.workers.orphaned_workers import Living, Silent, WorkerUnusable, adopt, find, remove_files
-from appliance.wire.control import Answer, Question
+from appliance.wire.control import Answer, Problem, Question
 from appliance.wire.worker_orders import Listener, Orders, encode
 
 _PATIENCE: Final = 30.0  # seconds; a worker that does not answer its control socket for so long serves nobody
@@ -130,6 +131,23 @@ class Crew:
 
         question = Question(command="apply", values={"snapshot": snapshot})
         self.order(worker, question, lambda _: self._report(Applied(worker, snapshot)), refused)
+
+    def check(self, snapshot: int, workers: Iterable[WorkerId], *, patience: float) -> dict[WorkerId, str]:
+        """Ask workers whether they could obey a snapshot; return what those say that could not.
+
+        One that dies meanwhile is none of them, as another takes its place.
+        """
+        question = Question(command="check", values={"snapshot": snapshot})
+        asked: dict[WorkerId, AsyncResult[Answer | None]] = {}
+        for worker in workers:
+            if hand := self._hands.get(worker):
+                asked[worker] = result = AsyncResult()
+                self.order(worker, question, result.set, result.set)
+                hand.greenlets[0].link(lambda _, told=result: told.set(None))
+        gevent.wait(list(asked.values()), timeout=patience)
+        silent = Answer(ok=False, errors=(Problem(message="it does not answer"),))
+        answers = {worker: result.value if result.ready() else silent for worker, result in asked.items()}
+        return {worker: _reason(answer) for worker, answer in answers.items() if answer and not answer.ok}
 
     def order(
         self, worker: WorkerId, question: Question, then: Then = lambda _: None, refused: Then | None = None

@@ -2,8 +2,9 @@
 
 import contextlib
 import os
+import shutil
 import socket as plain
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import gevent
@@ -294,4 +295,23 @@ def test_a_program_that_ends_late_leaves_the_socket_of_its_successor(tmp_path: P
     old.server.close()
     assert ask(path, Question(command="echo", values={"say": "new"})).ok
     successor.server.close()
+    assert not path.exists()
+
+
+@pytest.mark.parametrize("remove", [Path.unlink, lambda path: shutil.rmtree(path.parent)])
+def test_a_removed_socket_is_made_again(tmp_path: Path, remove: Callable[[Path], None]):
+    """Also when its directory was removed and made again; a connection that was open goes on."""
+    path = tmp_path / "run" / "health.control"
+    path.parent.mkdir()
+    program = Program(path)
+    with ControlClient(path) as held:
+        remove(path)
+        path.parent.mkdir(exist_ok=True)
+        assert held.ask(Question(command="echo", values={"say": "held"})).ok
+        with gevent.Timeout(15):
+            while not path.exists():
+                gevent.sleep(0.05)
+        assert ask(path, Question(command="echo", values={"say": "again"})).ok
+        assert held.ask(Question(command="echo", values={"say": "still"})).ok
+    program.server.close()
     assert not path.exists()

@@ -4,6 +4,7 @@ import hashlib
 import mmap
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from appliance.net.files import boards
 from appliance.net.files.boards import BoardError, BoardReader, BoardWriter, Published
 
 pytestmark = pytest.mark.programs
@@ -350,3 +352,26 @@ def test_only_the_owner_can_open_a_board(path: Path):
     assert path.stat().st_mode & 0o777 == 0o600
     board.publish(b"x" * 100)
     assert path.stat().st_mode & 0o777 == 0o600
+
+
+@pytest.mark.parametrize("remove", [Path.unlink, lambda path: shutil.rmtree(path.parent)])
+def test_a_removed_board_is_made_again(
+    path: Path, remove: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Readers that have the removed file move to the new one; without a directory nothing is lost."""
+    monkeypatch.setattr(boards, "_LOOK_AGAIN", 0.0)
+    path = path.parent / "run" / path.name
+    path.parent.mkdir()
+    writer = BoardWriter(path)
+    writer.publish(b"before")
+    reader = BoardReader(path)
+    remove(path)
+    writer.publish(b"meanwhile", changed=True)
+    path.parent.mkdir(exist_ok=True)
+    writer.publish(b"after", changed=True)
+    assert reader.changes == reader.published().changes
+    assert reader.read() == b"after"
+    with BoardReader(path) as another:
+        assert another.read() == b"after"
+    reader.close()
+    writer.close(unlink=True)

@@ -1,5 +1,9 @@
 """A change of configuration, everywhere or nowhere, with programs that behave, refuse, hang and die."""
 
+import os
+import shutil
+import subprocess
+import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
@@ -177,13 +181,36 @@ def test_a_program_that_is_down_does_not_stand_in_the_way(house: House):
     assert house.api.obeys == 2
 
 
+def test_a_program_that_runs_and_cannot_be_asked_refuses(house: House):
+    """It would go on with what it obeys, and nobody would know."""
+    house.api.stop()
+    environment = {**os.environ, **house.paths.environment()}
+    waits = [sys.executable, "-c", "import sys; sys.stdin.read()", "-m", "appliance.programs.proxy", "api"]
+    with subprocess.Popen(waits, stdin=subprocess.PIPE, env=environment):
+        house.write(weight=2)
+        answer = house.changeover.reload()
+    assert [each.message.split(":")[0] for each in answer.errors] == ["proxy-api"]
+    assert "does not answer" in answer.errors[0].message
+    assert house.accepted == 1
+
+
+def test_a_runtime_directory_that_was_removed_is_filled_again(house: House):
+    """Programs that start find what is accepted, with the next look."""
+    shutil.rmtree(house.paths.runtime)
+    house.changeover.converge(everybody=False)
+    assert house.accepted == 1
+    assert snapshots.read(house.paths.snapshot(1)) == snapshots.read(house.paths.accepted)
+
+
 def test_past_the_point_of_no_return_there_is_only_forward(house: House):
-    """A commit that hangs is warned of, everybody else commits, and the program is led there later."""
+    """Who hangs in the commit makes the answer no, everybody else commits, and it is led there later."""
     house.health.hangs_in = "commit"
     house.write(weight=2)
     answer = house.changeover.reload()
-    assert answer.ok
-    assert "told again" in str(answer.values["warnings"])
+    assert not answer.ok
+    assert [each.message.split(":")[0] for each in answer.errors] == ["health"]
+    assert "told again" in answer.errors[0].message
+    assert answer.values["generation"] == 2
     assert (house.api.obeys, house.accepted) == (2, 2)
     house.health.hangs_in = None
     house.changeover.converge(everybody=False)
