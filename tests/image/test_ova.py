@@ -5,6 +5,7 @@ import hashlib
 import json
 import os
 import re
+import shlex
 import subprocess
 import tarfile
 import time
@@ -99,6 +100,17 @@ def test_manifest(parts: Path):
     found = dict(re.findall(r"^SHA256\((.+)\)= ([0-9a-f]{64})$", manifest.read_text(), re.MULTILINE))
     others = [each for each in parts.iterdir() if each != manifest]
     assert found == {each.name: hashlib.sha256(each.read_bytes()).hexdigest() for each in others}
+
+
+def test_same_image_same_archive(ova: Path, tmp_path: Path):
+    """Made again of the same root file system, the archive has the same bytes."""
+    make_ova(tmp_path)
+    assert _digest(tmp_path / ova.name) == _digest(ova)
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def test_disk(disk: Path, descriptor: ET.Element):
@@ -258,13 +270,57 @@ def _looked_at(shell: Shell) -> None:
     assert "vgauth" not in shell.run("systemctl show --property Requires,Wants open-vm-tools.service")
     settings = shell.run("sudo sshd -T")
     assert {"passwordauthentication no", "permitrootlogin no"} <= set(settings.splitlines())
+    assert shell.run("ss -Hlntu 'sport = 5355 or sport = 5353'") == ""  # LLMNR and multicast DNS
     measured(f"OVA: {shell.run('df --output=used -BM / | tail -n 1').strip()} of the disk in use")
+
+
+_LEVELS = {"debug": 7, "info": 6, "warning": 4, "error": 3}
+
+
+def _levels_of_the_journal(shell: Shell) -> None:
+    """Check that journald knows the level of each line, those of a program that was killed among them."""
+    shell.run("sudo pkill -KILL -f '[a]ppliance.programs.health'")
+    warnings = "sudo journalctl -u appliance -p warning -o cat"
+    wait_until(lambda: "program-exited" in shell.run(warnings), what="it is a warning", timeout=BOOT, pause=1)
+    entries = map(json.loads, shell.run("sudo journalctl -u appliance -t appliance -o json").splitlines())
+    said = [(each["PRIORITY"], json.loads(each["MESSAGE"])) for each in entries if each["MESSAGE"][0] == "{"]
+    assert len(said) > 5
+    assert {(str(_LEVELS[line["level"]]), line["level"]) for _, line in said} == {
+        (priority, line["level"]) for priority, line in said
+    }
+
+
+def _kernel_was_updated(shell: Shell) -> None:
+    """Do what a kernel package does at its end, and check that GRUB is told what it was told."""
+    there = "sudo cat /boot/grub/grub.cfg"
+    before = shell.run(there)
+    shell.run("sudo /etc/kernel/postinst.d/zz-update-grub $(uname -r) /boot/vmlinuz-$(uname -r); sync")
+    after = shell.run(there)
+    assert "update-grub" not in before.partition("\n")[0]
+    assert after != before  # grub-mkconfig has its head and its marks in it
+    assert _orders(after) == _orders(before)
+
+
+def _orders(configuration: str) -> list[str]:
+    return [line for line in configuration.splitlines() if line.strip() and not line.startswith("#")]
+
+
+_FILL = """
+cd /
+free=$(($(stat -f -c '%f * %S' /)))
+fallocate -l $((free - (64 << 20))) /filled-1
+dd if=/dev/zero of=/filled-2 bs=64k 2>/dev/null
+dd if=/dev/zero of=/filled-3 bs=1k 2>/dev/null
+sync
+df --output=avail -B1 / | tail -n 1
+"""
 
 
 def test_boots_serves_and_takes_a_changed_property(around: _Around):
     """With a filled-in form it serves on its virtual IP; after a restart with another form, on that one.
 
-    Its power button ends it in order.
+    A kernel was updated before that restart, and the disk is full at another one. Its power button ends it in
+    order.
     """
     first = ovf_iso(around.folder, "first", around.properties())
     second = ovf_iso(around.folder, "second", around.properties(hostname="lb-2", api_vip=_CHANGED_VIP))
@@ -282,6 +338,9 @@ def test_boots_serves_and_takes_a_changed_property(around: _Around):
         assert shell.run("hostname") == "lb-1.example.com\n"
         _looked_at(shell)
         keys = shell.run("cat /etc/ssh/ssh_host_*.pub /etc/machine-id")
+        assert shell.run("ssh-keygen -l -f /etc/ssh/ssh_host_ed25519_key.pub").split()[1] in machine.console()
+        _levels_of_the_journal(shell)
+        _kernel_was_updated(shell)
         shell.run("echo kept | sudo tee /etc/appliance/kept && sync")
         before, started = machine.said(), time.monotonic()
         machine.restart(cd=second)
@@ -291,6 +350,12 @@ def test_boots_serves_and_takes_a_changed_property(around: _Around):
         assert around.get(_VIP) == ""
         assert shell.run("hostname; sudo cat /etc/appliance/kept") == "lb-2\nkept\n"
         assert shell.run("cat /etc/ssh/ssh_host_*.pub /etc/machine-id") == keys
+        assert shell.run(f"sudo sh -c {shlex.quote(_FILL)}").strip() == "0"
+        before, started = machine.said(), time.monotonic()
+        machine.restart(cd=second)
+        around.serves(_CHANGED_VIP, machine)
+        measured(f"OVA: serves {time.monotonic() - started:.0f} s after a power cut with a full disk")
+        machine.says("login:", since=before)
         started = time.monotonic()
         machine.power_button()
         wait_until(machine.has_ended, what="it is off", timeout=BOOT)
@@ -347,7 +412,7 @@ def test_no_properties(around: _Around):
     """Without any it boots to a console that says how to configure it, and what is missing to log in."""
     with around.machine("vm") as machine:
         machine.says("not configured", timeout=_SERVING)
-        machine.says("no key to log in", timeout=BOOT)
+        machine.says("nobody can log in", timeout=BOOT)
 
 
 @_full

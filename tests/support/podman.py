@@ -81,15 +81,25 @@ def list_parts(folder: Path, image: str = IMAGE) -> Path:
     return folder / f"{Path(name).name}.cdx.json"
 
 
-def make_ova(folder: Path) -> float:
-    """Run `make ova` of this checkout and return the seconds that it took; the base is there before."""
+def make_ova(folder: Path, *arguments: str) -> float:
+    """Run `make ova` of this checkout and return the seconds that it took; the base is there before.
+
+    `arguments` are of each `podman build` in it.
+    """
     base_image()
     started = time.monotonic()
-    _make("ova", DIST=str(folder), IMAGE=f"{IMAGE.partition(':')[0]}-test")
+    _make("ova", *arguments, DIST=str(folder), IMAGE=f"{IMAGE.partition(':')[0]}-test")
     return time.monotonic() - started
 
 
-def _make(target: str, **given: str) -> None:
+def make_image(name: str, *arguments: str) -> tuple[str, tuple[str, ...]]:
+    """Run `make image` of this checkout under a name of its own; return the image's id, and its layers."""
+    _make("image", *arguments, IMAGE=name)
+    (found,) = json.loads(podman("image", "inspect", f"{name}:latest").stdout)
+    return found["Id"], tuple(found["RootFS"]["Layers"])
+
+
+def _make(target: str, *arguments: str, **given: str) -> None:
     """Run a target of the Makefile with what a build takes on this machine."""
     with tempfile.TemporaryDirectory() as scratch:
         secrets = dict(word.split(",src=") for word in _secrets(Path(scratch)) if word.startswith("id="))
@@ -97,7 +107,7 @@ def _make(target: str, **given: str) -> None:
             "BASE_IMAGE": base_image(),
             "CA": secrets.get("id=ca", ""),
             "PIP_CONF": secrets.get("id=pipconf", ""),
-            "IMAGE_ARGS": "--network host",
+            "IMAGE_ARGS": " ".join(("--network host", *arguments)),
             **given,
         }
         done = subprocess.run(

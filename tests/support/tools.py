@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 PACKAGES: Final = {
+    "catatonit": "catatonit",  # a pod is nothing else
     "curl": "curl",
     "debugfs": "e2fsprogs",
     "genisoimage": "genisoimage",
@@ -43,7 +44,7 @@ PACKAGES: Final = {
 FOR_IMAGES: Final = frozenset(
     {
         *("mmdebstrap", "podman", "runc", "debugfs", "genisoimage", "qemu-img", "qemu-system-x86_64", "ssh"),
-        *("/usr/share/OVMF/OVMF_CODE_4M.fd", "/usr/lib/podman/netavark"),
+        *("/usr/share/OVMF/OVMF_CODE_4M.fd", "/usr/lib/podman/netavark", "catatonit"),
     }
 )
 """Those that only the tests of the image need."""
