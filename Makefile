@@ -64,10 +64,11 @@ BUNDLE     = $(DIST)/lb-appliance-$(VERSION)
 #   [PIP_CONF=pip.conf] [DEBIAN_SNAPSHOT=moment]
 # FORMAT=oci gives an image whose id is the same for the same commit too, and which has no health check.
 FORMAT    ?= docker
+REVISION  ?= $(shell git rev-parse --short HEAD 2>/dev/null)
 BUILD      = podman build --format $(FORMAT) --timestamp $(SOURCE_DATE_EPOCH) $(BASE_IMAGE:%=--build-arg BASE_IMAGE=%) \
 	$(DEBIAN_SNAPSHOT:%=--build-arg DEBIAN_SNAPSHOT=%) \
 	$(CA:%=--secret id=ca,src=%) $(PIP_CONF:%=--secret id=pipconf,src=%) \
-	--build-arg VERSION=$(VERSION) --build-arg REVISION=$(shell git rev-parse --short HEAD 2>/dev/null) $(IMAGE_ARGS)
+	$(REVISION:%=--label org.opencontainers.image.revision=%) $(IMAGE_ARGS)
 image ova: export SOURCE_DATE_EPOCH ?= $(shell git log -1 --format=%ct 2>/dev/null || echo 0)
 image:  ## build the container image with podman: image/README.md
 	$(BUILD) --tag $(IMAGE):$(VERSION) --tag $(IMAGE):latest .

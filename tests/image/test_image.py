@@ -62,8 +62,24 @@ def test_version(image: str):
 def test_labels(image: str):
     """The labels are OCI's annotations."""
     del image
-    names = ("title", "description", "licenses", "version", "revision", "base.name")
+    names = ("title", "description", "licenses", "version", "base.name")
     assert {f"org.opencontainers.image.{name}" for name in names} <= podman.labels().keys()
+
+
+def test_version_of_a_plain_build():
+    """Who builds without the Makefile has the version in the labels too."""
+    assert f'image.version="{appliance.__version__}"' in (podman.ROOT / "Containerfile").read_text()
+
+
+_MODULES = "appliance.programs.worker, appliance.console.__main__"
+
+
+def test_nothing_is_compiled_at_a_start(image: str):
+    """Every module is there compiled, and its source need not have the time that it was compiled at."""
+    del image
+    imported = f"/opt/appliance/bin/python -v -c 'import {_MODULES}' 2>&1"
+    said = _shell(f"{imported} | grep '^# code object from' | grep -v pyc || true")
+    assert said == []
 
 
 def _capabilities(words: list[str]) -> set[str]:
@@ -84,14 +100,14 @@ def test_readme_and_unit_agree():
 
 
 def test_pod_is_openshifts_but_for_one_container():
-    """The pod keeps the ports, the probe and the mounts of OpenShift's, and gives our container no right."""
+    """The pod keeps the ports and the mounts of OpenShift's, and gives our container no right."""
     pod = yaml.safe_load(_POD.read_text())
     ours, monitor = pod["spec"]["containers"]
     mounts = {each["name"]: each["mountPath"] for each in ours["volumeMounts"]}
     assert (ours["name"], monitor["name"]) == ("haproxy", "haproxy-monitor")
     assert mounts["run-dir"] == "/var/run/haproxy"
     assert mounts["conf-dir"] == "/etc/haproxy"
-    assert ours["livenessProbe"]["httpGet"] == {"path": "/haproxy_ready", "port": 9444}
+    assert ours["livenessProbe"]["exec"] == {"command": ["appliance", "alive"]}
     assert ours["securityContext"]["capabilities"] == {"drop": ["ALL"]}
     volumes = {each["name"] for each in pod["spec"]["volumes"]}
     assert {each["name"] for box in (ours, monitor) for each in box["volumeMounts"]} <= volumes

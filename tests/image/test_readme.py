@@ -4,10 +4,12 @@ Each of them is run by a test, or is in a list here that says why it is not; one
 """
 
 import contextlib
+import json
 import re
 import socket
 import ssl
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Final
 
 import pytest
@@ -18,15 +20,21 @@ from support.namespaces import Node, Segment
 from support.podman import ROOT
 from support.waiting import wait_until
 
+import appliance
+
 pytestmark = [pytest.mark.image, pytest.mark.needs("podman", "runc", "mmdebstrap", "ip", root=True)]
 
 _README: Final = (ROOT / "README.md").read_text()
 _OF_IMAGE: Final = (ROOT / "image" / "README.md").read_text()
-_BUILD: Final = "podman build --format docker -t lb-appliance ."
+_BUILD: Final = (
+    "podman build --format docker -t lb-appliance \\\n"
+    "    --label org.opencontainers.image.revision=$(git rev-parse --short HEAD) ."
+)
 _SERVERS: Final = ("34", "90", "99", "51", "52")
 """Of the example's network 10.0.0.0/24."""
 
 _NOT_RUN: Final = {
+    "make image ova DEBIAN_SNAPSHOT=": "it needs a registry; test_cold_builds.py builds twice without",
     "make image CA=": "its files are examples; support/podman.py builds with secrets of this machine",
     "make sbom": "test_sbom.py runs it, with this machine's base image",
     "cp image/appliance.container": "systemd does not run here; other tests run with the unit's settings",
@@ -74,7 +82,8 @@ def machine(
         example = re.search(r"^## Run it$.*?```yaml\n(.*?)```", _README, re.DOTALL | re.MULTILINE)
         assert example
         fresh.configure(example[1])
-        fresh.run(_BUILD)
+        built = fresh.run(_BUILD)
+        assert "warning" not in (built.stdout + built.stderr).lower()
         yield fresh
 
 
@@ -98,10 +107,18 @@ def test_readme(machine: FreshMachine, nodes: tuple[Node, Node]):
     """What "As a container" says builds, runs and says that all is well, and a client is served."""
     build, run, status = commands(_README, "As a container")
     assert build == _BUILD
+    labels = machine.run("podman image inspect --format '{{json .Labels}}' lb-appliance").stdout
+    revision = machine.run("git rev-parse --short HEAD").stdout.strip()
+    assert _versions(json.loads(labels)) == (appliance.__version__, revision)
     machine.run(run)
     _becomes_well(machine, status)
     assert _answer(nodes, 9445) == b"server-80\n"
     machine.run("podman rm --force --volumes --time 0 appliance")
+
+
+def _versions(labels: dict[str, str]) -> tuple[str, str]:
+    version, revision = (labels[f"org.opencontainers.image.{name}"] for name in ("version", "revision"))
+    return version, revision
 
 
 def test_readme_of_image(machine: FreshMachine, nodes: tuple[Node, Node]):
@@ -128,3 +145,20 @@ def test_not_run(command: str):
     reason = _reason(command)
     assert reason, f"{command}: run it, or say why not"
     pytest.skip(f"not run word for word: `{command.partition('#')[0].strip()}`: {reason}")
+
+
+def test_a_machine_that_has_a_configuration_already(nodes: tuple[Node, Node], tmp_path: Path):
+    """What this machine has in /etc/appliance is not on the one that a README is read on."""
+    etc = tmp_path / "etc of this machine"
+    (etc / "appliance").mkdir(parents=True)
+    (etc / "appliance" / "appliance.yaml").write_text("this machine's")
+    (etc / "appliance" / "stats.pass").touch()
+    folder = tmp_path / "machine"
+    folder.mkdir()
+    with FreshMachine(folder, nodes[0], etc=etc) as fresh:
+        fresh.configure("the README's")
+        assert (
+            fresh.run("cd /etc/appliance && ls && cat appliance.yaml").stdout
+            == "appliance.yaml\nthe README's"
+        )
+    assert (etc / "appliance" / "appliance.yaml").read_text() == "this machine's"

@@ -20,8 +20,9 @@ _PUBLIC_BASE: Final = "docker.io/library/debian:bookworm-slim"
 _FOR_BUILDS: Final = ("/etc/ssl/certs/ca-certificates.crt", "/etc/pip.conf")
 _HOLD: Final = """
 set -e
-mount -t overlay overlay -o lowerdir=/etc,upperdir={0}/etc,workdir={0}/etc.work /etc
-mkdir -p /etc/appliance
+mount -t overlay overlay -o 'lowerdir={1},upperdir={0}/etc,workdir={0}/etc.work' /etc
+rm -rf /etc/appliance
+mkdir /etc/appliance
 echo ready
 exec sleep infinity
 """
@@ -43,16 +44,25 @@ def _typed(block: str) -> Iterator[str]:
 class FreshMachine:
     """Runs commands in a shell, from the root of the checkout."""
 
-    def __init__(self, folder: Path, node: Node) -> None:
-        """Have it in a folder, with the network of a node."""
+    def __init__(self, folder: Path, node: Node, *, etc: Path = Path("/etc")) -> None:
+        """Have it in a folder, with the network of a node; its /etc is another, with nothing of ours."""
         self._folder = folder
+        self._etc = etc
         self._node = node
 
     def __enter__(self) -> Self:
         for name in ("etc", "etc.work"):
             (self._folder / name).mkdir()
         self._holder = subprocess.Popen(
-            ["unshare", "--mount", "--propagation", "private", "sh", "-c", _HOLD.format(self._folder)],
+            [
+                "unshare",
+                "--mount",
+                "--propagation",
+                "private",
+                "sh",
+                "-c",
+                _HOLD.format(self._folder, self._etc),
+            ],
             stdout=subprocess.PIPE,
         )
         try:
@@ -91,8 +101,9 @@ class FreshMachine:
 
     def configure(self, text: str) -> None:
         """Write the configuration of its appliance."""
-        (self._folder / "etc" / "appliance").chmod(0o755)
-        (self._folder / "etc" / "appliance" / "appliance.yaml").write_text(text)
+        written = self._folder / "appliance.yaml"
+        written.write_text(text)
+        self.run(f"chmod 0755 /etc/appliance && install --mode 0644 {written} /etc/appliance/")
 
     def _write_configuration(self) -> None:
         there = [path for path in _FOR_BUILDS if Path(path).exists()]
