@@ -148,7 +148,7 @@ def test_configuration_of_each_release(tmp_path: Path):
         for at, each in enumerate(lines)
         if each.strip().startswith(("# check:", "# timeouts:", "# slow_start:", "# on_down:"))
     ]
-    assert len(alternatives) == 5
+    assert len(alternatives) == 7
     for at, line in alternatives:
         key = line.strip().partition(":")[0]
         others = [each for each in lines if not each.strip().startswith(f"{key}:")]
