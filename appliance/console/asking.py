@@ -7,6 +7,7 @@ from typing import Final, TypeVar
 import click
 import gevent
 
+from appliance.console.access import look_into
 from appliance.net.control.sockets import ControlUnavailable, ask
 from appliance.wire.control import Answer, Question
 
@@ -25,6 +26,7 @@ def at_once(questions: Iterable[Callable[[], _Value]]) -> list[_Value]:
 def ask_program(path: Path, question: Question, *, timeout: float) -> Answer:
     """Return the answer, good or bad; raises ClickException where no program answers."""
     _interrupt_quietly()
+    look_into(path.parent)
     try:
         return ask(path, question, timeout=timeout)
     except ControlUnavailable as error:

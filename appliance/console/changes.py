@@ -22,8 +22,8 @@ def news(before: Facts, now: Facts) -> Iterator[str]:
 
 
 def _facts(status: Status) -> Iterator[tuple[str, str]]:
-    if status.snapshot is not None:
-        yield "configuration", f"number {status.snapshot} from {status.source}"
+    if status.configuration is not None:
+        yield "configuration", f"number {status.configuration} from {status.source}"
     for program in status.programs:
         reason = f" ({program.reason})" if program.reason else ""
         yield f"program {program.name}", f"{program.state}{reason}"
@@ -36,8 +36,8 @@ def _facts(status: Status) -> Iterator[tuple[str, str]]:
 
 def _server(server: ServerStatus) -> str:
     check = server.check
-    if check is None:
-        return server.state
+    if check is None or server.state is None:
+        return server.state or "unknown"
     return (
         f"{server.state} ({check.result}/{check.status})"
         if check.status

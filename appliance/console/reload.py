@@ -1,12 +1,12 @@
 """`appliance reload`: the line that any client may send to the reload socket, and its answer for people."""
 
 import socket
-from pathlib import Path
 
 import click
 import msgspec
 from rich.console import Console
 
+from appliance.console.access import look_into
 from appliance.console.places import located
 from appliance.console.printing import print_json
 from appliance.model.paths import Paths
@@ -40,8 +40,9 @@ def reload(paths: Paths, *, as_json: bool, timeout: float) -> None:
     errors (message, path, line, column), with generation and changed where the configuration was accepted
     and a program does not obey it yet.
     """
+    look_into(paths.runtime)
     try:
-        answer = ask_reload(paths.reload_socket, timeout)
+        answer = ask_reload(paths, timeout)
     except ReloadUnavailable as error:
         if not as_json:
             raise click.ClickException(str(error)) from error
@@ -56,8 +57,9 @@ def reload(paths: Paths, *, as_json: bool, timeout: float) -> None:
         raise SystemExit(1)
 
 
-def ask_reload(path: Path, timeout: float) -> Answer:
+def ask_reload(paths: Paths, timeout: float) -> Answer:
     """Send `reload` and return the answer; raises ReloadUnavailable without one in `timeout` seconds."""
+    path = paths.reload_socket
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(timeout)
@@ -71,9 +73,18 @@ def ask_reload(path: Path, timeout: float) -> Answer:
         ) from error
     except (OSError, ControlError) as error:
         raise ReloadUnavailable(
-            f"the program reload does not answer at {path} ({error}). Traffic is not affected.\n"
-            "Is the appliance running, and is this its --runtime-dir? See: appliance status"
+            f"the program reload does not answer at {path} ({error}). {_rest(paths)}"
         ) from error
+
+
+def _rest(paths: Paths) -> str:
+    """Return what the operator may want to know of the rest of the appliance."""
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.connect(str(paths.supervisor_socket))
+    except OSError:
+        return "Nor does supervisord.\nIs the appliance running, and is this its --runtime-dir?"
+    return "The others go on: traffic is not affected. See: appliance status"
 
 
 def _errors(answer: Answer) -> dict[str, object]:

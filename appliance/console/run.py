@@ -4,6 +4,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 from typing import NoReturn
 
@@ -11,10 +12,11 @@ import click
 
 from appliance.console.places import located
 from appliance.core.acceptance import PROGRAMS, VRRP_STOP_SECONDS, needed, stop_seconds
+from appliance.core.shares import Shortage, shortage
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot
 from appliance.net.files.packaged import packaged
-from appliance.net.process import capabilities, python, unprivileged
+from appliance.net.process import capabilities, limits, python, unprivileged
 from appliance.net.process.journal import Severity, levelled
 from appliance.net.process.log import Logger, configure
 from appliance.net.process.output import STDERR
@@ -113,17 +115,30 @@ def _announce(start: boot.Start, paths: Paths) -> Logger:
         log.error("started-from-last-good", config=str(paths.config), errors=as_values(start.errors))
     for warning in as_values(start.warnings):
         log.warning("config-warning", **{"config": str(paths.config), **warning})
+    for group, found in _short_of_files(start.snapshot):
+        log.warning("open-files-low", group=group, **asdict(found))
     control = f"supervisorctl -s unix://{_absolute(paths.supervisor_socket)}"
     if capabilities.is_root():
         log.warning("runs-as-root", reason="every program has all capabilities: CAP_SETPCAP is missing")
     log.info(
         "starting",
         user=os.geteuid(),
-        snapshot=start.snapshot.number,
+        configuration=start.snapshot.number,
         programs=needed(start.snapshot),
         supervisorctl=control,
     )
     return log
+
+
+def _short_of_files(snapshot: Snapshot) -> list[tuple[str, Shortage]]:
+    """Return the group that lacks most, if one does: it is one limit, and one line about it is enough."""
+    files = limits.most_open_files()
+    found = [
+        (group.name, lack)
+        for group in snapshot.groups
+        if (lack := shortage(group, workers=group.workers or limits.processors(), open_files=files))
+    ]
+    return sorted(found, key=lambda each: each[1].wanted)[-1:]
 
 
 def _absolute(path: Path) -> Path:

@@ -141,7 +141,7 @@ def _address_lines(view: View) -> Iterator[str]:
 
 def _state(view: View) -> str:
     status = view.status
-    if not view.configured and status.snapshot is None:
+    if not view.configured and status.configuration is None:
         return "not configured"
     if status.supervisor is not None:
         return "not running"

@@ -14,6 +14,7 @@ from typing import Final
 import click
 import msgspec
 
+from appliance.console.access import look_into
 from appliance.console.asking import at_once
 from appliance.console.printing import print_json, print_rows
 from appliance.console.quantities import duration, size
@@ -154,6 +155,7 @@ def _listed(paths: Paths) -> list[Session]:
 
 def _ask_workers(paths: Paths, question: Question) -> list[Answer]:
     """Ask all at once; a socket that a dead worker left behind is passed over, a refusal is raised."""
+    look_into(paths.runtime)
     sockets = sorted(paths.runtime.glob("worker-*.control"))
     asked = at_once(partial(_asked, path, question) for path in sockets)
     answers = [answer for answer in asked if answer is not None]

@@ -4,6 +4,7 @@ import time
 
 import click
 
+from appliance.console.access import look_into
 from appliance.console.observation import observe
 from appliance.console.printing import print_json, print_table
 from appliance.console.tables import tables
@@ -27,10 +28,12 @@ def status(paths: Paths, *, as_json: bool) -> None:
     reload socket is listened on, no virtual IP is in fault or conflict, and nothing is wrong with the
     properties of a virtual machine, else 1. Works when any program is down, supervisord too.
 
-    JSON: ok, problems, at, snapshot, source, cluster, degraded, supervisor, programs, frontends, pools (with
-    servers and their last check), generations (with what they hold), ended, virtual_ips, guest (properties of
-    a virtual machine, null elsewhere). Times are Unix seconds, durations seconds.
+    JSON: ok, problems, at, version, configuration (its number), source, cluster, degraded, supervisor,
+    programs, frontends, pools (with servers and their last check), generations (with what they hold), ended,
+    virtual_ips, guest (properties of a virtual machine, null elsewhere). Times are Unix seconds, durations
+    seconds.
     """
+    look_into(paths.runtime)
     now = current_status(paths)
     if as_json:
         print_json(now)

@@ -62,9 +62,11 @@ def _alarms(status: Status) -> Iterator[RenderableType]:
 
 
 def _title(status: Status) -> Text:
-    about = f"configuration {status.snapshot} from {status.source}" if status.snapshot else "no configuration"
+    about = f"configuration {status.configuration} from {status.source}"
     name = f"{status.cluster}: " if status.cluster else ""
-    return Text(f"{name}{about}", style="bold", no_wrap=True, overflow="ellipsis")
+    version = f", version {status.version}" if status.version else ""
+    said = f"{about}{version}" if status.configuration else "no configuration"
+    return Text(f"{name}{said}", style="bold", no_wrap=True, overflow="ellipsis")
 
 
 def columns(*names: str) -> Table:
@@ -83,7 +85,9 @@ def columns(*names: str) -> Table:
 
 
 def _programs(status: Status) -> Table:
-    table = columns("program", "state", "pid>", "uptime>", "generation>", "config>", "reason...")
+    table = columns(
+        "program", "state", "pid>", "uptime>", "generation>", "workers>", "configuration>", "reason..."
+    )
     for program in status.programs:
         table.add_row(*_program_row(program))
     return table
@@ -98,7 +102,8 @@ def _program_row(program: ProgramStatus) -> tuple[RenderableType, ...]:
         _number(program.pid),
         duration(program.uptime),
         _number(program.generation),
-        _number(program.snapshot),
+        _number(program.workers),
+        _number(program.configuration),
         Text(program.reason or "", style="red"),
     )
 
@@ -139,13 +144,17 @@ def _frontend_row(frontend: FrontendStatus) -> tuple[RenderableType, ...]:
         frontend.name,
         Text(" ".join(frontend.binds)),
         frontend.pool or f"answers {frontend.respond}",
-        _number(frontend.current),
+        Text(_connections(frontend), style="red" if frontend.full else ""),
         _number(frontend.total),
         _number(frontend.denied),
         _number(frontend.failed),
         size(frontend.bytes_in),
         size(frontend.bytes_out),
     )
+
+
+def _connections(frontend: FrontendStatus) -> str:
+    return f"{frontend.current} of {frontend.max_connections}" if frontend.full else str(frontend.current)
 
 
 def _servers(status: Status) -> Table:
@@ -163,7 +172,7 @@ def _server_row(pool: PoolStatus, server: ServerStatus, now: float) -> tuple[Ren
     return (
         f"{pool.name}/{server.name}" + (" (backup)" if server.backup else ""),
         Text(server.address),
-        Text(server.state.value, style=_STATE_STYLES[server.state]),
+        Text(server.state.value, style=_STATE_STYLES[server.state]) if server.state else "unknown",
         duration(now - server.since) if server.since else "-",
         Text(_check(server.check)),
         _weight(server),

@@ -46,13 +46,14 @@ class Supervised:
 class Said:
     """What a program answered to `status` on its control socket.
 
-    `socket_failures` are those of `reload`: why it does not listen, by path.
+    `socket_failures` are those of `reload`: why it does not listen, by path. It tells the `version`, too.
     """
 
     pid: int | None = None
     started_at: float | None = None
     snapshot: int | None = None
     generation: int | None = None
+    version: str | None = None
     socket_failures: Mapping[str, str] = field(default_factory=dict)
 
 
@@ -74,31 +75,43 @@ class Evidence:
     vrrp: VrrpSaid | None = None
     guest: GuestReport | None = None
 
+    @property
+    def living(self) -> bool:
+        """Whether anything of the appliance runs: without it boards tell of a time that is over."""
+        return bool(self.said or self.workers) or not isinstance(self.supervised, str)
+
 
 def assess(evidence: Evidence, now: float) -> Status:
     """Return the status at `now`, Unix seconds."""
     snapshot = evidence.snapshot if isinstance(evidence.snapshot, Snapshot) else None
     programs = tuple(_programs(evidence, snapshot, now))
+    frontends = tuple(_frontends(snapshot, evidence.workers)) if snapshot else ()
     pools = _pools(snapshot, evidence) if snapshot else ()
-    problems = (
-        *(_wrong_properties(evidence.guest) if evidence.guest else ()),  # what a console shows ends somewhere
-        *_missing(evidence),
+    troubled = (
         *map(_complaint, _wrong(programs)),
         *_deaf(evidence.said),
+        *_full(frontends),
         *_without_server(pools),
         *(troubles(evidence.vrrp) if evidence.vrrp else ()),
     )
+    problems = (
+        *(_wrong_properties(evidence.guest) if evidence.guest else ()),  # what a console shows ends somewhere
+        *_missing(evidence),
+        *(troubled if evidence.living else ()),
+    )
+    reload = evidence.said.get("reload")
     return Status(
         ok=not problems,
         problems=problems,
         at=now,
-        snapshot=snapshot.number if snapshot else None,
+        version=reload.version if reload else None,
+        configuration=snapshot.number if snapshot else None,
         source=snapshot.source if snapshot else None,
         cluster=snapshot.cluster if snapshot else None,
         degraded=evidence.degraded,
         supervisor=evidence.supervised if isinstance(evidence.supervised, str) else None,
         programs=programs,
-        frontends=tuple(_frontends(snapshot, evidence.workers)) if snapshot else (),
+        frontends=frontends,
         pools=pools,
         generations=tuple(_generations(evidence.workers)),
         ended=_ended(evidence.workers),
@@ -110,7 +123,9 @@ def assess(evidence: Evidence, now: float) -> Status:
 def _missing(evidence: Evidence) -> Iterator[str]:
     if isinstance(evidence.snapshot, str):
         yield f"no accepted configuration: {evidence.snapshot}"
-    if isinstance(evidence.supervised, str):
+    if not evidence.living:
+        yield f"the appliance does not run: {evidence.supervised}"
+    elif isinstance(evidence.supervised, str):
         yield f"supervisord does not answer: {evidence.supervised}"
 
 
@@ -125,6 +140,14 @@ def _complaint(program: ProgramStatus) -> str:
 def _deaf(said: Mapping[str, Said]) -> Iterator[str]:
     for each in said.values():
         yield from (f"reload socket {path}: {failure}" for path, failure in each.socket_failures.items())
+
+
+def _full(frontends: Iterable[FrontendStatus]) -> Iterator[str]:
+    return (
+        f"frontend {each.name} is full: {each.current} of {each.max_connections} connections"
+        for each in frontends
+        if each.full
+    )
 
 
 def _without_server(pools: Iterable[PoolStatus]) -> Iterator[str]:
@@ -159,7 +182,8 @@ def _program(
         pid=(said and said.pid) or (supervised.pid if supervised else None),
         uptime=max(0.0, now - at) if at and state is ProgramState.RUNNING else None,
         generation=said.generation if said else _accepting(name, evidence.workers),
-        snapshot=said.snapshot if said else None,
+        workers=_workers(name, evidence.workers),
+        configuration=said.snapshot if said else None,
         reason=reason,
     )
 
@@ -173,12 +197,18 @@ def _reason(
         return supervised.reason
     if not expected:
         return None
-    accepting = sum(each.program == name and each.phase is Phase.ACCEPTING for each in evidence.workers)
+    accepting = _workers(name, evidence.workers)
     if state is not ProgramState.RUNNING:
         return f"{accepting} of its workers serve on without it" if accepting else None
     if name not in evidence.said:
         return "does not answer on its control socket"
     return "no worker of it accepts connections" if name.startswith("proxy-") and not accepting else None
+
+
+def _workers(program: str, workers: Iterable[WorkerBoard]) -> int | None:
+    if not program.startswith("proxy-"):
+        return None
+    return sum(each.program == program and each.phase is Phase.ACCEPTING for each in workers)
 
 
 def _accepting(program: str, workers: Iterable[WorkerBoard]) -> int | None:
@@ -201,6 +231,7 @@ def _frontend(frontend: Frontend, group: Group, workers: tuple[WorkerBoard, ...]
         for counters in worker.frontends
         if counters.name == frontend.name
     ]
+    current = sum(part.current for part in parts)
     return FrontendStatus(
         name=frontend.name,
         program=group.program,
@@ -208,7 +239,8 @@ def _frontend(frontend: Frontend, group: Group, workers: tuple[WorkerBoard, ...]
         pool=frontend.pool,
         respond=frontend.respond,
         max_connections=frontend.max_connections,
-        current=sum(part.current for part in parts),
+        full=0 < frontend.max_connections <= current,
+        current=current,
         total=sum(part.total for part in parts),
         denied=sum(part.denied for part in parts),
         failed=sum(part.failed for part in parts),
@@ -226,19 +258,26 @@ def _pools(snapshot: Snapshot, evidence: Evidence) -> tuple[PoolStatus, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
-    """What health and the workers have written of servers, by pool and server."""
+    """What health and the workers have written of servers, by pool and server.
 
+    `unjudged` is the state of a server that health has written nothing of.
+    """
+
+    unjudged: ServerState | None
     health: Mapping[tuple[str, str], ServerHealth]
     counters: Mapping[tuple[str, str], list[ServerCounters]]
 
 
 def _known(evidence: Evidence) -> _Known:
-    servers = evidence.health.servers if evidence.health else ()
+    servers = evidence.health.servers if evidence.health and evidence.living else ()
     counters: dict[tuple[str, str], list[ServerCounters]] = {}
     for worker in evidence.workers:
         for each in worker.servers:
             counters.setdefault((each.pool, each.server), []).append(each)
-    return _Known(health={(each.pool, each.server): each for each in servers}, counters=counters)
+    unjudged = ServerState.CHECKING if evidence.living else None
+    return _Known(
+        unjudged=unjudged, health={(each.pool, each.server): each for each in servers}, counters=counters
+    )
 
 
 def _pool(pool: Pool, known: _Known, in_use: frozenset[str]) -> PoolStatus:
@@ -264,7 +303,7 @@ def _server(pool: Pool, server: Server, known: _Known) -> ServerStatus:
         name=server.name,
         address=str(Bind(host=server.host, port=server.port)),
         resolved=(health.host or None) if health else None,
-        state=health.state if health else ServerState.CHECKING,
+        state=health.state if health else known.unjudged,
         since=health.since if health else None,
         backup=server.backup,
         weight=server.weight,
@@ -305,7 +344,7 @@ def _generation(program: str, generation: int, workers: tuple[WorkerBoard, ...])
         generation=generation,
         phase=_phase(workers),
         pids=tuple(worker.pid for worker in workers),
-        snapshot=max(worker.snapshot for worker in workers),
+        configuration=max(worker.snapshot for worker in workers),
         started_at=min(worker.started_at for worker in workers),
         sessions=sum(worker.sessions for worker in workers),
         drain_deadline=max(worker.drain_deadline for worker in workers) or None,

@@ -39,7 +39,8 @@ class GenerationPhase(StrEnum):
 class ProgramStatus:
     """One supervised program. `expected` is whether the accepted configuration needs it.
 
-    `generation` is a proxy's accepting one. `reason` says what is wrong, or why it does not run.
+    `generation` is a proxy's accepting one, `workers` how many of it accept, None for what has no workers.
+    `reason` says what is wrong, or why it does not run.
     """
 
     name: str
@@ -49,13 +50,14 @@ class ProgramStatus:
     pid: int | None
     uptime: float | None
     generation: int | None
-    snapshot: int | None
+    workers: int | None
+    configuration: int | None
     reason: str | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrontendStatus:
-    """One frontend; exactly one of `pool` and `respond` is set."""
+    """One frontend; exactly one of `pool` and `respond` is set. `full`: it has as many as it may have."""
 
     name: str
     program: str
@@ -63,6 +65,7 @@ class FrontendStatus:
     pool: str | None
     respond: str | None
     max_connections: int
+    full: bool
     current: int
     total: int
     denied: int
@@ -86,12 +89,15 @@ class CheckStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerStatus:
-    """One server. `resolved` is the address that its name stands for, `check` None before the first one."""
+    """One server. `resolved` is the address that its name stands for, `check` None before the first one.
+
+    `state` is None where nothing of the appliance runs that could know it.
+    """
 
     name: str
     address: str
     resolved: str | None
-    state: ServerState
+    state: ServerState | None
     since: float | None
     backup: bool
     weight: int
@@ -160,7 +166,7 @@ class GenerationStatus:
     generation: int
     phase: GenerationPhase
     pids: tuple[int, ...]
-    snapshot: int
+    configuration: int
     started_at: float
     sessions: int
     drain_deadline: float | None
@@ -179,14 +185,16 @@ class DegradedStart:
 class Status:
     """Everything. `ok` is true when `problems` is empty; `degraded` is None after a start as it should be.
 
-    `supervisor` is None when supervisord answers, else why it does not. `ended` counts by reason how
-    connections ended. `guest` is what became of the properties of a virtual machine, None elsewhere.
+    `version` is of what runs, None where `reload` does not tell it. `supervisor` is None when supervisord
+    answers, else why it does not. `ended` counts by reason how connections ended. `guest` is what became of
+    the properties of a virtual machine, None elsewhere.
     """
 
     ok: bool
     problems: tuple[str, ...]
     at: float
-    snapshot: int | None
+    version: str | None
+    configuration: int | None
     source: str | None
     cluster: str | None
     degraded: DegradedStart | None

@@ -292,7 +292,7 @@ class HealthProgram:
             if pending is None or pending.number != number:
                 pending = snapshots.proposed(self._paths, number)
             self._apply(pending)
-            self._log.info("snapshot-applied", snapshot=number, servers=len(self._roster.members))
+            self._log.info("configuration-applied", configuration=number, servers=len(self._roster.members))
         return good(snapshot=number)
 
     def _abort(self, call: Call) -> Answer:

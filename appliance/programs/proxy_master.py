@@ -19,10 +19,10 @@ from appliance import __version__
 from appliance.core import generations as g
 from appliance.core.renewal import needs_generation
 from appliance.core.rollout import Generation, Rollout, Worker
+from appliance.core.shares import Shortage, shortage
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Group, Snapshot, SnapshotError
 from appliance.net.control.sockets import Call, ControlUnavailable
-from appliance.net.data.traffic import session_limit
 from appliance.net.files import snapshots
 from appliance.net.process import log
 from appliance.net.process.limits import open_files, processors
@@ -60,15 +60,6 @@ class Failure:
 def failure_file(paths: Paths, program: str) -> Path:
     """Return the file that says why a program could not start; it is there only while that holds."""
     return paths.runtime / f"{program}.failure.json"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Shortage:
-    """What each worker may open, the sessions that fit in that, and how many the configuration wants."""
-
-    open_files: int
-    sessions: int
-    wanted: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -389,7 +380,9 @@ class Master:
         outcome = self._outcomes[generation] = _Outcome()
         workers = group.workers or processors()
         self._check_open_files(group, workers)
-        self.log.info("generation-started", generation=generation, snapshot=snapshot.number, workers=workers)
+        self.log.info(
+            "generation-started", generation=generation, configuration=snapshot.number, workers=workers
+        )
         pending = Pending(snapshot=snapshot, generation=generation, fresh=reserved.fresh)
         self.pending = pending
         self.feed(g.Prepare(generation=generation, snapshot=snapshot.number, workers=workers))
@@ -401,12 +394,11 @@ class Master:
         return bad(Problem(message=f"{self.program}: generation {generation}: {reason}", path=group.name))
 
     def _check_open_files(self, group: Group, workers: int) -> None:
-        """Say where files allow fewer sessions than the configuration, and again when a number changes."""
-        wanted = -(-sum(each.max_connections for each in group.frontends if each.pool) // workers)
-        shortage = Shortage(open_files=open_files(), sessions=session_limit(open_files()), wanted=wanted)
-        if shortage.sessions < wanted and shortage != self._shortage:
-            self.log.warning("open-files-low", workers=workers, **asdict(shortage))
-        self._shortage = shortage
+        """Say where files allow fewer sessions than a reload wants; of a start `run` says it."""
+        found = shortage(group, workers=workers, open_files=open_files())
+        if found and found != self._shortage and self.current is not None:
+            self.log.warning("open-files-low", workers=workers, **asdict(found))
+        self._shortage = found
 
     def _hold(self, pending: Pending) -> Answer:
         self.pending = pending

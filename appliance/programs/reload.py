@@ -17,6 +17,7 @@ from gevent.event import AsyncResult, Event
 from gevent.queue import Empty, Queue
 from structlog.typing import FilteringBoundLogger
 
+import appliance
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot, SnapshotError
 from appliance.net.control.sockets import Call, ControlServer
@@ -143,7 +144,7 @@ class Program:
             gevent.signal_handler(number, end.set)
         gevent.spawn(limiter().follow, gevent.sleep)
         self._follow()
-        self._log.info("started", snapshot=self._changeover.accepted.number)
+        self._log.info("started", configuration=self._changeover.accepted.number)
         end.wait()
         self._sockets.close()
         self._desk.close()
@@ -170,6 +171,7 @@ class Program:
             program="reload",
             pid=os.getpid(),
             started_at=self._started_at,
+            version=appliance.__version__,
             snapshot=self._changeover.accepted.number,
             busy=self._desk.busy,
             reloads=self._desk.counts,

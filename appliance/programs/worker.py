@@ -74,13 +74,13 @@ class Worker:
         self._health_changes = _UNSEEN
         self._ticks = 0
         self._scarce_at = 0.0
+        self._full: frozenset[str] = frozenset()
         path = paths.worker_board(orders.program, orders.generation, orders.index)
         self._board = BoardWriter(path)
         for complaint in self._refused_options(snapshot):
             self.log.error("option-refused", option=complaint)
         self._obey(snapshot)
         self._make_acceptors()
-        self._compare_limits()
         self.publish()
         self._timer = gevent.get_hub().loop.timer(TICK, TICK)
         self._timer.start(self._tick)
@@ -213,12 +213,6 @@ class Worker:
             wanted = tcp.options(config.keepalive, config.tcp_user_timeout)
             tcp.set_options(acceptor.descriptor, tcp.NO_OPTIONS + tcp.accepted(wanted))
 
-    def _compare_limits(self) -> None:
-        """Say where descriptors allow fewer connections than the configuration; more workers would help."""
-        wanted = sum(frontend.limit for frontend in self.frontends.values() if frontend.config.pool)
-        if wanted > self.traffic.limit:
-            self.log.warning("few-descriptors", sessions=self.traffic.limit, max_connections=wanted)
-
     def _relay(self, frontend: FrontendState, fd: int, address: bytes) -> None:
         backend = self.backends[frontend.config.pool or ""]
         Session(self.traffic, frontend, backend, fd, address).begin()
@@ -236,12 +230,22 @@ class Worker:
             if self.traffic.paused:
                 self._room()
             if self._ticks % _PUBLISH_TICKS == 0 and self.traffic.changed:
+                self._say_full()
                 self.publish()
             self._leave()
             if self.phase is Phase.DRAINING:
                 self._drained()
         except Exception as error:  # noqa: BLE001  # the boundary: the next tick comes all the same
             self._fault(error)
+
+    def _say_full(self) -> None:
+        """Log which frontends have as many connections as they may: the next ones wait in the backlog."""
+        full = {each.name: each.limit for each in self.frontends.values() if each.full}
+        for name in full.keys() - self._full:
+            self.log.warning("frontend-full", frontend=name, connections=full[name])
+        for name in self._full - full.keys():
+            self.log.info("frontend-has-room", frontend=name)
+        self._full = frozenset(full)
 
     def _leave(self) -> None:
         if 0.0 < self.leave_at <= self.traffic.now and self.phase is not Phase.DRAINING:

@@ -132,15 +132,16 @@ def test_json_keys_are_stable(paths: Paths):
     write_worker(paths, live_worker())
     found = values(paths)
     assert list(found) == [
-        "ok", "problems", "at", "snapshot", "source", "cluster", "degraded", "supervisor", "programs",
-        "frontends", "pools", "generations", "ended", "virtual_ips", "guest",
+        "ok", "problems", "at", "version", "configuration", "source", "cluster", "degraded", "supervisor",
+        "programs", "frontends", "pools", "generations", "ended", "virtual_ips", "guest",
     ]  # fmt: skip
     assert list(found["programs"][0]) == [
-        "name", "state", "expected", "ok", "pid", "uptime", "generation", "snapshot", "reason",
+        "name", "state", "expected", "ok", "pid", "uptime", "generation", "workers", "configuration",
+        "reason",
     ]  # fmt: skip
     assert list(found["frontends"][0]) == [
-        "name", "program", "binds", "pool", "respond", "max_connections", "current", "total", "denied",
-        "failed", "bytes_in", "bytes_out",
+        "name", "program", "binds", "pool", "respond", "max_connections", "full", "current", "total",
+        "denied", "failed", "bytes_in", "bytes_out",
     ]  # fmt: skip
     [masters] = found["pools"]
     assert list(masters) == [
@@ -154,7 +155,7 @@ def test_json_keys_are_stable(paths: Paths):
         "result", "status", "detail", "duration", "ended_at", "streak", "failed",
     ]  # fmt: skip
     assert list(found["generations"][0]) == [
-        "program", "generation", "phase", "pids", "snapshot", "started_at", "sessions", "drain_deadline",
+        "program", "generation", "phase", "pids", "configuration", "started_at", "sessions", "drain_deadline",
         "holds",
     ]  # fmt: skip
     assert list(found["generations"][0]["holds"][0]) == ["pool", "server", "connections"]
@@ -165,7 +166,7 @@ def test_nothing_at_all(tmp_path: Path):
     result = status(Paths(config=tmp_path / "c", runtime=tmp_path, state=tmp_path))
     assert result.exit_code == 1
     assert "no accepted configuration" in result.stdout
-    assert "supervisord does not answer" in result.stdout
+    assert "the appliance does not run" in result.stdout
 
 
 def test_boards_alone(paths: Paths):

@@ -45,7 +45,7 @@ def row(lines: list[str], start: str) -> list[str]:
 def test_programs():
     """A program has its state, number, age and configuration; the cluster stands above."""
     lines = drawn(_EVIDENCE)
-    assert row(lines, "reload") == ["reload", "running", "12", "1m", "40s", "-", "1"]
+    assert row(lines, "reload") == ["reload", "running", "12", "1m", "40s", "-", "-", "1"]
     assert "ocp4: configuration 1 from appliance.yaml" in " ".join(lines)
     assert "! health is gone" in lines
 

@@ -57,7 +57,7 @@ def test_all_is_well():
     assert status.problems == ()
     assert [each.name for each in status.programs] == list(NAMES)
     assert {each.uptime for each in status.programs} == {50.0}
-    assert status.snapshot == 7
+    assert status.configuration == 7
 
 
 def test_a_program_that_supervisord_gave_up_is_a_problem_with_its_reason():
@@ -130,6 +130,40 @@ def test_programs_that_are_not_needed_may_be_down():
     assert [each.name for each in status.programs if not each.expected] == ["master-0", "proxy-ingress"]
 
 
+def test_where_nothing_runs_no_server_is_up():
+    """Boards tell of a time that is over: one problem says so, and servers are unknown."""
+    found = evidence(supervised="no such file", said={}, workers=())
+    status = assess(found, NOW)
+    assert status.problems == ("the appliance does not run: no such file",)
+    assert {server.state for pool in status.pools for server in pool.servers} == {None}
+
+
+def test_a_full_frontend_is_a_problem():
+    """Who connects now waits in the backlog, which nothing else shows."""
+    busy = boards.worker(frontends=(boards.frontend_counters("frontend", current=600),))
+    status = assess(evidence(workers=(busy, replace(busy, index=1))), NOW)
+    assert status.problems == ("frontend frontend is full: 1200 of 1000 connections",)
+    assert [each.full for each in status.frontends] == [True]
+
+
+def test_workers_are_counted():
+    """A proxy shows how many workers accept, other programs have none."""
+    draining = boards.worker(generation=1, phase=Phase.DRAINING)
+    status = assess(evidence(workers=(boards.worker(), boards.worker(index=1), draining)), NOW)
+    assert {each.name: each.workers for each in status.programs} == {
+        "reload": None,
+        "health": None,
+        "proxy-api": 2,
+    }
+
+
+def test_the_version_is_that_of_what_runs():
+    """The command may be newer than the programs: `reload` says what they are."""
+    said = {name: Said() for name in NAMES}
+    said["reload"] = Said(version="9.9")
+    assert assess(evidence(said=said), NOW).version == "9.9"
+
+
 def test_without_pools_health_is_not_expected():
     """A configuration that only responds needs no prober."""
     responder = frontend("ready", respond="/ready", pool=None)
@@ -145,7 +179,7 @@ def test_without_a_snapshot_only_programs_are_shown():
     """Nothing is known of pools where the accepted configuration cannot be read."""
     status = assess(evidence(snapshot="no such file", workers=()), NOW)
     assert status.problems[0] == "no accepted configuration: no such file"
-    assert (status.snapshot, status.frontends, status.pools) == (None, (), ())
+    assert (status.configuration, status.frontends, status.pools) == (None, (), ())
 
 
 def test_counters_are_summed_over_workers_and_generations():

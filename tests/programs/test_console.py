@@ -5,14 +5,21 @@ import json
 import os
 import signal
 import socket
+import subprocess
+import sys
+import tempfile
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from support import nobody
 from support.cluster import Cluster, cluster
 from support.processes import kill
 from support.waiting import wait_until
 
 pytestmark = pytest.mark.programs
+
+COMMAND = Path(sys.executable).parent / "appliance"
 
 
 @pytest.fixture(scope="module")
@@ -208,6 +215,34 @@ def test_commands_say_when_nobody_answers(tmp_path_factory: pytest.TempPathFacto
         assert result.returncode == 1
         assert "Is the appliance running" in result.stdout + result.stderr
         assert "Traceback" not in result.stderr
+
+
+def test_a_reload_without_anything_says_nothing_of_traffic(tmp_path_factory: pytest.TempPathFactory):
+    """Only where supervisord answers is there traffic that a lost reload does not affect."""
+    empty = tmp_path_factory.mktemp("e")
+    result = run_command("--runtime-dir", str(empty), "reload")
+    assert "Nor does supervisord" in result.stderr
+    assert "raffic" not in result.stderr
+
+
+@pytest.mark.needs("setpriv", "unshare", root=True)
+@pytest.mark.skipif(not nobody.possible(), reason="this machine gives no mount namespace")
+@pytest.mark.parametrize("arguments", [["status"], ["reload"], ["sessions"], ["vip", "status"]])
+@pytest.mark.parametrize("below", ["", "run"])
+def test_without_permission_a_command_says_so(arguments: list[str], below: str):
+    """Who may not look into the runtime directory is told that, and not that programs are gone."""
+    with tempfile.TemporaryDirectory() as closed:  # of mode 0700
+        place = Path(closed) / below
+        words = nobody.command([str(COMMAND), "--runtime-dir", str(place), *arguments])
+        result = subprocess.run(words, capture_output=True, text=True, check=False, timeout=60)
+    assert result.returncode == 1
+    assert f"{place}: Permission denied" in result.stderr
+    assert "gone" not in result.stdout
+
+
+def run_command(*arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Run the command, wherever it is to look."""
+    return subprocess.run([COMMAND, *arguments], capture_output=True, text=True, check=False, timeout=60)
 
 
 def test_status_and_sessions_work_without_supervisord_and_masters(made: Cluster):

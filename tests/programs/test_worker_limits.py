@@ -155,9 +155,15 @@ def test_frontend_limit_leaves_clients_in_the_backlog():
         second.sendall(b"second")
         running.until(lambda: running.reasons().get(Reason.ACCEPT_PAUSED) == 1, "accepting paused")
         assert len(running.sessions()) == 1
+        running.until(lambda: '"frontend-full"' in running.log(), "the log says that it is full")
         first.close()
         server.close()
-        assert running.setting.origins[0].accept().recv(10) == b"second"
+        server = running.setting.origins[0].accept()
+        assert server.recv(10) == b"second"
+        second.close()
+        server.close()
+        running.until(lambda: '"frontend-has-room"' in running.log(), "the log says that it has room again")
+        assert running.log().count('"frontend-full"') == 1
 
 
 def test_out_of_descriptors_pauses_and_goes_on():
@@ -363,9 +369,3 @@ def _held(running: Relay) -> tuple[int, int]:
     with open(f"/proc/{pid}/statm") as file:  # noqa: PTH123  # a file of the kernel
         pages = int(file.read().split()[1])
     return len(os.listdir(f"/proc/{pid}/fd")), pages * os.sysconf("SC_PAGESIZE")  # noqa: PTH208  # the same
-
-
-def test_too_few_descriptors_are_said_at_the_start():
-    """Where the process may not open as many files as max_connections needs, the log says so."""
-    with relay(Setting(origins=[Origin()], front={"max_connections": 1 << 40})) as running:
-        assert '"few-descriptors"' in running.log()

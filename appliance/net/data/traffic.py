@@ -13,6 +13,7 @@ from typing import Final, Protocol
 from gevent import get_hub
 
 from appliance.core.members import Member
+from appliance.core.shares import pipe_limit, session_limit
 from appliance.net.data.pipes import Pipes
 from appliance.wire.worker_board import Reason
 
@@ -21,9 +22,6 @@ TICK: Final = 0.05
 
 _ROUND: Final = 1.0
 _SLICE: Final = 500
-_PIPES: Final = 256
-_RESERVED: Final = 64
-"""Descriptors that sessions leave for control sockets, boards and snapshots."""
 
 
 class Watcher(Protocol):
@@ -129,7 +127,7 @@ class Traffic:
         self.hurried: set[Swept] = set()
         self.resting: list[Resting] = []
         self.limit = session_limit(descriptors)
-        self.pipes = Pipes(_pipe_limit(descriptors))
+        self.pipes = Pipes(pipe_limit(descriptors))
         self.reasons = dict.fromkeys(Reason, 0)
         self.fault = fault
         self.scarce = scarce
@@ -179,15 +177,6 @@ class Traffic:
         """End every session."""
         for each in tuple(self.live):
             each.end(reason)
-
-
-def session_limit(descriptors: int) -> int:
-    """Return how many sessions a worker can hold that may open so many files: two for each, and pipes."""
-    return max(1, (descriptors - _RESERVED) // 2 - _pipe_limit(descriptors))
-
-
-def _pipe_limit(descriptors: int) -> int:
-    return max(2, min(_PIPES, descriptors // 16))
 
 
 def descriptor_limit() -> int:

@@ -17,6 +17,11 @@ def raise_open_files() -> int:
     return hard
 
 
+def most_open_files() -> int:
+    """Return how many open files a program may have that raises its limit as far as it may."""
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+
+
 def open_files() -> int:
     """Return how many open files this process, and its children, may have."""
     return resource.getrlimit(resource.RLIMIT_NOFILE)[0]

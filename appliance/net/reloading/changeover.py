@@ -122,7 +122,11 @@ class Changeover:
         snapshots.heal_last_good(self._paths, self.accepted)
 
     def _result(self, changed: Iterable[str], warnings: Iterable[Problem]) -> dict[str, object]:
-        values: dict[str, object] = {"generation": self.accepted.number, "changed": list(changed)}
+        values: dict[str, object] = {
+            "generation": self.accepted.number,
+            "configuration": self.accepted.number,
+            "changed": list(changed),
+        }
         if not values["changed"]:
             values["unchanged"] = True
         if told := as_values(warnings):

@@ -1,0 +1,27 @@
+"""Whether this user may look at a running appliance; a directory that is closed is not one that is empty."""
+
+import os
+import pwd
+from pathlib import Path
+
+import click
+
+
+def look_into(runtime: Path) -> None:
+    """Raise ClickException where there is a runtime directory into which this user may not look."""
+    try:
+        found = runtime.stat()
+    except FileNotFoundError:
+        return
+    except OSError as error:  # a folder above it is closed
+        raise click.ClickException(f"{runtime}: {error.strerror}") from error
+    if not os.access(runtime, os.R_OK | os.X_OK):
+        owner = _user(found.st_uid)
+        raise click.ClickException(f"{runtime}: Permission denied. Ask as root or as its owner, {owner}.")
+
+
+def _user(number: int) -> str:
+    try:
+        return pwd.getpwuid(number).pw_name
+    except KeyError:
+        return f"user {number}"
