@@ -32,7 +32,7 @@ from appliance.core.acceptance import STOP_MARGIN, VRRP, stop_seconds
 from appliance.model.paths import Paths
 from appliance.model.snapshot import SnapshotError
 from appliance.net.files import snapshots
-from appliance.net.process import capabilities, orphans
+from appliance.net.process import capabilities, leftovers, orphans
 from appliance.net.process.journal import Severity, levelled
 from appliance.net.process.leftovers import Leftovers
 from appliance.net.process.log import configure
@@ -178,11 +178,13 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
                 process.signal(signal.SIGHUP)
 
     def _running(self, _: object) -> None:
-        """End the programs of a supervisord that was killed; masters hand their workers over to ours."""
+        """End the programs of a supervisord that was killed; masters hand their workers over to ours.
+
+        The program of the virtual IPs goes on until ours has taken over: told to end, it gives them away.
+        """
         self.handle_signal()  # told to end before the first program was started: none has to be
-        if self.options.mood >= SupervisorStates.RUNNING and self._will_start(VRRP):
-            self._leftovers.make_way_for_vrrp()
-        self._leftovers.end_programs()
+        starts = self.options.mood >= SupervisorStates.RUNNING and self._will_start(VRRP)
+        self._leftovers.end_programs(spared=leftovers.VRRP if starts else ())
 
     def _stopping(self, _: object) -> None:
         """Give programs the time of the configuration that is accepted now, not at the start."""

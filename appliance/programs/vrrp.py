@@ -4,8 +4,6 @@ No gevent, and nothing that may block: tracked checks and notify commands are a 
 virtual router, or sync group of them, is a RouterGroup; an error in one of them is its own.
 """
 
-import contextlib
-import fcntl
 import os
 import signal
 import sys
@@ -21,12 +19,18 @@ from appliance.net.interfaces import vrrp_leftovers
 from appliance.net.loop.loop import Loop
 from appliance.net.process import capabilities, privileges, realtime
 from appliance.net.process import log as logs
+from appliance.net.process.leftovers import Leftovers
 from appliance.vrrp.commands import VrrpCommands
+from appliance.vrrp.inheritance import EarlierLife
+from appliance.vrrp.predecessor import Predecessor, PredecessorLeavingError
 from appliance.vrrp.program import PROGRAM, VrrpProgram
+from appliance.vrrp.take_over import TakeOver, locked
 from appliance.wire.health_board import BoardFormatError
 from appliance.wire.vrrp_board import VrrpBoard, decode
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
+_LAST_PATIENCE: Final = 2.0  # seconds for a process that was killed to be gone
+_LOOK_AGAIN: Final = 0.005
 _HARMLESS: Final = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)  # keepalived knows them: habit sends them
 
 
@@ -52,15 +56,38 @@ def main() -> int:
     except OSError as error:
         return _given_up(paths, log, error)
     with lock:
-        if not _locked(lock):
-            log.error("already-running", lock=lock.name)
+        try:
+            predecessor = _predecessor(paths, log, lock)
+        except PredecessorLeavingError:
+            log.error("already-running", lock=lock.name)  # noqa: TRY400  # a fact, no bug
             return 1
         try:
             last = last_board(paths, log)
             board = BoardWriter(paths.vrrp_board)
         except OSError as error:
             return _given_up(paths, log, error)
-        return _run(paths, log, last, board)
+        before = EarlierLife(board=last, predecessor=predecessor)
+        return _run(paths, log, before, board, lock)
+
+
+def _predecessor(paths: Paths, log: FilteringBoundLogger, lock: IO[str]) -> Predecessor | None:
+    """Return who serves in this runtime directory, None for nobody; the lock is ours then.
+
+    Raises PredecessorLeavingError where one stays whose place is not to be taken.
+    """
+    met = None if locked(lock) else Predecessor.meet(paths, log)
+    Leftovers(paths, log).kill_vrrps(but=met.pid if met else 0)
+    if met is None:
+        _wait_for(lock)
+    return met
+
+
+def _wait_for(lock: IO[str]) -> None:
+    until = time.monotonic() + _LAST_PATIENCE
+    while not locked(lock):
+        if time.monotonic() > until:
+            raise PredecessorLeavingError
+        time.sleep(_LOOK_AGAIN)
 
 
 def _given_up(paths: Paths, log: FilteringBoundLogger, error: OSError) -> int:
@@ -71,7 +98,9 @@ def _given_up(paths: Paths, log: FilteringBoundLogger, error: OSError) -> int:
     return 1
 
 
-def _run(paths: Paths, log: FilteringBoundLogger, last: VrrpBoard | None, board: BoardWriter) -> int:
+def _run(
+    paths: Paths, log: FilteringBoundLogger, before: EarlierLife, board: BoardWriter, lock: IO[str]
+) -> int:
     loop = Loop()
     program = VrrpProgram(
         paths,
@@ -79,7 +108,7 @@ def _run(paths: Paths, log: FilteringBoundLogger, last: VrrpBoard | None, board:
         loop,
         missing=privileges.missing(),
         realtime=realtime.apply(),
-        before=last,
+        before=before,
         board=board,
     )
     try:
@@ -98,8 +127,13 @@ def _run(paths: Paths, log: FilteringBoundLogger, last: VrrpBoard | None, board:
     punctuality = _punctuality(program, loop)
     loop.add(logs.limiter())
     loop.on_signals((*_SIGNALS, *_HARMLESS), lambda number: _signalled(program, punctuality, number))
+    if before.predecessor is not None:
+        loop.add(TakeOver(before.predecessor, lock, on_end=program.succeed))
     realtime.settle()
     loop.run()
+    if program.relieved:
+        program.reports.log.info("relieved")
+        return 0  # everything else is the successor's by now, the names of board and socket too
     control.close()
     program.close()
     return 0
@@ -127,13 +161,6 @@ def _signalled(program: VrrpProgram, punctuality: realtime.Punctuality, number: 
         program.stop(time.monotonic())
     elif number in _HARMLESS:
         program.reports.log.warning("signal-ignored", signal=signal.Signals(number).name)
-
-
-def _locked(lock: IO[str]) -> bool:
-    with contextlib.suppress(BlockingIOError):
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
-    return False
 
 
 if __name__ == "__main__":

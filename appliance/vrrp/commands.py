@@ -16,8 +16,10 @@ from appliance.net.files import snapshots
 from appliance.net.loop.loop import Loop
 from appliance.net.loop.off_the_loop import OffTheLoop
 from appliance.vrrp.opening import Outcome
+from appliance.vrrp.predecessor import TAKE_OVER, TAKEN_OVER
 from appliance.vrrp.program import PROGRAM, VrrpProgram
-from appliance.vrrp.status import described
+from appliance.vrrp.status import described, known
+from appliance.wire import vrrp_takeover
 from appliance.wire.control import Answer, Question, bad, good
 
 _STOPPING: Final = f"{PROGRAM} is stopping"
@@ -44,6 +46,8 @@ class VrrpCommands:
             "abort": self._abort,
             "move": self._unless_stopping(self._move),
             "reclaim": self._unless_stopping(self._reclaim),
+            TAKE_OVER: self._unless_stopping(self._take_over),
+            TAKEN_OVER: self._taken_over,
         }
 
     def _unless_stopping(self, handler: Handler) -> Handler:
@@ -142,6 +146,15 @@ class VrrpCommands:
         answer = self._program.reports.wait_for_move(name)
         group.move(time.monotonic())
         return answer
+
+    def _take_over(self, _: Question) -> Answer:
+        """Tell a successor what is here, and go on."""
+        return good(routers=vrrp_takeover.encode(map(known, self._program.groups.participants)))
+
+    def _taken_over(self, _: Question) -> Answer:
+        """Go: the successor serves."""
+        self._program.relieve()
+        return good()
 
     def _reclaim(self, question: Question) -> Answer:
         name = question.text("name")

@@ -2,19 +2,18 @@
 
 import os
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
-from appliance.core.election import State
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot
 from appliance.net.files import snapshots
 from appliance.net.files.boards import BoardWriter
 from appliance.net.files.vrrp_publisher import VrrpPublisher
 from appliance.net.interfaces import vrrp_leftovers
-from appliance.net.interfaces.addresses import Addresses, Held
+from appliance.net.interfaces.addresses import Addresses
 from appliance.net.interfaces.links import Change, Links
 from appliance.net.interfaces.namespace_claim import NamespaceClaim
 from appliance.net.interfaces.netlink import Requests
@@ -24,6 +23,7 @@ from appliance.net.loop.loop import Loop
 from appliance.net.process import log as logs
 from appliance.net.process.realtime import Realtime
 from appliance.vrrp.address_asking import AddressAsking
+from appliance.vrrp.inheritance import EarlierLife, Inheritance
 from appliance.vrrp.machine import Machine
 from appliance.vrrp.opening import Outcome
 from appliance.vrrp.reports import Reports
@@ -42,7 +42,11 @@ _MARGIN: Final = 1.0  # seconds beyond the longest hand-over until a stop does n
 
 
 class VrrpProgram:
-    """Everything but the commands. `before` is the board of an earlier life, None for the first one."""
+    """Everything but the commands. `before` is what was found of an earlier life.
+
+    While a predecessor serves, what only one can have, as the tracker, waits until `succeed` says that it is
+    gone. `relieved` is whether this one has got a successor.
+    """
 
     def __init__(
         self,
@@ -52,16 +56,17 @@ class VrrpProgram:
         *,
         missing: tuple[str, ...],
         realtime: Realtime,
-        before: VrrpBoard | None,
+        before: EarlierLife,
         board: BoardWriter,
     ) -> None:
+        self.relieved = False
         self.missing = missing
         self.realtime = realtime
         self.snapshot: Snapshot | None = None
         self._paths = paths
         self._log = log
         self._loop = loop
-        self._before = {each.name: each for each in before.routers} if before else {}
+        self._alone = before.predecessor is None
         self._stop_by: float | None = None
         self._damage_said = False
         self._look_again: float | None = None
@@ -93,10 +98,11 @@ class VrrpProgram:
         accepted = snapshots.accepted(self._paths, self._log)
         if accepted is not None:
             self._configure(accepted)
-            left = self._addresses.leftovers() if self._before else frozenset()
-            self.groups.begin(accepted.virtual_routers, resumes=lambda each: self._resumes(each, left))
+            inheritance = Inheritance(self._addresses, before, self._log)
+            self.groups.begin(accepted.virtual_routers, resumes=inheritance.resumes)
             self._applied(accepted)
-        self._clean()
+        if self._alone:
+            self._clean()
         loop.add(self._publisher)
         loop.add(self._asking)
         loop.add(self)
@@ -121,24 +127,28 @@ class VrrpProgram:
         self._log = self.reports.log = self._tracks.log = logs.configure(
             PROGRAM, level=snapshot.log.level, form=snapshot.log.format
         )
-        self._tracks.require(snapshot.virtual_routers)  # before anything happens that a command is to hear of
+        if self._alone:  # two trackers would take each other's scripts for leftovers
+            self._tracks.require(snapshot.virtual_routers)  # before anything that a command is to hear of
 
     def _applied(self, snapshot: Snapshot) -> None:
         """Have everything looked at that counts now, and publish; before, a verdict would find nobody."""
         self.snapshot = snapshot
-        self._before = {}
         self._tracks.tell()
         self._publisher.touch()
 
-    def _resumes(self, participant: Participant, left: Collection[Held]) -> bool:
-        """Say whether an earlier life was active a moment ago, and what it `left` has all its addresses."""
-        router, seat = participant.router, participant.holding.seat
-        last = self._before.get(router.name)
-        if last is None or last.state != State.ACTIVE.value or seat is None:
-            return False
-        patience = (router.down_timer_adverts - 1) * router.advert
-        there = {held.address for held in left if held.index == seat.index}
-        return 0 <= time.monotonic() - last.last_advert < patience and there >= set(router.addresses)
+    def succeed(self) -> None:
+        """Take the end of the predecessor: have all that two at a time cannot have."""
+        self._alone = True
+        self._claim.close()
+        self._claim = NamespaceClaim(vrrp_leftovers.CLAIM)
+        self._tracks.require(each.router for each in self.groups.participants)
+        self._clean()
+        self._log.info("taken-over", routers=[each.name for each in self.groups.participants])
+
+    def relieve(self) -> None:
+        """End without a word to anybody: a successor has everything that is held here."""
+        self.relieved = True
+        self._loop.stop()
 
     def _clean(self) -> None:
         """Remove what an earlier life left and nobody goes on with."""

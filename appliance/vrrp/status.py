@@ -7,6 +7,7 @@ from appliance.core.election import State
 from appliance.vrrp.router_group import RouterGroup
 from appliance.vrrp.virtual_router import Participant
 from appliance.wire.vrrp_board import RouterRecord
+from appliance.wire.vrrp_takeover import KnownRouter, KnownTrack
 
 
 def described(group: RouterGroup, participant: Participant, *, now: float) -> dict[str, object]:
@@ -78,6 +79,21 @@ def _heard(participant: Participant, *, now: float) -> list[dict[str, object]]:
         }
         for address, peer in participant.figures.peers.items()
     ]
+
+
+def known(participant: Participant) -> KnownRouter:
+    """Return one virtual router as a successor of this program has to know it."""
+    election = participant.election
+    return KnownRouter(
+        name=participant.name,
+        router_id=participant.router.router_id,
+        active=election.state is State.ACTIVE and not election.leaving,
+        yielded=election.yielded,
+        tracks=tuple(
+            KnownTrack(name=name, up=result.up, value=result.value, detail=result.detail)
+            for name, result in participant.results.items()
+        ),
+    )
 
 
 def record(participant: Participant) -> RouterRecord:

@@ -6,7 +6,7 @@ An error here is this router's alone.
 
 import socket
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from appliance.core.announcing import Announcing
@@ -15,7 +15,7 @@ from appliance.core.first_verdicts import FirstVerdicts, Patience
 from appliance.core.priority import Priority, Result, Unknown, effective
 from appliance.core.reception import bare
 from appliance.core.waiting import Hold
-from appliance.model.virtual_router import Track, VirtualRouter
+from appliance.model.virtual_router import Track, TrackKind, VirtualRouter
 from appliance.net.interfaces.links import Link
 from appliance.vrrp import router_link
 from appliance.vrrp.address_holding import AddressHolding
@@ -255,6 +255,12 @@ class Participant:
         else:
             self.verdicts.ask(self._unjudged, now)
         self.election.hold(self.verdicts.held_until, Hold.TRACKS)
+
+    def inherit(self, results: Mapping[str, Result], *, yielded: bool) -> None:
+        """Take what an earlier life knew of what is tracked, and whether an operator has moved it away."""
+        tracked = {each.name for each in self.router.track if each.kind is not TrackKind.INTERFACE}
+        self.results |= {name: result for name, result in results.items() if name in tracked}
+        self.election.yielded = yielded
 
     def forgo_verdicts(self) -> None:
         """Wait for no verdict: all have come, or this router goes on as active."""

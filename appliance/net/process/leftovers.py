@@ -8,6 +8,7 @@ import contextlib
 import os
 import signal
 import socket
+from collections.abc import Collection
 from pathlib import Path
 from typing import Final
 
@@ -22,6 +23,9 @@ _MODULES: Final = tuple(
     f"appliance.programs.{name}" for name in ("reload", "health", "proxy", "vrrp", "worker")
 )
 _VRRP, _WORKER = _MODULES[-2:]
+VRRP: Final = (_VRRP, "vrrp.control")
+"""The program of the virtual IPs by its module, and by its socket where its process cannot be looked at."""
+
 _PATIENCE: Final = 0.5  # seconds for a worker to take an order; one that hangs is killed at the deadline
 
 
@@ -38,23 +42,26 @@ class Leftovers:
         with capabilities.in_effect():
             return {**self._listening(), **_running(self._paths.runtime)}
 
-    def end_programs(self) -> None:
-        """TERM every program but the workers, each once: a master takes a second TERM as an order to cut."""
+    def end_programs(self, *, spared: Collection[str] = ()) -> None:
+        """TERM every program but the workers, each once: a master takes a second TERM as an order to cut.
+
+        Those `spared` go on: successors will take their places.
+        """
         for pid, name in self.find().items():
-            if pid not in self._told and name != _WORKER:
+            if pid not in self._told and name != _WORKER and name not in spared:
                 self._told.add(pid)
                 self._log.warning("leftover-program", program=name, pid=pid)
                 _send(pid, signal.SIGTERM)
 
-    def make_way_for_vrrp(self) -> None:
-        """KILL the program of the virtual IPs: told to end, it would give away what the next one takes on.
+    def vrrps(self) -> list[int]:
+        """Return the programs of the virtual IPs but our own process."""
+        return [pid for pid, name in _running(self._paths.runtime).items() if name == _VRRP]
 
-        That one finds the addresses where they are, and who was active a moment ago on the board.
-        """
-        for pid, name in self.find().items():
-            if name == _VRRP:
-                self._told.add(pid)
-                self._log.warning("leftover-program", program=name, pid=pid)
+    def kill_vrrps(self, *, but: int) -> None:
+        """KILL those of them that nobody has found by its lock and socket, all `but` this one."""
+        for pid in self.vrrps():
+            if pid != but:
+                self._log.warning("leftover-killed", program=_VRRP, pid=pid)
                 _send(pid, signal.SIGKILL)
 
     def drain_workers(self, deadline: float) -> None:

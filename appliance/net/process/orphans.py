@@ -40,6 +40,14 @@ def listener(path: Path) -> int | None:
     return pid
 
 
+def parent(pid: int) -> int:
+    """Return the parent of a process, 0 when it is gone."""
+    try:
+        return _parent(Path(f"/proc/{pid}/stat"))
+    except OSError:
+        return 0
+
+
 def _end(number: signal.Signals, patience: float) -> bool:
     deadline = time.monotonic() + patience
     told: set[int] = set()
@@ -55,14 +63,17 @@ def _end(number: signal.Signals, patience: float) -> bool:
 
 
 def _children() -> set[int]:
-    own = str(os.getpid()).encode()
     found = set()
     for stat in Path("/proc").glob("[0-9]*/stat"):
         with contextlib.suppress(OSError):
-            # proc(5): the command's name is in parentheses and may hold any byte; then state and parent.
-            if stat.read_bytes().rpartition(b")")[2].split()[1] == own:
+            if _parent(stat) == os.getpid():
                 found.add(int(stat.parent.name))
     return found
+
+
+def _parent(stat: Path) -> int:
+    # proc(5): the command's name is in parentheses and may hold any byte; then state and parent.
+    return int(stat.read_bytes().rpartition(b")")[2].split()[1])
 
 
 def _all_reaped() -> bool:

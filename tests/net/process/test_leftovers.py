@@ -13,7 +13,7 @@ from structlog import get_logger
 from support.waiting import wait_until
 
 from appliance.model.paths import Paths
-from appliance.net.process.leftovers import Leftovers
+from appliance.net.process.leftovers import VRRP, Leftovers
 
 pytestmark = pytest.mark.programs
 
@@ -87,18 +87,31 @@ def test_programs_are_told_once_and_workers_are_not(tmp_path: Path, runtime: Pat
         wait_until(lambda: not left.find(), what="nothing is left")
 
 
-def test_vrrp_makes_way_without_giving_anything_away(tmp_path: Path, runtime: Path):
-    """The program of the virtual IPs is killed where the next one goes on; the others are told to end."""
+def test_vrrp_is_spared_where_a_successor_takes_its_place(tmp_path: Path, runtime: Path):
+    """The program of the virtual IPs goes on, and may be told to end later; the others are told now."""
     with (
         program(tmp_path, runtime=runtime) as health,
         program(tmp_path, name="vrrp", runtime=runtime) as vrrp,
     ):
         left = leftovers(runtime)
-        left.make_way_for_vrrp()
-        assert vrrp.wait(15) == -signal.SIGKILL
-        assert health.poll() is None
-        left.end_programs()
+        left.end_programs(spared=VRRP)
         assert health.wait(15) == -signal.SIGTERM
+        assert vrrp.poll() is None
+        left.end_programs()
+        assert vrrp.wait(15) == -signal.SIGTERM
+
+
+def test_a_vrrp_that_nobody_knows_is_killed(tmp_path: Path, runtime: Path):
+    """One is left alone by its process id, any other one is killed."""
+    with (
+        program(tmp_path, name="vrrp", runtime=runtime) as known,
+        program(tmp_path, name="vrrp", runtime=runtime) as unknown,
+    ):
+        left = leftovers(runtime)
+        assert sorted(left.vrrps()) == sorted([known.pid, unknown.pid])
+        left.kill_vrrps(but=known.pid)
+        assert unknown.wait(15) == -signal.SIGKILL
+        assert known.poll() is None
 
 
 def test_vrrp_is_told_to_end_where_nothing_goes_on(tmp_path: Path, runtime: Path):
