@@ -10,6 +10,7 @@ from itertools import groupby
 from operator import attrgetter
 
 from appliance.core.acceptance import needed
+from appliance.core.freshness import outdated
 from appliance.core.status import (
     CheckStatus,
     DegradedStart,
@@ -92,6 +93,7 @@ def assess(evidence: Evidence, now: float) -> Status:
         *_deaf(evidence.said),
         *_full(frontends),
         *_without_server(pools),
+        *(outdated(snapshot, _known(evidence).health, now=now) if snapshot else ()),
         *(troubles(evidence.vrrp) if evidence.vrrp else ()),
     )
     problems = (

@@ -38,6 +38,7 @@ from appliance.model.fields import (
     SocketPaths,
     UserTimeoutOrOff,
     Verify,
+    WatchdogTime,
     WhenDown,
     Workers,
     not_empty,
@@ -55,6 +56,7 @@ from appliance.model.units import (
     lifetime_or_off,
     percentage,
     user_timeout_or_off,
+    watchdog,
 )
 from appliance.model.virtual_ips import VirtualIp
 
@@ -334,5 +336,7 @@ class Config(Section):
     """The reload handler."""
     stats: StatsSettings | None = None
     """The status page. This version does not serve it yet, and says so."""
+    watchdog: WatchdogTime = written("10s", watchdog)
+    """A program that shows no sign of life for so long is ended, and started again."""
     log: LogSettings = Field(default_factory=LogSettings)
     """What the programs log, on standard output."""

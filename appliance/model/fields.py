@@ -76,6 +76,7 @@ KeepAliveTime = Annotated[float, PlainValidator(units.keepalive_time), _pattern(
 UserTimeoutOrOff = Annotated[
     float, PlainValidator(units.user_timeout_or_off), _pattern(units.DURATION_OR_OFF_PATTERN)
 ]
+WatchdogTime = Annotated[float, PlainValidator(units.watchdog), _pattern(units.DURATION_PATTERN)]
 Percentage = Annotated[float, PlainValidator(units.percentage), _pattern(units.PERCENTAGE_PATTERN)]
 Name = Annotated[str, AfterValidator(addresses.name), _pattern(addresses.NAME_PATTERN)]
 Address = Annotated[Endpoint, PlainValidator(addresses.endpoint), _pattern(addresses.ENDPOINT_PATTERN)]

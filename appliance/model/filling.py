@@ -43,6 +43,7 @@ def fill(config: Config, *, number: int, source: str, drain: float | None) -> Sn
         drain=config.defaults.drain if drain is None else drain,
         reload=Reload(sockets=config.reload.sockets, max_draining=config.reload.max_draining),
         stats=None if config.stats is None else _stats(config.stats),
+        watchdog=config.watchdog,
         log=Log(level=config.log.level, format=config.log.format, connections=config.log.connections),
         virtual_routers=tuple(
             virtual_router(name, given, cluster=config.cluster.name)

@@ -96,6 +96,10 @@ class Paths:
         """Return the control socket of a program."""
         return self.runtime / f"{program}.control"
 
+    def heartbeat(self, program: str) -> Path:
+        """Return the heartbeat of a program."""
+        return self.runtime / f"{program}.heartbeat"
+
     def snapshot(self, number: int) -> Path:
         """Return the file of a snapshot by number, accepted or only proposed."""
         return self.runtime / "snapshots" / f"{number}.json"
@@ -107,3 +111,7 @@ class Paths:
     def worker_board(self, program: str, generation: int, index: int) -> Path:
         """Return the board of one worker."""
         return self.runtime / f"worker-{program}-{generation}-{index}.board"
+
+    def worker_heartbeat(self, program: str, generation: int, index: int) -> Path:
+        """Return the heartbeat of one worker."""
+        return self.runtime / f"worker-{program}-{generation}-{index}.heartbeat"

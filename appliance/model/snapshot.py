@@ -8,7 +8,7 @@ else. It is written as JSON and read back by `decode`, so that a worker starts w
 from dataclasses import dataclass
 from enum import StrEnum
 from ipaddress import ip_interface
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -216,9 +216,13 @@ class Stats:
     password_file: str | None
 
 
+WATCHDOG: Final = 10.0
+"""Seconds without a sign of life after which a program is ended, where nothing else is configured."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """A whole accepted configuration. `number` grows with every acceptance; `drain` is seconds."""
+    """A whole accepted configuration. `number` grows with every acceptance; times are seconds."""
 
     number: int
     source: str
@@ -232,6 +236,7 @@ class Snapshot:
     log: Log
     # A last-good copy of a version that did not know them has none.
     virtual_routers: tuple[VirtualRouter, ...] = ()
+    watchdog: float = WATCHDOG
 
     @property
     def virtual_addresses(self) -> frozenset[str]:

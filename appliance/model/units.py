@@ -86,6 +86,11 @@ def hand_over(value: object) -> float:
     return _between(value, least="10ms", most="1m")
 
 
+def watchdog(value: object) -> float:
+    """Return how long a program may be silent, in seconds: long enough for one that is only busy."""
+    return _between(value, least="3s", most="10m")
+
+
 def percentage(value: object) -> float:
     """Return a percentage as a fraction: `30%` is 0.3."""
     number, _ = _quantity(value, right="a percentage such as `30%`", units=("%",))

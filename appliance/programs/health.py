@@ -26,6 +26,7 @@ from appliance.net.control.sockets import Call, ControlServer
 from appliance.net.files import operator_states, snapshots
 from appliance.net.files.boards import BoardError, BoardReader, BoardWriter
 from appliance.net.files.health_publisher import HealthPublisher
+from appliance.net.files.hub_heartbeat import HubHeartbeat
 from appliance.net.files.operator_states import OperatorStatesError
 from appliance.net.probing.doubts import DoubtSocket
 from appliance.net.probing.probe import ProbeImpossible
@@ -368,6 +369,7 @@ def main() -> int:
         if not _locked(lock):
             log.error("already-running", lock=lock.name)
             return 1
+        heartbeat = HubHeartbeat(paths.heartbeat(PROGRAM), log)
         program = HealthProgram(paths, log, records=last_records(paths, log), stop=stop)
         gc.collect()
         gc.freeze()
@@ -376,6 +378,7 @@ def main() -> int:
         if program.crashed:
             return 1
         program.close()
+        heartbeat.close()
     return 0
 
 

@@ -20,6 +20,7 @@ from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot, SnapshotError
 from appliance.net.control.sockets import ControlServer
 from appliance.net.files import snapshots
+from appliance.net.files.hub_heartbeat import HubHeartbeat
 from appliance.net.process import capabilities, limits, log
 from appliance.net.reloading.supervisor_rpc import Supervisor, SupervisorUnavailable
 from appliance.net.workers.generation_numbers import AlreadyRunning, Numbers
@@ -177,8 +178,11 @@ def run(group: str, paths: Paths, *, module: Sequence[str] = WORKER, timing: Tim
         logger.error("start-failed", reason=str(error))  # noqa: TRY400  # the reason is the operator's, not ours
         return 1
     logger.info("starting", open_files=limits.raise_open_files(), processors=limits.processors())
+    heartbeat = HubHeartbeat(paths.heartbeat(program), logger)
     master = Master(paths, group, numbers=numbers, logger=logger, module=module, timing=timing)
-    return Proxy(paths, master).run()
+    ended = Proxy(paths, master).run()
+    heartbeat.close()
+    return ended
 
 
 def _logger(paths: Paths, program: str) -> FilteringBoundLogger:

@@ -22,6 +22,7 @@ from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot, SnapshotError
 from appliance.net.control.sockets import Call, ControlServer
 from appliance.net.files import snapshots
+from appliance.net.files.hub_heartbeat import HubHeartbeat
 from appliance.net.process import capabilities
 from appliance.net.process.log import configure, limiter
 from appliance.net.reloading.changeover import Changeover
@@ -143,12 +144,14 @@ class Program:
         for number in (signal.SIGTERM, signal.SIGINT):
             gevent.signal_handler(number, end.set)
         gevent.spawn(limiter().follow, gevent.sleep)
+        heartbeat = HubHeartbeat(self._paths.heartbeat("reload"), self._log)
         self._follow()
         self._log.info("started", configuration=self._changeover.accepted.number)
         end.wait()
         self._sockets.close()
         self._desk.close()
         self._control.close()
+        heartbeat.close()
         self._log.info("stopped")
 
     def _follow(self) -> list[Problem]:

@@ -10,6 +10,8 @@ What differs from the original, each by overriding one of its methods:
   because its last line is the reason why a program does not start;
 - it logs as the programs do;
 - of the capabilities that it was given each program gets those that it uses, and it uses none itself;
+- a program that hangs is killed, and then started again as any other (programs/watchdog);
+- systemd is told when the start is over, that the loop goes round, and that the end has begun;
 - orphans (workers whose master died) become its children, and are ended when everything ends;
 - what an earlier supervisord left running in our runtime directory ends with us, at whatever moment we are
   told to end: from its first line on signals wait until they can be obeyed.
@@ -28,7 +30,7 @@ from supervisor.medusa import asyncore_25 as asyncore
 from supervisor.process import ProcessGroup, Subprocess
 from supervisor.states import ProcessStates, SupervisorStates
 
-from appliance.core.acceptance import STOP_MARGIN, VRRP, stop_seconds
+from appliance.core.acceptance import PROGRAMS, STOP_MARGIN, VRRP, stop_seconds
 from appliance.model.paths import Paths
 from appliance.model.snapshot import SnapshotError
 from appliance.net.files import snapshots
@@ -37,12 +39,18 @@ from appliance.net.process.journal import Severity, levelled
 from appliance.net.process.leftovers import Leftovers
 from appliance.net.process.log import configure
 from appliance.net.process.output import STDOUT, output
+from appliance.net.process.service_manager import ServiceManager
 from appliance.net.process.supervisord import EXIT_SIGNALS, Options, Wakeup
+from appliance.programs.watchdog import HeartbeatWatch
 
 _UNSETTLED: Final = (ProcessStates.STARTING, ProcessStates.BACKOFF, ProcessStates.STOPPING)
 _LONGEST_PAUSE: Final = 10.0  # seconds between two starts of a program that does not stay up
 _SAME_REQUEST: Final = 0.2  # seconds; wrappers such as timeout(1) signal a process and then its group
 _LONGEST_REASON: Final = 300  # characters of a program's last line that its status repeats
+_LONGEST_START: Final = (
+    10.0  # seconds after which systemd is told that the start is over, whoever still tries
+)
+_OURS: Final = frozenset({"reload", *PROGRAMS})
 _ORPHAN_PATIENCE: Final = 3.0  # seconds for orphans to end, after TERM and again after KILL
 _EVENTS: Final = {
     events.ProcessStateStartingEvent: "program-starting",
@@ -65,7 +73,9 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
 
     stop_groups: list[ProcessGroup] | None = None
 
-    def __init__(self, options: Options, log: FilteringBoundLogger, paths: Paths) -> None:
+    def __init__(
+        self, options: Options, log: FilteringBoundLogger, paths: Paths, manager: ServiceManager
+    ) -> None:
         super().__init__(options)
         options.poller.unsettled = self._unsettled
         self.forced = False
@@ -74,6 +84,9 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         self._log = log
         self._paths = paths
         self._leftovers = Leftovers(paths, log)
+        self._watch = HeartbeatWatch(paths, log)
+        self._manager = manager
+        self._begun_at = time.monotonic()
         self._left: dict[int, str] = {}
         self._drained_at = 0.0
 
@@ -94,6 +107,31 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
             for group in sorted(self.process_groups.values()):
                 group.transition()
 
+    def tick(self, now: float | None = None) -> None:
+        """Do what every round does: listen, look at the heartbeats, and let systemd see ours."""
+        super().tick(now)
+        self._listen_again()
+        at = time.monotonic()
+        for each in self._watch.look(self._watched(), at):
+            self._last_words[each.name] = f"it hung: no sign of life for {each.silent:.0f} s"
+        self._manager.alive(at)
+        if at > self._begun_at + _LONGEST_START or not self._coming_up():
+            self._manager.ready()
+
+    def _watched(self) -> dict[str, int]:
+        """Return the process ids of our programs that run; one that stops has a time of its own."""
+        running = (ProcessStates.STARTING, ProcessStates.RUNNING)
+        return {
+            each.config.name: each.pid
+            for each in self._processes()
+            if each.config.name in _OURS and each.get_state() in running and each.pid
+        }
+
+    def _coming_up(self) -> bool:
+        return any(
+            each.config.autostart and each.get_state() != ProcessStates.RUNNING for each in self._processes()
+        )
+
     def handle_signal(self) -> None:
         """Obey every signal that has come, not one a round."""
         while number := self.options.get_signal():
@@ -102,9 +140,8 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
             elif number == signal.SIGHUP:
                 self._forward_hangup()
 
-    def tick(self, now: float | None = None) -> None:
-        """Listen again where somebody has removed our socket: who restarts a program must find us."""
-        super().tick(now)
+    def _listen_again(self) -> None:
+        """Listen anew where somebody has removed our socket: who restarts a program must find us."""
         if self.options.mood >= SupervisorStates.RUNNING and not self._paths.supervisor_socket.exists():
             with contextlib.suppress(OSError):  # the directory is not there yet
                 self._log.warning("socket-gone", path=str(self._paths.supervisor_socket))
@@ -188,6 +225,8 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
 
     def _stopping(self, _: object) -> None:
         """Give programs the time of the configuration that is accepted now, not at the start."""
+        if self.options.mood < SupervisorStates.RESTARTING:
+            self._manager.stopping()
         self._drained_at = time.time()
         accepted = None
         with contextlib.suppress(SnapshotError):
@@ -212,6 +251,8 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         kind, process = type(event), event.process
         if kind is events.ProcessStateStartingEvent:
             self._last_words.pop(process.config.name, None)
+            if process.config.name in _OURS:
+                self._watch.prepare(process.config.name)
         if kind is events.ProcessStateBackoffEvent:
             process.spawnerr = self._reason(process)
             process.delay = time.time() + min(0.25 * 2 ** min(process.backoff - 1, 10), _LONGEST_PAUSE)
@@ -238,20 +279,20 @@ def main() -> None:
     log = _logger(paths)
     orphans.become_subreaper()
     capabilities.carry()
-    forced = _run(log, paths)
+    forced = _run(log, paths, ServiceManager(os.environ))
     orphans.end_children(patience=0 if forced else _ORPHAN_PATIENCE, last_patience=_ORPHAN_PATIENCE)
     log.info("stopped", forced=forced)
     sys.exit(1 if forced else 0)
 
 
-def _run(log: FilteringBoundLogger, paths: Paths) -> bool:
+def _run(log: FilteringBoundLogger, paths: Paths, manager: ServiceManager) -> bool:
     """Supervise, again after `supervisorctl reload`; return whether the end was forced."""
     first, wakeup = True, Wakeup()
     while True:
         options = Options(log)
         options.realize(sys.argv[1:], doc=supervisord.__doc__)
         options.first, options.test = first, False
-        supervisor = Supervisor(options, log, paths)
+        supervisor = Supervisor(options, log, paths, manager)
         asyncore.socket_map[wakeup.descriptor] = wakeup
         with contextlib.suppress(asyncore.ExitNow):
             supervisor.main()

@@ -20,6 +20,7 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.model.paths import Paths
 from appliance.model.virtual_router import Track, TrackKind
+from appliance.net.files.hub_heartbeat import HubHeartbeat
 from appliance.net.probing.tls_contexts import TlsContexts
 from appliance.net.process import capabilities
 from appliance.net.process import log as logs
@@ -91,6 +92,7 @@ class Tracker:
         self._routers: dict[Track, list[str]] = {}
         self._commands = NotifyCommands(self._reports.ran)
         self._alone = False
+        self._heartbeat = HubHeartbeat(paths.heartbeat(PROGRAM), log)
 
     def serve(self) -> int:
         """Obey until vrrp has gone; return the exit status."""
@@ -100,6 +102,7 @@ class Tracker:
             self._log.error("tracker-line", error=str(error))
             return _BROKEN
         finally:
+            self._heartbeat.close()  # from here on it is the next tracker's
             self._watch({})
             self._alone = True
             self._commands.finish()

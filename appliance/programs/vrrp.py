@@ -8,6 +8,7 @@ import os
 import signal
 import sys
 import time
+from pathlib import Path
 from typing import IO, Final
 
 from structlog.typing import FilteringBoundLogger
@@ -15,6 +16,7 @@ from structlog.typing import FilteringBoundLogger
 from appliance.model.paths import Paths
 from appliance.net.control.loop_sockets import LoopControlServer
 from appliance.net.files.boards import BoardError, BoardReader, BoardWriter
+from appliance.net.files.heartbeats import PAUSE, Heartbeat
 from appliance.net.interfaces import vrrp_leftovers
 from appliance.net.loop.loop import Loop
 from appliance.net.process import capabilities, privileges, realtime
@@ -124,6 +126,10 @@ def _run(
         program.close()
         error.filename = str(paths.control(PROGRAM))  # not the name that it has before it listens
         return _given_up(paths, log, error)
+    heart = Heart(paths.heartbeat(PROGRAM))
+    if heart.trouble:
+        log.warning("heartbeat-unseen", reason=heart.trouble)
+    loop.add(heart)
     punctuality = _punctuality(program, loop)
     loop.add(logs.limiter())
     loop.on_signals((*_SIGNALS, *_HARMLESS), lambda number: _signalled(program, punctuality, number))
@@ -137,6 +143,20 @@ def _run(
     control.close()
     program.close()
     return 0
+
+
+class Heart:
+    """Beats as often as the loop goes round, and not more often than somebody looks: one store, no call."""
+
+    def __init__(self, path: Path) -> None:
+        self.deadline: float | None = 0.0
+        self._heartbeat = Heartbeat(path)
+        self.trouble = self._heartbeat.trouble
+
+    def tick(self, now: float) -> None:
+        """Beat."""
+        self._heartbeat.beat(now)
+        self.deadline = now + PAUSE
 
 
 def _punctuality(program: VrrpProgram, loop: Loop) -> realtime.Punctuality:

@@ -30,6 +30,7 @@ from appliance.net.data.relay import OPEN, Session
 from appliance.net.data.respond import Responder
 from appliance.net.data.traffic import TICK, Traffic, descriptor_limit
 from appliance.net.files.boards import BoardError, BoardReader, BoardWriter
+from appliance.net.files.heartbeats import Heartbeat
 from appliance.net.process import log
 from appliance.programs.connection_log import ConnectionLog
 from appliance.programs.worker_commands import commands
@@ -77,6 +78,9 @@ class Worker:
         self._full: frozenset[str] = frozenset()
         path = paths.worker_board(orders.program, orders.generation, orders.index)
         self._board = BoardWriter(path)
+        self._heartbeat = Heartbeat(paths.worker_heartbeat(orders.program, orders.generation, orders.index))
+        if self._heartbeat.trouble:
+            self.log.warning("heartbeat-unseen", reason=self._heartbeat.trouble)
         for complaint in self._refused_options(snapshot):
             self.log.error("option-refused", option=complaint)
         self._obey(snapshot)
@@ -138,6 +142,7 @@ class Worker:
         self.traffic.close()
         self._doubts.close()
         self._board.close(unlink=True)
+        self._heartbeat.close(unlink=True)
 
     def publish(self) -> None:
         """Write the board."""
@@ -225,6 +230,7 @@ class Worker:
         try:
             self._ticks += 1
             self.traffic.tick()
+            self._heartbeat.beat(self.traffic.now)
             self._look_at_health()
             self._doubts.tell(self.traffic.doubted)
             if self.traffic.paused:

@@ -49,6 +49,8 @@ def test_names_below_the_roots():
         paths.snapshot(7),
         paths.worker_control("proxy-api", 3, 0),
         paths.worker_board("proxy-api", 3, 0),
+        paths.heartbeat("health"),
+        paths.worker_heartbeat("proxy-api", 3, 0),
     ]
 
     assert [str(each) for each in names] == [
@@ -65,6 +67,8 @@ def test_names_below_the_roots():
         "/run/snapshots/7.json",
         "/run/worker-proxy-api-3-0.control",
         "/run/worker-proxy-api-3-0.board",
+        "/run/health.heartbeat",
+        "/run/worker-proxy-api-3-0.heartbeat",
     ]
 
 

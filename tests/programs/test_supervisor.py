@@ -1,5 +1,6 @@
 """supervisord as the appliance runs it, with small programs of our own behind it."""
 
+import contextlib
 import json
 import os
 import signal
@@ -7,7 +8,7 @@ import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
@@ -100,7 +101,7 @@ class Room:
         script.write_text(code)
         self._text += _PROGRAM.format(name=name, python=sys.executable, script=script, priority=priority)
 
-    def start(self, *, stdout: int | None = None) -> None:
+    def start(self, *, stdout: int | None = None, environment: Mapping[str, str] | None = None) -> None:
         """Start supervisord and wait until every program runs, or at least has been tried."""
         configuration = self.root / "supervisord.conf"
         configuration.write_text(self._text)
@@ -109,7 +110,7 @@ class Room:
                 [sys.executable, "-m", "appliance.programs.supervisor", "-n", "-c", str(configuration)],
                 stdout=log if stdout is None else stdout,
                 stderr=log,
-                env={**os.environ, "APPLIANCE_RUNTIME_DIR": str(self.root)},
+                env={**os.environ, "APPLIANCE_RUNTIME_DIR": str(self.root), **(environment or {})},
                 start_new_session=True,
             )
         wait_until(self._all_tried, what="every program was started")
@@ -349,3 +350,47 @@ def test_supervisorctl_works_with_our_configuration(room: Room):
     said = supervisorctl(room, "pid")
     assert room.process is not None
     assert said.strip() == str(room.process.pid)
+
+
+_TELLS = """\
+import os, pathlib, time
+pathlib.Path(__file__).with_name("environment").write_text(" ".join(os.environ))
+time.sleep(600)
+"""
+
+
+def test_systemd_is_told(room: Room):
+    """READY when everything runs, WATCHDOG while the loop goes round, STOPPING at the end; by us alone."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
+        listening.bind(str(room.root / "notify"))
+        listening.settimeout(15)
+        room.program("steady", _TELLS)
+        room.start(environment={"NOTIFY_SOCKET": str(room.root / "notify"), "WATCHDOG_USEC": "600000"})
+        heard = {listening.recv(4096)}
+        while heard != {b"READY=1", b"WATCHDOG=1"}:
+            heard.add(listening.recv(4096))
+        assert room.state("steady") == "RUNNING"
+        assert {listening.recv(4096) for _ in range(3)} == {b"WATCHDOG=1"}
+        told = (room.root / "environment").read_text().split()
+        assert not {"NOTIFY_SOCKET", "WATCHDOG_USEC"} & set(told)
+        room.signal(signal.SIGTERM)
+        wait_until(lambda: listening.recv(4096) == b"STOPPING=1", what="the end is told")
+        assert room.wait() == 0
+
+
+def test_a_supervisord_that_hangs_tells_systemd_nothing(room: Room):
+    """So that it is ended, and the appliance started again."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
+        listening.bind(str(room.root / "notify"))
+        listening.settimeout(3)
+        room.program("steady", _TELLS)
+        room.start(environment={"NOTIFY_SOCKET": str(room.root / "notify"), "WATCHDOG_USEC": "600000"})
+        wait_until(lambda: listening.recv(4096) == b"READY=1", what="the start is over")
+        room.signal(signal.SIGSTOP)
+        said: list[bytes] = []
+        with contextlib.suppress(TimeoutError):
+            while len(said) < 10:  # what it said before is still to be read
+                said.append(listening.recv(4096))
+        assert len(said) < 10
+        room.signal(signal.SIGCONT)
+        assert listening.recv(4096) == b"WATCHDOG=1"

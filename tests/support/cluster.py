@@ -19,6 +19,7 @@ class Cluster:
     workers: int
     pool: Mapping[str, object]
     drain: float
+    watchdog: str = "10s"
     port: int = field(default_factory=free_port)
     appliance: Appliance = field(init=False)
 
@@ -31,6 +32,7 @@ class Cluster:
             "pools": {"masters": {**_POOL, "servers": self._servers(), **self.pool, **pool}},
             "defaults": {"drain": f"{self.drain:g}s"},
             "reload": {"max_draining": 200},
+            "watchdog": self.watchdog,
         }
 
     def master(self, name: str) -> Backend:
@@ -58,12 +60,17 @@ _POOL: Config = {
 
 @contextlib.contextmanager
 def cluster(
-    *, masters: int = 3, workers: int = 2, drain: float = 5.0, pool: Mapping[str, object] | None = None
+    *,
+    masters: int = 3,
+    workers: int = 2,
+    drain: float = 5.0,
+    pool: Mapping[str, object] | None = None,
+    watchdog: str = "10s",
 ) -> Iterator[Cluster]:
     """Run masters `master-0` and so on, and the appliance in front of them, all up."""
     with contextlib.ExitStack() as stack:
         backends = [stack.enter_context(Backend(f"master-{number}")) for number in range(masters)]
-        made = Cluster(backends, workers, pool or {}, drain)
+        made = Cluster(backends, workers, pool or {}, drain, watchdog)
         made.appliance = Appliance(made.config())
         stack.enter_context(made.appliance)
         yield made

@@ -21,6 +21,8 @@ from appliance.net.files.boards import BoardWriter
 from appliance.wire import health_board
 from appliance.wire.health_board import HealthBoard
 
+_TESTS = Path(__file__).parent.parent  # where `support` is, for workers that are faulty on purpose
+
 
 class LoneProxy:
     """The program `proxy-api`; at the end of its context everything it started is killed."""
@@ -77,8 +79,7 @@ class LoneProxy:
             module = "support.impatient_master" if impatient else "appliance.programs.proxy"
             process = subprocess.Popen(
                 [sys.executable, "-m", module, "api"],
-                cwd=Path(__file__).parent.parent,
-                env={**os.environ, **self.paths.environment()},
+                env={**os.environ, **self.paths.environment(), "PYTHONPATH": str(_TESTS)},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,

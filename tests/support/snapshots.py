@@ -408,4 +408,5 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
             )
         ),
         virtual_routers=draw(_named(virtual_routers, max_size=2)),
+        watchdog=draw(seconds),
     )

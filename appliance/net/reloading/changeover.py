@@ -18,6 +18,7 @@ from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from functools import partial
 from typing import TYPE_CHECKING
 
+from gevent import get_hub
 from structlog.typing import FilteringBoundLogger
 
 from appliance.core.acceptance import VRRP, Plan, needed, plan
@@ -103,7 +104,8 @@ class Changeover:
     def _change(self) -> tuple[dict[str, object], tuple[Problem, ...]]:
         _attempt(self._heal_runtime)  # where it fails, so does what follows, and says why
         number = snapshots.unused_number(self._paths, [self.accepted])
-        judged = self._validator()(self._paths.config, number=number)
+        # A long file takes its time, in which this program has to answer, and to beat.
+        judged = get_hub().threadpool.apply(self._validator(), (self._paths.config,), {"number": number})
         if judged.snapshot is None:
             raise Refused(judged.errors)
         changed = diff.changed(self.accepted, judged.snapshot)

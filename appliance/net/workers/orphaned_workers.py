@@ -102,7 +102,7 @@ def adopt_all(
     sessions. A worker that was starting when its master died ends by itself meanwhile.
     """
     # As of now: a worker that starts while others are waited for has its board before its socket.
-    boards = {worker: path for worker, path in _places(paths, program, "board") if worker not in known}
+    boards = {worker for worker, _ in _places(paths, program, "board") if worker not in known}
     deadline = time.monotonic() + patience
     living: dict[WorkerId, Living] = {}
     while True:
@@ -111,9 +111,9 @@ def adopt_all(
         if not silent or time.monotonic() >= deadline:
             break
         gevent.sleep(_LOOK_AGAIN)
-    for worker in boards.keys() - living.keys() - {each.worker for each in silent}:
+    for worker in boards - living.keys() - {each.worker for each in silent}:
         if not paths.worker_control(program, worker.generation, worker.index).exists():
-            boards[worker].unlink(missing_ok=True)
+            remove_files(paths, program, worker)
     return sorted(living.values(), key=_place), sorted(silent, key=_place)
 
 
@@ -129,8 +129,8 @@ def listeners_of(living: Living) -> tuple[int, ...]:
 
 
 def remove_files(paths: Paths, program: str, worker: WorkerId) -> None:
-    """Remove the socket and the board of a dead worker."""
-    for path in (paths.worker_control, paths.worker_board):
+    """Remove the socket, the board and the heartbeat of a dead worker."""
+    for path in (paths.worker_control, paths.worker_board, paths.worker_heartbeat):
         path(program, worker.generation, worker.index).unlink(missing_ok=True)
 
 

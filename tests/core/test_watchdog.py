@@ -1,0 +1,114 @@
+"""The watchdog's verdicts, in literal times."""
+
+import pytest
+
+from appliance.core.watchdog import START, Hung, Pulse, Watchdog
+
+pytestmark = pytest.mark.pure
+
+_PERIOD = 10.0
+
+
+class Machine:
+    """Processes that beat or do not, and a watchdog that looks once a second."""
+
+    def __init__(self, *names: str) -> None:
+        self.now = 100.0
+        self.pulses = {name: Pulse(name=name, pid=10 + at, beat=1) for at, name in enumerate(names)}
+        self.watchdog = Watchdog()
+
+    def pass_time(self, seconds: int, *alive: str) -> list[Hung]:
+        """Let time pass in which only these beat; return who was found to hang."""
+        found: list[Hung] = []
+        for _ in range(seconds):
+            self.now += 1.0
+            for name in alive:
+                self.beat(name)
+            found += self.look()
+        return found
+
+    def beat(self, name: str) -> None:
+        """Move one heartbeat."""
+        last = self.pulses[name]
+        self.pulses[name] = Pulse(name=name, pid=last.pid, beat=last.beat + 1)
+
+    def look(self) -> tuple[Hung, ...]:
+        """Have the watchdog look now."""
+        return self.watchdog.look(self.pulses.values(), now=self.now, period=_PERIOD)
+
+
+def test_who_beats_lives():
+    """Nobody is told of for as long as the heartbeats move."""
+    assert Machine("health", "reload").pass_time(1000, "health", "reload") == []
+
+
+def test_who_is_silent_for_the_period_hangs():
+    """It is told once, and again after another period if it is still there."""
+    machine = Machine("health", "reload")
+    machine.pass_time(5, "health", "reload")
+    assert machine.pass_time(10, "health") == []
+    (hung,) = machine.pass_time(1, "health")
+    assert hung == Hung(name="reload", pid=11, silent=11.0)
+    assert machine.pass_time(10, "health") == []
+    assert [each.name for each in machine.pass_time(1, "health")] == ["reload"]
+
+
+def test_a_successor_has_a_period_of_its_own():
+    """Another process of the same name starts at zero."""
+    machine = Machine("health", "reload")
+    machine.pass_time(9, "health")
+    machine.pulses["reload"] = Pulse(name="reload", pid=99, beat=1)
+    assert machine.pass_time(10, "health") == []
+    assert [each.pid for each in machine.pass_time(2, "health")] == [99]
+
+
+def test_a_program_that_starts_has_longer():
+    """Until its first beat it has a minute: imports may take their time on a busy machine."""
+    machine = Machine("health")
+    machine.pulses["vrrp"] = Pulse(name="vrrp", pid=7, beat=0, begun=False)
+    assert machine.pass_time(int(START), "health") == []
+    assert [each.name for each in machine.pass_time(2, "health")] == ["vrrp"]
+
+
+@pytest.mark.parametrize("gap", [4.0, 3600.0])
+def test_time_in_which_the_watchdog_did_not_run_does_not_count(gap: float):
+    """After a suspended machine, or one that stood still, all begin a fresh period."""
+    machine = Machine("health", "reload", "vrrp")
+    machine.pass_time(9, "health")
+    machine.now += gap
+    assert machine.look() == ()
+    assert machine.pass_time(10, "health") == []
+    assert {each.name for each in machine.pass_time(1, "health")} == {"reload", "vrrp"}
+
+
+def test_all_late_together_are_spared_once():
+    """Where nobody beats it is the machine, for one period; whoever hangs after that does hang."""
+    machine = Machine("health", "reload", "vrrp")
+    machine.pass_time(3, "health", "reload", "vrrp")
+    machine.pass_time(4, "vrrp")
+    assert machine.pass_time(17) == []
+    assert {each.name for each in machine.pass_time(1)} == {"health", "reload", "vrrp"}
+
+
+def test_who_comes_back_ends_the_indulgence():
+    """After a stall that ended the next one is a stall again, and who stays silent in between hangs."""
+    machine = Machine("health", "reload")
+    machine.pass_time(12)  # spared at the twelfth look
+    assert [each.name for each in machine.pass_time(11, "health")] == ["reload"]
+    machine.pass_time(3, "health", "reload")
+    assert machine.pass_time(15) == []
+
+
+def test_a_single_process_is_not_the_machine():
+    """Where there is only one to watch there is nothing to compare it with."""
+    assert [each.name for each in Machine("health").pass_time(12)] == ["health"]
+
+
+def test_who_is_gone_is_forgotten():
+    """A worker that has ended is nobody's business, and comes back as a new one."""
+    machine = Machine("health", "worker-proxy-api-1-0")
+    machine.pass_time(9, "health")
+    gone = machine.pulses.pop("worker-proxy-api-1-0")
+    machine.pass_time(1, "health")
+    machine.pulses[gone.name] = gone
+    assert machine.pass_time(10, "health") == []
