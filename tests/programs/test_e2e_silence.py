@@ -65,7 +65,7 @@ def test_a_silent_server_loses_its_sessions_in_every_generation():
         assert living == 2 * _SESSIONS // 3
         with _silent(made):
             wait_until(lambda: _of_sick(load) == (0, living), what="its sessions are closed", timeout=30.0)
-            assert {each.server for each in load.report().ended} == {_SICK}
+            assert {(each.server, each.how) for each in load.report().ended} == {(_SICK, "reset")}
 
 
 def test_a_server_that_falls_silent_after_it_was_taken_out_loses_its_sessions_then():
@@ -82,7 +82,7 @@ def test_a_server_that_falls_silent_after_it_was_taken_out_loses_its_sessions_th
         with _silent(made):
             made.appliance.wait_for_event("server-unreachable", lambda event: event["server"] == _SICK)
             wait_until(lambda: _of_sick(load) == (0, living), what="its sessions are closed", timeout=30.0)
-            assert {each.server for each in load.report().ended} == {_SICK}
+            assert {(each.server, each.how) for each in load.report().ended} == {(_SICK, "reset")}
 
 
 def test_a_download_from_a_server_that_says_it_stops_comes_through():

@@ -757,5 +757,5 @@ def test_targets_that_never_stop_talking_starve_no_other_check(
         backend.stop()
         stopped = time.monotonic()
         health.wait_for("neighbour", Verdict.DOWN)
-        # Two checks 50 ms apart; a handshake that keeps the loop for itself took as long as its time-out.
-        assert time.monotonic() - stopped < 2.0
+        # Two checks 50 ms apart; a handshake that keeps the loop for itself takes longer than its time-out.
+        assert time.monotonic() - stopped < secure.timeout

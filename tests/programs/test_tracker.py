@@ -7,10 +7,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from support import boards
+from support import boards, certificates
+from support.hostile import SECURE, hostile
 from support.processes import alive, cpu_seconds
 from support.tracks import track
 from support.waiting import wait_until
@@ -410,3 +412,30 @@ def test_garbage_of_a_script_is_carried(tracker: Tracker):
     """Whatever bytes it writes, the line is one that vrrp can read."""
     tracker.watch(script("head -c 3000 /dev/urandom; exit 1", interval=AGES))
     assert tracker.wait(up=False).detail.isprintable()
+
+
+def test_servers_that_never_stop_talking_starve_no_other_track(tracker: Tracker, tmp_path: Path):
+    """A flag that goes is noticed in its usual time beside URLs of the worst kind."""
+    files = certificates.issue(tmp_path, "127.0.0.1")
+    flag = tmp_path / "flag"
+    flag.touch()
+    with ExitStack() as stack:
+        bad = [
+            track(
+                kind,
+                kind=TrackKind.HTTP,
+                target=f"https://127.0.0.1:{stack.enter_context(hostile(kind, files))}/",
+                interval=QUICK,
+                timeout=5.0,
+                expect=((200, 399),),
+            )
+            for kind in SECURE
+        ]
+        tracker.watch(script(f"test -e {flag}"), *bad)
+        tracker.wait(up=True)
+        for kind in SECURE:
+            tracker.wait(kind, up=False)
+        flag.unlink()
+        gone = time.monotonic()
+        tracker.wait(up=False)
+        assert time.monotonic() - gone < 5.0

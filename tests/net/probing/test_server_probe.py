@@ -1,6 +1,7 @@
 """Checks follow a server's name, and doubt it when they fail."""
 
 import socket
+import time
 from collections.abc import Iterator
 from dataclasses import replace
 
@@ -85,3 +86,22 @@ def test_a_check_may_have_its_own_address_and_port(port: int):
     check = replace(CHECK, address="127.0.0.1", port=port)
     assert probe(elsewhere, check, resolver).run().result is CheckResult.L4OK
     assert probe(elsewhere, CHECK, resolver).run().result is CheckResult.L4CON
+
+
+def test_one_time_out_bounds_the_name_and_the_check():
+    """What the wait for a first address has taken is missing in the check itself."""
+
+    def slow(_: str) -> list[str]:
+        gevent.sleep(1.8)
+        return ["127.0.0.1"]
+
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        resolver = Resolver(lambda _, __: None, ask=slow)
+        resolver.want(["master-0"])
+        check = snapshots.check("http", timeout=2.0)
+        server = snapshots.server(host="master-0", port=silent.getsockname()[1])
+        started = time.monotonic()
+        outcome = probe(server, check, resolver).run()
+        assert time.monotonic() - started < 3.0
+        assert outcome.result is CheckResult.L7TOUT
+        resolver.close()
