@@ -9,7 +9,10 @@ from appliance.model.snapshot import Snapshot
 VRRP: Final = "vrrp"
 """The program that serves the virtual IPs."""
 
-PROGRAMS: Final = ("health", "proxy-api", "proxy-ingress", VRRP)
+PROXIES: Final = ("proxy-api", "proxy-ingress")
+"""The programs that serve groups of frontends."""
+
+PROGRAMS: Final = ("health", *PROXIES, VRRP)
 """Every program that a configuration can need."""
 
 VRRP_STOP_SECONDS: Final = 65

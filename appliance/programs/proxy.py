@@ -55,6 +55,8 @@ class Proxy:
                 "prepare": self._master.prepare,
                 "commit": self._master.commit,
                 "abort": self._master.abort,
+                "lend": self._master.lend,
+                "taken": self._master.taken,
             },
             on_error=self._log_error,
         )

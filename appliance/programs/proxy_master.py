@@ -22,14 +22,15 @@ from appliance.core.rollout import Generation, Rollout, Worker
 from appliance.core.shares import Shortage, shortage
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Group, Snapshot, SnapshotError
-from appliance.net.control.sockets import Call, ControlUnavailable
+from appliance.net.control.sockets import Call, ControlUnavailable, WithDescriptors
 from appliance.net.files import snapshots
 from appliance.net.process import log
 from appliance.net.process.limits import open_files, processors
 from appliance.net.workers.crew import Crew, Job
 from appliance.net.workers.generation_numbers import Numbers
 from appliance.net.workers.going_addresses import going_addresses
-from appliance.net.workers.listeners import Address, BindProblem, Listeners, Reserved, lost
+from appliance.net.workers.lending import Lenders
+from appliance.net.workers.listeners import Address, BindProblem, Listeners, Reserved, lost, overlap
 from appliance.net.workers.orphaned_workers import Living, Silent, adopt_all, listeners_of
 from appliance.wire.control import Answer, Problem, Question, bad, good
 from appliance.wire.worker_orders import Listener
@@ -38,7 +39,11 @@ WORKER = ("-m", "appliance.programs.worker")
 
 _COMMIT_PATIENCE = 20.0  # seconds for a ready generation to say that it accepts
 _OBEY_PATIENCE = 20.0  # seconds for workers to answer to a live change
-_LET_GO = 2.0  # seconds for workers to close what a next reload may want to bind
+_LINGER = (
+    1.0  # seconds that old workers accept on what is closed: handshakes that have begun end in that time
+)
+_HAND_OVER = 30.0  # the same, where another group's program is about to take it
+_LET_GO = 3.0  # seconds for workers to close what a next reload may want to bind
 
 Service = tuple[tuple[str, Address], ...]
 """The frontends of a generation with the addresses at which they listen."""
@@ -70,6 +75,7 @@ class Pending:
     generation: int | None = None
     fresh: frozenset[Address] = frozenset()
     changed: bool = True
+    borrowed: bool = False
 
 
 @dataclass(slots=True, eq=False)
@@ -100,7 +106,8 @@ class Master:
         self.timing = timing or g.Timing()
         self.rollout = Rollout(terms=g.Terms(drain=120.0, max_draining=10), timing=self.timing)
         self.crew = Crew(paths, self.program, module=module, report=self.feed, fault=self._fault, log=logger)
-        self.listeners = Listeners()
+        self._lenders = Lenders(paths, self.program)
+        self.listeners = Listeners(self._lenders.lend)
         self.services: dict[int, Service] = {}
         self.current: Snapshot | None = None
         self.pending: Pending | None = None
@@ -114,6 +121,7 @@ class Master:
         self.turn = RLock()
         self._clock = Event()
         self._answered = Event()
+        self._taken = 0
         self._versions: dict[int, set[str]] = {}
         self.broken = False
         gevent.spawn(self._tick).link_exception(self._fault)
@@ -154,8 +162,7 @@ class Master:
             case g.Apply(worker, snapshot):
                 self.crew.apply(worker, snapshot)
             case g.Drain(worker, within):
-                deadline = time.time() + within
-                self.crew.order(worker, Question(command="drain", values={"deadline": deadline}))
+                self.crew.order(worker, self._drain_order(worker, within))
             case g.Kill(worker):
                 self.crew.kill(worker)
             case g.GenerationReady(generation):
@@ -383,7 +390,12 @@ class Master:
         self.log.info(
             "generation-started", generation=generation, configuration=snapshot.number, workers=workers
         )
-        pending = Pending(snapshot=snapshot, generation=generation, fresh=reserved.fresh)
+        pending = Pending(
+            snapshot=snapshot,
+            generation=generation,
+            fresh=reserved.fresh,
+            borrowed=self.listeners.borrowed_last,
+        )
         self.pending = pending
         self.feed(g.Prepare(generation=generation, snapshot=snapshot.number, workers=workers))
         reason = outcome.ready.get()  # the rollout bounds it: ready or failed within its startup time
@@ -411,6 +423,12 @@ class Master:
         pending, self.pending = self.pending, None
         if pending is None:
             return bad("nothing is prepared")
+        try:
+            self.listeners.open(pending.fresh)
+        except OSError as error:
+            self.pending = pending
+            self._drop()
+            return bad(f"{self.program}: what was bound cannot be listened on: {error.strerror}")
         if self.current is None or self.current.log != pending.snapshot.log:
             self._obey_log(pending.snapshot)
         self.current, self.failure = pending.snapshot, None
@@ -418,13 +436,16 @@ class Master:
         terms = _terms(pending.snapshot)
         if pending.snapshot.group(self.group) is None:
             self.retire(within=terms.drain)
-            self.crew.settle(patience=_LET_GO)
+            self._settle()
             return good(changed=pending.changed)
         if pending.generation is None:
             self.feed(g.Live(snapshot=pending.snapshot.number, terms=terms))
             problems = self._obeyed()
             return bad(*problems) if problems else good(changed=pending.changed)
-        return self._open(pending.generation, terms)
+        answer = self._open(pending.generation, terms)
+        if pending.borrowed:
+            self._lenders.taken(pending.snapshot.number)
+        return answer
 
     def _open(self, generation: int, terms: g.Terms) -> Answer:
         self.retired = False
@@ -433,7 +454,7 @@ class Master:
         if not accepting.wait(_COMMIT_PATIENCE):
             return bad(f"{self.program}: generation {generation} does not accept with all its workers yet")
         if held - set(self.listeners):
-            self.crew.settle(patience=_LET_GO)
+            self._settle()
         return good(changed=True, generation=generation)
 
     def _obeyed(self) -> tuple[Problem, ...]:
@@ -468,18 +489,73 @@ class Master:
         self.retired = True
         self._drop()
         self.feed(g.Retire(within=within))
-        self.listeners.keep_only(())
+        self._close_unused()
 
     def _close_unused(self) -> None:
-        wanted = {
+        for address in self.listeners.keep_only(self._wanted() | set(self._awaited())):
+            self.log.info("listener-closed", bind=str(address))
+
+    def _wanted(self) -> set[Address]:
+        """Return what generations that do not drain listen on."""
+        return {
             address
             for number, service in self.services.items()
             if number in self.rollout.generations
             and self.rollout.generations[number].phase is not g.Phase.DRAINING
             for _, address in service
         }
-        for address in self.listeners.keep_only(wanted):
-            self.log.info("listener-closed", bind=str(address))
+
+    # What closes, and what another group gets
+
+    def _drain_order(self, worker: g.WorkerId, within: float) -> Question:
+        """Order to drain, and to accept for a moment, or until another group does, on what closes."""
+        served = {address for _, address in self.services.get(worker.generation, ())}
+        closing = set[Address]() if self.stopping else served - self._wanted()
+        linger = _HAND_OVER if closing & set(self._awaited()) else _LINGER
+        values = {
+            "deadline": time.time() + within,
+            "linger": [(each.host, each.port) for each in closing],
+            "linger_s": linger,
+        }
+        return Question(command="drain", values=values)
+
+    def _awaited(self) -> list[Address]:
+        """Return what we hold and another group has now, whose program does not accept on it yet."""
+        if self.current is None or self.stopping or self._taken >= self.current.number:
+            return []
+        others = (group for group in self.current.groups if group.name != self.group)
+        binds = [bind for group in others for each in group.frontends for bind in each.binds]
+        closing = [each for each in self.listeners if each not in self._wanted()]
+        return [each for each in closing if any(overlap(bind, each) for bind in binds)]
+
+    def lend(self, call: Call) -> WithDescriptors:
+        """Give copies of what is listened on at a port; needs no turn, as both may be in one."""
+        found = self.listeners.at(call.question.integer("port"))
+        return WithDescriptors(answer=good(lent=len(found)), descriptors=tuple(found.values()))
+
+    def taken(self, call: Call) -> Answer:
+        """Let go of what another group's program accepts on by now."""
+        self._let_go(call.question.integer("snapshot"))
+        return good()
+
+    def _let_go(self, snapshot: int) -> None:
+        self._taken = max(self._taken, snapshot)
+        if self.current is None or self._taken < self.current.number:
+            return  # we come to that snapshot later
+        for generation in self.rollout.generations.values():
+            for worker in generation.workers.values():
+                if worker.phase is g.WorkerPhase.DRAINING:
+                    self.crew.order(worker.id, Question(command="let-go"))
+        self._close_unused()
+        self.moved.set()
+
+    def _settle(self) -> None:
+        if awaited := self._awaited():
+            number = self.current.number if self.current else 0
+            self.log.info("listeners-kept", binds=[str(each) for each in awaited], seconds=_HAND_OVER)
+            gevent.spawn_later(_HAND_OVER, self._let_go, number)
+            return
+        self.crew.settle(patience=_LET_GO)
 
     def _drop(self) -> None:
         pending, self.pending = self.pending, None

@@ -61,6 +61,7 @@ class Worker:
         self.started_at = time.time()
         self.drain_deadline = 0.0
         self._cut_at = 0.0
+        self._linger_until = 0.0
         self.leave_at = 0.0
         self.done = Event()
         self.traffic = Traffic(
@@ -107,23 +108,44 @@ class Worker:
         if self.phase is not Phase.READY:
             return
         self.phase = Phase.ACCEPTING
+        self._set_options()  # not before: they hold for whoever else accepts there
         for acceptor in self.acceptors:
             acceptor.start()
         self.publish()
 
-    def drain(self, deadline: float) -> None:
+    def drain(
+        self, deadline: float, *, linger: frozenset[tuple[str, int]] = frozenset(), linger_s: float = 0.0
+    ) -> None:
         """Accept no more, and end with the last session or at the deadline (Unix seconds, as of now).
 
-        A wall clock that is set later neither cuts sessions early nor keeps them.
+        A wall clock that is set later neither cuts sessions early nor keeps them. On listeners at `linger`,
+        which are closed with this worker, it goes on to accept for `linger_s` seconds: a client whose
+        handshake is under way would be reset.
         """
         self.drain_deadline = deadline
         self._cut_at = time.monotonic() + (deadline - time.time())
+        stays = self.phase is not Phase.READY and linger_s > 0
         self.phase = Phase.DRAINING
-        for acceptor in self.acceptors:
-            acceptor.close()
-        self.acceptors.clear()
+        self._linger_until = time.monotonic() + linger_s
+        self._close_acceptors(keep=linger if stays else frozenset())
         self.publish()
         self._drained()
+
+    def let_go(self) -> None:
+        """Close the listeners that were accepted on after the drain began."""
+        self._close_acceptors(keep=frozenset())
+
+    @property
+    def lingers(self) -> float:
+        """Return for how many seconds it still accepts while it drains."""
+        return max(0.0, self._linger_until - time.monotonic()) if self.acceptors else 0.0
+
+    def _close_acceptors(self, *, keep: frozenset[tuple[str, int]]) -> None:
+        staying = [each for each in self.acceptors if each.place in keep]
+        for acceptor in self.acceptors:
+            if acceptor not in staying:
+                acceptor.close()
+        self.acceptors = staying
 
     def leave(self, patience: float) -> None:
         """Drain as well, unless another master adopts this worker within `patience` seconds."""
@@ -208,8 +230,9 @@ class Worker:
             os.set_blocking(listener.fd, False)  # the same
             frontend = self.frontends[listener.frontend]
             opening = self._relay if frontend.config.respond is None else self._respond
-            self.acceptors.append(Acceptor(self.traffic, frontend, listener.fd, open_session=opening))
-        self._set_options()
+            acceptor = Acceptor(self.traffic, frontend, listener.fd, open_session=opening)
+            acceptor.place = (listener.host, listener.port)
+            self.acceptors.append(acceptor)
 
     def _set_options(self) -> None:
         """Set the listeners' options, which everything inherits that is accepted from now on."""
@@ -262,7 +285,9 @@ class Worker:
         if self.traffic.live and time.monotonic() >= self._cut_at:
             self.log.warning("drain-cut", sessions=len(self.traffic.live))
             self.traffic.end_all(Reason.DRAIN_CUT)
-        if not self.traffic.live:
+        if self.acceptors and not self.lingers:
+            self.let_go()
+        if not self.traffic.live and not self.acceptors:
             self.done.set()
 
     def _room(self) -> None:

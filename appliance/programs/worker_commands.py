@@ -24,6 +24,7 @@ from appliance.wire.worker_board import Phase, Reason
 if TYPE_CHECKING:
     from appliance.programs.worker import Worker
 
+_SOON: Final = 2.0  # seconds
 _SLICE: Final = 200
 """Sessions described between two turns of the traffic."""
 
@@ -34,7 +35,9 @@ def commands(worker: "Worker") -> Mapping[str, Handler]:
         "status": lambda _: good(**_status(worker)),
         "adopt": lambda call: _adopt(worker, call),
         "accept": lambda _: _done(worker.accept),
-        "drain": lambda call: _done(lambda: worker.drain(call.question.number("deadline"))),
+        "drain": lambda call: _drain(worker, call.question),
+        "settle": lambda _: _settle(worker),
+        "let-go": lambda _: _done(worker.let_go),
         "leave": lambda call: _done(lambda: worker.leave(call.question.number("patience"))),
         "check": lambda call: _take(worker.paths, call.question.integer("snapshot"), worker.check),
         "apply": lambda call: _apply(worker, call.question.integer("snapshot")),
@@ -47,6 +50,20 @@ def commands(worker: "Worker") -> Mapping[str, Handler]:
 
 def _done(action: Callable[[], None]) -> Answer:
     action()
+    return good()
+
+
+def _drain(worker: "Worker", question: Question) -> Answer:
+    linger = question.places("linger")
+    seconds = question.number("linger_s") if linger else 0.0
+    worker.drain(question.number("deadline"), linger=linger, linger_s=seconds)
+    return good()
+
+
+def _settle(worker: "Worker") -> Answer:
+    """Answer when it accepts nothing any more that it is to close soon."""
+    while 0.0 < worker.lingers < _SOON:
+        gevent.sleep(0.02)
     return good()
 
 

@@ -69,6 +69,10 @@ class Question:
         """Return a number parameter."""
         return self._of(key, float)
 
+    def places(self, key: str) -> frozenset[tuple[str, int]]:
+        """Return a parameter of hosts with ports; empty where it was not given."""
+        return self._of(key, frozenset[tuple[str, int]]) if key in self.values else frozenset()
+
     def optional_text(self, key: str) -> str | None:
         """Return a string parameter, None where it was not given."""
         return self._of(key, str) if self.values.get(key) is not None else None

@@ -150,3 +150,12 @@ def test_plain_problems():
     """A problem is shown with what it has, and nothing else."""
     found = [Problem(message="no"), Problem(message="bad", path="api", line=3, column=7)]
     assert as_values(found) == [{"message": "no"}, {"message": "bad", "path": "api", "line": 3, "column": 7}]
+
+
+def test_places():
+    """Hosts with ports, none where none were given, and an error where they are something else."""
+    given = Question(command="drain", values={"linger": [["::", 443]], "wrong": [["::"]]})
+    assert given.places("linger") == {("::", 443)}
+    assert given.places("other") == frozenset()
+    with pytest.raises(ControlError, match="drain: wrong"):
+        given.places("wrong")

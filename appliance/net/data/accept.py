@@ -40,6 +40,7 @@ class Acceptor:
         self._watcher: Watcher | None = None
         self._watching = False
         self.resume_at = 0.0
+        self.place = ("", 0)  # what the listener is bound to, as its master calls it
 
     def start(self) -> None:
         """Accept from now on."""

@@ -29,7 +29,8 @@ from appliance.net.files import snapshots
 from appliance.net.reloading.fleet import Down, Fleet, Outcome, Unreachable
 from appliance.net.reloading.supervisor_rpc import SupervisorUnavailable
 from appliance.net.workers.going_addresses import going_addresses
-from appliance.net.workers.listeners import Listeners, Reserved, lost
+from appliance.net.workers.lending import Lenders
+from appliance.net.workers.listeners import Lend, Listeners, Reserved, lost
 from appliance.wire.control import Answer, Problem, as_values, bad, good
 
 if TYPE_CHECKING:
@@ -162,7 +163,12 @@ class Changeover:
         failures = [
             each
             for group in starting
-            for each in _unbindable(group, virtual=snapshot.virtual_addresses, going=going)
+            for each in _unbindable(
+                group,
+                virtual=snapshot.virtual_addresses,
+                going=going,
+                lend=Lenders(self._paths, group.program).lend,
+            )
         ]
         missing = {each: found for each in steps.prepare if (found := self._fleet.wait_for(each))}
         absent = {each: found for each, found in missing.items() if isinstance(found, Down)}
@@ -181,17 +187,20 @@ class Changeover:
 
     def _settle(self, steps: Plan, absent: Iterable[str]) -> list[Problem]:
         """Do what follows the acceptance and may fail without undoing it; return what did."""
+        # First those that start: a program that stops lends them its listeners.
         failed = [
-            *_attempt(*(partial(self._fleet.stop, each) for each in steps.stop)),
-            *_attempt(*(self._tidy for each in steps.stop if each == VRRP)),
             *_attempt(*(partial(self._fleet.start, each) for each in steps.start)),
             *_attempt(*(partial(self._fleet.try_again, each) for each in absent)),
+        ]
+        late = [(each, self._fleet.wait_until_obeys(each, self.accepted.number)) for each in steps.start]
+        failed += [
+            *_attempt(*(partial(self._fleet.stop, each) for each in steps.stop)),
+            *_attempt(*(self._tidy for each in steps.stop if each == VRRP)),
             *_attempt(
                 partial(snapshots.keep_as_last_good, self._paths, self.accepted),
                 partial(snapshots.prune, self._paths, self.accepted.number),
             ),
         ]
-        late = ((each, self._fleet.wait_until_obeys(each, self.accepted.number)) for each in steps.start)
         return [
             *failed,
             *(Problem(message=f"{each} does not run yet: {down.reason}") for each, down in late if down),
@@ -242,9 +251,11 @@ def _failures(program: str, outcome: Outcome) -> list[Problem]:
     return [dataclasses.replace(each, message=f"{program}: {each.message}") for each in errors]
 
 
-def _unbindable(group: Group, *, virtual: Container[str], going: Container[str]) -> Iterator[Problem]:
+def _unbindable(
+    group: Group, *, virtual: Container[str], going: Container[str], lend: Lend
+) -> Iterator[Problem]:
     """Yield what would keep a program that does not run yet from binding."""
-    probe = Listeners()
+    probe = Listeners(lend)
     for frontend in group.frontends:
         reserved = probe.reserve(frontend.binds, virtual=virtual)
         problems = lost(frontend.binds, going) if isinstance(reserved, Reserved) else reserved

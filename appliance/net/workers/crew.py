@@ -171,8 +171,8 @@ class Crew:
         gevent.joinall(tellings, timeout=patience)
 
     def settle(self, *, patience: float) -> None:
-        """Return when every worker has answered something that was asked after its orders so far."""
-        self.dismiss(Question(command="status"), tuple(self._hands), patience=patience)
+        """Return when every worker has closed what it was ordered to so far."""
+        self.dismiss(Question(command="settle"), tuple(self._hands), patience=patience)
 
     def wait_gone(self, generation: int, *, patience: float) -> None:
         """Return when no process of a generation is left."""

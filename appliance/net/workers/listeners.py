@@ -4,12 +4,24 @@ A socket is known by the address it is bound to, not by the frontend it serves, 
 frontend to another, and a socket taken over from an orphaned worker finds its place. `reserve` binds what is
 not there yet, all or nothing; nothing is closed before `keep_only`. One socket is shared by all workers: of
 SO_REUSEPORT twins, closing one resets whoever is queued in it.
+
+Where a bind overlaps one that is there, of ours or of another group's program, which lends it:
+
+- the very same address is that socket, with whoever is queued in it;
+- a narrower one is bound beside the wildcard, and listens from `open` on, when its workers are about to
+  accept: from then on the kernel gives it the connections to its address;
+- a wildcard is bound beside the narrower ones, which stay and serve it too: closing them would cost whoever
+  is queued in them.
+
+Linux lets such sockets stand side by side where all of them have SO_REUSEPORT at that moment. They have it
+for that moment only: otherwise two appliances could share a port without anybody being told.
 """
 
 import errno
+import os
 import socket
-from collections.abc import Container, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Container, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -33,6 +45,7 @@ _GOING: Final = (
     "no interface will have this address: the virtual IP goes, and the next start could not bind it; "
     "change the bind as well"
 )
+_EVERYWHERE: Final = frozenset({"::", "0.0.0.0", "localhost"})  # noqa: S104  # compared only
 _NO_IPV6: Final = (errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT, errno.EADDRNOTAVAIL)
 
 
@@ -80,6 +93,10 @@ class Reserved:
     notes: tuple[BindProblem, ...]
 
 
+Lend = Callable[[int], Iterable[socket.socket]]
+"""Returns copies of what other programs of ours listen on at a port."""
+
+
 class _Refused(Exception):  # noqa: N818  # it never leaves this module
     """A bind failed; the message says why."""
 
@@ -87,8 +104,12 @@ class _Refused(Exception):  # noqa: N818  # it never leaves this module
 class Listeners:
     """The listening sockets of one program."""
 
-    def __init__(self) -> None:
+    def __init__(self, lend: Lend = lambda _: ()) -> None:
         self._sockets: dict[Address, socket.socket] = {}
+        self._lend = lend
+        self._quiet: dict[Address, tuple[socket.socket, ...]] = {}  # with those beside which each will listen
+        self._borrowed: list[socket.socket] = []
+        self.borrowed_last = False
 
     def __iter__(self) -> Iterator[Address]:
         return iter(tuple(self._sockets))
@@ -110,6 +131,14 @@ class Listeners:
             taken.append(address)
         return tuple(taken)
 
+    def at(self, port: int) -> dict[Address, int]:
+        """Return the descriptors of what listens on a port."""
+        return {
+            address: each.fileno()
+            for address, each in self._sockets.items()
+            if address.port == port and address not in self._quiet
+        }
+
     def reserve(
         self, binds: Iterable[Bind], *, virtual: Container[str] = ()
     ) -> Reserved | tuple[BindProblem, ...]:
@@ -117,6 +146,7 @@ class Listeners:
 
         `virtual` are addresses that may come to this machine later: it binds them beforehand.
         """
+        self.borrowed_last = False
         addresses: dict[Bind, tuple[Address, ...]] = {}
         fresh: set[Address] = set()
         problems: list[BindProblem] = []
@@ -131,10 +161,27 @@ class Listeners:
             return tuple(problems)
         return Reserved(addresses=addresses, fresh=frozenset(fresh), notes=tuple(notes))
 
+    def open(self, addresses: Iterable[Address]) -> None:
+        """Listen where others stand in the way until now; raises OSError."""
+        for address in addresses:
+            if address in self._quiet:
+                with _side_by_side(self._sockets[address], *self._quiet[address]):
+                    self._sockets[address].listen(_backlog())
+                del self._quiet[address]
+        self._return_borrowed()
+
     def release(self, addresses: Iterable[Address]) -> None:
-        """Close the sockets of these addresses."""
+        """Close the sockets of these addresses, and what was borrowed to bind them."""
         for address in tuple(addresses):
+            self._quiet.pop(address, None)
             self._sockets.pop(address).close()
+        self._return_borrowed()
+
+    def _return_borrowed(self) -> None:
+        if not self._quiet:
+            for each in self._borrowed:
+                each.close()
+            self._borrowed.clear()
 
     def keep_only(self, addresses: Iterable[Address]) -> tuple[Address, ...]:
         """Close every other socket; return their addresses."""
@@ -161,16 +208,50 @@ class Listeners:
     def _reserve_address(
         self, address: Address, fresh: set[Address], *, early: bool = False
     ) -> list[Address]:
+        if address not in self._sockets:
+            self._bind(address, fresh, early=early)
+        return [address, *(each for each in self._sockets if _covers(address, each))]
+
+    def _bind(self, address: Address, fresh: set[Address], *, early: bool) -> None:
         # What was `0.0.0.0` and is `::` now keeps its IPv4 socket, with whoever is queued in it.
-        beside = [Address("0.0.0.0", address.port)] if address.host == "::" else []  # noqa: S104  # compared only
-        beside = [each for each in beside if each in self._sockets]
+        dual = Address("0.0.0.0", address.port) not in self._sockets  # noqa: S104  # compared only
+        try:
+            bound = _listening(address, dual=dual, early=early)
+        except OSError as error:
+            if error.errno != errno.EADDRINUSE:
+                raise
+            self._bind_beside(address, fresh, dual=dual, early=early)
+            return
+        self._keep(bound, address, fresh)
+
+    def _bind_beside(self, address: Address, fresh: set[Address], *, dual: bool, early: bool) -> None:
+        """Bind where own sockets, or those of another program of ours, are in the way; raises OSError."""
+        lent = {each: _address_of(each) for each in self._lend(address.port)}
+        self.borrowed_last = self.borrowed_last or bool(lent)
+        for each, place in lent.items():
+            if place is not None and place not in self._sockets and _same_or_covers(address, place):
+                self._sockets[place] = each
+                fresh.add(place)
+            else:
+                self._borrowed.append(each)
         if address in self._sockets:
-            return [address, *beside]
-        bound = _listen(address, dual=not beside, early=early)
-        address = _address_of(bound) or address
+            return
+        others = {place: each for place, each in self._sockets.items() if place.port == address.port}
+        others |= {
+            place: each for each, place in lent.items() if place is not None and each in self._borrowed
+        }
+        if not others:
+            raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
+        with _side_by_side(*others.values()):
+            bound = _bound(address, dual=dual, early=early, shared=True)
+        self._quiet[address] = tuple(others.values())
+        self._keep(bound, address, fresh)
+        if not any(_covers(place, address) for place in others):
+            self.open([address])  # the narrower ones go on taking theirs: what it takes nobody has had
+
+    def _keep(self, bound: socket.socket, address: Address, fresh: set[Address]) -> None:
         self._sockets[address] = bound
         fresh.add(address)
-        return [address, *beside]
 
     def _without_ipv6(self, address: Address, error: OSError, candidates: tuple[Address, ...]) -> bool:
         """Say whether this is a kernel without IPv6 and IPv4 would do what the operator asked for."""
@@ -183,20 +264,19 @@ class Listeners:
             case errno.EACCES | errno.EPERM:
                 return _PRIVILEGED.format(first=_first_free_port())
             case errno.EADDRINUSE:
-                return self._owner(address)
+                owner = port_owner(address.port)
+                return f"address in use by {owner}" if owner else "address in use"
             case errno.EADDRNOTAVAIL:
                 return "no interface has this address; bind [::] or set net.ipv4.ip_nonlocal_bind"
             case _:
                 return error.strerror or str(error)
 
-    def _owner(self, address: Address) -> str:
-        own = [str(each) for each in self._sockets if each.port == address.port]
-        if own:
-            return (
-                f"address in use by {', '.join(own)} of this program: drop that in a reload of its own first"
-            )
-        owner = port_owner(address.port)
-        return f"address in use by {owner}" if owner else "address in use"
+
+def overlap(bind: Bind, address: Address) -> bool:
+    """Say whether a bind, of one valid configuration, takes connections of a socket of another one."""
+    if bind.port != address.port:
+        return False
+    return bind.host == address.host or not {bind.host, address.host}.isdisjoint(_EVERYWHERE)
 
 
 def lost(binds: Iterable[Bind], going: Container[str]) -> tuple[BindProblem, ...]:
@@ -218,7 +298,45 @@ def _candidates(bind: Bind) -> tuple[Address, ...]:
     return tuple(dict.fromkeys(_address(sockaddr) for *_, sockaddr in found))
 
 
-def _listen(address: Address, *, dual: bool, early: bool) -> socket.socket:
+def _covers(wide: Address, narrow: Address) -> bool:
+    """Say whether a wildcard takes the connections of another address of its port, too."""
+    if wide.port != narrow.port or wide == narrow:
+        return False
+    return wide.host == "::" or (wide.host == "0.0.0.0" and narrow.family == socket.AF_INET)  # noqa: S104  # compared only
+
+
+def _same_or_covers(wide: Address, narrow: Address) -> bool:
+    return wide == narrow or _covers(wide, narrow)
+
+
+@contextmanager
+def _side_by_side(*sockets: socket.socket) -> Iterator[None]:
+    """Let sockets be bound, and listen, where others are: all of them have to agree (socket(7))."""
+    for each in sockets:
+        _share(each, 1)
+    try:
+        yield
+    finally:
+        for each in sockets:
+            _share(each, 0)
+
+
+def _share(each: socket.socket, value: int) -> None:
+    if each.fileno() >= 0:  # one that was closed meanwhile is in nobody's way
+        each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, value)
+
+
+def _listening(address: Address, *, dual: bool, early: bool) -> socket.socket:
+    bound = _bound(address, dual=dual, early=early)
+    try:
+        bound.listen(_backlog())
+    except OSError:
+        bound.close()
+        raise
+    return bound
+
+
+def _bound(address: Address, *, dual: bool, early: bool, shared: bool = False) -> socket.socket:
     listener = socket.socket(address.family, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -230,8 +348,8 @@ def _listen(address: Address, *, dual: bool, early: bool) -> socket.socket:
         if early:  # HAProxy's `transparent`, without its privilege
             listener.setsockopt(*_FREE_BIND[address.family], 1)
         listener.setblocking(False)  # noqa: FBT003  # for workers, which share the open file
-        listener.bind(address.sockaddr)
-        listener.listen(_backlog())
+        with _side_by_side(*([listener] if shared else [])):
+            listener.bind(address.sockaddr)
     except OSError:
         listener.close()
         raise

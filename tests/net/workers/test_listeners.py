@@ -4,6 +4,7 @@ import array
 import os
 import platform
 import re
+import select
 import socket
 import subprocess
 import sys
@@ -13,7 +14,7 @@ import pytest
 from support.ports import free_port
 
 from appliance.model.snapshot import Bind
-from appliance.net.workers.listeners import Address, Listeners, Reserved
+from appliance.net.workers.listeners import Address, Listeners, Reserved, overlap
 
 pytestmark = pytest.mark.programs
 
@@ -122,13 +123,103 @@ def test_all_or_nothing(listeners: Listeners) -> None:
     assert not reaches(good.host, good.port)
 
 
-def test_conflict_with_an_own_socket(listeners: Listeners) -> None:
-    """A wildcard beside an own narrower bind is refused with what to do about it."""
+def accepted_by(listeners: Listeners, host: str, port: int) -> Address:
+    """Connect, and return which of our sockets has the connection."""
+    with socket.create_connection((host, port), timeout=5):
+        found = listeners.at(port)
+        ready, _, _ = select.select(list(found.values()), [], [], 5)
+        (address,) = (each for each, descriptor in found.items() if descriptor in ready)
+        with socket.socket(fileno=os.dup(found[address])) as listener:
+            listener.accept()[0].close()
+    return address
+
+
+@pytest.mark.parametrize("wide", ["0.0.0.0", "::"])
+def test_narrowed(listeners: Listeners, wide: str) -> None:
+    """A narrower bind beside the wildcard takes nothing before `open`, and its address from then on."""
     port = free_port()
-    reserved(listeners, Bind(host="127.0.0.1", port=port))
-    (said,) = refused(listeners, Bind(host="0.0.0.0", port=port))
-    assert f"in use by 127.0.0.1:{port} of this program" in said
+    all_, one = Address(wide, port), Address("127.0.0.1", port)
+    reserved(listeners, Bind(host=wide, port=port))
+    fresh = reserved(listeners, Bind(host=one.host, port=port)).fresh
+    assert fresh == {one}
+    assert accepted_by(listeners, "127.0.0.1", port) == all_
+    listeners.open(fresh)
+    assert accepted_by(listeners, "127.0.0.1", port) == one
+    assert accepted_by(listeners, "127.0.0.2", port) == all_
+    assert listeners.keep_only(fresh) == (all_,)
     assert reaches("127.0.0.1", port)
+    assert not reaches("127.0.0.2", port)
+
+
+def test_a_narrowing_that_is_given_up(listeners: Listeners) -> None:
+    """The wildcard is as it was, and nobody else may bind its port."""
+    port = free_port()
+    reserved(listeners, Bind(host="::", port=port))
+    listeners.release(reserved(listeners, Bind(host="127.0.0.1", port=port)).fresh)
+    assert accepted_by(listeners, "127.0.0.1", port) == Address("::", port)
+    other = Listeners()
+    assert "address in use" in refused(other, Bind(host="127.0.0.1", port=port))[0]
+
+
+@pytest.mark.parametrize("wide", ["0.0.0.0", "::"])
+def test_widened(listeners: Listeners, wide: str) -> None:
+    """The narrower socket stays, with whoever is queued in it, and serves the wider bind as well."""
+    port = free_port()
+    one, bind = Address("127.0.0.1", port), Bind(host=wide, port=port)
+    reserved(listeners, Bind(host=one.host, port=port))
+    result = reserved(listeners, bind)
+    assert set(result.addresses[bind]) == {Address(wide, port), one}
+    assert listeners.keep_only(result.addresses[bind]) == ()
+    assert accepted_by(listeners, "127.0.0.1", port) == one
+    assert accepted_by(listeners, "127.0.0.2", port) == Address(wide, port)
+    back = reserved(listeners, Bind(host=one.host, port=port))
+    assert back.fresh == frozenset()
+
+
+@pytest.mark.parametrize(("before", "after"), [("::", "::"), ("::", "127.0.0.1"), ("127.0.0.1", "::")])
+def test_moved_from_another_program(listeners: Listeners, before: str, after: str) -> None:
+    """The same socket, one beside its wildcard, or a wildcard with it: nothing is closed in between."""
+    port = free_port()
+    reserved(listeners, Bind(host=before, port=port))
+
+    def lend(wanted: int) -> list[socket.socket]:
+        return [socket.socket(fileno=os.dup(each)) for each in listeners.at(wanted).values()]
+
+    taker = Listeners(lend)
+    bind = Bind(host=after, port=port)
+    result = reserved(taker, bind)
+    taker.open(result.fresh)
+    listeners.keep_only(())
+    assert reaches("127.0.0.1", port)
+    assert Address(after, port) in taker
+    taker.keep_only(())
+    assert not reaches("127.0.0.1", port)
+
+
+def test_a_move_that_is_given_up(listeners: Listeners) -> None:
+    """The lender has what it had."""
+    port = free_port()
+    reserved(listeners, Bind(host="::", port=port))
+    for host in ("::", "127.0.0.1"):
+        taker = Listeners(lambda _: [socket.socket(fileno=os.dup(listeners.at(port)[Address("::", port)]))])
+        taker.release(reserved(taker, Bind(host=host, port=port)).fresh)
+        assert list(taker) == []
+        assert accepted_by(listeners, "127.0.0.1", port) == Address("::", port)
+
+
+@pytest.mark.parametrize(
+    ("bind", "address", "takes"),
+    [
+        (Bind(host="::", port=1), Address("10.0.0.1", 1), True),
+        (Bind(host="10.0.0.1", port=1), Address("0.0.0.0", 1), True),
+        (Bind(host="10.0.0.1", port=1), Address("10.0.0.1", 1), True),
+        (Bind(host="10.0.0.1", port=1), Address("10.0.0.2", 1), False),
+        (Bind(host="::", port=2), Address("::", 1), False),
+    ],
+)
+def test_overlap(bind: Bind, address: Address, *, takes: bool) -> None:
+    """Wildcards overlap with everything of their port, addresses with themselves."""
+    assert overlap(bind, address) is takes
 
 
 def test_ipv4_wildcard_becomes_dual_stack(listeners: Listeners) -> None:
