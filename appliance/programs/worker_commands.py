@@ -62,7 +62,7 @@ def _drain(worker: "Worker", question: Question) -> Answer:
 
 def _settle(worker: "Worker") -> Answer:
     """Answer when it accepts nothing any more that it is to close soon."""
-    while 0.0 < worker.lingers < _SOON:
+    while worker.phase is Phase.DRAINING and worker.acceptors and worker.lingers < _SOON:
         gevent.sleep(0.02)
     return good()
 
