@@ -311,7 +311,7 @@ class Master:
     def _resume(self, generation: int, snapshot: Snapshot) -> tuple[Problem, ...]:
         self._obey_log(snapshot)
         self.current = snapshot
-        self.log.info("generation-resumed", generation=generation, snapshot=snapshot.number)
+        self.log.info("generation-resumed", generation=generation, configuration=snapshot.number)
         self.feed(g.Resume(snapshot=snapshot.number, terms=_terms(snapshot)))
         self._close_unused()
         self._obeyed()
