@@ -44,6 +44,9 @@ test: lint debian test-pure  ## lint, then every layer of tests that this machin
 test-pure: venv  ## only the tests without processes and sockets, with complete coverage
 	$(PYTEST) -m pure $(COVERAGE) --cov-report=term-missing:skip-covered $(ARGS)
 
+chaos: debian  ## 100 schedules of random kills during reloads under load; CHAOS=number, CHAOS_SEED=one of them
+	CHAOS=$(or $(CHAOS),100) $(PYTEST) -n 0 tests/programs/test_chaos.py $(ARGS)
+
 test-full: debian  ## the load tests at full size: 1,000 sessions, 100 reloads, 100,000 connections; half an hour
 	E2E_FULL=1 $(PYTEST) -n 0 tests/programs tests/kernel -k e2e $(ARGS)
 
@@ -128,5 +131,5 @@ lock: $(VENV)/.ready  ## renew the locks: development, what runs, the demo, maki
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) $(RUN) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .hypothesis dist
 
-.PHONY: help venv demo dist debian test test-pure test-programs test-kernel test-image test-full image image-full ova sbom \
+.PHONY: help venv demo dist debian test test-pure test-programs test-kernel test-image test-full chaos image image-full ova sbom \
 	lint bench lock clean
