@@ -146,7 +146,7 @@ def test_it_serves_and_reads_a_file_that_is_root_s(started: tuple[_Started, int]
     for path in (appliance.paths.reload_socket, appliance.paths.accepted, appliance.paths.last_good):
         assert (path.stat().st_uid, path.stat().st_mode & 0o077) == (uid, 0), path
     assert (
-        json.loads(appliance.command("status", "--json", check=False).stdout)["snapshot"] == before + 1
+        json.loads(appliance.command("status", "--json", check=False).stdout)["configuration"] == before + 1
     )  # root asks, whoever it is that runs
 
 
