@@ -20,6 +20,9 @@ from typing import Final
 PAUSE: Final = 0.5
 """Seconds from one beat to the next, at the most, of a loop that goes round."""
 
+RENEW: Final = 10.0
+"""Seconds from one look to the next whether the file is still where others look for it."""
+
 _MAGIC: Final = int.from_bytes(b"LBHEART1", "little")
 _WORDS: Final = struct.Struct("=4Q")
 _PID: Final = 1
@@ -47,11 +50,16 @@ class Heartbeat:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.trouble: str | None = None
+        self._renew_at = 0.0
+        self._begin()
+
+    def _begin(self) -> None:
         try:
-            self._map = _mapped(path)
+            self._map = _mapped(self.path)
+            self._inode = self.path.stat().st_ino
         except OSError as error:
-            self.trouble = f"{path}: {error.strerror}"
-            self._map = mmap.mmap(-1, _WORDS.size)
+            self.trouble = f"{self.path}: {error.strerror}"
+            self._map, self._inode = mmap.mmap(-1, _WORDS.size), 0
         self._words = memoryview(self._map)[: _WORDS.size].cast("Q")
         self._words[_PID] = 0
         self._words[0] = _MAGIC
@@ -61,7 +69,22 @@ class Heartbeat:
 
     def beat(self, now: float) -> None:
         """Say that the loop has gone round; `now` is monotonic seconds."""
+        if now >= self._renew_at:
+            self._renew_at = now + RENEW
+            self._renew()
         self._words[_BEAT] = int(now * 1e9)
+
+    def _renew(self) -> None:
+        """Be seen again where somebody has removed the file, with its directory perhaps."""
+        try:
+            if self.path.stat().st_ino == self._inode:
+                return
+        except OSError:
+            if not self.path.parent.is_dir():
+                return
+        self.close()
+        self.trouble = None
+        self._begin()
 
     def close(self, *, unlink: bool = False) -> None:
         """Let go of the file; `unlink` removes its name as well."""

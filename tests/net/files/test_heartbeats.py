@@ -69,6 +69,23 @@ def test_where_it_cannot_be_written(tmp_path: Path):
     HubHeartbeat(unseen.path, log.configure("test", level="error", form="json")).close()
 
 
+def test_what_was_removed_is_made_again(tmp_path: Path):
+    """With its directory too: some seconds after that is there again the beats are seen again."""
+    directory = tmp_path / "run"
+    directory.mkdir()
+    ours = Heartbeat(directory / "a.heartbeat")
+    ours.beat(100.0)
+    ours.path.unlink()
+    directory.rmdir()
+    ours.beat(100.0 + heartbeats.RENEW)
+    assert heartbeats.read(ours.path) is None
+    directory.mkdir()
+    ours.beat(101.0 + heartbeats.RENEW)
+    assert heartbeats.read(ours.path) is None
+    ours.beat(100.0 + 2 * heartbeats.RENEW)
+    assert (_life(ours.path).pid, _life(ours.path).beat) == (os.getpid(), 120_000_000_000)
+
+
 @pytest.mark.parametrize("content", [b"", b"short", b"x" * 32])
 def test_garbage_is_no_heartbeat(tmp_path: Path, content: bytes):
     """What is too short or of another layout is nobody's."""
