@@ -6,6 +6,7 @@ Python's runs between two instructions of whatever the main thread does).
 
 import os
 import signal
+import socket
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -109,6 +110,18 @@ def test_a_worker_that_hangs_is_replaced_in_its_generation(made: Cluster, load: 
     assert set(load.report().failures) <= {"reset", "end", "timeout"}
     heart = appliance.paths.worker_heartbeat("proxy-api", victim.generation, victim.index)
     assert heart.exists()
+
+
+def test_connections_at_the_only_worker_wait_for_the_next_one():
+    """Nobody is refused: they are in the listening socket, which the master holds, and are served then."""
+    with cluster(workers=1, watchdog=f"{_PERIOD:g}s") as made:
+        (worker,) = wait_until(made.appliance.accepting, what="it accepts")
+        wait_until(lambda: made.appliance.status()["ok"], what="servers are up")
+        os.kill(worker.pid, signal.SIGSTOP)
+        with socket.create_connection(("127.0.0.1", made.port), timeout=_PATIENCE) as client:
+            client.sendall(b"who\n")
+            assert client.recv(100).startswith(b"master-")
+        assert [each["pid"] for each in made.appliance.events("program-hung")] == [worker.pid]
 
 
 def test_a_machine_that_stands_still_ends_nobody(made: Cluster, load: Load):
