@@ -24,8 +24,11 @@ SETTLED: Final = 2.0
 PAUSE: Final = 5.0
 """Seconds between two questions for the same address, at least."""
 
-GAP: Final = 0.01
-"""Seconds between two questions for any: with many addresses a round takes longer than the pause."""
+GAP: Final = 0.1
+"""Seconds between questions, of which there are a few at a time: with many addresses a round takes longer."""
+
+AT_ONCE: Final = 16
+"""Questions at a time."""
 
 _MOST: Final = 1024  # addresses of one interface: the kernel takes programs of 4096 instructions
 
@@ -65,7 +68,7 @@ class AddressAsking:
     @property
     def interval(self) -> float:
         """Return how often each address is asked for."""
-        return max(PAUSE, GAP * len(self._of))
+        return max(PAUSE, GAP * len(self._of) / AT_ONCE)
 
     def begin(self, address: str, place: Place, on_answer: Answered, now: float) -> None:
         """Ask for a literal address from now on, or go on from another place."""
@@ -88,15 +91,26 @@ class AddressAsking:
             del self._of[address], self._next[address]
 
     def tick(self, now: float) -> None:
-        """Ask for one address that is due."""
+        """Ask for some addresses that are due."""
         at = self.deadline
         if at is None or at > now:
             return
-        address = heapq.heappop(self._due)[1]
         self._asked = now
-        self._plan(address, now + PAUSE)
-        with contextlib.suppress(OSError):  # the interface is down or has no room: asked again later
-            self._segments[self._of[address]].ask(address)
+        for _ in range(AT_ONCE):
+            address = self._pop(now)
+            if address is None:
+                return
+            self._plan(address, now + PAUSE)
+            with contextlib.suppress(OSError):  # the interface is down or has no room: asked again later
+                self._segments[self._of[address]].ask(address)
+
+    def _pop(self, now: float) -> str | None:
+        """Return one that is due, and has not been planned anew or ended since it was."""
+        while self._due and self._due[0][0] <= now:
+            at, address = heapq.heappop(self._due)
+            if self._next.get(address) == at:
+                return address
+        return None
 
     def _plan(self, address: str, at: float) -> None:
         self._next[address] = at

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final
 
 from structlog.typing import FilteringBoundLogger
@@ -11,7 +11,7 @@ from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot
 from appliance.net.files import snapshots
 from appliance.net.files.boards import BoardWriter
-from appliance.net.files.vrrp_publisher import VrrpPublisher
+from appliance.net.files.vrrp_publisher import FRESH, VrrpPublisher
 from appliance.net.interfaces import vrrp_leftovers
 from appliance.net.interfaces.addresses import Addresses
 from appliance.net.interfaces.links import Change, Links
@@ -32,10 +32,11 @@ from appliance.vrrp.router_groups import RouterGroups
 from appliance.vrrp.status import record
 from appliance.vrrp.tracks import Tracks
 from appliance.vrrp.virtual_router import Participant
-from appliance.wire.vrrp_board import VrrpBoard
+from appliance.wire.vrrp_board import VrrpBoard, encode_router
 from appliance.wire.vrrp_board import encode as encode_board
 
 PROGRAM: Final = "vrrp"
+_PUBLISHED: Final = 4  # times in the shortest interval: what the next start has to know is when that was
 _LOOK_AGAIN: Final = 1.0  # seconds until the kernel is asked again for its interfaces
 _WHOLE: Final = frozenset({Change.APPEARED, Change.DISAPPEARED})
 _MARGIN: Final = 1.0  # seconds beyond the longest hand-over until a stop does not wait any longer
@@ -67,6 +68,7 @@ class VrrpProgram:
         self._log = log
         self._loop = loop
         self._alone = before.predecessor is None
+        self._recorded: dict[Participant, tuple[int, bytes]] = {}
         self._stop_by: float | None = None
         self._damage_said = False
         self._look_again: float | None = None
@@ -133,6 +135,8 @@ class VrrpProgram:
     def _applied(self, snapshot: Snapshot) -> None:
         """Have everything looked at that counts now, and publish; before, a verdict would find nobody."""
         self.snapshot = snapshot
+        adverts = (each.advert for each in snapshot.virtual_routers)
+        self._publisher.fresh = max(FRESH, min(adverts, default=0.0) / _PUBLISHED)
         self._tracks.tell()
         self._publisher.touch()
 
@@ -281,9 +285,21 @@ class VrrpProgram:
                 late_wakeups=lateness.count,
                 latest_wakeup=lateness.latest,
                 realtime=self.realtime.scheduler,
-                routers=tuple(record(each) for each in self.groups.participants),
-            )
+                routers=(),
+            ),
+            tuple(self._records()),
         )
+
+    def _records(self) -> Iterator[bytes]:
+        """Yield what the board says of each router; where nothing was done since the last time it is kept."""
+        before, self._recorded = self._recorded, {}
+        for group in self.groups:
+            for each in group.participants.values():
+                known = before.get(each)
+                if known is None or known[0] != group.changes:
+                    known = group.changes, encode_router(record(each))
+                self._recorded[each] = known
+                yield known[1]
 
     def _board_trouble(self, reason: str) -> None:
         if reason:

@@ -145,7 +145,7 @@ class RouterGroups:
         self._detach(participant, now)
         self._cut_short(participant, why)
         group = RouterGroup([participant], self._listener)
-        self._machine.loop.add(group)
+        group.on_moved = self._machine.loop.add_one_of_many(group)
         self.leaving.append(group)
         group.leave(now)
 
@@ -217,7 +217,7 @@ class RouterGroups:
 
     def _add(self, group: RouterGroup) -> None:
         self._groups.append(group)
-        self._machine.loop.add(group, prompt=group.prompt)
+        group.on_moved = self._machine.loop.add_one_of_many(group, prompt=group.prompt)
 
     def _drop(self, group: RouterGroup) -> None:
         self._groups = [each for each in self._groups if each is not group]

@@ -4,6 +4,7 @@ It is also what a program that comes after a crash knows of the one before: who 
 """
 
 import struct
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -58,16 +59,21 @@ class VrrpBoard:
 
 _MAGIC: Final = b"VRR1"
 _HEAD: Final = struct.Struct("=4sIIIIBxxxQddd")
+_DROPS: Final = tuple(Drop)
+_NONE: Final = (0,) * len(_DROPS)
 _RECORD: Final = struct.Struct(f"={NAME_BYTES}s{STATE_BYTES}s{PEER_BYTES}sBxxxxxxxddQQQQQQ{len(Drop)}Q")
 
 
-def encode(board: VrrpBoard) -> bytes:
-    """Return the payload; names longer than NAME_BYTES are the config's error."""
+def encode(board: VrrpBoard, encoded: Sequence[bytes] = ()) -> bytes:
+    """Return the payload; names longer than NAME_BYTES are the config's error.
+
+    `encoded` are routers that stand behind the board's own, by `encode_router`.
+    """
     head = _HEAD.pack(
         _MAGIC,
         board.snapshot,
         board.pid,
-        len(board.routers),
+        len(board.routers) + len(encoded),
         _RECORD.size,
         board.realtime,
         board.late_wakeups,
@@ -75,10 +81,11 @@ def encode(board: VrrpBoard) -> bytes:
         board.written_at,
         board.monotonic,
     )
-    return b"".join((head, *map(_encode_router, board.routers)))
+    return b"".join((head, *map(encode_router, board.routers), *encoded))
 
 
-def _encode_router(router: RouterRecord) -> bytes:
+def encode_router(router: RouterRecord) -> bytes:
+    """Return the record of one router."""
     return _RECORD.pack(
         router.name.encode(),
         router.state.encode(),
@@ -92,7 +99,7 @@ def _encode_router(router: RouterRecord) -> bytes:
         router.priority_zero_sent,
         router.priority_zero_received,
         router.gratuitous_sent,
-        *(router.drops.get(reason, 0) for reason in Drop),
+        *(map(router.drops.get, _DROPS, _NONE) if router.drops else _NONE),
     )
 
 

@@ -13,6 +13,7 @@ from appliance.net.interfaces.owned_addresses import OwnedAddresses
 from appliance.net.loop.closer import Closer
 from appliance.net.loop.loop import Loop
 from appliance.net.process import log as logs
+from appliance.vrrp.address_asking import AddressAsking
 from appliance.vrrp.machine import Machine
 from appliance.vrrp.opening import Opening, Outcome, Phase
 from appliance.vrrp.virtual_router import Participant
@@ -77,6 +78,7 @@ def field(tmp_path: Path) -> Iterator[Field]:
                 addresses=addresses,
                 requests=requests,
                 closer=Closer(),
+                asking=AddressAsking(loop, Closer()),
                 log=logs.configure("vrrp", level="info", form="json"),
                 missing=("CAP_NET_RAW",),
             )

@@ -9,14 +9,17 @@ from typing import Final
 
 from appliance.net.files.boards import BoardWriter
 
-_FRESH: Final = 0.1
+FRESH: Final = 0.1
+"""Seconds after which figures are published, where nothing else is said."""
+
 _RETRY: Final = 0.5
 
 
 class VrrpPublisher:
     """The board, written from the loop; `describe` gives its payload at a moment.
 
-    `on_trouble` is called with the reason when it cannot be written, once, and with "" when it can again.
+    `fresh` is how old figures may become. `on_trouble` is called with the reason when it cannot be written,
+    once, and with "" when it can again.
     """
 
     def __init__(
@@ -25,6 +28,7 @@ class VrrpPublisher:
         self._board = board
         self._describe = describe
         self._on_trouble = on_trouble
+        self.fresh = FRESH
         self._trouble = ""
         self._changed = True
         self.deadline: float | None = 0.0
@@ -45,7 +49,7 @@ class VrrpPublisher:
             self.deadline = now + _RETRY
             self._say(error.strerror or str(error))
         else:
-            self.deadline = now + _FRESH
+            self.deadline = now + self.fresh
             self._say("")
 
     def close(self) -> None:

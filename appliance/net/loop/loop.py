@@ -13,8 +13,9 @@ import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from types import FrameType
-from typing import Final, Protocol
+from typing import Final
 
+from appliance.net.loop.schedule import Schedule, Timed
 from appliance.net.loop.timer import Timer
 
 _READ: Final = selectors.EVENT_READ
@@ -24,23 +25,6 @@ _TURN: Final = 0.002  # seconds after which what is due and not prompt is left t
 _SIGNALS: Final = 64
 
 Ready = Callable[[], None]
-
-
-class Timed(Protocol):
-    """Something that is to be woken at its own deadline, monotonic seconds; None is never.
-
-    Its turn comes whatever the deadlines of the others say: one that is always due, or due since long ago, is
-    woken again after everybody else who was due when it was woken. Work of many parts does one for each tick.
-    """
-
-    @property
-    def deadline(self) -> float | None:
-        """Return when to be woken."""
-        ...
-
-    def tick(self, now: float) -> None:
-        """Do what is due at `now`."""
-        ...
 
 
 @dataclass(slots=True, eq=False)
@@ -63,6 +47,8 @@ class Loop:
         self._watched: dict[int, _Watched] = {}
         self._timer = Timer()
         self._timed: dict[Timed, Callable[[], bool]] = {}
+        self._asked: set[Timed] = set()
+        self._schedule = Schedule()
         self._left: list[Timed] = []  # due in the last turn, which had no time for them
         self._running = False
         self.read(self._timer.fileno(), self._timer.clear)
@@ -87,10 +73,24 @@ class Loop:
     def add(self, timed: Timed, *, prompt: Callable[[], bool] = lambda: False) -> None:
         """Wake `timed` at its deadlines; before all others when it is `prompt`, which is to be short work."""
         self._timed[timed] = prompt
+        self._asked.add(timed)
+
+    def add_one_of_many(
+        self, timed: Timed, *, prompt: Callable[[], bool] = lambda: False
+    ) -> Callable[[], None]:
+        """Do the same for one that is not asked for its deadline each turn.
+
+        What is returned is to be called whenever its deadline may have moved.
+        """
+        self._timed[timed] = prompt
+        self._schedule.add(timed)
+        return lambda: self._schedule.moved(timed)
 
     def remove(self, timed: Timed) -> None:
         """Do not wake `timed` any more; harmless when it was not added."""
         self._timed.pop(timed, None)
+        self._asked.discard(timed)
+        self._schedule.remove(timed)
 
     def on_signals(self, numbers: Iterable[signal.Signals], call: Callable[[int], None]) -> None:
         """Call `call` with the number of each signal that arrives, from the loop and not from the handler."""
@@ -117,12 +117,13 @@ class Loop:
 
     def turn(self) -> None:
         """Wait for the next thing, read what can be read, then do what is due."""
-        deadlines = [at for each in self._timed if (at := each.deadline) is not None]
-        self._timer.arm(min(deadlines, default=None))
+        earliest = self._earliest()
+        self._timer.arm(earliest)
         self._serve(None)
         now = time.monotonic()
-        due = {each: at for each in self._timed if (at := each.deadline) is not None and at <= now}
-        if deadlines and now - min(deadlines) > _OVERSLEPT:
+        due = {each: at for each in self._asked if (at := each.deadline) is not None and at <= now}
+        due |= self._schedule.due(now)
+        if earliest is not None and now - earliest > _OVERSLEPT:
             self._serve(0)
         for each in due:
             if each in self._timed and self._timed[each]():
@@ -133,6 +134,12 @@ class Loop:
         """Give the loop's own descriptors back."""
         self._selector.close()
         self._timer.close()
+
+    def _earliest(self) -> float | None:
+        deadlines = [at for each in self._asked if (at := each.deadline) is not None]
+        if (at := self._schedule.earliest()) is not None:
+            deadlines.append(at)
+        return min(deadlines, default=None)
 
     def _serve(self, timeout: float | None) -> None:
         for key, events in self._selector.select(timeout):
