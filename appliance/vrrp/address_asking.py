@@ -1,4 +1,4 @@
-"""Asks, while virtual routers are active, whether somebody else answers for their addresses.
+"""Asks, while virtual routers are active, who else answers: for their addresses, and their peers for theirs.
 
 VRRP cannot see every split brain: unicast routers that do not name each other, other router ids and hosts
 without VRRP never hear one another. ARP and neighbour discovery see them all. It asks for one address after
@@ -55,6 +55,7 @@ class AddressAsking:
         self._segments: dict[tuple[Place, bool], _Segment] = {}
         self._of: dict[str, tuple[Place, bool]] = {}
         self._next: dict[str, float] = {}
+        self._pauses: dict[str, float] = {}
         self._due: list[tuple[float, str]] = []
         self._asked = float("-inf")
 
@@ -66,19 +67,29 @@ class AddressAsking:
         return max(self._due[0][0], self._asked + GAP) if self._due else None
 
     @property
-    def interval(self) -> float:
-        """Return how often each address is asked for."""
-        return max(PAUSE, GAP * len(self._of) / AT_ONCE)
+    def round(self) -> float:
+        """Return how long it takes to ask for all of them."""
+        return GAP * len(self._of) / AT_ONCE
 
-    def begin(self, address: str, place: Place, on_answer: Answered, now: float) -> None:
+    @property
+    def interval(self) -> float:
+        """Return how often an address is asked for where nothing else is said."""
+        return max(PAUSE, self.round)
+
+    def begin(
+        self, address: str, place: Place, on_answer: Answered, now: float, *, pause: float = PAUSE
+    ) -> None:
         """Ask for a literal address from now on, or go on from another place."""
-        self._leave(address)
         key = (place, ":" in address)
+        if self._of.get(address) == key and self._segments[key].wanted[address] == on_answer:
+            return
+        self._leave(address)
         segment = self._segments.get(key)
         if segment is None:
             segment = self._segments[key] = _Segment(place, self._loop, self._closer)
         segment.wanted[address] = on_answer
         segment.stale = True
+        self._pauses[address] = pause
         if address not in self._of:
             self._plan(address, now + SETTLED)
         self._of[address] = key
@@ -88,7 +99,7 @@ class AddressAsking:
         key = self._of.get(address)
         if key is not None and self._segments[key].wanted[address] == on_answer:
             self._leave(address)
-            del self._of[address], self._next[address]
+            del self._of[address], self._next[address], self._pauses[address]
 
     def tick(self, now: float) -> None:
         """Ask for some addresses that are due."""
@@ -100,7 +111,7 @@ class AddressAsking:
             address = self._pop(now)
             if address is None:
                 return
-            self._plan(address, now + PAUSE)
+            self._plan(address, now + self._pauses[address])
             with contextlib.suppress(OSError):  # the interface is down or has no room: asked again later
                 self._segments[self._of[address]].ask(address)
 
@@ -123,6 +134,7 @@ class AddressAsking:
         self._segments.clear()
         self._of.clear()
         self._next.clear()
+        self._pauses.clear()
 
     def _leave(self, address: str) -> None:
         key = self._of.get(address)

@@ -13,6 +13,7 @@ from appliance.net.loop.closer import Closer
 from appliance.net.loop.loop import Loop
 from appliance.vrrp.address_asking import AddressAsking
 from appliance.vrrp.address_seat import AddressSeat
+from appliance.vrrp.peer_returns import PeerReturns
 
 
 class Holder(Protocol):
@@ -39,6 +40,7 @@ class Machine:
     requests: Requests
     closer: Closer
     asking: AddressAsking
+    returns: PeerReturns
     log: FilteringBoundLogger
     missing: tuple[str, ...]
     holders: set[Holder] = field(default_factory=set)

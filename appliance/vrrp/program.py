@@ -26,6 +26,7 @@ from appliance.vrrp.address_asking import AddressAsking
 from appliance.vrrp.inheritance import EarlierLife, Inheritance
 from appliance.vrrp.machine import Machine
 from appliance.vrrp.opening import Outcome
+from appliance.vrrp.peer_returns import PeerReturns
 from appliance.vrrp.reports import Reports
 from appliance.vrrp.router_group import RouterGroup
 from appliance.vrrp.router_groups import RouterGroups
@@ -88,6 +89,7 @@ class VrrpProgram:
             requests=self._requests,
             closer=closer,
             asking=self._asking,
+            returns=PeerReturns(self._asking),
             log=log,
             missing=missing,
         )

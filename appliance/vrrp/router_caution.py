@@ -70,10 +70,10 @@ class RouterCaution:
         self.conflicts.claimed()
         self.close()
 
-    def ask(self, link: Link, *, source: str, seat: bytes, now: float) -> None:
+    def ask(self, link: Link, *, source: str, seat: bytes, now: float) -> Place:
         """Ask while active, until `ask_no_more`, whether somebody else answers for the addresses.
 
-        `seat` is the hardware address that they are at.
+        `seat` is the hardware address that they are at. Return where it is asked.
         """
         place = Place(interface=link.name, index=link.index, mac=link.mac, source=source)
         self._seat, self._index = seat, link.index
@@ -83,6 +83,7 @@ class RouterCaution:
         self._asked = wanted
         for address in wanted:
             self._machine.asking.begin(address, place, self._answered_besides, now)
+        return place
 
     def ask_no_more(self) -> None:
         """End `ask`; harmless when repeated."""

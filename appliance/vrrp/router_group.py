@@ -99,6 +99,7 @@ class RouterGroup:
         self.on_moved: Callable[[], None] = _nobody
         for each in self.participants.values():
             each.on_readable = self.receive
+            each.on_return = self.announce_again
             each.caution.on_alarm = self.heed
             each.weigh()  # of the interfaces that it tracks the kernel has told by now
             self.sync.weigh(each.name, each.priority.value, time.monotonic())
@@ -161,6 +162,13 @@ class RouterGroup:
     def receive(self, name: str) -> None:
         """Take what a member's socket has."""
         self._receive(self.participants[name])
+
+    @_guarded
+    def announce_again(self, name: str) -> None:
+        """Announce a member's addresses: another router is back, whose side may have them at its own."""
+        participant = self.participants[name]
+        if participant.election.state is State.ACTIVE and not participant.election.leaving:
+            participant.announce(participant.router.announce.repeat, time.monotonic())
 
     @_guarded
     def heed(self, name: str) -> None:
@@ -346,10 +354,11 @@ class RouterGroup:
                     participant.caution.claimed()
                     participant.ask_for_others(now)
                 else:
-                    participant.caution.ask_no_more()
+                    participant.ask_no_more()
                 said.append(lambda: self._listener.entered(participant, effect))
             case SplitBrain():
                 participant.figures.split_brains += 1
+                participant.ask_for_others(now)
                 said.append(lambda: self._listener.split_brain(participant, effect))
             case HandOver(successor=successor):
                 said.append(lambda: self._listener.handed_over(participant, successor))

@@ -33,7 +33,8 @@ _TRY_AGAIN: Final = 1.0  # seconds until what the kernel refused is tried again
 class Participant:
     """One virtual router here.
 
-    Its group sets `on_readable`: its socket has something to `receive`.
+    Its group sets `on_readable`: its socket has something to `receive`; and `on_return`: another router is to
+    be reached again while it is active.
     """
 
     def __init__(self, router: VirtualRouter, machine: Machine) -> None:
@@ -48,6 +49,7 @@ class Participant:
         self.retry_at: float | None = None
         self._machine = machine
         self.on_readable: Callable[[str], None] | None = None
+        self.on_return: Callable[[str], None] | None = None
         self._port: RouterPort | None = None
         self._opened: object = None
         self._reached = frozenset[str]()
@@ -172,7 +174,18 @@ class Participant:
         """Ask from now on, while active, whether somebody else answers for the addresses."""
         if self.link is not None and self.source is not None:
             seat = self.holding.seat.mac if self.holding.seat else b""
-            self.caution.ask(self.link, source=self.source, seat=seat, now=now)
+            place = self.caution.ask(self.link, source=self.source, seat=seat, now=now)
+            peers = self.router.peers or [each for each in self.figures.peers if each != self.source]
+            self._machine.returns.begin(self.name, peers, place, self._back, now)
+
+    def ask_no_more(self) -> None:
+        """End `ask_for_others`; harmless when repeated."""
+        self.caution.ask_no_more()
+        self._machine.returns.end(self.name)
+
+    def _back(self) -> None:
+        if self.on_return is not None:
+            self.on_return(self.name)
 
     def _dropped(self, dropped: Dropped) -> None:
         if self.figures.dropped(dropped.reason, dropped.peer):

@@ -2,10 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import pytest
 from support.keepalived import Instance, Keepalived
 from support.namespaces import Node
+from support.vip_client import Outage, VipClient, serve
 from support.vrrp_field import VIP, Field
 from support.vrrp_node import VrrpNode, router
 from support.waiting import wait_until
@@ -228,3 +230,32 @@ def test_keepalived_2_2_refuses_the_checksum_without_pseudo_header(ground: Field
             wait_until(lambda: '"split-brain"' in ours.log(), what="ours tells of two actives")
             assert ground.holders() == [ground.one, ground.two]
     assert {each.checksum for each in ground.capture.adverts(source=ground.one.address)} == {"message"}
+
+
+def test_a_keepalived_that_loses_in_silence_leaves_no_client_in_the_dark(ground: Field):
+    """After a split a client of the loser's side is served soon, though the winner never hears the loser."""
+    serve(ground.one, ground.two)
+    # A neighbour that TCP has confirmed is not asked for again by its own side for up to a minute.
+    with ground.client.inside():
+        Path("/proc/sys/net/ipv4/neigh/eth0/delay_first_probe_time").write_text("60")
+    # It tells nobody, and heeds everybody: so it gives way without a word that ours could hear.
+    loser = Instance(priority=100, peers=("192.0.2.250",), source=ground.two.address)
+    ours = router(priority=150, peers=(ground.two.address,))
+    with VrrpNode(ground.one, ours) as node, Keepalived(ground.two, loser) as peer:
+        node.wait_for("active")
+        peer.wait_for("BACKUP")
+        with VipClient(ground.client, VIP) as client:
+            client.wait_for_answer_by("one")
+            marks = []
+            for _ in range(3):
+                ground.one.isolate()
+                client.wait_for_answer_by("two")
+                client.wait_for_more(1500)
+                begin = client.mark()
+                ground.one.rejoin()
+                ground.wait_for_holder(ground.one)
+                client.wait_for_answer_by("one")
+                marks.append((begin, client.mark()))
+            outage = client.stop()
+    for begin, end in marks:
+        assert Outage(probes=outage.probes[begin:end]).gap < 10.0

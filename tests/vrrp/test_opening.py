@@ -16,6 +16,7 @@ from appliance.net.process import log as logs
 from appliance.vrrp.address_asking import AddressAsking
 from appliance.vrrp.machine import Machine
 from appliance.vrrp.opening import Opening, Outcome, Phase
+from appliance.vrrp.peer_returns import PeerReturns
 from appliance.vrrp.virtual_router import Participant
 
 pytestmark = pytest.mark.programs
@@ -78,7 +79,8 @@ def field(tmp_path: Path) -> Iterator[Field]:
                 addresses=addresses,
                 requests=requests,
                 closer=Closer(),
-                asking=AddressAsking(loop, Closer()),
+                asking=(asking := AddressAsking(loop, Closer())),
+                returns=PeerReturns(asking),
                 log=logs.configure("vrrp", level="info", form="json"),
                 missing=("CAP_NET_RAW",),
             )
