@@ -4,6 +4,7 @@ import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Final
 
 from appliance.core.election import Heard
 from appliance.core.reception import Arrival, Reception
@@ -11,6 +12,8 @@ from appliance.model.virtual_router import HmacMode, VirtualRouter
 from appliance.net.interfaces.vrrp_sockets import Datagram, VrrpSocket
 from appliance.wire import vrrp, vrrp_hmac
 from appliance.wire.vrrp import Advertisement, Drop, VrrpError
+
+_SENDERS: Final = 16  # whose last good packet is remembered: senders can be made up
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +35,10 @@ class Deviation:
 
 
 class AdvertIntake:
-    """What one virtual router hears over `socket`. A packet like the last good one is not read again."""
+    """What one virtual router hears over `socket`.
+
+    A packet like the last good one of its sender is not read again.
+    """
 
     def __init__(
         self,
@@ -50,8 +56,7 @@ class AdvertIntake:
         self._reception = Reception(router)
         self._on_drop = on_drop
         self._on_deviation = on_deviation
-        self._last: Datagram | None = None
-        self._last_heard: Heard | None = None
+        self._good: dict[str, tuple[Datagram, Heard]] = {}
         hmac = router.hmac
         self._keys = keys
         self._replays = vrrp_hmac.ReplayWindow(vrrp_hmac.window(hmac)) if hmac else None
@@ -59,7 +64,8 @@ class AdvertIntake:
     def receive(self) -> Iterator[Heard]:
         """Yield what was heard since the last time; raises OSError."""
         for datagram in self._socket.receive():
-            heard = self._last_heard if datagram == self._last else self._read(datagram)
+            known = self._good.get(datagram.source)
+            heard = known[1] if known is not None and known[0] == datagram else self._read(datagram)
             if heard is not None:
                 yield heard
 
@@ -89,8 +95,14 @@ class AdvertIntake:
         if deviation is not None:
             self._on_deviation(Deviation(reason=deviation, peer=datagram.source, said=said))
         elif self._replays is None:
-            self._last, self._last_heard = datagram, heard
+            self._remember(datagram, heard)
         return heard
+
+    def _remember(self, datagram: Datagram, heard: Heard) -> None:
+        self._good.pop(datagram.source, None)
+        self._good[datagram.source] = datagram, heard
+        if len(self._good) > _SENDERS:
+            del self._good[next(iter(self._good))]
 
     def _checked(self, said: Advertisement, datagram: Datagram) -> Drop | None:
         """Return how it deviates; the signature is looked at last, as it costs most and tells least."""
