@@ -1,5 +1,6 @@
 """What all virtual routers of the program share."""
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -32,6 +33,7 @@ class Machine:
     """What all virtual routers of the program share. `missing` are the capabilities that it lacks.
 
     `holders` are those that have addresses on an interface: one may leave what another one has taken over.
+    `routers` returns the configuration of all of them.
     """
 
     loop: Loop
@@ -43,4 +45,5 @@ class Machine:
     returns: PeerReturns
     log: FilteringBoundLogger
     missing: tuple[str, ...]
+    routers: Callable[[], Iterable[VirtualRouter]] = tuple
     holders: set[Holder] = field(default_factory=set)

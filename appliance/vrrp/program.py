@@ -92,6 +92,7 @@ class VrrpProgram:
             returns=PeerReturns(self._asking),
             log=log,
             missing=missing,
+            routers=lambda: (each.router for each in self.groups.participants),
         )
         self.groups = RouterGroups(machine, self.reports, self._look)
         if missing:

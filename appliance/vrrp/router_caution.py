@@ -93,6 +93,8 @@ class RouterCaution:
 
     def dropped(self, dropped: Dropped) -> None:
         """Take an advertisement with our router id that was not used."""
+        if dropped.reason is Drop.NOT_A_PEER and self._is_another_s(dropped.peer):
+            return
         said = dropped.said
         conflict = self.conflicts.dropped(
             dropped.reason,
@@ -126,6 +128,15 @@ class RouterCaution:
         if self._watch is not None:
             self._watch.close()
             self._watch = None
+
+    def _is_another_s(self, peer: str) -> bool:
+        """Say whether it is a peer of another virtual router of ours with this id, on the same interface."""
+        ours = self._router
+        return any(
+            peer in each.peers
+            and (each.router_id, each.interface, each.family) == (ours.router_id, ours.interface, ours.family)
+            for each in self._machine.routers()
+        )
 
     def _answered(self, mac: bytes, address: str) -> None:
         interval = self._watch.interval if self._watch else 0.0

@@ -240,3 +240,19 @@ def test_excluded_addresses_move_with_the_others(ground: Field):
             for address in (VIP, excluded):
                 ground.wait_for_holder(ground.two, address)
     assert {each.addresses for each in ground.capture.adverts(source=ground.one.address)} == {(VIP,)}
+
+
+def test_two_of_ours_with_one_id_and_other_peers_are_no_conflict(ground: Field):
+    """Unicast routers that share an id and no peer hear each other's peers, which is as it should be."""
+    first = router(peers=(ground.two.address,))
+    second = router("other", addresses=("192.0.2.101/24",), peers=(ground.client.address,))
+    with VrrpNode(ground.one, first, second) as ours:
+        ours.wait_for("active")
+        with VrrpNode(ground.two, router(peers=(ground.one.address,), priority=150)) as peer:
+            peer.wait_for("active")
+            ours.wait_for("backup")
+            wait_until(
+                lambda: ours.status("other")["drops"].get("not-a-peer", 0) > 3, what="the other one hears it"
+            )
+            assert not ours.status("other")["conflicts"]
+            assert not ours.status()["conflicts"]
