@@ -104,3 +104,22 @@ def test_an_address_added_by_hand_is_a_conflict_while_it_is_there(prefix: int):
             wait_until(lambda: ours.status()["conflicts"], what="the conflict is known while active too")
             assert ours.stop() == 0
             assert node.holds(f"{VIP}/25")
+
+
+@pytest.mark.parametrize("address", [f"{VIP}/24", "fd00::100/64"])
+def test_two_that_cannot_hear_each_other_are_told_by_their_answers(address: str):
+    """Under different router ids both hold the address; each names the other one until it is gone."""
+    with Segment() as segment:
+        one, two = segment.node("one"), segment.node("two")
+        first = router(addresses=(address,))
+        with VrrpNode(one, first) as ours, VrrpNode(two, router(addresses=(address,), router_id=43)) as other:
+            for node in (ours, other):
+                node.wait_for("active")
+            for node, mac in ((ours, two.mac), (other, one.mac)):
+                wait_until(
+                    lambda node=node, mac=mac: mac in str(node.status()["conflicts"]),
+                    what="the other one is named",
+                )
+            assert other.stop() == 0
+            wait_until(lambda: not ours.status()["conflicts"], what="it is told no more", timeout=40.0)
+            assert ours.state() == "active"
