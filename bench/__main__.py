@@ -12,7 +12,7 @@ from pathlib import Path
 
 from support import tools
 
-from bench import compiled, failover, rounds, table
+from bench import compiled, failover, many_routers, rounds, table
 from bench.measures import Effort
 from bench.profile import profile
 from bench.proxies import Start
@@ -25,7 +25,7 @@ def main() -> int:
     arguments = _arguments()
     if arguments.profile or arguments.compiled:
         arguments.part = "proxies"
-    parts = {"proxies": _proxies, "failover": _failover}
+    parts = {"proxies": _proxies, "failover": _failover, "routers": _routers}
     asked = list(parts) if arguments.part == "all" else [arguments.part]
     return max(parts[part](arguments) for part in asked)
 
@@ -68,6 +68,17 @@ def _failover(arguments: argparse.Namespace) -> int:
     return _report("failover", text, arguments)
 
 
+def _routers(arguments: argparse.Namespace) -> int:
+    objection = tools.objection(["keepalived", "ip"], root=True)
+    if objection is not None:
+        print(f"bench: many virtual routers are not measured: {objection}")
+        return 0
+    shares = many_routers.measure(say=lambda text: print(text, file=sys.stderr))
+    load = ", ".join(f"{value:.0f}" for value in os.getloadavg())
+    text = f"{_machine(_keepalived())} Load average {load}.\n\n{many_routers.markdown(shares)}"
+    return _report("routers", text, arguments)
+
+
 def _report(section: str, text: str, arguments: argparse.Namespace) -> int:
     print(text)
     if arguments.write:
@@ -78,7 +89,11 @@ def _report(section: str, text: str, arguments: argparse.Namespace) -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m bench", description=__doc__)
     parser.add_argument(
-        "part", nargs="?", choices=["all", "proxies", "failover"], default="all", help="what to measure (all)"
+        "part",
+        nargs="?",
+        choices=["all", "proxies", "failover", "routers"],
+        default="all",
+        help="what to measure (all)",
     )
     parser.add_argument(
         "--rounds", type=int, help="interleaved rounds (6, or 2 with --quick; failover 3 or 1)"
