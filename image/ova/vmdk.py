@@ -11,7 +11,8 @@ from typing import Final
 from image.ova.identity import Identity
 
 _HEADER_VERSION: Final = 3  # ESXi takes no other for this form; qemu writes it since 2.5.1
-_DESCRIPTOR_END: Final = 21 * 512  # the header, and the 20 sectors that qemu has for the descriptor
+_SECTOR: Final = 512  # of the header
+_DESCRIPTOR: Final = 20 * _SECTOR  # what qemu has behind it for the descriptor
 _GRAIN: Final = 1 << 16  # what the form stores, or leaves out
 _OPTIONS: Final = "subformat=streamOptimized,adapter_type=lsilogic,hwversion=15,toolsversion=2147483647"
 
@@ -30,7 +31,7 @@ def convert(raw: Path, vmdk: Path, identity: Identity) -> Sizes:
     version = header_version(vmdk)
     if version != _HEADER_VERSION:
         raise ValueError(f"{vmdk}: qemu-img wrote version {version}, not {_HEADER_VERSION}")
-    _name(vmdk, identity.content_id())
+    name_contents(vmdk, identity.content_id())
     return Sizes(capacity=raw.stat().st_size, populated=_populated(raw))
 
 
@@ -43,15 +44,20 @@ def header_version(vmdk: Path) -> int:
     return int.from_bytes(header[4:8], "little")
 
 
-def _name(vmdk: Path, content_id: str) -> None:
-    """Replace the random number of the contents, which a snapshot would name as that of its parent."""
+def name_contents(vmdk: Path, content_id: str) -> None:
+    """Replace the random number of the contents, which a snapshot would name as that of its parent.
+
+    qemu writes it without leading zeros, and fills the descriptor's sectors up with zero bytes.
+    """
     with vmdk.open("r+b") as file:
-        head = file.read(_DESCRIPTOR_END)
-        named, found = re.subn(rb"^CID=[0-9a-f]{8}$", b"CID=" + content_id.encode(), head, flags=re.MULTILINE)
-        if found != 1:
-            raise ValueError(f"{vmdk}: its descriptor has {found} content ids, not one")
-        file.seek(0)
-        file.write(named)
+        file.seek(_SECTOR)
+        descriptor = file.read(_DESCRIPTOR)
+        number = f"CID={content_id}".encode()
+        named, found = re.subn(rb"^CID=[0-9a-f]{1,8}$", number, descriptor.rstrip(b"\0"), flags=re.MULTILINE)
+        if found != 1 or len(named) > _DESCRIPTOR:
+            raise ValueError(f"{vmdk}: its descriptor has {found} content ids, not one, or no place for it")
+        file.seek(_SECTOR)
+        file.write(named.ljust(_DESCRIPTOR, b"\0"))
 
 
 def _populated(raw: Path) -> int:

@@ -26,6 +26,7 @@ import appliance
 from appliance.model.guest.properties import PROPERTIES
 from image.ova.descriptor import OVF, RASD, VMDK
 from image.ova.disk import debugfs
+from image.ova.vmdk import name_contents
 
 pytestmark = [
     pytest.mark.image,
@@ -124,6 +125,18 @@ def test_disk(disk: Path, descriptor: ET.Element):
     assert (_of(file, "href"), _of(file, "size")) == (disk.name, str(disk.stat().st_size))
     assert _of(entry, "fileRef") == _of(file, "id")
     assert (_of(entry, "capacity"), _of(entry, "format")) == (str(found["virtual-size"]), VMDK)
+
+
+@pytest.mark.parametrize("number", ["0", "fffffff", "12345678"])
+def test_content_id(tmp_path: Path, number: str):
+    """Qemu's random number has one digit or eight; ours takes its place, and nothing moves."""
+    disk = tmp_path / "disk.vmdk"
+    text = f"# Disk DescriptorFile\nversion=1\nCID={number}\nparentCID=ffffffff\n".encode()
+    disk.write_bytes(b"KDMV".ljust(512, b"\1") + text.ljust(20 * 512, b"\0") + b"grains")
+    name_contents(disk, "0000abcd")
+    written = disk.read_bytes()
+    assert written[512:].startswith(b"# Disk DescriptorFile\nversion=1\nCID=0000abcd\nparentCID=ffffffff\n\0")
+    assert (len(written), written[-6:]) == (21 * 512 + 6, b"grains")
 
 
 def test_hardware(descriptor: ET.Element):
