@@ -11,6 +11,8 @@ from appliance.console.printing import print_json
 from appliance.model.paths import Paths
 from appliance.model.problems import Problem, Severity
 from appliance.model.resolve import DRAIN_VARIABLE, Loaded, load
+from appliance.net.files import config_file
+from appliance.net.files.state_files import FileUnusable
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
 
@@ -45,9 +47,9 @@ def check(paths: Paths, *, file: Path | None, as_json: bool) -> None:
 
 def _loaded(path: Path) -> Loaded:
     try:
-        text = path.read_bytes()
-    except OSError as error:
-        problem = Problem(message=f"cannot be read: {error.strerror or error}", source=str(path))
+        text = config_file.read(path)
+    except FileUnusable as error:
+        problem = Problem(message=f"cannot be read: {error}", source=str(path))
         return Loaded(snapshot=None, problems=(problem,))
     return load(text, source=str(path), number=0, drain=os.environ.get(DRAIN_VARIABLE))
 

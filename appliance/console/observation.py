@@ -4,6 +4,7 @@ Every question has a short timeout and all are asked at once, so that a program 
 """
 
 import contextlib
+import errno
 import os
 import socket
 from collections.abc import Callable, Iterable
@@ -20,10 +21,9 @@ from appliance.core.status import DegradedStart, ProgramState
 from appliance.core.vip_said import VrrpSaid
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot, SnapshotError
-from appliance.model.snapshot import decode as decode_snapshot
 from appliance.net.control.sockets import ControlUnavailable, ask
+from appliance.net.files import snapshots, state_files
 from appliance.net.files.boards import BoardError, BoardReader
-from appliance.net.files.snapshots import read_degraded
 from appliance.net.guest import report_file
 from appliance.net.reloading.supervisor_rpc import ProcessInfo, Supervisor, SupervisorUnavailable
 from appliance.wire import health_board, worker_board
@@ -60,6 +60,9 @@ def observe(paths: Paths, *, timeout: float = TIMEOUT) -> Evidence:
         degraded=_degraded(paths),
         vrrp=vrrp_said(programs[VRRP]) if VRRP in programs else None,
         guest=report_file.read(paths),
+        set_aside=tuple(
+            str(each) for root in (paths.runtime, paths.state) for each in state_files.found_aside(root)
+        ),
     )
 
 
@@ -133,11 +136,9 @@ def _why(info: ProcessInfo) -> str | None:
 
 def _snapshot(path: Path) -> Snapshot | str:
     try:
-        return decode_snapshot(path.read_bytes())
-    except OSError as error:
-        return f"{path}: {error.strerror}"
+        return snapshots.read(path) or f"{path}: {os.strerror(errno.ENOENT)}"
     except SnapshotError as error:
-        return f"{path}: {error}"
+        return str(error)
 
 
 def _health(path: Path) -> HealthBoard | None:
@@ -154,12 +155,12 @@ class _Failure(msgspec.Struct):
 
 def _failures(runtime: Path) -> Iterable[tuple[str, str]]:
     for path in sorted(runtime.glob("*.failure.json")):
-        with contextlib.suppress(OSError, msgspec.DecodeError):
-            failure = msgspec.json.decode(path.read_bytes(), type=_Failure)
+        failure = state_files.decoded(path, _Failure)
+        if failure is not None:
             reason = "; ".join(problem.message for problem in failure.problems)
             yield path.name.removesuffix(".failure.json"), reason
 
 
 def _degraded(paths: Paths) -> DegradedStart | None:
-    note = read_degraded(paths)
+    note = snapshots.read_degraded(paths)
     return DegradedStart(since=note.since, errors=note.problems) if note else None

@@ -3,7 +3,7 @@
 import os
 import signal
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import NoReturn
@@ -21,7 +21,7 @@ from appliance.net.process.journal import Severity, levelled
 from appliance.net.process.log import Logger, configure
 from appliance.net.process.output import STDERR
 from appliance.net.reloading import boot
-from appliance.wire.control import as_values
+from appliance.wire.control import Problem, as_values
 
 _INCLUDE = "APPLIANCE_SUPERVISOR_INCLUDE"
 
@@ -55,14 +55,14 @@ def run(paths: Paths, *, user: str | None) -> NoReturn:
         boot.make_directories(paths)
         boot.lock(paths)
         start = boot.choose(paths)
-        boot.write(paths, start)
+        not_kept = boot.write(paths, start)
         boot.remove_stale_sockets(paths)
     except boot.BootError as error:
         for problem in error.problems:
             complaint = located(problem, paths.config)
             click.echo(levelled(complaint, Severity.ERROR, STDERR), err=True)
         raise SystemExit(1) from error
-    log = _announce(start, paths)
+    log = _announce(start, not_kept, paths)
     if not start.snapshot.virtual_routers:  # else vrrp does it, which may go on with what is there
         from appliance.net.interfaces import vrrp_leftovers  # noqa: PLC0415  # netlink, for this case only
 
@@ -109,7 +109,7 @@ def environment(paths: Paths, snapshot: Snapshot) -> Mapping[str, str]:
     }
 
 
-def _announce(start: boot.Start, paths: Paths) -> Logger:
+def _announce(start: boot.Start, not_kept: Iterable[Problem], paths: Paths) -> Logger:
     log: Logger = configure("run", level=start.snapshot.log.level, form=start.snapshot.log.format)
     if start.errors:
         log.error("started-from-last-good", config=str(paths.config), errors=as_values(start.errors))
@@ -117,6 +117,10 @@ def _announce(start: boot.Start, paths: Paths) -> Logger:
         log.warning("config-warning", **{"config": str(paths.config), **warning})
     for group, found in _short_of_files(start.snapshot):
         log.warning("open-files-low", group=group, **asdict(found))
+    for each in start.damaged:
+        log.error("state-damaged", reason=each.message)
+    for each in not_kept:
+        log.error("state-not-kept", reason=each.message)
     control = f"supervisorctl -s unix://{_absolute(paths.supervisor_socket)}"
     if capabilities.is_root():
         log.warning("runs-as-root", reason="every program has all capabilities: CAP_SETPCAP is missing")

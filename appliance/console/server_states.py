@@ -9,7 +9,8 @@ import click
 from appliance.console.asking import ask_program
 from appliance.console.printing import print_json
 from appliance.model.paths import Paths
-from appliance.model.snapshot import SnapshotError, decode
+from appliance.model.snapshot import SnapshotError
+from appliance.net.files import snapshots
 from appliance.wire.control import Question
 
 _TIMEOUT: Final = 10.0
@@ -39,13 +40,17 @@ def _set_state(paths: Paths, *, pool: str, server: str, state: str) -> None:
     answer = ask_program(paths.control("health"), question, timeout=_TIMEOUT)
     if not answer.ok:
         raise click.ClickException("; ".join(problem.message for problem in answer.errors))
+    if not_kept := answer.values.get("not_kept"):
+        click.echo(f"warning: this is forgotten when the prober restarts: {not_kept}", err=True)
 
 
 def _known(paths: Paths) -> frozenset[str] | None:
     """Return every POOL/SERVER there is, None where only the prober can say."""
     try:
-        snapshot = decode(paths.accepted.read_bytes())
-    except (OSError, SnapshotError):
+        snapshot = snapshots.read(paths.accepted)
+    except SnapshotError:
+        return None
+    if snapshot is None:
         return None
     return frozenset(f"{pool.name}/{server.name}" for pool in snapshot.pools for server in pool.servers)
 

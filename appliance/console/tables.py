@@ -59,6 +59,8 @@ def _alarms(status: Status) -> Iterator[RenderableType]:
             yield Text(f"  {located(error, None)}", style="red")
     for problem in status.problems:
         yield Text(f"! {printable(problem)}", style="red")
+    for path in status.set_aside:
+        yield Text(f"  was damaged and set aside, remove it when you have looked: {path}", style="yellow")
 
 
 def _title(status: Status) -> Text:

@@ -14,8 +14,9 @@ from appliance.console.vip_tables import vip_tables
 from appliance.core.acceptance import VRRP
 from appliance.core.vip_said import VrrpSaid, troubles
 from appliance.model.paths import Paths
-from appliance.model.snapshot import SnapshotError, decode
+from appliance.model.snapshot import SnapshotError
 from appliance.model.virtual_router import VirtualRouter
+from appliance.net.files import snapshots
 from appliance.wire.control import Answer, Question
 
 _TIMEOUT: Final = 10.0
@@ -127,9 +128,10 @@ def _messages(answer: Answer) -> list[str]:
 def _configured(paths: Paths) -> tuple[VirtualRouter, ...] | None:
     """Return the virtual routers of the accepted configuration, None where it cannot be read."""
     try:
-        return decode(paths.accepted.read_bytes()).virtual_routers
-    except (OSError, SnapshotError):
+        accepted = snapshots.read(paths.accepted)
+    except SnapshotError:
         return None
+    return accepted.virtual_routers if accepted else None
 
 
 def _check(name: str, configured: tuple[VirtualRouter, ...] | None) -> None:

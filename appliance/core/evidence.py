@@ -28,6 +28,7 @@ from appliance.core.vip_said import VrrpSaid, troubles
 from appliance.core.vip_status import virtual_ips
 from appliance.model.guest.report import GuestReport
 from appliance.model.snapshot import Bind, Frontend, Group, Pool, Server, Snapshot
+from appliance.wire.control import Problem
 from appliance.wire.health_board import CheckResult, HealthBoard, ServerHealth, ServerState
 from appliance.wire.worker_board import Phase, ServerCounters, WorkerBoard
 
@@ -48,6 +49,8 @@ class Said:
     """What a program answered to `status` on its control socket.
 
     `socket_failures` are those of `reload`: why it does not listen, by path. It tells the `version`, too.
+    `not_kept` are files that a program cannot write, with the reason. `refused` is what was wrong with the
+    last reload, nothing after a good one.
     """
 
     pid: int | None = None
@@ -56,6 +59,8 @@ class Said:
     generation: int | None = None
     version: str | None = None
     socket_failures: Mapping[str, str] = field(default_factory=dict)
+    not_kept: Mapping[str, str] = field(default_factory=dict)
+    refused: tuple[Problem, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +80,7 @@ class Evidence:
     degraded: DegradedStart | None
     vrrp: VrrpSaid | None = None
     guest: GuestReport | None = None
+    set_aside: tuple[str, ...] = ()
 
     @property
     def living(self) -> bool:
@@ -92,6 +98,8 @@ def assess(evidence: Evidence, now: float) -> Status:
         *map(_complaint, _wrong(programs)),
         *_deaf(evidence.said),
         *_full(frontends),
+        *_not_kept(evidence.said),
+        *_refused(evidence.said),
         *_without_server(pools),
         *(outdated(snapshot, _known(evidence).health, now=now) if snapshot else ()),
         *(troubles(evidence.vrrp) if evidence.vrrp else ()),
@@ -119,6 +127,7 @@ def assess(evidence: Evidence, now: float) -> Status:
         ended=_ended(evidence.workers),
         virtual_ips=virtual_ips(snapshot, evidence.vrrp) if snapshot else (),
         guest=evidence.guest,
+        set_aside=evidence.set_aside,
     )
 
 
@@ -150,6 +159,21 @@ def _full(frontends: Iterable[FrontendStatus]) -> Iterator[str]:
         for each in frontends
         if each.full
     )
+
+
+def _refused(said: Mapping[str, Said]) -> Iterator[str]:
+    for each in said.values():
+        yield from (f"the last reload was refused: {_told(problem)}" for problem in each.refused)
+
+
+def _told(problem: Problem) -> str:
+    line = f"line {problem.line}" if problem.line else None
+    return ": ".join(part for part in (line, problem.path, problem.message) if part)
+
+
+def _not_kept(said: Mapping[str, Said]) -> Iterator[str]:
+    for program, each in said.items():
+        yield from (f"{program} cannot write {path}: {why}" for path, why in each.not_kept.items())
 
 
 def _without_server(pools: Iterable[PoolStatus]) -> Iterator[str]:

@@ -187,7 +187,8 @@ class Status:
 
     `version` is of what runs, None where `reload` does not tell it. `supervisor` is None when supervisord
     answers, else why it does not. `ended` counts by reason how connections ended. `guest` is what became of
-    the properties of a virtual machine, None elsewhere.
+    the properties of a virtual machine, None elsewhere. `set_aside` are files of ours that were damaged,
+    under the names that they have now, for somebody to look at and to remove.
     """
 
     ok: bool
@@ -206,3 +207,4 @@ class Status:
     ended: Mapping[str, int]
     virtual_ips: tuple[VirtualIpStatus, ...] = ()
     guest: GuestReport | None = None
+    set_aside: tuple[str, ...] = ()

@@ -286,6 +286,8 @@ class ReloadSettings(Section):
     """Further sockets that take the line `reload`, beside reload.sock in the runtime directory."""
     max_draining: int = Field(default=10, ge=1, le=1000)
     """Old generations of a proxy that may drain at a time; of more, the oldest is ended."""
+    watch: DurationOrOff = written("3s", duration_or_off)
+    """Time that a changed file must rest to be obeyed though no reload was asked for, or `off`."""
 
 
 class StatsAuth(Section):

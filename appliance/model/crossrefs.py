@@ -4,7 +4,7 @@ Each rule yields findings. Errors are what could not work or would be dangerous;
 not meant.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from itertools import chain
 from typing import Final
@@ -20,6 +20,7 @@ MACHINE_CONFIG_PORT: Final = 22623
 """OpenShift's machine-config-server: hands Ignition files, which hold secrets, to whoever asks."""
 
 _LOOPBACK: Final = frozenset({"127.0.0.1", "::1"})
+_WIDE: Final = ("::", "0.0.0.0", "localhost", *sorted(_LOOPBACK))  # noqa: S104  # recognised, not bound
 _EVERYBODY: Final = frozenset({"0.0.0.0/0", "::/0"})
 _ASKING: Final = frozenset({"http", "https"})
 _SHAKING: Final = frozenset({"tls", "https"})
@@ -87,13 +88,21 @@ def _binds(config: Config) -> Iterator[_Bind]:
 
 
 def _clashes(config: Config) -> Iterator[Finding]:
-    taken: dict[int, list[_Bind]] = {}
+    taken: dict[int, dict[str, _Bind]] = {}  # by port, the first bind of each host
     for bind in _binds(config):
-        others = taken.setdefault(bind.endpoint.port, [])
-        first = next((each for each in others if _overlap(each.endpoint, bind.endpoint)), None)
+        others = taken.setdefault(bind.endpoint.port, {})
+        first = _first_overlapping(bind.endpoint, others)
         if first is not None:
             yield Finding(path=bind.path, message=_clash(bind.endpoint, first), touches=(first.path,))
-        others.append(bind)
+        others.setdefault(bind.endpoint.host, bind)
+
+
+def _first_overlapping(endpoint: Endpoint, others: Mapping[str, _Bind]) -> _Bind | None:
+    """Look under the few names that can clash; those that cover many are few themselves."""
+    if endpoint.host in others:
+        return others[endpoint.host]
+    likely = others if endpoint.host in _WIDE else [host for host in _WIDE if host in others]
+    return next((others[host] for host in likely if _overlap(others[host].endpoint, endpoint)), None)
 
 
 def _clash(endpoint: Endpoint, first: _Bind) -> str:

@@ -41,7 +41,11 @@ def fill(config: Config, *, number: int, source: str, drain: float | None) -> Sn
         groups=tuple(_groups(config)),
         pools=tuple(_pool(name, pool, config.defaults) for name, pool in config.pools.items()),
         drain=config.defaults.drain if drain is None else drain,
-        reload=Reload(sockets=config.reload.sockets, max_draining=config.reload.max_draining),
+        reload=Reload(
+            sockets=config.reload.sockets,
+            max_draining=config.reload.max_draining,
+            watch=config.reload.watch,
+        ),
         stats=None if config.stats is None else _stats(config.stats),
         watchdog=config.watchdog,
         log=Log(level=config.log.level, format=config.log.format, connections=config.log.connections),

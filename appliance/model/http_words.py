@@ -14,6 +14,7 @@ STATUSES_PATTERN: Final = r"^[1-5][0-9]{2}(-[1-5][0-9]{2})?$"
 
 _METHOD: Final = re.compile(r"[A-Z]{1,20}")
 _PATH: Final = re.compile(r"/[!-~]*")
+_USER: Final = re.compile(r"//.*@", re.DOTALL)
 _URL: Final = re.compile(r"https?://(\[[^]]*\]|[^:/?#]*)(?::([0-9]+))?(?:/[!-~]*)?", re.ASCII)
 _STATUSES: Final = re.compile(r"([1-5][0-9]{2})(?:-([1-5][0-9]{2}))?", re.ASCII)
 
@@ -47,7 +48,9 @@ def host_header(value: object) -> str:
 def url(value: object) -> str:
     """Return a URL of http or https: an address or a name, with or without port and path."""
     match = _URL.fullmatch(value) if isinstance(value, str) else None
-    fault = f"must be a URL such as `https://localhost:6443/readyz`, not {shown(value)}"
+    # Somebody's name and password may stand before the `@`, which is no part of ours.
+    said = _USER.sub("//...@", value, count=1) if isinstance(value, str) else value
+    fault = f"must be a URL such as `https://localhost:6443/readyz`, not {shown(said)}"
     if match is None:
         raise ValueError(fault)
     try:

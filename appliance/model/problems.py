@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
+from typing import Final
 
 
 class Severity(StrEnum):
@@ -14,6 +15,13 @@ class Severity(StrEnum):
 
 
 Path = tuple[str | int, ...]
+
+MOST_PROBLEMS: Final = 100
+"""Problems of one file that are told one by one."""
+
+_MOST_KNOWN: Final = 100  # words that one is compared with: each mistake costs all of them
+_LONGEST_WORD: Final = 100
+_MOST_LISTED: Final = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,15 +75,40 @@ class Finding:
     spot: Spot = Spot.VALUE
     touches: tuple[Path, ...] = ()
 
-    def hangs_on(self, path: Path) -> bool:
-        """Tell whether the finding might be gone if what stands at a path were right."""
-        within = self.path[: len(path)] == path
-        return within or any(_related(each, path) for each in self.touches)
+
+class Doubts:
+    """Paths at which something is wrong, and which findings might be gone if it were right."""
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self._paths = frozenset(paths)
+        self._above = frozenset(path[:depth] for path in self._paths for depth in range(len(path) + 1))
+
+    def concern(self, finding: Finding) -> bool:
+        """Tell whether a finding is within such a path, or was concluded from what lies on the way to one."""
+        return self._within(finding.path) or any(
+            touch in self._above or self._within(touch) for touch in finding.touches
+        )
+
+    def _within(self, path: Path) -> bool:
+        return any(path[:depth] in self._paths for depth in range(len(path) + 1))
 
 
 def ordered(problems: Iterable[Problem]) -> tuple[Problem, ...]:
     """Return each problem once, in the order of the file."""
     return tuple(sorted(dict.fromkeys(problems), key=lambda each: (each.line or 0, each.column or 0)))
+
+
+def shortened(problems: Sequence[Problem], *, source: str) -> tuple[Problem, ...]:
+    """Return as many problems as somebody reads, errors before warnings, and the number of the others."""
+    if len(problems) <= MOST_PROBLEMS:
+        return tuple(problems)
+    by_severity = sorted(problems, key=lambda each: each.severity is Severity.WARNING)
+    kept, others = by_severity[:MOST_PROBLEMS], by_severity[MOST_PROBLEMS:]
+    errors = sum(each.severity is Severity.ERROR for each in others)
+    counts = ((errors, "errors"), (len(others) - errors, "warnings"))
+    told = " and ".join(f"{count} more {word}" for count, word in counts if count)
+    severity = others[0].severity
+    return (*ordered(kept), Problem(message=f"{told} are not shown", severity=severity, source=source))
 
 
 def dotted(path: Sequence[str | int]) -> str:
@@ -85,10 +118,15 @@ def dotted(path: Sequence[str | int]) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that was probably meant, None where nothing is like it."""
-    return next(iter(get_close_matches(word, list(known), n=1)), None)
+    """Return the known word that was probably meant, None where nothing is like it, or too much is known."""
+    words = list(known)
+    if len(words) > _MOST_KNOWN or len(word) > _LONGEST_WORD:
+        return None
+    return next(iter(get_close_matches(word, words, n=1)), None)
 
 
-def _related(one: Path, other: Path) -> bool:
-    shared = min(len(one), len(other))
-    return one[:shared] == other[:shared]
+def listed(words: Iterable[str]) -> str:
+    """Return words as a message lists them: the first ones, and how many others there are."""
+    known = list(words)
+    others = len(known) - _MOST_LISTED
+    return ", ".join(known[:_MOST_LISTED]) + (f" and {others} others" if others > 0 else "")

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from appliance.model.config import Config, Frontend, ProxyGroup
-from appliance.model.problems import Finding, Path, Severity, nearest
+from appliance.model.problems import Finding, Path, Severity, listed, nearest
 
 
 def groups(config: Config) -> Iterator[tuple[str, ProxyGroup]]:
@@ -24,7 +24,7 @@ def frontends(config: Config) -> Iterator[tuple[Path, Frontend]]:
 def unknown_pool(path: Path, name: str, config: Config) -> Finding:
     """Return what is said where a pool is named that is not there."""
     meant = nearest(name, config.pools)
-    right = f"did you mean `{meant}`?" if meant else f"known are {', '.join(config.pools) or 'none at all'}"
+    right = f"did you mean `{meant}`?" if meant else f"known are {listed(config.pools) or 'none at all'}"
     return Finding(path=path, message=f"unknown pool `{name}`: {right}", touches=(("pools", name),))
 
 

@@ -10,11 +10,11 @@ from pydantic import ValidationError
 from appliance.model import crossrefs, wording
 from appliance.model.config import Config
 from appliance.model.filling import fill
-from appliance.model.problems import Finding, Path, Problem, Severity, ordered
+from appliance.model.problems import Doubts, Finding, Path, Problem, Severity, ordered, shortened
 from appliance.model.snapshot import Snapshot
 from appliance.model.source import Document, read
 from appliance.model.tree import Plain, SourceError
-from appliance.model.units import shown
+from appliance.model.units import printable, shown
 
 DRAIN_VARIABLE: Final = "OLD_HAPROXY_PS_FORCE_DEL_TIMEOUT"
 """Seconds that an old generation may drain; the variable of OpenShift's HAProxy pod (MCO haproxy.yaml)."""
@@ -52,7 +52,9 @@ def load(text: str | bytes, *, source: str, number: int, drain: str | None = Non
     except SourceError as error:
         return Loaded(snapshot=None, problems=(*outside, _unreadable(error, source=source)))
     document, config, found = _judged(document)
-    problems = ordered((*outside, *(document.problem(each, source=source) for each in found)))
+    problems = shortened(
+        ordered((*outside, *(document.problem(each, source=source) for each in found))), source=source
+    )
     if config is None or any(each.severity is Severity.ERROR for each in problems):
         return Loaded(snapshot=None, problems=problems)
     snapshot = fill(config, number=number, source=source, drain=seconds)
@@ -61,7 +63,7 @@ def load(text: str | bytes, *, source: str, number: int, drain: str | None = Non
 
 def _unreadable(error: SourceError, *, source: str) -> Problem:
     place = error.place
-    return Problem(message=error.message, source=source, line=place.line, column=place.column)
+    return Problem(message=printable(error.message), source=source, line=place.line, column=place.column)
 
 
 def _drain(value: str | None) -> tuple[float | None, tuple[Problem, ...]]:
@@ -105,8 +107,8 @@ def _spelling(document: Document, error: ValidationError) -> Mapping[Path, str]:
 
 def _faults(value: Plain, error: ValidationError) -> list[Finding]:
     left, removed = _without_faults(value, error)
-    doubtful = removed | wording.misspelt(error)
-    sure = (each for each in crossrefs.findings(left) if not any(map(each.hangs_on, doubtful)))
+    doubts = Doubts(removed | wording.misspelt(error))
+    sure = (each for each in crossrefs.findings(left) if not doubts.concern(each))
     return [*wording.findings(error), *sure]
 
 

@@ -14,6 +14,9 @@ import msgspec
 
 from appliance.model.virtual_router import VirtualRouter
 
+MOST_NUMBER: Final = 2**31 - 1
+"""Greatest number of a snapshot: boards have 32 bits for it."""
+
 
 class Balance(StrEnum):
     """How a pool chooses among its servers (HAProxy's `balance`)."""
@@ -192,10 +195,15 @@ class Pool:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reload:
-    """The reload handler: extra socket paths and how many old generations may drain at a time."""
+    """The reload handler: extra socket paths and how many old generations may drain at a time.
+
+    `watch` is seconds for which a changed file must rest to be obeyed though nobody asked, 0.0 is off.
+    """
 
     sockets: tuple[str, ...]
     max_draining: int
+    # A last-good copy of a version that did not know it has none.
+    watch: float = 3.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -266,6 +274,9 @@ def encode(snapshot: Snapshot) -> bytes:
 def decode(data: bytes) -> Snapshot:
     """Return the snapshot that `encode` wrote; raises SnapshotError."""
     try:
-        return msgspec.json.decode(data, type=Snapshot)
-    except msgspec.DecodeError as error:
+        found = msgspec.json.decode(data, type=Snapshot)
+    except (ValueError, RecursionError) as error:  # msgspec's own errors are ValueErrors
         raise SnapshotError(str(error)) from error
+    if not 0 <= found.number <= MOST_NUMBER:
+        raise SnapshotError(f"number {found.number}: 0 to {MOST_NUMBER}")
+    return found

@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 
 from appliance.model.json_reader import read_json
 from appliance.model.problems import Finding, Path, Place, Problem, Spot, dotted
+from appliance.model.secrets import concealed
 from appliance.model.tree import Entry, Node, Plain, SourceError, Text, plain
-from appliance.model.units import shown
+from appliance.model.units import printable, shown
 from appliance.model.yaml_reader import read_yaml
 
 
@@ -49,11 +50,12 @@ class Document:
         written = [
             each.written or step for each, step in zip(self._along(finding.path), finding.path, strict=False)
         ]
+        path = concealed((*written, *finding.path[len(written) :]))
         return Problem(
-            message=finding.message,
+            message=printable(finding.message),
             severity=finding.severity,
             source=source,
-            path=dotted([*written, *finding.path[len(written) :]]) or None,
+            path=printable(dotted(path)) or None,
             line=place.line,
             column=place.column,
         )

@@ -10,6 +10,7 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
+from appliance.model import secrets
 from appliance.model.config import Config
 from appliance.model.fields import or_false, or_off
 from appliance.model.problems import Finding, Path, Spot, nearest
@@ -120,8 +121,12 @@ def _is_mapping(path: Path) -> bool:
 def _finding(details: ErrorDetails) -> Finding:
     path = _path(details)
     word = _WORDS.get(details["type"], _as_said)
-    at_key = _is_key(details) or details["type"] == "extra_forbidden"
-    return Finding(path=path, message=word(details, path), spot=Spot.KEY if at_key else Spot.VALUE)
+    unknown = details["type"] == "extra_forbidden"
+    at_key = _is_key(details) or unknown
+    message = word(details, path)
+    if secrets.is_secret(path[:-1] if unknown else path):
+        message = secrets.without(message, path[-1] if unknown else details["input"])
+    return Finding(path=path, message=message, spot=Spot.KEY if at_key else Spot.VALUE)
 
 
 def _faulty(details: ErrorDetails) -> Path:

@@ -52,6 +52,8 @@ _WORDING: Final = (
     ("found character '\\t' that", "a tab: YAML is indented with spaces"),
     ("mapping values are not allowed", "a `: ` out of place: quote the text, or check the indentation"),
     (_NO_COLON, "a key without its `:`"),
+    ("found undefined tag handle", "a tag that is not supported: text that begins with `!` needs quotes"),
+    ("found duplicate", "this stands here for the second time"),
     ("expected the node content", "a value expected: text that begins with `[`, `:` or `*` needs quotes"),
     ("expected <block end>, but found", "this is neither in line with what is above nor part of it"),
 )
@@ -122,13 +124,17 @@ class _Reader:
             )
         tag = getattr(event, "tag", None)
         if tag is not None:
-            raise SourceError(f"the tag `{tag}` is not supported: leave it out", _place(event))
+            raise SourceError(
+                "a tag is not supported: leave it out, or quote the text that begins with `!`", _place(event)
+            )
 
     def _alias(self, event: AliasEvent) -> Node:
         if event.anchor in self._open:
-            raise SourceError(f"the alias `*{event.anchor}` stands inside of what it names", _place(event))
+            raise SourceError("this alias stands inside of what it names", _place(event))
         if event.anchor not in self._anchors:
-            raise SourceError(f"the alias `*{event.anchor}` names nothing before it", _place(event))
+            raise SourceError(
+                "this alias names nothing before it: text that begins with `*` needs quotes", _place(event)
+            )
         node, count = self._anchors[event.anchor]
         self._count += count
         return node

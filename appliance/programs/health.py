@@ -4,15 +4,13 @@ It is shared by all generations of all proxies and outlives their reloads. Kille
 on from the board that it finds, so that no server changes state by it.
 """
 
-import contextlib
-import fcntl
 import gc
 import os
 import signal
 import sys
 import time
-from collections.abc import Iterable
-from typing import IO, Final
+from collections.abc import Iterable, Mapping
+from typing import Final
 
 import gevent
 from gevent.event import Event as Signal
@@ -23,7 +21,7 @@ from appliance.core.roster import Key, Member, Roster, UnknownServerError, is_li
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot
 from appliance.net.control.sockets import Call, ControlServer
-from appliance.net.files import operator_states, snapshots
+from appliance.net.files import lock_files, operator_states, snapshots, state_files
 from appliance.net.files.boards import BoardError, BoardReader, BoardWriter
 from appliance.net.files.health_publisher import HealthPublisher
 from appliance.net.files.hub_heartbeat import HubHeartbeat
@@ -63,6 +61,7 @@ class HealthProgram:
         self._stop_program = stop
         self.crashed = False
         self._started_at = time.time()
+        self._not_kept: dict[str, str] = {}
         self._roster = Roster(admins=self._operator_states(records))
         self._contexts = TlsContexts(self._authority_trouble)
         self._resolver = Resolver(self._moved)
@@ -205,9 +204,12 @@ class HealthProgram:
         self._impossible[member.key] = reason
 
     def _board_trouble(self, reason: str) -> None:
+        board = str(self._paths.health_board)
         if reason:
+            self._not_kept[board] = reason
             self._log.error("board-not-written", board=str(self._paths.health_board), reason=reason)
         else:
+            self._not_kept.pop(board, None)
             self._log.info("board-written", board=str(self._paths.health_board))
 
     def _publishing_ended(self, error: BaseException | None) -> None:
@@ -276,6 +278,7 @@ class HealthProgram:
             pending=self._pending.number if self._pending else None,
             servers={state.value: states.count(state) for state in ServerState},
             unresolved=self._resolver.unresolved(),
+            not_kept=self._not_kept,
         )
 
     def _prepare(self, call: Call) -> Answer:
@@ -307,19 +310,20 @@ class HealthProgram:
         try:
             admin = Admin[question.text("state").upper()]
             member = self._roster.find(question.text("pool"), question.text("server"))
-            operator_states.save(self._paths.operator_states, self._roster.admins_with(member.key, admin))
         except KeyError:
             return bad(f"unknown state {question.text('state')!r}; known: ready, drain, maint")
-        except (UnknownServerError, OperatorStatesError) as error:
+        except UnknownServerError as error:
             return bad(str(error))
+        self._keep(self._roster.admins_with(member.key, admin))
         event = self._roster.operate(*member.key, admin, now=time.monotonic())
         if event is not None:
             self._restart(member.key)
             self._publisher.touch(member.key, changed=True)
             self._report(member, event)
-        return good(
-            pool=member.pool, server=member.server.name, state=admin.name.lower(), changed=event is not None
-        )
+        done = {"pool": member.pool, "server": member.server.name, "state": admin.name.lower()}
+        not_kept = self._not_kept.get(str(self._paths.operator_states))
+        warned = {"not_kept": not_kept} if not_kept else {}
+        return good(**done, changed=event is not None, **warned)
 
     # Files
 
@@ -327,8 +331,26 @@ class HealthProgram:
         try:
             return operator_states.load(self._paths.operator_states)
         except OperatorStatesError as error:
-            self._log.error("operator-states-unreadable", reason=str(error))
-            return {(each.pool, each.server): each.admin for each in records if each.admin is not Admin.READY}
+            self._log.error(
+                "operator-states-unreadable",
+                reason=str(error),
+                aside=str(state_files.set_aside(self._paths.operator_states)),
+            )
+            known: dict[Key, Admin] = {
+                (each.pool, each.server): each.admin for each in records if each.admin is not Admin.READY
+            }
+            self._keep(known)
+            return known
+
+    def _keep(self, admins: Mapping[Key, Admin]) -> None:
+        """Have what operators have said outlive this program; where it cannot be, say so."""
+        path = str(self._paths.operator_states)
+        try:
+            operator_states.save(self._paths.operator_states, admins)
+            self._not_kept.pop(path, None)
+        except OperatorStatesError as error:
+            self._not_kept[path] = str(error)
+            self._log.error("operator-states-not-kept", reason=str(error))
 
     def _authority_problems(self, snapshot: Snapshot) -> list[Problem]:
         users: dict[str, str] = {}
@@ -365,28 +387,26 @@ def main() -> int:
     stop = Signal()
     for number in (signal.SIGTERM, signal.SIGINT):
         gevent.signal_handler(number, stop.set)
-    with (paths.runtime / f"{PROGRAM}.lock").open("w") as lock:
-        if not _locked(lock):
-            log.error("already-running", lock=lock.name)
-            return 1
-        heartbeat = HubHeartbeat(paths.heartbeat(PROGRAM), log)
-        program = HealthProgram(paths, log, records=last_records(paths, log), stop=stop)
-        gc.collect()
-        gc.freeze()
-        gc.set_threshold(*_COLLECT)
-        stop.wait()
-        if program.crashed:
-            return 1
-        program.close()
-        heartbeat.close()
+    lock = paths.runtime / f"{PROGRAM}.lock"
+    try:
+        held = lock_files.hold(lock)
+    except OSError as error:
+        log.error("cannot-start", path=str(lock), reason=error.strerror or str(error))  # noqa: TRY400  # no bug
+        return 1
+    if held is None:
+        log.error("already-running", lock=str(lock))
+        return 1
+    heartbeat = HubHeartbeat(paths.heartbeat(PROGRAM), log)
+    program = HealthProgram(paths, log, records=last_records(paths, log), stop=stop)
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(*_COLLECT)
+    stop.wait()
+    if program.crashed:
+        return 1
+    program.close()
+    heartbeat.close()
     return 0
-
-
-def _locked(lock: IO[str]) -> bool:
-    with contextlib.suppress(BlockingIOError):
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        return True
-    return False
 
 
 def _hosts(members: Iterable[Member]) -> set[str]:

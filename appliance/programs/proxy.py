@@ -5,6 +5,7 @@ what is meant: when supervisord shuts down, or there is none, the workers drain 
 it alone is restarted, it leaves them serving for the next master.
 """
 
+import contextlib
 import os
 import signal
 import sys
@@ -19,12 +20,12 @@ from appliance.core.generations import Phase, Timing, WorkerId
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot, SnapshotError
 from appliance.net.control.sockets import ControlServer
-from appliance.net.files import snapshots
+from appliance.net.files import snapshots, state_files
 from appliance.net.files.hub_heartbeat import HubHeartbeat
 from appliance.net.process import capabilities, limits, log
 from appliance.net.reloading.supervisor_rpc import Supervisor, SupervisorUnavailable
 from appliance.net.workers.generation_numbers import AlreadyRunning, Numbers
-from appliance.programs.proxy_master import WORKER, Failure, Master, failure_file
+from appliance.programs.proxy_master import WORKER, Failure, Master, failure_file, forget_failure
 from appliance.programs.proxy_status import status
 from appliance.wire.control import Problem, Question, good
 
@@ -90,17 +91,14 @@ class Proxy:
                 return False
             gevent.sleep(pause)
             pause = min(2 * pause, _RETRY_LONGEST)
-        failure_file(self._paths, self._master.program).unlink(missing_ok=True)
+        forget_failure(self._paths, self._master.program)
         return True
 
     def _try_start(self) -> tuple[Problem, ...]:
         with self._master.turn:
-            try:
-                accepted = snapshots.read(self._paths.accepted)
-            except SnapshotError as error:
-                return (Problem(message=str(error)),)
+            accepted = snapshots.accepted(self._paths, self._master.log)
             if accepted is None:
-                return (Problem(message=f"{self._paths.accepted}: no configuration was accepted yet"),)
+                return (Problem(message=f"{self._paths.accepted}: no configuration that could be obeyed"),)
             return self._master.start(accepted)
 
     def _note_failure(self, problems: tuple[Problem, ...]) -> None:
@@ -108,7 +106,9 @@ class Proxy:
         self._master.failure = failure
         self._master.log.error("start-failed", reason=failure.reason)
         path = failure_file(self._paths, self._master.program)
-        snapshots.write_atomically(path, msgspec.json.encode(failure))
+        state_files.clear_way(path)
+        with contextlib.suppress(OSError):  # without room `status` knows the program's last line only
+            snapshots.write_atomically(path, msgspec.json.encode(failure))
 
     def _told_to_end(self) -> bool:
         return bool(self._signals) or self._master.broken

@@ -4,6 +4,7 @@ It touches no data. What it holds are listening sockets, processes and their con
 killed, all of these live on in the workers, and the next master takes them over.
 """
 
+import contextlib
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
@@ -23,7 +24,7 @@ from appliance.core.shares import Shortage, shortage
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Group, Snapshot, SnapshotError
 from appliance.net.control.sockets import Call, ControlUnavailable, WithDescriptors
-from appliance.net.files import snapshots
+from appliance.net.files import snapshots, state_files
 from appliance.net.process import log
 from appliance.net.process.limits import open_files, processors
 from appliance.net.workers.crew import Crew, Job
@@ -65,6 +66,14 @@ class Failure:
 def failure_file(paths: Paths, program: str) -> Path:
     """Return the file that says why a program could not start; it is there only while that holds."""
     return paths.runtime / f"{program}.failure.json"
+
+
+def forget_failure(paths: Paths, program: str) -> None:
+    """Remove what an earlier start left to say why it failed."""
+    path = failure_file(paths, program)
+    state_files.clear_way(path)
+    with contextlib.suppress(OSError):
+        path.unlink()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -432,7 +441,7 @@ class Master:
         if self.current is None or self.current.log != pending.snapshot.log:
             self._obey_log(pending.snapshot)
         self.current, self.failure = pending.snapshot, None
-        failure_file(self.paths, self.program).unlink(missing_ok=True)
+        forget_failure(self.paths, self.program)
         terms = _terms(pending.snapshot)
         if pending.snapshot.group(self.group) is None:
             self.retire(within=terms.drain)

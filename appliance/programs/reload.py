@@ -1,7 +1,8 @@
 """The program `reload`: takes the line `reload`, and makes every program obey the operator's file, or none.
 
 Requests come from the reload sockets, from SIGHUP and from this program's control socket. They are done one
-at a time in the order of their coming, and each is answered when its own turn is done.
+at a time in the order of their coming, and each is answered when its own turn is done. One may be lost, while
+this program is restarted for example: so the file is compared with what is obeyed now and then, and obeyed.
 """
 
 import os
@@ -10,7 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
 import gevent
 from gevent.event import AsyncResult, Event
@@ -28,11 +29,16 @@ from appliance.net.process.log import configure, limiter
 from appliance.net.reloading.changeover import Changeover
 from appliance.net.reloading.fleet import Fleet, Patience
 from appliance.net.reloading.reload_socket import ReloadSockets
+from appliance.net.reloading.watched_file import Content
 from appliance.wire.control import Answer, Problem, as_values, bad, good
 from appliance.wire.reload_line import ReloadLine, UnknownLine
 
+_TURN: Final = 1.0  # seconds between two looks at what is due
 _CONVERGE: Final = 5.0  # seconds between two looks at what every program obeys
 _LAST_TURN: Final = 5.0  # seconds that a running reload has when this program is told to end
+
+
+_Done = TypeVar("_Done")
 
 
 class Desk:
@@ -44,9 +50,11 @@ class Desk:
         self.busy = False
         self.counts = {"done": 0, "unchanged": 0, "refused": 0}
         self.last: dict[str, object] | None = None
+        self.refused: tuple[Problem, ...] = ()
         self._changeover = changeover
         self._log = log
         self._after = after
+        self._converged_at = self._looked_at = 0.0
         self._queue: Queue[tuple[str, AsyncResult[Answer]]] = Queue()
         self._greenlet = gevent.spawn(self._work)
 
@@ -77,30 +85,46 @@ class Desk:
         self._guarded(lambda: self._changeover.converge(everybody=True))
         while True:
             source, result = self._next()
-            self._log.info("reload-started", source=source, waiting=self._queue.qsize())
-            answer = self._guarded(self._changeover.reload) or bad("internal error, see the log")
-            answer = _with_warnings(answer, self._after())
-            self._remember(source, answer)
-            result.set(answer)
+            result.set(self._obey(source))
+
+    def _obey(self, source: str, content: Content | None = None) -> Answer:
+        self._log.info("reload-started", source=source, waiting=self._queue.qsize())
+        answer = self._guarded(lambda: self._changeover.reload(content))
+        answer = _with_warnings(answer or bad("internal error, see the log"), self._after())
+        self._remember(source, answer)
+        return answer
 
     def _remember(self, source: str, answer: Answer) -> None:
         outcome = "refused" if not answer.ok else "unchanged" if "unchanged" in answer.values else "done"
         self.counts[outcome] += 1
+        self.refused = answer.errors
         errors = {"errors": as_values(answer.errors)} if answer.errors else {}
         self.last = {"at": time.time(), "source": source, "ok": answer.ok, **errors, **answer.values}
 
     def _next(self) -> tuple[str, "AsyncResult[Answer]"]:
-        """Return the next request; while there is none, keep every program on the accepted snapshot."""
+        """Return the next request; while there is none, do what is due."""
         while True:
             try:
-                request: tuple[str, AsyncResult[Answer]] = self._queue.get(timeout=_CONVERGE)
+                request: tuple[str, AsyncResult[Answer]] = self._queue.get(timeout=_TURN)
             except Empty:
-                self._guarded(self._changeover.load_validator)
-                self._guarded(lambda: self._changeover.converge(everybody=False))
+                self._do_what_is_due(time.monotonic())
             else:
                 return request
 
-    def _guarded(self, work: Callable[[], Answer | None]) -> Answer | None:
+    def _do_what_is_due(self, now: float) -> None:
+        """Keep every program on the accepted snapshot, and the snapshot on the operator's file."""
+        if now - self._converged_at >= _CONVERGE:
+            self._guarded(self._changeover.load_validator)
+            self._guarded(lambda: self._changeover.converge(everybody=False))
+            self._converged_at = time.monotonic()
+        watch = self._changeover.watch
+        if watch and now - self._looked_at >= watch:
+            self._looked_at = now
+            content: Content | None = self._guarded(self._changeover.unasked)
+            if content is not None:
+                self._obey("watch", content)
+
+    def _guarded(self, work: Callable[[], _Done]) -> _Done | None:
         """Do one piece of work; a bug in it costs its answer, not this program."""
         self.busy = True
         try:
@@ -131,6 +155,8 @@ class Program:
         self._changeover = Changeover(paths, accepted, Fleet(paths, patience=Patience()), log)
         self._sockets = ReloadSockets(self._respond, log)
         self._desk = Desk(self._changeover, log, after=self._follow)
+        degraded = snapshots.read_degraded(paths)
+        self._desk.refused = degraded.problems if degraded else ()
         self._control = ControlServer(
             paths.control("reload"),
             {"status": self._status, "reload": lambda _: self._desk.ask("control")},
@@ -179,23 +205,38 @@ class Program:
             busy=self._desk.busy,
             reloads=self._desk.counts,
             last=self._desk.last,
+            refused=as_values(self._desk.refused),
             degraded=as_values(degraded.problems) if degraded else None,
             socket_failures=self._sockets.failures,
+            not_kept=self._changeover.not_kept,
         )
 
 
 def main() -> None:
-    """Run the program; without an accepted snapshot it ends with its reason on standard error."""
+    """Run the program; without anything to obey it ends with its reasons on standard error."""
     capabilities.keep_from_children()
     paths = Paths.from_environment(os.environ)
     try:
-        accepted = snapshots.read(paths.accepted)
-    except SnapshotError as error:
-        sys.exit(str(error))
-    if accepted is None:
-        sys.exit(f"{paths.accepted}: no accepted configuration; `appliance run` writes it")
+        accepted = snapshots.read(paths.accepted) or _chosen(paths)
+    except SnapshotError:
+        accepted = _chosen(paths)
     log = configure("reload", level=accepted.log.level, form=accepted.log.format)
     Program(paths, accepted, log).run()
+
+
+def _chosen(paths: Paths) -> Snapshot:
+    """Return what a start of the appliance would take, where what is obeyed can be read no more."""
+    from appliance.net.reloading import boot  # noqa: PLC0415  # the validator, for this case only
+
+    log = configure("reload", level="info", form="json")
+    try:
+        start = boot.choose(paths)
+        not_kept = boot.write(paths, start)
+    except boot.BootError as error:
+        sys.exit(f"{paths.accepted}: nothing to obey; `appliance run` writes it: {error}")
+    for each in (*start.damaged, *not_kept):
+        log.error("state-damaged", reason=each.message)
+    return start.snapshot
 
 
 if __name__ == "__main__":

@@ -15,6 +15,7 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.model.paths import Paths
 from appliance.net.control.loop_sockets import LoopControlServer
+from appliance.net.files import state_files
 from appliance.net.files.boards import BoardError, BoardReader, BoardWriter
 from appliance.net.files.heartbeats import PAUSE, Heartbeat
 from appliance.net.interfaces import vrrp_leftovers
@@ -53,8 +54,10 @@ def main() -> int:
     capabilities.keep_from_children(but=capabilities.OTHER_USERS)
     paths = Paths.from_environment(os.environ)
     log = logs.configure(PROGRAM, level="info", form="json")
+    place = paths.runtime / f"{PROGRAM}.lock"
     try:
-        lock = (paths.runtime / f"{PROGRAM}.lock").open("w")
+        state_files.clear_way(place)
+        lock = place.open("w")
     except OSError as error:
         return _given_up(paths, log, error)
     with lock:

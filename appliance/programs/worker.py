@@ -18,7 +18,6 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.core.dispatch import Losses, PoolState
 from appliance.core.frontends import FrontendState
-from appliance.model import snapshot as snapshots
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Frontend, Pool, Snapshot
 from appliance.net.control.sockets import ControlServer
@@ -29,6 +28,7 @@ from appliance.net.data.doubts import Doubts
 from appliance.net.data.relay import OPEN, Session
 from appliance.net.data.respond import Responder
 from appliance.net.data.traffic import TICK, Traffic, descriptor_limit
+from appliance.net.files import snapshots
 from appliance.net.files.boards import BoardError, BoardReader, BoardWriter
 from appliance.net.files.heartbeats import Heartbeat
 from appliance.net.process import log
@@ -79,6 +79,7 @@ class Worker:
         self._full: frozenset[str] = frozenset()
         path = paths.worker_board(orders.program, orders.generation, orders.index)
         self._board = BoardWriter(path)
+        self._troubled = ""
         self._heartbeat = Heartbeat(paths.worker_heartbeat(orders.program, orders.generation, orders.index))
         if self._heartbeat.trouble:
             self.log.warning("heartbeat-unseen", reason=self._heartbeat.trouble)
@@ -169,7 +170,20 @@ class Worker:
     def publish(self) -> None:
         """Write the board."""
         self.traffic.changed = False
-        self._board.publish(worker_board.encode(figures(self)))
+        try:
+            self._board.publish(worker_board.encode(figures(self)))
+        except OSError as error:  # traffic has priority: `status` lacks what this worker does
+            self._board_trouble(f"{error.filename}: {error.strerror}")
+        else:
+            self._board_trouble("")
+
+    def _board_trouble(self, reason: str) -> None:
+        if reason != self._troubled:
+            self._troubled = reason
+            say = self.log.error if reason else self.log.info
+            say(
+                "board-not-written" if reason else "board-written", board=str(self._board.path), reason=reason
+            )
 
     def _obey(self, snapshot: Snapshot) -> None:
         if snapshot.log != self.snapshot.log:
@@ -358,7 +372,7 @@ def main(arguments: list[str]) -> int:
     """Run a worker until it has drained; return the exit status."""
     paths = Paths.from_environment(os.environ)
     orders = worker_orders.decode(arguments[0])
-    snapshot = snapshots.decode(paths.snapshot(orders.snapshot).read_bytes())
+    snapshot = snapshots.proposed(paths, orders.snapshot)
     logger = worker_log(orders, snapshot)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is for the master, which tells us
     signal.signal(signal.SIGHUP, signal.SIG_IGN)

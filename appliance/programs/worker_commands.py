@@ -8,14 +8,14 @@ import gevent
 
 from appliance import __version__
 from appliance.core.networks import Networks
-from appliance.model import snapshot as snapshots
 from appliance.model.paths import Paths
-from appliance.model.snapshot import Snapshot, SnapshotError
+from appliance.model.snapshot import Snapshot
 from appliance.net.control.sockets import Call, Handler, WithDescriptors
 from appliance.net.data.relay import PHASES, Session
 from appliance.net.data.respond import Responder
 from appliance.net.data.tcp import OptionsRefused
 from appliance.net.data.traffic import Swept
+from appliance.net.files import snapshots
 from appliance.net.process.output import STDERR, STDOUT, output
 from appliance.wire import sockaddr
 from appliance.wire.control import Answer, ControlError, Question, bad, good
@@ -110,8 +110,8 @@ def _apply(worker: "Worker", number: int) -> Answer:
 
 def _take(paths: Paths, number: int, take: Callable[[Snapshot], None]) -> Answer:
     try:
-        take(snapshots.decode(paths.snapshot(number).read_bytes()))
-    except (OSError, SnapshotError, OptionsRefused) as error:
+        take(snapshots.proposed(paths, number))
+    except (ControlError, OptionsRefused) as error:
         return bad(f"snapshot {number}: {error}")
     return good()
 

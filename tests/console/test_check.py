@@ -148,7 +148,7 @@ def test_a_file_that_cannot_be_read_is_one_error(run: Run, file: Path):
     )
     assert (directory.exit_code, directory.stdout.splitlines()[0]) == (
         1,
-        f"{file}: cannot be read: Is a directory",
+        f"{file}: cannot be read: is a directory, not a file",
     )
 
 

@@ -114,6 +114,35 @@ def test_a_reload_socket_that_is_not_listened_on_is_a_problem():
     assert status.problems == ("reload socket /shared/reload: exists and is not a socket",)
 
 
+def test_what_cannot_be_written_is_a_problem():
+    """A later start may want it, and somebody has to make room."""
+    said = {name: Said() for name in NAMES}
+    said["reload"] = Said(not_kept={"/var/lib/appliance/last-good.json": "No space left on device"})
+    status = assess(evidence(said=said), NOW)
+    assert status.problems == (
+        "reload cannot write /var/lib/appliance/last-good.json: No space left on device",
+    )
+
+
+def test_a_refused_reload_is_a_problem_with_its_errors():
+    """Until a later one succeeds the appliance obeys something else than the file."""
+    said = {name: Said() for name in NAMES}
+    errors = (Problem(message="unknown key `a`", path="a", line=3), Problem(message="c.yaml: is a FIFO"))
+    said["reload"] = Said(refused=errors)
+    status = assess(evidence(said=said), NOW)
+    assert status.problems == (
+        "the last reload was refused: line 3: a: unknown key `a`",
+        "the last reload was refused: c.yaml: is a FIFO",
+    )
+
+
+def test_what_was_set_aside_is_shown_and_no_problem():
+    """It is for somebody to look at; the appliance goes on without."""
+    status = assess(evidence(set_aside=("/var/lib/appliance/last-good.json.damaged",)), NOW)
+    assert status.ok
+    assert status.set_aside == ("/var/lib/appliance/last-good.json.damaged",)
+
+
 def test_a_proxy_without_accepting_workers_is_a_problem():
     """A master that runs proves nothing without a worker that accepts."""
     status = assess(evidence(workers=(boards.worker(phase=Phase.READY),)), NOW)

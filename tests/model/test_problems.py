@@ -2,7 +2,18 @@
 
 import pytest
 
-from appliance.model.problems import Finding, Problem, dotted, nearest, ordered
+from appliance.model.problems import (
+    MOST_PROBLEMS,
+    Doubts,
+    Finding,
+    Problem,
+    Severity,
+    dotted,
+    listed,
+    nearest,
+    ordered,
+    shortened,
+)
 
 pytestmark = pytest.mark.pure
 
@@ -58,4 +69,29 @@ def test_the_nearest_word(word: str, meant: str | None):
 )
 def test_what_a_finding_hangs_on(path: tuple, *, hangs: bool):
     """What holds it, and what it was concluded from, with all above and below."""
-    assert Finding(path=("a", "b"), message="", touches=(("d",),)).hangs_on(path) is hangs
+    finding = Finding(path=("a", "b"), message="", touches=(("d",),))
+    assert Doubts([path, ("z",)]).concern(finding) is hangs
+
+
+def test_words_are_not_compared_with_very_many():
+    """A mistake costs a bounded time: with a thousand words known none is guessed, and a few are listed."""
+    known = [f"pool-{number}" for number in range(1000)]
+    assert nearest("pool-10000", known) is None
+    assert listed(known).endswith("pool-19 and 980 others")
+    assert listed(known[:2]) == "pool-0, pool-1"
+
+
+def test_a_hundred_problems_are_told_and_the_others_counted():
+    """Errors come before warnings where not all fit; the order stays that of the file."""
+    warnings = [Problem(message="w", line=line, severity=Severity.WARNING) for line in range(1, 81)]
+    errors = [Problem(message="e", line=line) for line in range(100, 160)]
+    assert shortened(warnings, source="f") == tuple(warnings)
+    told = shortened([*warnings, *errors], source="f")
+    assert told[:-1] == (*warnings[:40], *errors)
+    more = "40 more warnings are not shown"
+    assert told[-1] == Problem(message=more, severity=Severity.WARNING, source="f")
+    errors += [Problem(message="e", line=line) for line in range(200, 260)]
+    both = shortened([*errors, *warnings], source="f")
+    assert both[-1].message == "20 more errors and 80 more warnings are not shown"
+    assert both[-1].severity is Severity.ERROR
+    assert len(both) == MOST_PROBLEMS + 1

@@ -23,6 +23,20 @@ def test_decode_refuses_what_is_no_snapshot(data: bytes):
         decode(data)
 
 
+@pytest.mark.parametrize("number", [-1, 2**31, 2**32, 10**40])
+def test_a_number_that_boards_cannot_hold_is_damage(number: int):
+    """A digit too many is no snapshot, and no crash of whoever publishes it."""
+    text = encode(snapshot(number=7)).replace(b'"number":7', b'"number":%d' % number)
+    with pytest.raises(SnapshotError):
+        decode(text)
+
+
+def test_nesting_without_end_is_damage():
+    """A hundred thousand brackets are no snapshot."""
+    with pytest.raises(SnapshotError):
+        decode(b'{"number":' + b"[" * 100_000)
+
+
 def test_a_copy_of_an_earlier_version_has_no_virtual_routers():
     """What was written before there were virtual routers can be read: it has none."""
     text = encode(snapshot()).replace(b',"virtual_routers":[]', b"")

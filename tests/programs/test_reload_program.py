@@ -270,6 +270,7 @@ def test_without_an_accepted_snapshot_it_says_so(tmp_path: Path):
 class BrokenValidator:
     """A changeover whose validator cannot be imported, as on a disk that has gone bad."""
 
+    watch = 0.0
     tried = 0
 
     def converge(self, *, everybody: bool) -> None:
@@ -280,8 +281,9 @@ class BrokenValidator:
         self.tried += 1
         raise ImportError("it is gone")
 
-    def reload(self) -> Answer:
+    def reload(self, content: bytes | None = None) -> Answer:
         """Answer."""
+        assert content is None
         return Answer(ok=True)
 
 

@@ -66,6 +66,9 @@ class Appliance:
         finally:
             if kind is not None:
                 sys.stderr.write(f"--- last lines of the appliance's log\n{self.log()[-8000:]}\n")
+            for path in (self.paths.runtime, self.paths.state):
+                if path.is_mount():
+                    subprocess.run(["umount", "--lazy", path], check=True)
             self._directory.cleanup()
         if kind is None:
             assert not left, f"left behind: {left}"

@@ -71,7 +71,9 @@ def ssh_key(line: str) -> str:
     """Return a line of authorized_keys, if its key is a whole one of its type."""
     found = _KEY.fullmatch(line)
     if found is None or re.search(rf"(?:{_ANY_TYPE})\s", found["options"] or ""):
-        raise ValueError(f"{shown(line)} is not a public key such as `ssh-ed25519 AAAA... name`")
+        # Not quoted: a password that was written into the wrong field of a form would be shown.
+        such = "such as `ssh-ed25519 AAAA... name`"
+        raise ValueError(f"a line of {len(line)} characters is not a public key {such}")
     try:
         whole = _is_whole(found["type"], list(_fields(found["blob"])))
     except ValueError:

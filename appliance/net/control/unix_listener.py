@@ -1,9 +1,12 @@
 """Unix sockets to listen on, each in the place of one left by a dead program."""
 
+import contextlib
 import os
 import socket
 from pathlib import Path
 from typing import Final
+
+from appliance.net.files import state_files
 
 _BACKLOG: Final = 128
 
@@ -13,13 +16,17 @@ def listen_unix(path: Path) -> socket.socket:
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
     try:
+        if path.is_dir():
+            state_files.set_aside(path)
         scratch.unlink(missing_ok=True)
         listener.bind(str(scratch))
         scratch.chmod(0o600)
         listener.listen(_BACKLOG)
         scratch.replace(path)
-    except OSError:
+    except OSError as error:
         listener.close()
-        scratch.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            scratch.unlink()
+        error.filename, error.filename2 = str(path), None  # what bind raises names none
         raise
     return listener

@@ -34,6 +34,8 @@ import zlib
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
+from appliance.net.files import state_files
+
 MAGIC: Final = int.from_bytes(b"LBBOARD2", "little")
 _HEADER: Final = 64
 _SEQUENCE: Final = 1
@@ -57,7 +59,11 @@ class Published(NamedTuple):
 
 
 class BoardWriter:
-    """The one writer of a board. Opening a path anew keeps what its last writer published readable."""
+    """The one writer of a board. Opening a path anew keeps what its last writer published readable.
+
+    Without room for a new file it goes on with the last writer's, and where there is none either nothing is
+    published yet: `publish` raises until there is room.
+    """
 
     def __init__(self, path: Path, *, capacity: int = 4096) -> None:
         self.path = path
@@ -70,7 +76,14 @@ class BoardWriter:
         with contextlib.suppress(BoardError), BoardReader(path) as last:
             payload, self._changes = last.published()
             self._capacity = max(self._capacity, last.capacity)
-        self._map, self._words = self._start_file(payload)
+        self._named = True
+        self._map: mmap.mmap
+        self._words: memoryview
+        state_files.clear_way(path)
+        try:
+            self._start_file(payload)
+        except OSError:
+            self._go_on_without_room()
 
     def publish(self, payload: bytes | bytearray, *, changed: bool = False) -> None:
         """Show `payload` to the readers; `changed` says that their decisions may differ after it.
@@ -79,6 +92,11 @@ class BoardWriter:
         """
         if changed:
             self._changes += 1
+        if not self._named:
+            self._capacity = max(self._capacity, _aligned(len(payload)))
+            self._start_file(payload)
+            self._named = True
+            return
         if len(payload) > self._capacity:
             self._renew(payload, capacity=_aligned(max(len(payload), self._capacity * 2)))
             return
@@ -129,7 +147,16 @@ class BoardWriter:
         self._map[at : at + _HALF.size] = numbers + struct.pack("=Q", _checksum(numbers, payload))
         self._words[_SEQUENCE] = self._sequence = sequence
 
-    def _start_file(self, payload: bytes | bytearray) -> tuple[mmap.mmap, memoryview]:
+    def _go_on_without_room(self) -> None:
+        try:
+            with BoardReader(self.path) as last, self.path.open("r+b", buffering=0) as file:
+                self._capacity, self._sequence = last.capacity, last.sequence
+                self._map = mmap.mmap(file.fileno(), 0)
+        except (BoardError, OSError):
+            self._map, self._named = mmap.mmap(-1, _HEADER), False
+        self._words = memoryview(self._map)[:_HEADER].cast("Q")
+
+    def _start_file(self, payload: bytes | bytearray) -> None:
         """Give the name to a new file that holds `payload`, then tell readers of the old one to move."""
         scratch = self.path.with_name(self.path.name + ".new")
         descriptor = os.open(scratch, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
@@ -151,7 +178,6 @@ class BoardWriter:
                 old = stack.enter_context(self.path.open("r+b", buffering=0))
                 stack.callback(os.pwrite, old.fileno(), struct.pack("Q", 1), _RETIRED * 8)
             scratch.replace(self.path)
-        return self._map, self._words
 
 
 class BoardReader:
@@ -242,6 +268,8 @@ class BoardReader:
 
     def _open(self) -> None:
         try:
+            if unusual := state_files.unusual(self.path):
+                raise BoardError(f"{self.path}: is {unusual}, not a file")
             with self.path.open("rb") as file:
                 found = _identity(os.fstat(file.fileno()))
                 mapping = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)

@@ -10,8 +10,11 @@ from pathlib import Path
 import msgspec
 
 from appliance.core.roster import Key
+from appliance.net.files import state_files
 from appliance.net.files.snapshots import write_atomically
+from appliance.net.files.state_files import FileUnusable
 from appliance.wire.health_board import Admin
+from appliance.wire.seal import SealError, seal, unseal
 
 
 class OperatorStatesError(Exception):
@@ -21,15 +24,9 @@ class OperatorStatesError(Exception):
 def load(path: Path) -> dict[Key, Admin]:
     """Return the states, none when there is no file; raises OperatorStatesError."""
     try:
-        said = msgspec.json.decode(path.read_bytes(), type=dict[str, dict[str, str]])
-        return {
-            (pool, server): Admin[state.upper()]
-            for pool, servers in said.items()
-            for server, state in servers.items()
-        }
-    except FileNotFoundError:
-        return {}
-    except (OSError, msgspec.DecodeError, KeyError) as error:
+        data = state_files.read(path)
+        return {} if data is None else _decoded(unseal(data))
+    except (FileUnusable, SealError, ValueError, RecursionError) as error:  # msgspec's are ValueErrors
         raise OperatorStatesError(f"{path}: {error}") from error
 
 
@@ -40,6 +37,21 @@ def save(path: Path, states: Mapping[Key, Admin]) -> None:
         said.setdefault(pool, {})[server] = admin.name.lower()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, msgspec.json.format(msgspec.json.encode(said), indent=2) + b"\n")
+        state_files.clear_way(path)
+        write_atomically(path, seal(msgspec.json.format(msgspec.json.encode(said), indent=2)) + b"\n")
     except OSError as error:
-        raise OperatorStatesError(f"{path}: {error}") from error
+        raise OperatorStatesError(f"{path}: {error.strerror or error}") from error
+
+
+def _decoded(data: bytes) -> dict[Key, Admin]:
+    said = msgspec.json.decode(data, type=dict[str, dict[str, str]])
+    return {
+        (pool, server): _admin(state) for pool, servers in said.items() for server, state in servers.items()
+    }
+
+
+def _admin(state: str) -> Admin:
+    try:
+        return Admin[state.upper()]
+    except KeyError as error:
+        raise ValueError(f"unknown state {state!r}") from error

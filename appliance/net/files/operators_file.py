@@ -7,6 +7,8 @@ from pathlib import Path
 
 from appliance.model import problems, resolve
 from appliance.model.snapshot import Snapshot
+from appliance.net.files import config_file
+from appliance.net.files.state_files import FileUnusable
 from appliance.wire.control import Problem
 
 
@@ -22,12 +24,18 @@ class Judged:
 def judge(path: Path, *, number: int) -> Judged:
     """Read and check a file; what makes it unreadable is an error like others."""
     try:
-        text = path.read_bytes()
-    except OSError as error:
-        reason = Problem(message=f"{path}: {error.strerror or error}")
-        return Judged(snapshot=None, errors=(reason,), warnings=())
+        content: bytes | FileUnusable = config_file.read(path)
+    except FileUnusable as error:
+        content = error
+    return judge_content(content, path=path, number=number)
+
+
+def judge_content(content: bytes | FileUnusable, *, path: Path, number: int) -> Judged:
+    """Check what was read from a file, or could not be."""
+    if isinstance(content, FileUnusable):
+        return Judged(snapshot=None, errors=(Problem(message=f"{path}: {content}"),), warnings=())
     drain = os.environ.get(resolve.DRAIN_VARIABLE)
-    loaded = resolve.load(text, source=str(path), number=number, drain=drain)
+    loaded = resolve.load(content, source=str(path), number=number, drain=drain)
     return Judged(snapshot=loaded.snapshot, errors=_told(loaded.errors), warnings=_told(loaded.warnings))
 
 

@@ -8,7 +8,8 @@ import contextlib
 import dataclasses
 import glob
 import os
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -17,8 +18,12 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot, SnapshotError, decode, encode
+from appliance.net.files import state_files
+from appliance.net.files.state_files import FileUnusable
 from appliance.wire.control import ControlError, Problem
+from appliance.wire.seal import SealError, seal, unseal
 
+_NUMBER: Final = re.compile("[0-9]{1,9}", re.ASCII)
 _KEPT: Final = 8  # numbers below the accepted one whose files stay: a worker may be about to read them
 
 
@@ -29,8 +34,9 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o600, group: int =
     content and cannot be read.
     """
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
-    descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     try:
+        scratch.unlink(missing_ok=True)
+        descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             os.fchown(descriptor, -1, group)
@@ -38,8 +44,10 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o600, group: int =
             file.flush()
             os.fsync(descriptor)
         scratch.replace(path)
-    except OSError:
-        scratch.unlink(missing_ok=True)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            scratch.unlink()
+        error.filename, error.filename2 = str(path), None  # what a write raises names no file at all
         raise
     with contextlib.suppress(OSError):  # it has the new content: a failure would be taken for the old one
         _sync_directory(path.parent)
@@ -55,17 +63,31 @@ def remove_scratches(path: Path) -> None:
 def read(path: Path) -> Snapshot | None:
     """Return the snapshot in a file, None where there is no file; raises SnapshotError."""
     try:
-        return decode(path.read_bytes())
-    except FileNotFoundError:
-        return None
-    except (OSError, SnapshotError) as error:
+        data = state_files.read(path)
+        return None if data is None else decode(unseal(data))
+    except (FileUnusable, SealError, SnapshotError) as error:
         raise SnapshotError(f"{path}: {error}") from error
+
+
+def numbered(paths: Paths, number: int) -> Snapshot | None:
+    """Return a snapshot by its number, accepted or proposed, None where there is none; raises SnapshotError.
+
+    Where its own file is lost, the copies of what was accepted may be of that number.
+    """
+    try:
+        found = read(paths.snapshot(number))
+    except SnapshotError:
+        copy = _copy(paths, number)
+        if copy is None:
+            raise
+        return copy
+    return found or _copy(paths, number)
 
 
 def proposed(paths: Paths, number: int) -> Snapshot:
     """Return the snapshot that a command names; raises ControlError, which is its answer."""
     try:
-        snapshot = read(paths.snapshot(number))
+        snapshot = numbered(paths, number)
     except SnapshotError as error:
         raise ControlError(str(error)) from error
     if snapshot is None:
@@ -74,12 +96,15 @@ def proposed(paths: Paths, number: int) -> Snapshot:
 
 
 def accepted(paths: Paths, log: FilteringBoundLogger) -> Snapshot | None:
-    """Return the snapshot that every program obeys, None where there is none; one that is damaged is told."""
+    """Return the snapshot that every program obeys, None where there is none.
+
+    One that is damaged is told, and the last-good copy is taken; `reload` leads everybody to what it obeys.
+    """
     try:
         return read(paths.accepted)
     except SnapshotError as error:
         log.error("snapshot-unreadable", reason=str(error))  # noqa: TRY400  # a damaged file is no bug
-        return None
+        return readable(paths.last_good)
 
 
 def same(one: Snapshot, other: Snapshot) -> bool:
@@ -90,40 +115,47 @@ def same(one: Snapshot, other: Snapshot) -> bool:
 def propose(paths: Paths, snapshot: Snapshot) -> None:
     """Write a snapshot where programs find it by its number; raises OSError."""
     path = paths.snapshot(snapshot.number)
+    if not path.parent.is_dir() and os.path.lexists(path.parent):
+        state_files.set_aside(path.parent)
     path.parent.mkdir(mode=0o700, exist_ok=True)
-    write_atomically(path, encode(snapshot))
+    _write(path, snapshot)
 
 
 def accept(paths: Paths, snapshot: Snapshot) -> None:
     """Make a snapshot the one that every program obeys: the point of no return; raises OSError."""
-    write_atomically(paths.accepted, encode(snapshot))
+    _write(paths.accepted, snapshot)
 
 
 def keep_as_last_good(paths: Paths, snapshot: Snapshot) -> None:
     """Copy an accepted snapshot to where a start with a broken configuration finds it; raises OSError."""
-    write_atomically(paths.last_good, encode(snapshot))
-
-
-def heal_accepted(paths: Paths, snapshot: Snapshot) -> None:
-    """Write an accepted snapshot again where somebody has removed it, or all of the runtime directory.
-
-    Raises OSError.
-    """
-    paths.runtime.mkdir(mode=0o700, exist_ok=True)
-    if not paths.snapshot(snapshot.number).exists():
-        propose(paths, snapshot)
-    if not paths.accepted.exists():
-        accept(paths, snapshot)
+    _write(paths.last_good, snapshot)
 
 
 def heal_last_good(paths: Paths, snapshot: Snapshot) -> None:
     """Copy an accepted snapshot again where the copy is missing, damaged or another; raises OSError."""
-    try:
-        kept = read(paths.last_good)
-    except SnapshotError:
-        kept = None
-    if kept != snapshot:
+    if readable(paths.last_good) != snapshot:
         keep_as_last_good(paths, snapshot)
+
+
+def damaged(paths: Paths) -> Iterator[tuple[Path, str]]:
+    """Yield which of the files that programs start with cannot be read, and why."""
+    for path in (paths.accepted, paths.last_good):
+        try:
+            read(path)
+        except SnapshotError as error:
+            yield path, str(error)
+
+
+def heal(paths: Paths, snapshot: Snapshot) -> None:
+    """Write the accepted snapshot again where its files, or all of their directory, are lost or damaged.
+
+    Raises OSError. Not where there is another one: another appliance may have this directory by now.
+    """
+    paths.runtime.mkdir(mode=0o700, exist_ok=True)
+    if readable(paths.accepted) is None:
+        accept(paths, snapshot)
+    if readable(paths.snapshot(snapshot.number)) is None:
+        propose(paths, snapshot)
 
 
 def unused_number(paths: Paths, known: Iterable[Snapshot | None]) -> int:
@@ -159,20 +191,41 @@ def write_degraded(paths: Paths, note: Degraded) -> None:
 
 def read_degraded(paths: Paths) -> Degraded | None:
     """Return the note, None where the configuration was good."""
-    try:
-        return msgspec.json.decode(degraded_path(paths).read_bytes(), type=Degraded)
-    except (OSError, msgspec.DecodeError):
-        return None
+    return state_files.decoded(degraded_path(paths), Degraded)
 
 
 def clear_degraded(paths: Paths) -> None:
-    """Remove the note: the operator's file has been accepted."""
+    """Remove the note: the operator's file has been accepted; raises OSError."""
+    state_files.clear_way(degraded_path(paths))
     degraded_path(paths).unlink(missing_ok=True)
 
 
 def _numbers(paths: Paths) -> list[int]:
     names = (each.stem for each in paths.snapshot(0).parent.glob("*.json"))
-    return [int(name) for name in names if name.isascii() and name.isdecimal()]
+    return [int(name) for name in names if _NUMBER.fullmatch(name)]
+
+
+def _write(path: Path, snapshot: Snapshot) -> None:
+    """Write a snapshot, unless the file holds it: what needs no room cannot fail for want of it."""
+    data = seal(encode(snapshot))
+    with contextlib.suppress(FileUnusable):
+        if state_files.read(path) == data:
+            return
+    state_files.clear_way(path)
+    write_atomically(path, data)
+
+
+def readable(path: Path) -> Snapshot | None:
+    """Return the snapshot in a file; a damaged file is as good as none."""
+    try:
+        return read(path)
+    except SnapshotError:
+        return None
+
+
+def _copy(paths: Paths, number: int) -> Snapshot | None:
+    copies = (readable(path) for path in (paths.accepted, paths.last_good))
+    return next((each for each in copies if each and each.number == number), None)
 
 
 def _sync_directory(path: Path) -> None:

@@ -9,7 +9,9 @@ from typing import Final
 import msgspec
 
 from appliance.model.guest.placement import Placed
+from appliance.net.files import state_files
 from appliance.net.files.snapshots import remove_scratches, write_atomically
+from appliance.net.files.state_files import FileUnusable
 
 DIRECTORY: Final = Path("var/lib/appliance-guest")
 
@@ -22,8 +24,8 @@ class Record:
 
     def environment(self) -> bytes | None:
         """Return the OVF environment that was seen last, None before the first one."""
-        with contextlib.suppress(OSError):
-            return (self._directory / "environment.xml").read_bytes()
+        with contextlib.suppress(FileUnusable):
+            return state_files.read(self._directory / "environment.xml")
         return None
 
     def keep_environment(self, data: bytes) -> None:
@@ -47,17 +49,16 @@ class Record:
         self._write("intended.json", msgspec.json.encode(placed))
 
     def _read(self, name: str) -> Placed | None:
-        with contextlib.suppress(OSError, msgspec.DecodeError):
-            return msgspec.json.decode((self._directory / name).read_bytes(), type=Placed)
-        return None
+        return state_files.decoded(self._directory / name, Placed)
 
     def _write(self, name: str, data: bytes) -> None:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self._directory / name
         remove_scratches(path)
-        with contextlib.suppress(OSError):
-            if path.read_bytes() == data:
+        with contextlib.suppress(FileUnusable):
+            if state_files.read(path) == data:
                 return
+        state_files.clear_way(path)
         write_atomically(path, data)
 
 

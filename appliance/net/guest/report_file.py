@@ -10,6 +10,7 @@ import msgspec
 
 from appliance.model.guest.report import GuestReport
 from appliance.model.paths import Paths
+from appliance.net.files import state_files
 
 _USER: Final = "appliance"
 
@@ -28,14 +29,13 @@ def publish(paths: Paths, report: GuestReport) -> None:
     with os.fdopen(descriptor, "wb") as file:
         os.fchmod(descriptor, 0o644)
         file.write(msgspec.json.encode(report))
+    state_files.clear_way(paths.guest_report)
     scratch.replace(paths.guest_report)
 
 
 def read(paths: Paths) -> GuestReport | None:
     """Return the report of the last time, None where there is none."""
-    with contextlib.suppress(OSError, msgspec.DecodeError):
-        return msgspec.json.decode(paths.guest_report.read_bytes(), type=GuestReport)
-    return None
+    return state_files.decoded(paths.guest_report, GuestReport)
 
 
 def _give(directory: Path) -> None:

@@ -4,9 +4,12 @@ An address is recorded before it is added and forgotten after it is removed, so 
 the record names every address of ours, and perhaps some that are not there.
 """
 
-import json
 from collections.abc import Iterable
 from pathlib import Path
+
+import msgspec
+
+from appliance.net.files import state_files
 
 Owned = tuple[str, str]
 """Interface and address with its prefix length."""
@@ -35,16 +38,19 @@ class OwnedAddresses:
     def _write(self, entries: frozenset[Owned]) -> None:
         if entries == self._entries:
             return
+        state_files.clear_way(self._path)
         scratch = self._path.with_name(self._path.name + ".new")
-        scratch.write_text(json.dumps(sorted(entries)))
-        scratch.replace(self._path)
+        try:
+            scratch.write_bytes(msgspec.json.encode(sorted(entries)))
+            scratch.replace(self._path)
+        except OSError as error:
+            error.filename, error.filename2 = str(self._path), None  # what a write raises names none
+            raise
         self._entries = entries
 
 
 def _read(path: Path) -> frozenset[Owned]:
-    try:
-        return frozenset(
-            (str(interface), str(address)) for interface, address in json.loads(path.read_bytes())
-        )
-    except (OSError, ValueError, TypeError):
-        return frozenset()
+    known = state_files.decoded(path, list[Owned])
+    if known is None and path.exists():
+        state_files.set_aside(path)
+    return frozenset(known or ())

@@ -1,16 +1,17 @@
 """The first step of a start: directories, the lock on them, and the configuration that everything obeys."""
 
-import fcntl
+import contextlib
 import os
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 from appliance.model.paths import Paths
-from appliance.model.snapshot import Snapshot, SnapshotError
-from appliance.net.files import snapshots
+from appliance.model.snapshot import Snapshot
+from appliance.net.files import lock_files, snapshots, state_files
 from appliance.net.files.operators_file import judge
 from appliance.net.process import private_directory
 from appliance.wire.control import Problem
@@ -30,32 +31,43 @@ class BootError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """What to start with; `errors` are of the operator's file, where the last-good copy is used instead."""
+    """What to start with; `errors` are of the operator's file, where the last-good copy is used instead.
+
+    `damaged` are files of ours that could not be read, and what became of each.
+    """
 
     snapshot: Snapshot
     errors: tuple[Problem, ...]
     warnings: tuple[Problem, ...]
+    damaged: tuple[Problem, ...] = ()
 
 
 def make_directories(paths: Paths) -> None:
     """Create the runtime and state directories, for their owner alone; raises BootError.
 
     One that is there and that others can write to is refused: what lies in it is obeyed.
+    The state directory may be missing or read-only: then what it is for is not kept, and `write` says so.
     """
     if len(os.fsencode(paths.runtime.absolute())) > _LONGEST_RUNTIME:
         too_long = (
             f"{paths.runtime}: a runtime directory of more than {_LONGEST_RUNTIME} bytes: sockets need room"
         )
         raise BootError(Problem(message=too_long))
-    for path in (paths.runtime, paths.state):
-        try:
-            _refuse_shared(path)
-            path.mkdir(mode=0o700, parents=True, exist_ok=True)
-            _refuse_shared(path)  # in a directory such as /tmp somebody may have been faster
-        except OSError as error:
-            raise BootError(Problem(message=f"{path}: cannot be created: {error.strerror}")) from error
-        if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
-            raise BootError(Problem(message=f"{path}: not writable for user {os.getuid()}"))
+    path = paths.runtime
+    try:
+        _make(path)
+    except OSError as error:
+        raise BootError(Problem(message=f"{path}: cannot be created: {error.strerror}")) from error
+    if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
+        raise BootError(Problem(message=f"{path}: not writable for user {os.getuid()}"))
+    with contextlib.suppress(OSError):
+        _make(paths.state)
+
+
+def _make(path: Path) -> None:
+    _refuse_shared(path)
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _refuse_shared(path)  # in a directory such as /tmp somebody may have been faster
 
 
 def _refuse_shared(path: Path) -> None:
@@ -69,14 +81,11 @@ def lock(paths: Paths) -> int:
     """Return a descriptor that holds the runtime directory, over exec too; raises BootError."""
     path = paths.runtime / "appliance.lock"
     try:
-        descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        descriptor = lock_files.hold(path)
     except OSError as error:
         raise BootError(Problem(message=f"{path}: {error.strerror}")) from error
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(descriptor)
-        raise BootError(Problem(message=f"{paths.runtime}: an appliance runs here already")) from error
+    if descriptor is None:
+        raise BootError(Problem(message=f"{paths.runtime}: an appliance runs here already"))
     os.set_inheritable(descriptor, True)  # noqa: FBT003  # its only parameter
     return descriptor
 
@@ -86,43 +95,64 @@ def choose(paths: Paths) -> Start:
 
     That is the last-good copy, or what is left of the last run where the copy is older or cannot be read.
     """
-    known = [each for each in map(_readable, (paths.accepted, paths.last_good)) if each]
+    damaged = tuple(_set_aside(paths))
+    known = [each for each in map(snapshots.readable, (paths.accepted, paths.last_good)) if each]
     judged = judge(paths.config, number=snapshots.unused_number(paths, known))
     if judged.snapshot is not None:
         last = known[0] if known else None
         unchanged = last is not None and snapshots.same(last, judged.snapshot)
         chosen = last if last and unchanged else judged.snapshot
-        return Start(snapshot=chosen, errors=(), warnings=judged.warnings)
+        return Start(snapshot=chosen, errors=(), warnings=judged.warnings, damaged=damaged)
     if not known:
-        raise BootError(*judged.errors)
+        raise BootError(*judged.errors, *damaged)
     last_good = max(known, key=lambda each: each.number)
-    return Start(snapshot=last_good, errors=judged.errors, warnings=judged.warnings)
+    return Start(snapshot=last_good, errors=judged.errors, warnings=judged.warnings, damaged=damaged)
 
 
-def write(paths: Paths, start: Start, *, clock: Callable[[], float] = time.time) -> None:
-    """Put what was chosen where every program reads it; raises BootError."""
+def write(paths: Paths, start: Start, *, clock: Callable[[], float] = time.time) -> tuple[Problem, ...]:
+    """Put what was chosen where every program reads it; return what is not kept; raises BootError.
+
+    Only what programs read has to be written. What a later start may want is disposable.
+    """
     try:
         snapshots.propose(paths, start.snapshot)
         snapshots.accept(paths, start.snapshot)
-        snapshots.keep_as_last_good(paths, start.snapshot)
-        snapshots.prune(paths, start.snapshot.number)
-        if start.errors:
-            snapshots.write_degraded(paths, snapshots.Degraded(since=clock(), problems=start.errors))
-        else:
-            snapshots.clear_degraded(paths)
     except OSError as error:
-        raise BootError(Problem(message=f"{error.filename}: {error.strerror}")) from error
+        raise BootError(_problem(error)) from error
+    steps = (
+        partial(snapshots.keep_as_last_good, paths, start.snapshot),
+        partial(snapshots.prune, paths, start.snapshot.number),
+        partial(_note, paths, start, clock),
+    )
+    return tuple(problem for step in steps if (problem := _attempt(step)))
+
+
+def _note(paths: Paths, start: Start, clock: Callable[[], float]) -> None:
+    if start.errors:
+        snapshots.write_degraded(paths, snapshots.Degraded(since=clock(), problems=start.errors))
+    else:
+        snapshots.clear_degraded(paths)
+
+
+def _attempt(step: Callable[[], None]) -> Problem | None:
+    try:
+        step()
+    except OSError as error:
+        return _problem(error)
+    return None
+
+
+def _problem(error: OSError) -> Problem:
+    return Problem(message=f"{error.filename}: {error.strerror or error}")
+
+
+def _set_aside(paths: Paths) -> Iterator[Problem]:
+    for path, reason in list(snapshots.damaged(paths)):
+        aside = state_files.set_aside(path)
+        yield Problem(message=f"{reason}: " + (f"set aside as {aside}" if aside else "passed over"))
 
 
 def remove_stale_sockets(paths: Paths) -> None:
     """Remove supervisord's socket of an earlier run: the lock says that nobody listens on it."""
     for path in (paths.supervisor_socket, *paths.runtime.glob(f"{paths.supervisor_socket.name}.*")):
-        path.unlink(missing_ok=True)
-
-
-def _readable(path: Path) -> Snapshot | None:
-    """Return a snapshot; a damaged file is as good as none."""
-    try:
-        return snapshots.read(path)
-    except SnapshotError:
-        return None
+        state_files.clear_way(path) if path.is_dir() else path.unlink(missing_ok=True)

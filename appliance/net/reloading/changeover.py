@@ -25,9 +25,10 @@ from appliance.core.acceptance import VRRP, Plan, needed, plan
 from appliance.model import diff
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Group, Snapshot
-from appliance.net.files import snapshots
+from appliance.net.files import snapshots, state_files
 from appliance.net.reloading.fleet import Down, Fleet, Outcome, Unreachable
 from appliance.net.reloading.supervisor_rpc import SupervisorUnavailable
+from appliance.net.reloading.watched_file import Content, WatchedFile
 from appliance.net.workers.going_addresses import going_addresses
 from appliance.net.workers.lending import Lenders
 from appliance.net.workers.listeners import Lend, Listeners, Reserved, lost
@@ -53,13 +54,16 @@ class Changeover:
         self._paths = paths
         self._fleet = fleet
         self._log = log
+        self._file = WatchedFile(paths.config)
         self._told: set[tuple[str, str]] = set()
+        self.not_kept: dict[str, str] = {}
+        """Files that a later start may want and that cannot be written, with the reason."""
 
-    def reload(self) -> Answer:
-        """Make the operator's file real, or refuse it with every reason."""
+    def reload(self, content: Content | None = None) -> Answer:
+        """Make the operator's file real, or refuse it with every reason; `content` is what was read of it."""
         begun = time.monotonic()
         try:
-            values, errors = self._change()
+            values, errors = self._change(self._file.read() if content is None else content)
         except Refused as refusal:
             self._log.warning("reload-refused", errors=as_values(refusal.problems))
             return bad(*refusal.problems)
@@ -75,14 +79,11 @@ class Changeover:
     def converge(self, *, everybody: bool) -> None:
         """Lead programs to the accepted snapshot: all that are up, or those that say they obey another.
 
-        With `everybody` the last-good copy is put right too.
-        Programs that are needed and never ran, or were stopped by a reload, are started, others stopped.
+        The files that programs start with are put right, those that were damaged set aside. Programs that
+        are needed and never ran, or were stopped by a reload, are started, others stopped.
         """
         programs = needed(self.accepted)
-        for failure in _attempt(self._heal_runtime):
-            self._say_once("runtime", failure.message)
-        for failure in _attempt(self._heal) if everybody else ():
-            self._say_once("last-good", failure.message)
+        self._heal_files()
         try:
             self._fleet.put_right(programs)
         except (SupervisorUnavailable, OSError) as error:
@@ -96,17 +97,37 @@ class Changeover:
         """Import it before the first reload, and not at the start, of which it is half: proxies wait."""
         self._validator()
 
+    @property
+    def watch(self) -> float:
+        """Return the seconds between two looks at the operator's file, 0.0 for none."""
+        return self.accepted.reload.watch
+
+    def unasked(self) -> Content | None:
+        """Look at the operator's file; return what is there where a reload was probably lost, else None."""
+        content = self._file.unasked()
+        return None if content is None or self._is_obeyed(content) else content
+
+    def _is_obeyed(self, content: Content) -> bool:
+        """Say whether there is nothing to do, and nothing to say, for what a start has found."""
+        judged = self._judged(content, self.accepted.number)
+        same = judged.snapshot is not None and snapshots.same(judged.snapshot, self.accepted)
+        return same and snapshots.read_degraded(self._paths) is None
+
+    def _judged(self, content: Content, number: int) -> "Judged":
+        """Judge a file in a thread: a long one takes its time, and this program has to answer and to beat."""
+        judge = partial(self._validator(), content, path=self._file.path, number=number)
+        judged: Judged = get_hub().threadpool.apply(judge)
+        return judged
+
     @staticmethod
     def _validator() -> "Callable[..., Judged]":
-        from appliance.net.files.operators_file import judge  # noqa: PLC0415
+        from appliance.net.files.operators_file import judge_content  # noqa: PLC0415
 
-        return judge
+        return judge_content
 
-    def _change(self) -> tuple[dict[str, object], tuple[Problem, ...]]:
-        _attempt(self._heal_runtime)  # where it fails, so does what follows, and says why
-        number = snapshots.unused_number(self._paths, [self.accepted])
-        # A long file takes its time, in which this program has to answer, and to beat.
-        judged = get_hub().threadpool.apply(self._validator(), (self._paths.config,), {"number": number})
+    def _change(self, content: Content) -> tuple[dict[str, object], tuple[Problem, ...]]:
+        self._heal_files()  # the directory may be gone; where it cannot be made, what follows says why
+        judged = self._judged(content, snapshots.unused_number(self._paths, [self.accepted]))
         if judged.snapshot is None:
             raise Refused(judged.errors)
         changed = diff.changed(self.accepted, judged.snapshot)
@@ -114,15 +135,23 @@ class Changeover:
         if changed:
             errors, warnings = self._accept(judged.snapshot)
         else:
-            warnings = _attempt(self._heal)
+            warnings = self._heal_files()
         warnings += _attempt(partial(snapshots.clear_degraded, self._paths))
         return self._result(changed, (*judged.warnings, *warnings)), errors
 
-    def _heal_runtime(self) -> None:
-        snapshots.heal_accepted(self._paths, self.accepted)
-
-    def _heal(self) -> None:
-        snapshots.heal_last_good(self._paths, self.accepted)
+    def _heal_files(self) -> list[Problem]:
+        """Write again what is lost or damaged of the accepted configuration; return what cannot be."""
+        for path, reason in list(snapshots.damaged(self._paths)):
+            aside = state_files.set_aside(path)
+            self._log.error("state-damaged", reason=reason, aside=str(aside) if aside else None)
+        heals = (snapshots.heal, snapshots.heal_last_good)
+        failed = [error for heal in heals if (error := _error(partial(heal, self._paths, self.accepted)))]
+        self.not_kept = {str(each.filename): each.strerror or str(each) for each in failed}
+        for each in failed:
+            self._say_once("state", str(each))
+        if not failed:
+            self._told = {each for each in self._told if each[0] != "state"}
+        return [Problem(message=f"{path}: {why}") for path, why in self.not_kept.items()]
 
     def _result(self, changed: Iterable[str], warnings: Iterable[Problem]) -> dict[str, object]:
         values: dict[str, object] = {
@@ -241,6 +270,14 @@ def _attempt(*steps: Callable[[], None]) -> list[Problem]:
         except (OSError, SupervisorUnavailable) as error:
             failed.append(Problem(message=str(error)))
     return failed
+
+
+def _error(step: Callable[[], None]) -> OSError | None:
+    try:
+        step()
+    except OSError as error:
+        return error
+    return None
 
 
 def _failures(program: str, outcome: Outcome) -> list[Problem]:

@@ -16,6 +16,7 @@ import msgspec
 from appliance.core.acceptance import PROGRAMS
 from appliance.model.paths import Paths
 from appliance.net.control.sockets import ControlClient, ControlUnavailable
+from appliance.net.files import state_files
 from appliance.net.files.snapshots import write_atomically
 from appliance.net.process.own_processes import own_processes
 from appliance.net.reloading.supervisor_rpc import ProcessInfo, Supervisor, SupervisorUnavailable
@@ -66,10 +67,7 @@ class _Stopped:
         self._path = path
 
     def names(self) -> frozenset[str]:
-        try:
-            return frozenset(msgspec.json.decode(self._path.read_bytes(), type=list[str]))
-        except (OSError, msgspec.DecodeError):
-            return frozenset()
+        return frozenset(state_files.decoded(self._path, list[str]) or ())
 
     def add(self, name: str) -> None:
         self._write(self.names() | {name})
@@ -79,6 +77,7 @@ class _Stopped:
 
     def _write(self, names: frozenset[str]) -> None:
         if names != self.names():
+            state_files.clear_way(self._path)
             write_atomically(self._path, msgspec.json.encode(sorted(names)))
 
 

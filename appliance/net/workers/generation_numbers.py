@@ -5,9 +5,15 @@ of its socket and board with a worker of the same number.
 """
 
 import contextlib
-import fcntl
 import os
+import re
 from pathlib import Path
+from typing import Final
+
+from appliance.net.files import lock_files
+
+# One zero at least: a number that no master comes to is damage, and boards have 32 bits for it.
+_LINE: Final = re.compile(rb"(0[0-9]{9})\n?", re.ASCII)
 
 
 class AlreadyRunning(Exception):  # noqa: N818  # a state of the machine, not a mistake of ours
@@ -21,15 +27,12 @@ class Numbers:
     """
 
     def __init__(self, path: Path) -> None:
-        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            os.close(self._descriptor)
-            raise AlreadyRunning(f"{path} is locked") from error
-        self._last = 0
-        with contextlib.suppress(ValueError):
-            self._last = int(os.pread(self._descriptor, 20, 0))
+        held = lock_files.hold(path)
+        if held is None:
+            raise AlreadyRunning(f"{path} is locked")
+        self._descriptor = held
+        line = _LINE.fullmatch(os.pread(held, 20, 0))
+        self._last = int(line[1]) if line else 0
 
     def close(self) -> None:
         """Let another master run."""
@@ -42,5 +45,6 @@ class Numbers:
     def next(self) -> int:
         """Return a number that no generation has had."""
         self._last += 1
-        os.pwrite(self._descriptor, f"{self._last:010d}\n".encode(), 0)
+        with contextlib.suppress(OSError):  # no room: what runs is seen by the next master, and passed over
+            os.pwrite(self._descriptor, f"{self._last:010d}\n".encode(), 0)
         return self._last

@@ -152,11 +152,20 @@ def test_a_copy_that_was_not_kept_does_not_turn_back_time(paths: Paths):
 
 
 def test_a_full_disk_is_an_error(paths: Paths):
-    """Where the snapshot cannot be written the reason names the file."""
+    """Where what programs obey cannot be written the reason names the file."""
+    start = boot.choose(paths)
+    paths.runtime.rmdir()
+    with pytest.raises(boot.BootError, match=r"snapshots: No such file or directory"):
+        boot.write(paths, start)
+
+
+def test_a_state_directory_that_takes_nothing_is_a_start(paths: Paths):
+    """The last-good copy is disposable: what is not kept is returned, with its name and the reason."""
     start = boot.choose(paths)
     paths.state.rmdir()
-    with pytest.raises(boot.BootError, match="last-good"):
-        boot.write(paths, start)
+    (said,) = boot.write(paths, start)
+    assert said.message == f"{paths.last_good}: No such file or directory"
+    assert snapshots.read(paths.accepted) == start.snapshot
 
 
 def test_stale_sockets_go(paths: Paths):

@@ -329,14 +329,27 @@ def test_a_copy_that_cannot_be_made_again_is_told(house: House):
     assert "last-good" in str(house.log.calls[-1])
 
 
-def test_a_note_that_cannot_be_removed_is_a_warning(house: House):
-    """The change was made before, and the answer says so."""
+def test_what_stands_in_the_place_of_the_note_is_no_trouble(house: House):
+    """A directory where the note of a degraded start would be is set aside; the change is made."""
     snapshots.degraded_path(house.paths).mkdir()
     house.write(weight=2)
-    answer = house.changeover.reload()
-    assert answer.ok
-    assert "degraded" in str(answer.values["warnings"])
+    assert house.changeover.reload().ok
     assert (house.api.obeys, house.accepted) == (2, 2)
+    assert not snapshots.degraded_path(house.paths).exists()
+
+
+@pytest.mark.parametrize("name", ["accepted", "last_good"])
+def test_a_file_that_was_damaged_is_set_aside_said_once_and_written_again(house: House, name: str):
+    """What programs start with is put right by the next look, and what was damaged is there to be seen."""
+    path: Path = getattr(house.paths, name)
+    house.changeover.converge(everybody=False)
+    path.write_bytes(b"\xff")
+    for _ in range(3):
+        house.changeover.converge(everybody=False)
+    assert snapshots.read(path) == house.changeover.accepted
+    said = [call.kwargs for call in house.log.calls if call.kwargs["event"] == "state-damaged"]
+    assert [each["aside"] for each in said] == [f"{path}.damaged"]
+    assert Path(f"{path}.damaged").read_bytes() == b"\xff"
 
 
 def test_a_good_file_ends_the_degraded_state(house: House):

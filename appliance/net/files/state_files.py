@@ -1,0 +1,116 @@
+"""Files of ours that outlive us, read whatever has become of them: state is disposable, a start is not.
+
+What cannot be understood is set aside under another name beside it, where somebody may look at it, and is
+then as good as never written. Nothing here waits: a FIFO or a device in a file's place is no file.
+"""
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, TypeVar
+
+import msgspec
+
+_Value = TypeVar("_Value")
+
+LIMIT: Final = 64 << 20
+"""Longest file of ours, bytes: some hundred thousand servers."""
+
+_MARK: Final = ".damaged"
+_MOST: Final = 9  # set aside beside one name; the last one is then overwritten
+_KINDS: Final = (
+    (stat.S_ISDIR, "a directory"),
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+class FileUnusable(Exception):  # noqa: N818  # a state of the file, not a mistake of ours
+    """What stands at a name cannot be read as a file; says why, without the name."""
+
+
+def read(path: Path, *, limit: int = LIMIT) -> bytes | None:
+    """Return the content of a regular file, None where there is none; raises FileUnusable."""
+    try:
+        if found := unusual(path):
+            raise FileUnusable(f"is {found}, not a file")
+        return _content(path, limit)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise FileUnusable(error.strerror or str(error)) from error
+
+
+def unusual(path: Path) -> str:
+    """Return what stands at a name where that is no regular file, "" for one; raises OSError.
+
+    Asked before the open, as to open some devices is to do something to them.
+    """
+    return _kind(path.stat().st_mode)
+
+
+def set_aside(path: Path) -> Path | None:
+    """Give what stands at a name another one, which is returned; None where that cannot be."""
+    for target in _targets(path):
+        if target.exists() or target.is_symlink():
+            continue
+        with contextlib.suppress(OSError):
+            return path.rename(target)
+        return None
+    with contextlib.suppress(OSError):
+        return path.replace(_aside(path, _MOST))
+    return None
+
+
+def clear_way(path: Path) -> Path | None:
+    """Set aside what is no regular file where one is to be; return its new name, None for nothing there."""
+    with contextlib.suppress(OSError):
+        if not unusual(path):
+            return None
+    return set_aside(path) if os.path.lexists(path) else None
+
+
+def decoded(path: Path, kind: type[_Value]) -> _Value | None:
+    """Return the value in a JSON file, None where there is none that can be understood."""
+    with contextlib.suppress(FileUnusable, ValueError, RecursionError):  # msgspec's errors are ValueErrors
+        data = read(path)
+        return None if data is None else msgspec.json.decode(data, type=kind)
+    return None
+
+
+def found_aside(directory: Path) -> list[Path]:
+    """Return what was set aside in a directory."""
+    with contextlib.suppress(OSError):
+        return sorted(each for each in directory.iterdir() if _MARK in each.name)
+    return []
+
+
+def _targets(path: Path) -> Iterator[Path]:
+    return (_aside(path, number) for number in range(1, _MOST + 1))
+
+
+def _aside(path: Path, number: int) -> Path:
+    return path.with_name(f"{path.name}{_MARK}" + (f"-{number}" if number > 1 else ""))
+
+
+def _content(path: Path, limit: int) -> bytes:
+    # Not waiting: between the look and the open it may have become a FIFO that nobody writes.
+    descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    with os.fdopen(descriptor, "rb") as file:
+        found = os.fstat(descriptor)
+        if kind := _kind(found.st_mode):
+            raise FileUnusable(f"is {kind}, not a file")
+        data = file.read(limit + 1) if found.st_size <= limit else b""
+    if len(data) > limit or found.st_size > limit:
+        raise FileUnusable(f"is larger than {limit} bytes")
+    return data
+
+
+def _kind(mode: int) -> str:
+    if stat.S_ISREG(mode):
+        return ""
+    return next((name for test, name in _KINDS if test(mode)), "no file")

@@ -1,0 +1,105 @@
+"""The operator's file: read without ever waiting, judged in a time that grows with its length alone."""
+
+import os
+import time
+from pathlib import Path
+
+import pytest
+from support.damage import SPOILS
+
+from appliance.net.files import operators_file
+
+pytestmark = pytest.mark.programs
+
+_GENEROUS = 30.0  # seconds for what takes two on an idle machine, and took minutes when it was quadratic
+
+
+@pytest.mark.parametrize("damage", ["directory", "fifo", "socket", "device"])
+def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path, damage: str):
+    """A FIFO that nobody writes, a device that never ends: an error that names the file and what it is."""
+    path = tmp_path / "c.yaml"
+    path.touch()
+    SPOILS[damage](path)
+    (error,) = operators_file.judge(path, number=1).errors
+    assert error.message.startswith(f"{path}: is a ")
+    assert error.message.endswith(", not a file")
+
+
+def test_a_link_to_a_file_is_a_file(tmp_path: Path):
+    """Kubernetes mounts a ConfigMap as links."""
+    (tmp_path / "..data").write_text("{}")
+    (tmp_path / "c.yaml").symlink_to("..data")
+    assert operators_file.judge(tmp_path / "c.yaml", number=1).snapshot is not None
+
+
+def test_a_missing_file_is_an_error_with_its_name(tmp_path: Path):
+    """Nothing there, or a link to nothing, is told as the system tells it."""
+    (tmp_path / "dangling").symlink_to("nowhere")
+    for path in (tmp_path / "absent", tmp_path / "dangling"):
+        (error,) = operators_file.judge(path, number=1).errors
+        assert error.message == f"{path}: No such file or directory"
+
+
+def test_a_file_above_the_limit_is_not_read(tmp_path: Path):
+    """A hundred megabytes are refused by their length."""
+    path = tmp_path / "c.yaml"
+    path.write_text("{}")
+    os.truncate(path, 100 << 20)
+    begun = time.monotonic()
+    (error,) = operators_file.judge(path, number=1).errors
+    assert error.message == f"{path}: is larger than {8 << 20} bytes"
+    assert time.monotonic() - begun < _GENEROUS
+
+
+_NUMBERS = range(4000)
+_MISTAKEN = {
+    "wrong words beside what is doubtful": "pools:\n"
+    + "".join(f"  p{n}: {{ balance: nope }}\n  q{n}: {{}}\n" for n in _NUMBERS),
+    "servers without address": "pools:\n"
+    + "".join(f"  p{n}: {{ servers: {{ a: {{}} }} }}\n  q{n}: {{}}\n" for n in _NUMBERS),
+    "pools that nobody has": "api:\n  frontends:\n"
+    + "".join(f"    f{n}: {{ bind: ['10.0.0.1:{n + 1}'], pool: r{n} }}\n" for n in _NUMBERS)
+    + "pools:\n"
+    + "".join(f"  p{n}: {{}}\n" for n in _NUMBERS),
+    "binds of one port": "api:\n  frontends:\n"
+    + "".join(f"    f{n}: {{ bind: ['10.0.{n // 250}.{n % 250}:80'], pool: x }}\n" for n in _NUMBERS),
+}
+
+
+@pytest.mark.parametrize("mistaken", _MISTAKEN)
+def test_many_mistakes_cost_each_the_same_and_a_hundred_are_told(tmp_path: Path, mistaken: str):
+    """Thousands of mistakes are judged in seconds; an operator reads the first hundred, and the number."""
+    path = tmp_path / "c.yaml"
+    path.write_text(_MISTAKEN[mistaken])
+    begun = time.monotonic()
+    judged = operators_file.judge(path, number=1)
+    assert time.monotonic() - begun < _GENEROUS
+    assert judged.snapshot is None
+    assert len(judged.errors) == 101
+    assert "more errors" in judged.errors[-1].message
+    assert max(len(each.message) for each in judged.errors) < 500
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (b"[" * (8 << 20), "nested deeper"),
+        (b"{" * (8 << 20), "key must be plain text"),
+        (b"- " * (4 << 20), "nested deeper"),
+        (b"a: [" + b"1," * 300_000 + b"]", "more than 200000 values"),
+        (
+            b"a: &a [x,x,x,x,x,x,x,x,x]\n"
+            + b"".join(b"%c: &%c [%s]\n" % (c, c, b",".join([b"*%c" % (c - 1)] * 9)) for c in range(98, 120)),
+            "more than 200000 values",
+        ),
+    ],
+)
+def test_bombs_are_refused(tmp_path: Path, content: bytes, said: str):
+    """Nesting without end, aliases that multiply, and very many values are one error with its place."""
+    path = tmp_path / "c.yaml"
+    path.write_bytes(content)
+    begun = time.monotonic()
+    (error,) = operators_file.judge(path, number=1).errors
+    assert time.monotonic() - begun < _GENEROUS
+    assert said in error.message
+    assert error.line is not None

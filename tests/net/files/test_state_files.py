@@ -1,0 +1,209 @@
+"""Files of ours, whatever has become of them: read, set aside, written again."""
+
+import os
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from support.damage import SPOILS
+from support.snapshots import snapshot
+
+from appliance.model.guest.placement import Placed
+from appliance.model.paths import Paths
+from appliance.model.snapshot import SnapshotError
+from appliance.net.files import lock_files, operator_states, snapshots, state_files
+from appliance.net.files.boards import BoardError, BoardReader, BoardWriter
+from appliance.net.files.operator_states import OperatorStatesError
+from appliance.net.files.state_files import FileUnusable
+from appliance.net.guest.record import Record
+from appliance.net.interfaces.owned_addresses import OwnedAddresses
+from appliance.net.workers.generation_numbers import Numbers
+from appliance.wire.health_board import Admin
+
+pytestmark = pytest.mark.programs
+
+every_damage = pytest.mark.parametrize("damage", SPOILS)
+
+
+@pytest.fixture
+def paths(tmp_path: Path) -> Paths:
+    """Give a runtime and a state directory."""
+    made = Paths(config=tmp_path / "c.yaml", runtime=tmp_path / "run", state=tmp_path / "state")
+    made.runtime.mkdir()
+    made.state.mkdir()
+    return made
+
+
+@every_damage
+def test_a_damaged_snapshot_is_an_error_and_written_again(paths: Paths, damage: str):
+    """Whatever became of it, reading raises its one error or finds nothing, and writing heals it."""
+    for path, write in (
+        (paths.accepted, snapshots.accept),
+        (paths.last_good, snapshots.keep_as_last_good),
+        (paths.snapshot(7), snapshots.propose),
+    ):
+        write(paths, snapshot(number=7))
+        SPOILS[damage](path)
+        if damage == "dangling":
+            assert snapshots.read(path) is None
+        else:
+            with pytest.raises(SnapshotError, match=path.name):
+                snapshots.read(path)
+        write(paths, snapshot(number=7))
+        assert snapshots.read(path) == snapshot(number=7)
+
+
+@every_damage
+def test_a_snapshot_that_is_lost_is_found_in_its_copies(paths: Paths, damage: str):
+    """A worker that starts has its configuration as long as one of three files is whole."""
+    for write in (snapshots.accept, snapshots.keep_as_last_good, snapshots.propose):
+        write(paths, snapshot(number=7))
+    for path in (paths.snapshot(7), paths.accepted):
+        SPOILS[damage](path)
+        assert snapshots.numbered(paths, 7) == snapshot(number=7)
+
+
+@every_damage
+def test_damaged_operator_states_are_an_error_and_written_again(tmp_path: Path, damage: str):
+    """No server is taken out of maint by a flipped bit without a word."""
+    path, states = tmp_path / "operator-states.json", {("masters", "a"): Admin.MAINT}
+    operator_states.save(path, states)
+    SPOILS[damage](path)
+    if damage == "dangling":
+        assert operator_states.load(path) == {}
+    elif damage == "cut-by-one":  # the end of the last line alone
+        with pytest.raises(OperatorStatesError):
+            operator_states.load(path)
+    else:
+        with pytest.raises(OperatorStatesError, match=str(path)):
+            operator_states.load(path)
+    operator_states.save(path, states)
+    assert operator_states.load(path) == states
+
+
+@every_damage
+def test_a_damaged_lock_locks_and_numbers_go_on(tmp_path: Path, damage: str):
+    """A lock file is a lock whatever it holds, and a number that cannot be right is none."""
+    path = tmp_path / "proxy-api.lock"
+    first = Numbers(path)
+    assert first.next() == 1
+    first.close()
+    SPOILS[damage](path)
+    numbers = Numbers(path)
+    assert 1 <= numbers.next() < 2**32
+    assert lock_files.hold(path) is None
+    numbers.close()
+
+
+@every_damage
+def test_a_damaged_board_is_an_error_and_replaced(tmp_path: Path, damage: str):
+    """A reader has its one error or what was published; a writer publishes."""
+    path = tmp_path / "health.board"
+    writer = BoardWriter(path)
+    writer.publish(b"one")
+    writer.close()
+    SPOILS[damage](path)
+    try:
+        with BoardReader(path) as reader:
+            assert reader.read() == b"one"
+    except BoardError as error:
+        assert str(path) in str(error)  # noqa: PT017  # one of two endings
+    writer = BoardWriter(path)
+    writer.publish(b"two")
+    with BoardReader(path) as reader:
+        assert reader.read() == b"two"
+    writer.close()
+
+
+@every_damage
+def test_a_damaged_record_of_addresses_is_empty(tmp_path: Path, damage: str):
+    """Nothing is removed from an interface because of a file that cannot be understood."""
+    path = tmp_path / "owned-addresses.json"
+    owned = OwnedAddresses(path)
+    owned.add([("ens192", "10.0.0.200/24")])
+    SPOILS[damage](path)
+    again = OwnedAddresses(path)
+    assert all(len(each) == 2 for each in again.entries)
+    again.add([("ens192", "10.0.0.201/24")])
+    assert ("ens192", "10.0.0.201/24") in OwnedAddresses(path).entries
+
+
+@every_damage
+def test_a_damaged_record_of_a_virtual_machine_is_none(tmp_path: Path, damage: str):
+    """What a machine was given last is then not known, and kept again."""
+    record = Record(tmp_path)
+    placed = Placed(properties="a" * 64, yaml="b" * 64)
+    record.keep_placed(placed)
+    record.keep_environment(b"<Environment/>")
+    (tmp_path / "var/lib/appliance-guest/intended.json").write_bytes(b"{}")
+    for name in ("record.json", "environment.xml"):
+        SPOILS[damage](tmp_path / "var/lib/appliance-guest" / name)
+    record.placed()
+    record.environment()
+    record.keep_placed(placed)
+    record.keep_environment(b"<Environment/>")
+    assert record.placed() == placed
+    assert record.environment() == b"<Environment/>"
+
+
+@every_damage
+def test_a_damaged_note_is_none(paths: Paths, damage: str):
+    """The note of a degraded start is gone or as it was, and can be written and removed."""
+    note = snapshots.Degraded(since=1.0, problems=())
+    snapshots.write_degraded(paths, note)
+    SPOILS[damage](snapshots.degraded_path(paths))
+    snapshots.read_degraded(paths)
+    snapshots.clear_degraded(paths)
+    assert snapshots.read_degraded(paths) is None
+    snapshots.write_degraded(paths, note)
+    assert snapshots.read_degraded(paths) == note
+
+
+UNUSUAL = ["directory", "fifo", "socket", "device"]
+
+
+@pytest.mark.parametrize("damage", UNUSUAL)
+def test_only_regular_files_are_read(tmp_path: Path, damage: str):
+    """What is no file is named, and not opened: nothing waits for a FIFO's writer."""
+    path = tmp_path / "file"
+    path.touch()
+    SPOILS[damage](path)
+    with pytest.raises(FileUnusable, match=damage.upper() if damage == "fifo" else damage):
+        state_files.read(path)
+
+
+def test_a_file_above_the_limit_is_not_read(tmp_path: Path):
+    """Neither one that says its length, nor one that grows."""
+    path = tmp_path / "file"
+    path.write_bytes(b"12345")
+    assert state_files.read(path, limit=5) == b"12345"
+    with pytest.raises(FileUnusable, match="larger than 4 bytes"):
+        state_files.read(path, limit=4)
+    with pytest.raises(FileUnusable, match="larger than 1 bytes"):
+        state_files.read(Path("/proc/self/status"), limit=1)
+
+
+def test_what_is_set_aside_is_kept_and_bounded(tmp_path: Path):
+    """Nine are kept; after that the last one is overwritten, and the name is free every time."""
+    path = tmp_path / "accepted.json"
+    for number in range(12):
+        path.write_text(str(number))
+        assert state_files.set_aside(path) is not None
+        assert not path.exists()
+    kept = state_files.found_aside(tmp_path)
+    assert [each.read_text() for each in kept] == [*map(str, range(8)), "11"]
+
+
+def test_what_cannot_be_set_aside_is_passed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """On a read-only file system a damaged file stays, which is no error."""
+
+    def refuse(*_: object) -> None:
+        raise OSError(30, "Read-only file system")
+
+    refusals: list[Callable[..., None]] = [refuse]
+    monkeypatch.setattr(os, "rename", refusals[0])
+    monkeypatch.setattr(os, "replace", refusals[0])
+    path = tmp_path / "file"
+    path.touch()
+    assert state_files.set_aside(path) is None
+    assert path.exists()
