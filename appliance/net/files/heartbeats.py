@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
+from appliance.net.files import state_files
+
 PAUSE: Final = 0.5
 """Seconds from one beat to the next, at the most, of a loop that goes round."""
 
@@ -54,6 +56,7 @@ class Heartbeat:
         self._begin()
 
     def _begin(self) -> None:
+        state_files.clear_way(self.path)
         try:
             self._map = _mapped(self.path)
             self._inode = self.path.stat().st_ino
@@ -96,6 +99,7 @@ class Heartbeat:
 
 def prepare(path: Path) -> None:
     """Make room for a process that is about to start, and forget an earlier one; raises OSError."""
+    state_files.clear_way(path)
     made = _mapped(path)
     with made:
         made[: _WORDS.size] = _WORDS.pack(_MAGIC, 0, 0, 0)
@@ -104,6 +108,8 @@ def prepare(path: Path) -> None:
 def read(path: Path) -> Life | None:
     """Return what a heartbeat says, None where there is none."""
     try:
+        if state_files.unusual(path):
+            return None
         with path.open("rb", buffering=0) as file:
             magic, pid, started_at, beat = _WORDS.unpack(file.read(_WORDS.size))
     except (OSError, struct.error):

@@ -11,7 +11,7 @@ from support.snapshots import snapshot
 from appliance.model.guest.placement import Placed
 from appliance.model.paths import Paths
 from appliance.model.snapshot import SnapshotError
-from appliance.net.files import lock_files, operator_states, snapshots, state_files
+from appliance.net.files import heartbeats, lock_files, operator_states, snapshots, state_files
 from appliance.net.files.boards import BoardError, BoardReader, BoardWriter
 from appliance.net.files.operator_states import OperatorStatesError
 from appliance.net.files.state_files import FileUnusable
@@ -113,6 +113,21 @@ def test_a_damaged_board_is_an_error_and_replaced(tmp_path: Path, damage: str):
     with BoardReader(path) as reader:
         assert reader.read() == b"two"
     writer.close()
+
+
+@every_damage
+def test_a_damaged_heartbeat_is_none_and_beats_again(tmp_path: Path, damage: str):
+    """Whoever looks for it does not wait for it, and the next life is seen."""
+    path = tmp_path / "health.heartbeat"
+    heartbeats.prepare(path)
+    SPOILS[damage](path)
+    heartbeats.read(path)
+    heartbeat = heartbeats.Heartbeat(path)
+    heartbeat.beat(1.0)
+    found = heartbeats.read(path)
+    assert found is not None
+    assert (found.pid, found.beat) == (os.getpid(), 1_000_000_000)
+    heartbeat.close()
 
 
 @every_damage
