@@ -36,6 +36,7 @@ from appliance.programs.connection_log import ConnectionLog
 from appliance.programs.worker_commands import commands
 from appliance.programs.worker_figures import figures
 from appliance.wire import health_board, worker_board, worker_orders
+from appliance.wire.control import ControlError
 from appliance.wire.health_board import BoardFormatError
 from appliance.wire.worker_board import Phase, Reason
 from appliance.wire.worker_orders import Orders
@@ -372,7 +373,10 @@ def main(arguments: list[str]) -> int:
     """Run a worker until it has drained; return the exit status."""
     paths = Paths.from_environment(os.environ)
     orders = worker_orders.decode(arguments[0])
-    snapshot = snapshots.proposed(paths, orders.snapshot)
+    try:
+        snapshot = snapshots.proposed(paths, orders.snapshot)
+    except ControlError as error:  # lost in all its copies: they are written again before the next try
+        sys.exit(str(error))
     logger = worker_log(orders, snapshot)
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is for the master, which tells us
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
