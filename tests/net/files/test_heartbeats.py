@@ -97,9 +97,15 @@ def test_garbage_is_no_heartbeat(tmp_path: Path, content: bytes):
 
 def test_a_link_is_not_followed(tmp_path: Path):
     """Whoever could put one there would have us write into another file."""
-    (tmp_path / "a.heartbeat").symlink_to(tmp_path / "precious")
-    assert Heartbeat(tmp_path / "a.heartbeat").trouble
-    assert not (tmp_path / "precious").exists()
+    path, precious = tmp_path / "a.heartbeat", tmp_path / "precious"
+    path.symlink_to(precious)  # to nothing: set aside, as anything that is no file
+    assert not Heartbeat(path).trouble
+    assert not precious.exists()
+    path.unlink()
+    precious.write_bytes(b"precious")
+    path.symlink_to(precious)
+    assert Heartbeat(path).trouble
+    assert precious.read_bytes() == b"precious"
 
 
 def test_a_hub_that_goes_round_beats(tmp_path: Path):
