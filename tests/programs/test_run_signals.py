@@ -26,7 +26,7 @@ _STAGES: Final = (
     "leftover-program",
     "program-starting",
     "generation-adopted",
-    "generation-accepting",
+    "generation-resumed",
     "program-running",
 )
 
