@@ -1,6 +1,7 @@
 """`appliance check`: everything that is wrong with a configuration, in one go."""
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -8,11 +9,14 @@ from rich.console import Console
 from rich.text import Text
 
 from appliance.console.printing import print_json
+from appliance.model.machine_needs import needs
 from appliance.model.paths import Paths
-from appliance.model.problems import Problem, Severity
+from appliance.model.problems import Finding, Problem, Severity, ordered
 from appliance.model.resolve import DRAIN_VARIABLE, Loaded, load
+from appliance.model.source import read
 from appliance.net.files import config_file
 from appliance.net.files.state_files import FileUnusable
+from appliance.net.tracking.here import objection
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
 
@@ -20,8 +24,13 @@ _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
 @click.command(epilog="Example: appliance check appliance.yaml && appliance reload")
 @click.argument("file", required=False, type=click.Path(path_type=Path))
 @click.option("--json", "as_json", is_flag=True, help="Print the problems as JSON; the keys are stable.")
+@click.option(
+    "--here",
+    is_flag=True,
+    help="Also what this machine lacks: interfaces, and commands of notify and script.",
+)
 @click.pass_obj
-def check(paths: Paths, *, file: Path | None, as_json: bool) -> None:
+def check(paths: Paths, *, file: Path | None, as_json: bool, here: bool) -> None:
     """Validate FILE, by default the configuration of --config, and print every problem with its place.
 
     Exits 0 when there is no error; warnings do not count. Changes nothing, asks no program.
@@ -29,7 +38,7 @@ def check(paths: Paths, *, file: Path | None, as_json: bool) -> None:
     JSON: ok, file, errors, warnings; each problem has message, severity, source, path, line and column.
     """
     path = paths.config if file is None else file
-    loaded = _loaded(path)
+    loaded = _with_this_machine(_loaded(path), path) if here else _loaded(path)
     if as_json:
         print_json(
             {
@@ -52,6 +61,19 @@ def _loaded(path: Path) -> Loaded:
         problem = Problem(message=f"cannot be read: {error}", source=str(path))
         return Loaded(snapshot=None, problems=(problem,))
     return load(text, source=str(path), number=0, drain=os.environ.get(DRAIN_VARIABLE))
+
+
+def _with_this_machine(loaded: Loaded, path: Path) -> Loaded:
+    """Return what was loaded with what this machine lacks for it; errors of the file itself come first."""
+    if loaded.snapshot is None:
+        return loaded
+    document = read(config_file.read(path))
+    found = [
+        document.problem(Finding(path=need.path, message=why), source=str(path))
+        for need in needs(loaded.snapshot.virtual_routers)
+        if (why := objection(need))
+    ]
+    return replace(loaded, problems=ordered((*loaded.problems, *found)))
 
 
 def _print(path: Path, loaded: Loaded) -> None:

@@ -29,8 +29,11 @@ class ReloadUnavailable(Exception):  # noqa: N818  # a state of the other side, 
     metavar="SECONDS",
     help="How long to wait for the answer.",
 )
+@click.option(
+    "--force", "forced", is_flag=True, help="Also where it puts a virtual IP of this node into fault."
+)
 @click.pass_obj
-def reload(paths: Paths, *, as_json: bool, timeout: float) -> None:
+def reload(paths: Paths, *, as_json: bool, timeout: float, forced: bool) -> None:
     """Make the appliance obey its configuration as it is now.
 
     A configuration with errors changes nothing: all of them are printed, and the exit code is 1. A reload
@@ -42,7 +45,7 @@ def reload(paths: Paths, *, as_json: bool, timeout: float) -> None:
     """
     look_into(paths.runtime)
     try:
-        answer = ask_reload(paths, timeout)
+        answer = ask_reload(paths, timeout, forced=forced)
     except ReloadUnavailable as error:
         if not as_json:
             raise click.ClickException(str(error)) from error
@@ -57,14 +60,14 @@ def reload(paths: Paths, *, as_json: bool, timeout: float) -> None:
         raise SystemExit(1)
 
 
-def ask_reload(paths: Paths, timeout: float) -> Answer:
+def ask_reload(paths: Paths, timeout: float, *, forced: bool = False) -> Answer:
     """Send `reload` and return the answer; raises ReloadUnavailable without one in `timeout` seconds."""
     path = paths.reload_socket
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(timeout)
             connection.connect(str(path))
-            connection.sendall(b"reload\n")
+            connection.sendall(b"reload --force\n" if forced else b"reload\n")
             with connection.makefile("rb") as lines:
                 return decode_answer(lines.readline())
     except TimeoutError as error:

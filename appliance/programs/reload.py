@@ -55,12 +55,12 @@ class Desk:
         self._log = log
         self._after = after
         self._converged_at = self._looked_at = 0.0
-        self._queue: Queue[tuple[str, AsyncResult[Answer]]] = Queue()
+        self._queue: Queue[tuple[str, bool, AsyncResult[Answer]]] = Queue()
         self._greenlet = gevent.spawn(self._work)
 
-    def ask(self, source: str) -> Answer:
+    def ask(self, source: str, *, forced: bool = False) -> Answer:
         """Return the answer to one request for a reload, when its own turn is done."""
-        answer: Answer = self.note(source).get()
+        answer: Answer = self.note(source, forced=forced).get()
         return answer
 
     def hang_up(self) -> None:
@@ -68,10 +68,10 @@ class Desk:
         if self._queue.empty():
             self.note("SIGHUP")
 
-    def note(self, source: str) -> "AsyncResult[Answer]":
+    def note(self, source: str, *, forced: bool = False) -> "AsyncResult[Answer]":
         """Leave a request."""
         result: AsyncResult[Answer] = AsyncResult()
-        self._queue.put((source, result))
+        self._queue.put((source, forced, result))
         return result
 
     def close(self) -> None:
@@ -84,12 +84,12 @@ class Desk:
     def _work(self) -> None:
         self._guarded(lambda: self._changeover.converge(everybody=True))
         while True:
-            source, result = self._next()
-            result.set(self._obey(source))
+            source, forced, result = self._next()
+            result.set(self._obey(source, forced=forced))
 
-    def _obey(self, source: str, content: Content | None = None) -> Answer:
+    def _obey(self, source: str, content: Content | None = None, *, forced: bool = False) -> Answer:
         self._log.info("reload-started", source=source, waiting=self._queue.qsize())
-        answer = self._guarded(lambda: self._changeover.reload(content))
+        answer = self._guarded(lambda: self._changeover.reload(content, forced=forced))
         answer = _with_warnings(answer or bad("internal error, see the log"), self._after())
         self._remember(source, answer)
         return answer
@@ -101,11 +101,11 @@ class Desk:
         errors = {"errors": as_values(answer.errors)} if answer.errors else {}
         self.last = {"at": time.time(), "source": source, "ok": answer.ok, **errors, **answer.values}
 
-    def _next(self) -> tuple[str, "AsyncResult[Answer]"]:
+    def _next(self) -> tuple[str, bool, "AsyncResult[Answer]"]:
         """Return the next request; while there is none, do what is due."""
         while True:
             try:
-                request: tuple[str, AsyncResult[Answer]] = self._queue.get(timeout=_TURN)
+                request: tuple[str, bool, AsyncResult[Answer]] = self._queue.get(timeout=_TURN)
             except Empty:
                 self._do_what_is_due(time.monotonic())
             else:
@@ -190,7 +190,7 @@ class Program:
 
     def _respond(self, line: ReloadLine | UnknownLine) -> Answer:
         if isinstance(line, ReloadLine):
-            return self._desk.ask("socket")
+            return self._desk.ask("socket", forced=line.forced)
         self._log.warning("reload-line-unknown", reason=line.reason)
         return bad(line.reason)
 

@@ -3,24 +3,27 @@
 import os
 import pwd
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Final
 
 from appliance.core.election import State
+from appliance.model.machine_needs import Need, NeedKind, needs
 from appliance.model.paths import Paths
+from appliance.model.problems import dotted
 from appliance.model.snapshot import Snapshot
 from appliance.model.virtual_router import VirtualRouter
 from appliance.net.control.loop_sockets import Deferred, Handler
 from appliance.net.files import snapshots
 from appliance.net.loop.loop import Loop
 from appliance.net.loop.off_the_loop import OffTheLoop
+from appliance.net.tracking.here import objection
 from appliance.vrrp.opening import Outcome
 from appliance.vrrp.predecessor import TAKE_OVER, TAKEN_OVER
 from appliance.vrrp.program import PROGRAM, VrrpProgram
 from appliance.vrrp.status import described, known
 from appliance.wire import vrrp_takeover
-from appliance.wire.control import Answer, Question, bad, good
+from appliance.wire.control import Answer, Problem, Question, bad, good
 
 _STOPPING: Final = f"{PROGRAM} is stopping"
 
@@ -77,23 +80,33 @@ class VrrpCommands:
 
     def _prepare(self, question: Question) -> Answer | Deferred:
         snapshot = snapshots.proposed(self._paths, question.integer("snapshot"))
-        users = _users(snapshot.virtual_routers)
-        if not users:
+        forced = question.values.get("forced") is True
+        if endangered := () if forced else self._program.endangered(snapshot):
+            return bad(*endangered)
+        users, commands = _users(snapshot.virtual_routers), () if forced else self._new_commands(snapshot)
+        if not users and not commands:
             return self._prepared(snapshot, ())
         answer = Deferred()
-        # A directory service may be far, and the loop does not wait for it.
+        # A directory service may be far, a file system may hang, and the loop does not wait for it.
         OffTheLoop(
             self._loop,
-            lambda: tuple(filter(_is_unknown, users)),
-            lambda unknown: answer.resolve(self._prepared(snapshot, unknown)),
+            lambda: (*_unknown(users), *_missing(commands)),
+            lambda objections: answer.resolve(self._prepared(snapshot, objections)),
         )
         return answer
 
-    def _prepared(self, snapshot: Snapshot, unknown: tuple[str, ...]) -> Answer:
+    def _new_commands(self, snapshot: Snapshot) -> tuple[Need, ...]:
+        """Return those that the present configuration has not: what has gone meanwhile refuses nothing."""
+        present = self._program.snapshot.virtual_routers if self._program.snapshot else ()
+        known = {each.name for each in needs(present)}
+        found = (each for each in needs(snapshot.virtual_routers) if each.kind is NeedKind.COMMAND)
+        return tuple(each for each in found if each.name not in known)
+
+    def _prepared(self, snapshot: Snapshot, objections: tuple[Problem, ...]) -> Answer:
         if self._program.stopping:
             return bad(_STOPPING)
-        if unknown:
-            return bad(*(f"there is no user {each!r} to run commands as" for each in unknown))
+        if objections:
+            return bad(*objections)
         self._pending = snapshot
         ours = self._program.snapshot
         changed = snapshot.virtual_routers != (ours.virtual_routers if ours else ())
@@ -173,6 +186,17 @@ def _users(routers: Iterable[VirtualRouter]) -> tuple[str, ...]:
         user for router in routers for user in (router.notify.user, *(each.user for each in router.track))
     }
     return tuple(sorted(user for user in named if user))
+
+
+def _unknown(users: Iterable[str]) -> Iterator[Problem]:
+    for each in filter(_is_unknown, users):
+        yield Problem(message=f"there is no user {each!r} to run commands as")
+
+
+def _missing(commands: Iterable[Need]) -> Iterator[Problem]:
+    for each in commands:
+        if why := objection(each):
+            yield Problem(message=why, path=dotted(each.path))
 
 
 def _is_unknown(user: str) -> bool:

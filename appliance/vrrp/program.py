@@ -30,9 +30,11 @@ from appliance.vrrp.peer_returns import PeerReturns
 from appliance.vrrp.reports import Reports
 from appliance.vrrp.router_group import RouterGroup
 from appliance.vrrp.router_groups import RouterGroups
+from appliance.vrrp.router_prospects import endangered
 from appliance.vrrp.status import record
 from appliance.vrrp.tracks import Tracks
 from appliance.vrrp.virtual_router import Participant
+from appliance.wire.control import Problem
 from appliance.wire.vrrp_board import VrrpBoard, encode_router
 from appliance.wire.vrrp_board import encode as encode_board
 
@@ -127,6 +129,10 @@ class VrrpProgram:
             then(outcome)
 
         self.groups.apply(snapshot.virtual_routers, time.monotonic(), then=ended)
+
+    def endangered(self, snapshot: Snapshot) -> tuple[Problem, ...]:
+        """Return why a snapshot would put into fault what is active here now."""
+        return tuple(endangered(self.groups.participants, snapshot.virtual_routers, self._links))
 
     def _configure(self, snapshot: Snapshot) -> None:
         self._log = self.reports.log = self._tracks.log = logs.configure(

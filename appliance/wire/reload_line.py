@@ -1,4 +1,4 @@
-r"""The text lines of the reload socket: `reload`, and everything that is not.
+r"""The text lines of the reload socket: `reload`, `reload --force`, and everything that is neither.
 
 The protocol is that of OpenShift's HAProxy pod (`while read -r line`): a line without its end at the end of
 the connection is no line. Blanks around the word and the \r of a \r\n are nobody's fault.
@@ -16,7 +16,9 @@ _SHOWN: Final = 80  # characters of a stranger's line that an answer and a log l
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReloadLine:
-    """The line `reload`."""
+    """The line `reload`; `forced` where nothing that this node serves now is to stand in its way."""
+
+    forced: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,8 +60,8 @@ class ReloadLines:
 
 
 def _meaning(line: bytes) -> ReloadLine | UnknownLine:
-    word = line.strip()
-    if word == b"reload":
-        return ReloadLine()
-    shown = word[:_SHOWN].decode("utf-8", errors="backslashreplace")
-    return UnknownLine(reason=f"unknown command {shown!r}; known: reload")
+    words = line.split()
+    if words in ([b"reload"], [b"reload", b"--force"]):
+        return ReloadLine(forced=len(words) > 1)
+    shown = line.strip()[:_SHOWN].decode("utf-8", errors="backslashreplace")
+    return UnknownLine(reason=f"unknown command {shown!r}; known: reload, reload --force")

@@ -186,3 +186,37 @@ def test_colours_are_for_terminals(run: Run, file: Path):
 def test_misuse_exits_2(run: Run, arguments: tuple[str, ...]):
     """Wrong arguments are misuse, not an answer."""
     assert run(*arguments).exit_code == 2
+
+
+_HERE = """\
+virtual_ips:
+  api:
+    addresses: [192.0.2.1/24]
+    interface: lb-none0
+    router_id: 1
+    track: { uplink: { interface: lb-none1 }, quick: { script: /lb/none/check --quick } }
+    notify: { active: /lb/none/told }
+"""
+
+
+def test_what_this_machine_lacks_is_told_where_it_is_asked_for(run: Run, file: Path):
+    """Interfaces and commands are another machine's business, unless `--here` says that it is this one."""
+    file.write_text(_HERE)
+    assert run("check", str(file)).exit_code == 0
+
+    result = run("check", "--here", "--json", str(file))
+
+    assert result.exit_code == 1
+    assert [(each["path"], each["line"]) for each in json.loads(result.stdout)["errors"]] == [
+        ("virtual_ips.api.interface", 4),
+        ("virtual_ips.api.track.uplink.interface", 6),
+        ("virtual_ips.api.track.quick.script", 6),
+        ("virtual_ips.api.notify.active", 7),
+    ]
+
+
+def test_errors_of_the_file_come_before_those_of_the_machine(run: Run, file: Path):
+    """A file that cannot be obeyed anywhere is not compared with this machine."""
+    file.write_text(_HERE + "    nonsense: 1\n")
+    result = run("check", "--here", "--json", str(file))
+    assert [each["path"] for each in json.loads(result.stdout)["errors"]] == ["virtual_ips.api.nonsense"]

@@ -147,6 +147,10 @@ class VrrpNode:
         """Commit other virtual routers without having them prepared, and return the answer."""
         return self.ask("commit", snapshot=self._propose(routers).number)
 
+    def prepare(self, *routers: VirtualRouter, **more: object) -> Values:
+        """Have other virtual routers prepared, and return the answer."""
+        return self.ask("prepare", snapshot=self._propose(routers).number, **more)
+
     def move(self, name: str = "api") -> Values:
         """Hand the addresses over, and return the answer once it has ended."""
         return self.ask("move", name=name)

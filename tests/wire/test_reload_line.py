@@ -31,6 +31,13 @@ def test_with_a_tail():
     assert not lines.unfinished
 
 
+@pytest.mark.parametrize("line", [b"reload --force\n", b" reload  --force\r\n"])
+def test_a_reload_may_be_forced(line: bytes):
+    """The one option of the line; it is not the default."""
+    assert list(ReloadLines().feed(line)) == [ReloadLine(forced=True)]
+    assert not _RELOAD.forced
+
+
 @pytest.mark.parametrize("line", [b"reload\r\n", b"  reload \t\n"])
 def test_blanks_do_not_matter(line: bytes):
     """A carriage return and blanks around the word are ignored."""

@@ -59,11 +59,14 @@ class Changeover:
         self.not_kept: dict[str, str] = {}
         """Files that a later start may want and that cannot be written, with the reason."""
 
-    def reload(self, content: Content | None = None) -> Answer:
-        """Make the operator's file real, or refuse it with every reason; `content` is what was read of it."""
+    def reload(self, content: Content | None = None, *, forced: bool = False) -> Answer:
+        """Make the operator's file real, or refuse it with every reason; `content` is what was read of it.
+
+        With `forced` a virtual IP that is held here does not stand in its way.
+        """
         begun = time.monotonic()
         try:
-            values, errors = self._change(self._file.read() if content is None else content)
+            values, errors = self._change(self._file.read() if content is None else content, forced=forced)
         except Refused as refusal:
             self._log.warning("reload-refused", errors=as_values(refusal.problems))
             return bad(*refusal.problems)
@@ -125,7 +128,7 @@ class Changeover:
 
         return judge_content
 
-    def _change(self, content: Content) -> tuple[dict[str, object], tuple[Problem, ...]]:
+    def _change(self, content: Content, *, forced: bool) -> tuple[dict[str, object], tuple[Problem, ...]]:
         self._heal_files()  # the directory may be gone; where it cannot be made, what follows says why
         judged = self._judged(content, snapshots.unused_number(self._paths, [self.accepted]))
         if judged.snapshot is None:
@@ -133,7 +136,7 @@ class Changeover:
         changed = diff.changed(self.accepted, judged.snapshot)
         errors: tuple[Problem, ...] = ()
         if changed:
-            errors, warnings = self._accept(judged.snapshot)
+            errors, warnings = self._accept(judged.snapshot, forced=forced)
         else:
             warnings = self._heal_files()
         warnings += _attempt(partial(snapshots.clear_degraded, self._paths))
@@ -165,7 +168,7 @@ class Changeover:
             values["warnings"] = told
         return values
 
-    def _accept(self, snapshot: Snapshot) -> tuple[tuple[Problem, ...], list[Problem]]:
+    def _accept(self, snapshot: Snapshot, *, forced: bool) -> tuple[tuple[Problem, ...], list[Problem]]:
         """Prepare, accept, commit; return who did not obey, and what is to be said besides.
 
         Refused: nothing has changed.
@@ -173,7 +176,7 @@ class Changeover:
         steps, number = plan(self.accepted, snapshot), snapshot.number
         try:
             snapshots.propose(self._paths, snapshot)
-            absent = self._prepare(steps, snapshot)
+            absent = self._prepare(steps, snapshot, forced=forced)
             snapshots.accept(self._paths, snapshot)
         except (Refused, OSError) as error:
             self._fleet.abort(steps.prepare, number)
@@ -185,7 +188,7 @@ class Changeover:
         gone = {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, Down)}
         return _uncommitted(disobeyed), [*_skipped({**absent, **gone}), *self._settle(steps, absent)]
 
-    def _prepare(self, steps: Plan, snapshot: Snapshot) -> dict[str, Down]:
+    def _prepare(self, steps: Plan, snapshot: Snapshot, *, forced: bool) -> dict[str, Down]:
         """Have everything done that can fail; return who was not there to be asked."""
         starting = tuple(group for group in snapshot.groups if group.program in steps.start)
         going = going_addresses(self.accepted, snapshot, self._paths) if starting else frozenset[str]()
@@ -207,7 +210,7 @@ class Changeover:
             if isinstance(found, Unreachable)
         ]
         outcomes = self._fleet.prepare(
-            (each for each in steps.prepare if each not in missing), snapshot.number
+            (each for each in steps.prepare if each not in missing), snapshot.number, forced=forced
         )
         failures += [failure for each, outcome in outcomes.items() for failure in _failures(each, outcome)]
         if failures:
@@ -247,7 +250,7 @@ class Changeover:
 
     def _lead(self, program: str) -> None:
         number = self.accepted.number
-        failures = _failures(program, self._fleet.prepare([program], number)[program])
+        failures = _failures(program, self._fleet.prepare([program], number, forced=True)[program])
         if not failures:
             failures = _failures(program, self._fleet.commit([program], number)[program])
         for failure in failures:

@@ -90,9 +90,10 @@ class Fleet:
         self._supervisor = Supervisor(paths.supervisor_socket, timeout=patience.life)
         self._stopped = _Stopped(paths.runtime / "stopped.json")
 
-    def prepare(self, programs: Iterable[str], number: int) -> dict[str, Outcome]:
-        """Ask all at once to do everything of a snapshot that can fail."""
-        return self._ask_all("prepare", programs, number, self._patience.prepare)
+    def prepare(self, programs: Iterable[str], number: int, *, forced: bool = False) -> dict[str, Outcome]:
+        """Ask all at once to do everything of a snapshot that can fail; they are told that it is `forced`."""
+        more = {"forced": True} if forced else {}
+        return self._ask_all("prepare", programs, number, self._patience.prepare, **more)
 
     def commit(self, programs: Iterable[str], number: int) -> dict[str, Outcome]:
         """Ask one after the other to make a snapshot real."""
@@ -187,13 +188,13 @@ class Fleet:
         return None
 
     def _ask_all(
-        self, command: str, programs: Iterable[str], number: int, timeout: float
+        self, command: str, programs: Iterable[str], number: int, timeout: float, **more: object
     ) -> dict[str, Outcome]:
-        asked = {each: gevent.spawn(self._ask, each, command, number, timeout) for each in programs}
+        asked = {each: gevent.spawn(self._ask, each, command, number, timeout, **more) for each in programs}
         return {each: greenlet.get() for each, greenlet in asked.items()}
 
-    def _ask(self, program: str, command: str, number: int | None, timeout: float) -> Outcome:
-        values = {} if number is None else {"snapshot": number}
+    def _ask(self, program: str, command: str, number: int | None, timeout: float, **more: object) -> Outcome:
+        values = more if number is None else {"snapshot": number, **more}
         try:
             client = ControlClient(self._paths.control(program), timeout=self._patience.life)
         except ControlUnavailable as error:

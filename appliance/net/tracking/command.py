@@ -20,9 +20,9 @@ from gevent import get_hub
 from gevent.event import Event
 
 from appliance.net.tracking.account import Account
+from appliance.net.tracking.command_path import COMMAND_PATH
 from appliance.net.tracking.script_leftovers import mark
 
-PATH: Final = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 GRACE: Final = 0.5
 """Seconds between TERM and KILL for a command whose time is up."""
 
@@ -230,7 +230,7 @@ def _die_with(parent: int, prctl: Callable[[int, int], int]) -> None:
 
 
 def _environment(account: Account) -> dict[str, str]:
-    return {"PATH": PATH, "HOME": account.home, "USER": account.name, "LOGNAME": account.name}
+    return {"PATH": COMMAND_PATH, "HOME": account.home, "USER": account.name, "LOGNAME": account.name}
 
 
 def _rest(descriptor: int) -> str:

@@ -1,0 +1,46 @@
+"""What a new configuration would do to addresses that are held here: whether it puts one into fault."""
+
+from collections.abc import Iterable, Iterator
+
+from appliance.core.election import State
+from appliance.model.virtual_router import TrackKind, VirtualRouter
+from appliance.net.interfaces.links import Link, Links
+from appliance.vrrp import router_link
+from appliance.vrrp.virtual_router import Participant
+from appliance.wire.control import Problem
+
+_FORCE = "to do it all the same: `appliance reload --force`, or the line `reload --force` on a reload socket"
+
+
+def endangered(
+    participants: Iterable[Participant], routers: Iterable[VirtualRouter], links: Links
+) -> Iterator[Problem]:
+    """Yield a problem for each router that has an address which is active here now, and would be in fault."""
+    held = [each.router for each in participants if each.election.state is State.ACTIVE]
+    for router in routers:
+        concerned = [each for each in held if not set(each.addresses).isdisjoint(router.addresses)]
+        if not concerned or router in concerned:
+            continue
+        for place, why in _faults(router, links):
+            yield Problem(
+                message=f"{why}: {router.name} is active here and would be in fault; {_FORCE}",
+                path=f"virtual_ips.{router.name}.{place}",
+            )
+
+
+def _faults(router: VirtualRouter, links: Links) -> Iterator[tuple[str, str]]:
+    link = links.state(router.interface)
+    if link is None or not link.up:
+        yield "interface", _away(router.interface, link)
+    elif router.source is not None and not router_link.has(link, router.source):
+        yield "source", f"{router.interface} has no address {router.source}"
+    elif router_link.source(router, link, kept=None) is None:
+        yield "interface", f"{router.interface} has no IPv{router.family} address of its own"
+    for track in router.track:
+        watched = links.state(track.target) if track.kind is TrackKind.INTERFACE else None
+        if track.kind is TrackKind.INTERFACE and track.weight is None and not (watched and watched.up):
+            yield f"track.{track.name}.interface", _away(track.target, watched)
+
+
+def _away(interface: str, link: Link | None) -> str:
+    return f"interface {interface} {'does not exist' if link is None else 'is down or has no carrier'}"
