@@ -281,9 +281,10 @@ class BrokenValidator:
         self.tried += 1
         raise ImportError("it is gone")
 
-    def reload(self, content: bytes | None = None) -> Answer:
+    def reload(self, content: bytes | None = None, *, forced: bool = False) -> Answer:
         """Answer."""
         assert content is None
+        assert not forced
         return Answer(ok=True)
 
 
