@@ -215,13 +215,21 @@ def test_what_was_moved_away_stays_away(ground: Field):
         assert ground.holders() == [ground.two]
 
 
-def test_a_stop_while_the_old_one_goes_on_hands_over(ground: Field):
-    """Where no vrrp of its own is left to take over, the end of the new supervisord ends the old one well."""
-    serve(ground.one, ground.two)
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_stop_hands_over(ground: Field, moment: str):
+    """Whoever serves when the new supervisord is told to end, the old one or its successor, hands over."""
     with contextlib.ExitStack() as stack:
         pair = Pair(ground, stack, advert="200ms")
-        pair.kill_supervisord()
-        pair.start_again()
-        assert pair.one.stop(patience=30) == 0
+        old = pair.kill_supervisord()
+        if moment == "after":
+            pair.start_again()
+        else:
+            pair.one.paths.supervisor_socket.unlink()
+            with ground.one.inside():
+                pair.one.launch()
+            # A vrrp that was started a moment ago is still reading its modules.
+            wait_until(pair.one.paths.supervisor_socket.exists, what="supervisord runs", pause=0.001)
+        assert pair.one.stop(patience=60) == 0
+        assert not alive(old)
         ground.wait_for_holder(ground.two)
         assert _causes(pair.two)[-1] == "active-left"
