@@ -57,6 +57,7 @@ dist: $(RUN)/.ready  ## make dist/lb-appliance-VERSION.tar.gz: wheel, all that i
 	$(RUN)/bin/pip download --quiet --only-binary :all: --require-hashes --dest $(BUNDLE) -r requirements-runtime.lock
 	(echo "lb-appliance==$(VERSION) --hash=sha256:$$(sha256sum $(BUNDLE)/lb_appliance-*.whl | cut -d' ' -f1)" \
 	  && cat requirements-runtime.lock) > $(BUNDLE)/requirements.txt
+	cp image/node/install config/appliance.service $(BUNDLE)
 	tar --create --gzip --file $(BUNDLE).tar.gz --directory $(DIST) --sort=name --owner=0 --group=0 $(notdir $(BUNDLE))
 
 VERSION    = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' appliance/__init__.py)

@@ -1,0 +1,107 @@
+"""`make dist`: what it makes installs without a registry, upgrades, and goes back."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from support.podman import ROOT
+
+import appliance
+
+pytestmark = [pytest.mark.image, pytest.mark.needs("unshare", root=True)]
+
+_NAME = f"lb-appliance-{appliance.__version__}"
+_MACHINE = """
+set -e
+mount -t tmpfs opt /opt
+mount -t tmpfs bin /usr/local/bin
+mkdir {folder}/etc && cp -a /etc/passwd /etc/group /etc/shadow /etc/gshadow /etc/login.defs {folder}/etc
+mount --bind {folder}/etc /etc
+{commands}
+"""
+"""A machine with nothing of ours: its own /opt, /usr/local/bin and /etc, and a network without anything."""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give what an operator has after unpacking the archive, made from this checkout."""
+    place = tmp_path_factory.mktemp("dist")
+    made = ["make", "dist", f"DIST={place}", f"VENV={place}/venv", f"PYTHON={sys.executable}"]
+    subprocess.run(made, cwd=ROOT, check=True, capture_output=True)
+    node = tmp_path_factory.mktemp("node")
+    subprocess.run(["tar", "xf", place / f"{_NAME}.tar.gz", "-C", node], check=True)
+    return node / _NAME
+
+
+def on_a_machine(folder: Path, tmp_path: Path, commands: str) -> str:
+    """Run commands on a machine of its own and return what they print; a failure raises."""
+    script = _MACHINE.format(folder=tmp_path, commands=commands.format(folder=folder, name=_NAME))
+    done = subprocess.run(
+        ["unshare", "--mount", "--propagation", "private", "--net", "sh", "-c", script],
+        env={"PATH": "/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "PYTHON": sys.executable},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=300,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_it_installs_without_a_registry(folder: Path, tmp_path: Path):
+    """One command makes the venv, the user, the links and the unit, in a network that reaches nobody."""
+    said = on_a_machine(
+        folder,
+        tmp_path,
+        """
+        {folder}/install
+        appliance --version
+        supervisorctl --help | head -1
+        getent passwd appliance
+        cat /etc/systemd/system/appliance.service
+        appliance schema > /dev/null
+        """,
+    )
+    assert f"appliance {appliance.__version__}" in said
+    assert ":/var/lib/appliance:" in said
+    assert "ExecStart=/usr/local/bin/appliance run" in said
+
+
+def test_the_next_version_stands_beside_the_last(folder: Path, tmp_path: Path):
+    """An upgrade changes one link, and installing from the older folder changes it back."""
+    said = on_a_machine(
+        folder,
+        tmp_path,
+        """
+        {folder}/install > /dev/null
+        cp -r {folder} {folder}-next
+        {folder}-next/install > /dev/null
+        readlink /opt/appliance
+        appliance --version
+        {folder}/install > /dev/null
+        readlink /opt/appliance
+        ls /opt
+        """,
+    )
+    assert said.split() == [
+        f"{_NAME}-next", "appliance", appliance.__version__, _NAME, "appliance", _NAME, f"{_NAME}-next",
+    ]  # fmt: skip
+
+
+def test_a_damaged_part_is_refused(folder: Path, tmp_path: Path):
+    """A file that is not what was locked installs nothing, and what ran before goes on."""
+    said = on_a_machine(
+        folder,
+        tmp_path,
+        """
+        {folder}/install > /dev/null
+        cp -r {folder} {folder}-damaged
+        for part in {folder}-damaged/click-*.whl; do printf x >> $part; done
+        ! {folder}-damaged/install 2>&1
+        readlink /opt/appliance
+        appliance --version
+        """,
+    )
+    assert "do not match the hashes" in said.replace("DO NOT MATCH THE HASHES", "do not match the hashes")
+    assert said.split()[-3:] == [_NAME, "appliance", appliance.__version__]
