@@ -7,19 +7,20 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
 import click
 import gevent
 from gevent.event import Event
-from rich.console import Console
+from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 
 from appliance.console.changes import Facts, facts, news
 from appliance.console.demo_site import DemoError, Site, site
 from appliance.console.observation import observe
-from appliance.console.tables import tables
+from appliance.console.tables import summary, tables
 from appliance.core.evidence import assess
 from appliance.core.status import Status
 from appliance.net.process import orphans, python
@@ -78,22 +79,24 @@ def advice(made: Site) -> str:
     port = made.port
     api = f"https://localhost:{port(9445)}"
     return f"""\
-A load balancer for three masters and two routers, all on this machine. In a second terminal:
+Three masters and two routers behind a load balancer. In a second terminal:
 
   . {made.environment_file}
-  curl -k {api}/readyz                        # again and again: each master in turn
-  curl http://localhost:{port(8080)}/  ;  curl -k https://localhost:{port(8443)}/     # ingress
-  while curl -sSk {api}/readyz; do sleep .1; done   # leave it running, and in a third one:
-    supervisorctl stop master-1               # no request fails
+  curl -k {api}/readyz     # each master in turn
+  curl http://localhost:{port(8080)}/             # ingress; and with TLS:
+  curl -k https://localhost:{port(8443)}/
+  while curl -sSk {api}/readyz; do sleep .1; done
+                                        # leave it running; in a third one:
+    supervisorctl stop master-1         # no request fails
     supervisorctl start master-1
-    supervisorctl restart proxy-api           # nor now
-    $EDITOR {made.paths.config}
-    appliance reload                          # nor now
-  curl -kN {api}/watch                        # one long answer: it outlives reloads and restarts
+    supervisorctl restart proxy-api     # nor now
+    $EDITOR $APPLIANCE_CONFIG
+    appliance reload                    # nor now
+  curl -kN {api}/watch     # one long answer outlives all that
   appliance status ; appliance sessions
   appliance maint masters/master-2 ; appliance ready masters/master-2
 
-Logs: {made.log}    Ctrl-C here ends it all and leaves nothing behind.
+Logs: {made.log}    Ctrl-C here ends it all.
 """
 
 
@@ -153,7 +156,7 @@ def _end(child: "subprocess.Popen[bytes]", stop: Stop) -> None:
 def _watch(made: Site, child: "subprocess.Popen[bytes]", stop: Stop, console: Console) -> bool:
     """Show what happens until the operator has seen enough; return whether the appliance ran until then."""
     show = _live if console.is_terminal else _lines
-    with show(console) as update:
+    with show(console, advice(made)) as update:
         while child.poll() is None:
             if made.paths.supervisor_socket.exists():  # before that there is nothing to see
                 update(assess(observe(made.paths), time.time()))
@@ -167,14 +170,29 @@ def _watch(made: Site, child: "subprocess.Popen[bytes]", stop: Stop, console: Co
     return False
 
 
+@dataclass(frozen=True, slots=True)
+class View:
+    """A status as tables where they leave the `below` lines above them on the screen, else in a few lines."""
+
+    status: Status
+    below: int
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Give rich what fits."""
+        whole = tables(self.status)
+        lines = console.render_lines(whole, options, pad=False)
+        yield whole if len(lines) + self.below <= console.height else summary(self.status)
+
+
 @contextlib.contextmanager
-def _live(console: Console) -> Iterator[Callable[[Status], None]]:
+def _live(console: Console, above: str) -> Iterator[Callable[[Status], None]]:
+    taken = 1 + sum(-(-max(1, len(line)) // console.width) for line in above.splitlines())  # and the cursor's
     with Live(console=console, auto_refresh=False, transient=True) as live:
-        yield lambda status: live.update(tables(status), refresh=True)
+        yield lambda status: live.update(View(status, below=taken), refresh=True)
 
 
 @contextlib.contextmanager
-def _lines(console: Console) -> Iterator[Callable[[Status], None]]:
+def _lines(console: Console, _: str) -> Iterator[Callable[[Status], None]]:
     known: Facts = {}
 
     def update(status: Status) -> None:

@@ -7,6 +7,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from appliance.console.fitting import Fitting
 from appliance.console.places import located
 from appliance.console.quantities import duration, size
 from appliance.core.status import (
@@ -37,17 +38,31 @@ ROUTER_STYLES: Final = {"active": "bold green", "backup": "green", "fault": "bol
 
 
 def tables(status: Status) -> RenderableType:
-    """Return everything that is known; what matters least comes last, where a live view may cut it off."""
-    parts: list[RenderableType] = [*_alarms(status), _title(status), _programs(status)]
+    """Return everything that is known; a narrow terminal gets fewer columns."""
+    programs = Fitting(table=_programs(status), spare=("generation", "pid", "uptime"))
+    parts: list[RenderableType] = [*_alarms(status), _title(status), programs]
     if status.virtual_ips:
-        parts += ["", _virtual_ips(status)]
+        parts += ["", Fitting(table=_virtual_ips(status), spare=("since", "id", "interface", "priority"))]
     if status.pools:
-        parts += ["", _servers(status)]
+        spare = ("weight", "queue", "total", "failed", "address", "since")
+        parts += ["", Fitting(table=_servers(status), spare=spare)]
     if draining := [each for each in status.generations if each.phase is GenerationPhase.DRAINING]:
         parts += ["", _draining(draining, status.at)]
     if status.frontends:
-        parts += ["", _frontends(status)]
+        parts += ["", Fitting(table=_frontends(status), spare=("in", "out", "denied", "failed", "total"))]
     return Group(*parts)
+
+
+def summary(status: Status) -> RenderableType:
+    """Return the same in a few lines, for a terminal that has no room for tables."""
+    running = [each for each in status.programs if each.state is ProgramState.RUNNING]
+    servers = [server for pool in status.pools for server in pool.servers]
+    up = [server for server in servers if server.state is ServerState.UP]
+    connections = sum(frontend.current for frontend in status.frontends)
+    counts = (
+        f"{len(running)} programs run, {len(up)} of {len(servers)} servers are up, {connections} connections"
+    )
+    return Group(*_alarms(status), _title(status), Text(counts))
 
 
 def _alarms(status: Status) -> Iterator[RenderableType]:

@@ -8,7 +8,7 @@ from rich.console import Console
 from support import boards
 from support.snapshots import pool, server, snapshot, virtual_router
 
-from appliance.console.tables import tables
+from appliance.console.tables import summary, tables
 from appliance.core.evidence import Evidence, Said, Supervised, assess
 from appliance.core.status import ProgramState
 from appliance.core.vip_said import RouterSaid, VrrpSaid
@@ -113,3 +113,28 @@ def test_virtual_ips():
     lines = drawn(replace(configured, vrrp=VrrpSaid(routers=(said,))))
     assert row(lines, "api  ")[3:] == ["51", "backup", "(moved", "away)", "1m", "40s", "90", "-"]
     assert row(lines, "b  ")[3:] == ["51", "unknown", "-", "-", "-"]
+
+
+def test_at_80_columns_every_header_is_a_word():
+    """A terminal of the usual size shows fewer columns, and those whole."""
+    lines = drawn(_EVIDENCE, width=80)
+    assert row(lines, "server ") == [
+        "server",
+        "address",
+        "state",
+        "since",
+        "last",
+        "check",
+        "current",
+    ]
+    assert row(lines, "program ")[:2] == ["program", "state"]
+    assert all(len(line) <= 80 for line in lines)
+
+
+def test_a_summary_counts():
+    """A few lines say what runs, what is up and how much is going on."""
+    output = StringIO()
+    Console(file=output, width=80).print(summary(assess(_EVIDENCE, 200.0)))
+    lines = output.getvalue().splitlines()
+    assert lines[-1].startswith("1 programs run, 1 of 1 servers are up, ")
+    assert len(lines) <= 6

@@ -14,6 +14,7 @@ import threading
 from collections.abc import Iterator
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Final, Self
 
 import pytest
@@ -21,6 +22,7 @@ from support.ports import free_ports
 from support.processes import alive, with_environment
 from support.waiting import wait_until
 
+from appliance.console.demo import advice
 from appliance.console.demo_site import DEMO_PORTS
 from appliance.net.files.packaged import packaged
 
@@ -331,3 +333,15 @@ def test_terminal_shows_a_table():
         process.terminate()
         process.wait(60)
         os.close(main)
+
+
+def test_at_80_by_24_the_advice_stays():
+    """In a terminal of the usual size the first line that one needs is on the screen with the live view."""
+    site = SimpleNamespace(
+        port=lambda port: port + 1000,
+        environment_file=Path("/tmp/lb-demo-k2v9x1q0/env"),  # noqa: S108  # the length of a real one
+        log=Path("/tmp/lb-demo-k2v9x1q0/log"),  # noqa: S108  # the same
+    )
+    said = advice(site).splitlines()
+    assert max(map(len, said)) <= 80
+    assert len(said) + len(["", "title", "counts", "cursor"]) <= 24
