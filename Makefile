@@ -47,6 +47,12 @@ test-pure: venv  ## only the tests without processes and sockets, with complete 
 chaos: debian  ## 100 schedules of random kills during reloads under load; CHAOS=number, CHAOS_SEED=one of them
 	CHAOS=$(or $(CHAOS),100) $(PYTEST) -n 0 tests/programs/test_chaos.py $(ARGS)
 
+# make fuzz [FUZZ_SECONDS=30 for each target] [FUZZ_SEED=a number from a failure] [ARGS="-k vrrp"]
+FUZZ_SECONDS ?= 30
+FUZZ_SEED    ?= random
+fuzz: venv  ## feed every decoder and every file of state with damaged inputs; about a quarter of an hour
+	$(PYTEST) tests/fuzz --fuzz-seconds=$(FUZZ_SECONDS) --fuzz-seed=$(FUZZ_SEED) $(ARGS)
+
 test-full: debian  ## the load tests at full size: 1,000 sessions, 100 reloads, 100,000 connections; half an hour
 	E2E_FULL=1 $(PYTEST) -n 0 tests/programs tests/kernel -k e2e $(ARGS)
 
@@ -132,5 +138,5 @@ lock: $(VENV)/.ready  ## renew the locks: development, what runs, the demo, maki
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) $(RUN) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .hypothesis dist
 
-.PHONY: help venv demo dist debian test test-pure test-programs test-kernel test-image test-full chaos image image-full ova sbom \
+.PHONY: help venv demo dist debian test test-pure test-programs test-kernel test-image test-full chaos fuzz image image-full ova sbom \
 	lint bench lock clean

@@ -19,6 +19,12 @@ _times = layers.Times()
 _network = pytest.StashKey[OwnNetwork]()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Let `make fuzz` say how much is fuzzed."""
+    parser.addoption("--fuzz-seconds", default="0.3", help="seconds for each target in tests/fuzz")
+    parser.addoption("--fuzz-seed", default="1", help="where their inputs begin: a number, or `random`")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Describe the markers that this file gives a meaning, and make the network that tests run in."""
     config.addinivalue_line(

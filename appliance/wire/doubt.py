@@ -31,5 +31,5 @@ def decode(datagram: bytes) -> Doubt:
         raise DoubtError(f"more than {SIZE_LIMIT} bytes")
     try:
         return msgspec.json.decode(datagram, type=Doubt)
-    except msgspec.DecodeError as error:
+    except (ValueError, RecursionError) as error:  # msgspec's own errors are ValueErrors
         raise DoubtError(str(error)) from error

@@ -42,5 +42,5 @@ def decode(argument: str) -> Orders:
     """Return the orders; raises OrdersError."""
     try:
         return msgspec.json.decode(argument, type=Orders)
-    except msgspec.DecodeError as error:
+    except (ValueError, RecursionError) as error:  # msgspec's own errors are ValueErrors
         raise OrdersError(str(error)) from error

@@ -30,11 +30,13 @@ def longest_first(items: list[pytest.Item]) -> None:
 class SideBySide(LoadScopeScheduling):
     """Which tests stay in one process: those of one file, which share fixtures, and all of the image's.
 
-    What builds and runs the image shares podman's storage.
+    What builds and runs the image shares podman's storage. What is fuzzed shares nothing.
     """
 
     def _split_scope(self, nodeid: str) -> str:
         file = nodeid.partition("::")[0]
+        if file.startswith("tests/fuzz/"):
+            return nodeid
         return "image" if file.startswith("tests/image/") else file
 
 

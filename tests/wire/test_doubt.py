@@ -25,6 +25,8 @@ def test_what_was_encoded_is_decoded(pool: str, server: str):
     "datagram",
     [
         b"",
+        b"\xff",
+        b"[" * 1000,
         b"[]",
         b'["a"]',
         b'["a", 1]',

@@ -23,7 +23,7 @@ def test_orders_come_back():
     assert decode(encode(ORDERS)) == ORDERS
 
 
-@pytest.mark.parametrize("argument", ["", "{}", "[1]", '{"program": 1}'])
+@pytest.mark.parametrize("argument", ["", "{}", "[1]", '{"program": 1}', "\udc96", "[" * 100_000])
 def test_other_arguments_are_refused(argument: str):
     """Anything else is one error."""
     with pytest.raises(OrdersError):

@@ -1,0 +1,186 @@
+"""Every file that programs share or keep, with whatever became of it on a disk: see support/fuzzing.py.
+
+State is disposable: a file that cannot be understood is an error that its reader expects, or as good as none.
+"""
+
+from collections.abc import Callable
+from pathlib import Path
+from struct import pack_into, unpack_from
+
+import pytest
+from support import snapshots as given
+from support.fuzzing import Target, fuzz
+
+from appliance.model.guest.placement import Placed
+from appliance.model.guest.report import GuestProblem, GuestReport, Origin
+from appliance.model.paths import Paths
+from appliance.model.snapshot import SnapshotError, encode
+from appliance.net.files import boards, operator_states, snapshots
+from appliance.net.files.boards import BoardError, BoardReader, BoardWriter
+from appliance.net.files.operator_states import OperatorStatesError
+from appliance.net.guest import report_file
+from appliance.net.guest.record import Record
+from appliance.net.workers.generation_numbers import Numbers
+from appliance.wire.control import Problem
+from appliance.wire.health_board import Admin
+from appliance.wire.seal import seal
+
+pytestmark = pytest.mark.programs
+
+WORDS = (b"null", b"-1", b"1e400", b"9" * 40, b"[" * 2000, b'{"a":' * 2000, b"\xff", b'"\\ud800"', b'"drain"')
+
+
+def content(path: Path, write: Callable[[Path], object]) -> bytes:
+    """Return what our own program writes to a file."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write(path)
+    return path.read_bytes()
+
+
+def feed(path: Path, read: Callable[[Path], object]) -> Callable[[bytes], None]:
+    """Return the function that puts an input into the file, and has it read."""
+
+    def run(data: bytes) -> None:
+        path.write_bytes(data)
+        read(path)
+
+    return run
+
+
+def read_board(path: Path) -> None:
+    """Read a board in every way; whatever it is, the next writer takes the name over with its own."""
+    try:
+        with BoardReader(path) as reader:
+            assert isinstance(reader.changes, int)
+            reader.follow()
+            assert len(reader.published().payload) <= reader.capacity
+    except BoardError:
+        pass
+    writer = BoardWriter(path, capacity=64)
+    writer.publish(b"mine", changed=True)
+    with BoardReader(path) as reader:
+        assert reader.read() == b"mine"
+    writer.close()
+
+
+def right_checksums(data: bytes) -> bytes:
+    """Return a board whose halves have the checksums of what is in them, so that the rest of it is met."""
+    board = bytearray(data)
+    stride = (len(board) - 64) // 2
+    for at in (64, 64 + stride):
+        if stride >= 32:
+            (length,) = unpack_from("=Q", board, at + 16)
+            payload = bytes(board[at + 32 : min(at + 32 + length, len(board))])
+            pack_into("=Q", board, at + 24, boards._checksum(bytes(board[at : at + 24]), payload))
+    return bytes(board)
+
+
+def write_board(path: Path) -> None:
+    """Write one with something in both halves."""
+    board = BoardWriter(path, capacity=64)
+    board.publish(b"first")
+    board.publish(b"second", changed=True)
+    board.close()
+
+
+def number(path: Path) -> None:
+    """Demand the number of a generation, which boards hold in 32 bits, and another one the next time."""
+    numbers = Numbers(path)
+    try:
+        assert 0 < numbers.next() < numbers.next() < 1 << 32
+    finally:
+        numbers.close()
+
+
+def targets(root: Path) -> dict[str, Target]:
+    """Return the targets, whose files are below a directory."""
+    paths = Paths(runtime=root / "run", state=root / "state")
+    for each in (paths.runtime, paths.state):
+        each.mkdir()
+    accepted = content(paths.accepted, lambda _: snapshots.accept(paths, given.snapshot()))
+    states = {("masters", "master-0"): Admin.MAINT, ("masters", "b"): Admin.DRAIN}
+    note = snapshots.Degraded(since=1.0, problems=(Problem(message="no", path="pools", line=1, column=2),))
+    record = Record(root)
+    found = (
+        Target(
+            name="board",
+            run=feed(paths.health_board, read_board),
+            seeds=(content(paths.health_board, write_board),),
+            mend=right_checksums,
+        ),
+        Target(
+            name="accepted-snapshot",
+            run=feed(paths.accepted, snapshots.read),
+            seeds=(accepted, encode(given.snapshot(virtual_routers=(given.virtual_router(),)))),
+            errors=(SnapshotError,),
+            words=WORDS,
+            mend=seal,
+        ),
+        Target(
+            name="operator-states",
+            run=feed(root / "states.json", operator_states.load),
+            seeds=(content(root / "states.json", lambda path: operator_states.save(path, states)), b"{}"),
+            errors=(OperatorStatesError,),
+            words=WORDS,
+            mend=seal,
+        ),
+        Target(
+            name="degraded-note",
+            run=feed(snapshots.degraded_path(paths), lambda _: snapshots.read_degraded(paths)),
+            seeds=(content(snapshots.degraded_path(paths), lambda _: snapshots.write_degraded(paths, note)),),
+            words=WORDS,
+        ),
+        Target(
+            name="generation-lock",
+            run=feed(paths.runtime / "proxy-api.lock", number),
+            seeds=(content(paths.runtime / "proxy-api.lock", number), b"0000000007\n"),
+            words=(b"-", b"+", b"_", b" ", b"9" * 20, b"\xc2\xb2"),
+        ),
+        Target(
+            name="guest-record",
+            run=feed(root / "var/lib/appliance-guest/record.json", lambda _: record.placed()),
+            seeds=(
+                content(root / "var/lib/appliance-guest/record.json", lambda _: record.keep_placed(PLACED)),
+            ),
+            words=WORDS,
+        ),
+        Target(
+            name="guest-report",
+            run=feed(paths.guest_report, lambda _: report_file.read(paths)),
+            seeds=(content(paths.guest_report, lambda _: report_file.publish(paths, REPORT)),),
+            words=WORDS,
+        ),
+    )
+    return {each.name: each for each in found}
+
+
+NAMES = (
+    "board",
+    "accepted-snapshot",
+    "operator-states",
+    "degraded-note",
+    "generation-lock",
+    "guest-record",
+    "guest-report",
+)
+PLACED = Placed(yaml="a" * 64, properties="b" * 64)
+REPORT = GuestReport(
+    origin=Origin.VMWARE,
+    applied_at=1.0,
+    properties={"hostname": "lb-1"},
+    problems=(GuestProblem(message="no", key="hostname", line=1, column=2),),
+)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_content_breaks_the_reader_of_a_file(
+    name: str, tmp_path: Path, fuzz_seconds: float, fuzz_seed: int
+):
+    """A damaged file is the error that its reader expects, or as good as none."""
+    target = targets(tmp_path)[name]
+    assert fuzz(target, seconds=fuzz_seconds, seed=fuzz_seed) > len(target.seeds)
+
+
+def test_every_target_is_fed(tmp_path: Path):
+    """None is forgotten in the list of names."""
+    assert tuple(targets(tmp_path)) == NAMES

@@ -1,0 +1,454 @@
+"""Every decoder of `appliance.wire`, fed with whatever a peer may send: see support/fuzzing.py."""
+
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+
+import pytest
+from support import boards, ovf
+from support.fuzzing import Target, fuzz, round_trip
+from support.snapshots import track
+
+from appliance import wire
+from appliance.model.snapshot import SendProxy
+from appliance.wire import (
+    arp,
+    control,
+    doubt,
+    health_board,
+    http_request,
+    http_response,
+    internet_checksum,
+    ipv4_header,
+    neighbour,
+    ovf_environment,
+    proxy_protocol,
+    reload_line,
+    seal,
+    sockaddr,
+    tracker_lines,
+    vrrp,
+    vrrp_board,
+    vrrp_hmac,
+    vrrp_takeover,
+    worker_board,
+    worker_orders,
+)
+from appliance.wire.control import Question, bad, good
+from appliance.wire.health_board import BoardFormatError
+from appliance.wire.need import Need
+from appliance.wire.vrrp import Advertisement, AuthType, VrrpError
+from appliance.wire.vrrp_takeover import KnownRouter, KnownTrack
+from appliance.wire.worker_orders import Listener, Orders
+
+pytestmark = pytest.mark.pure
+
+MAC = bytes.fromhex("00005e0001de")
+SOURCE, SOURCE_6 = "10.0.0.91", "fe80::10"
+KEYS = {1: bytes(range(32))}
+
+
+def advert(version: int, *addresses: str, **changes: object) -> Advertisement:
+    """Return an advertisement."""
+    return Advertisement(
+        version=version, router_id=51, priority=200, interval=1.0, addresses=addresses, **changes
+    )
+
+
+def advertised(said: Advertisement, *, source: str) -> bytes:
+    """Return its message."""
+    return vrrp.encode(said, source=source, destination=_group(source))
+
+
+def _group(source: str) -> str:
+    return vrrp.MULTICAST_6 if ":" in source else vrrp.MULTICAST_4
+
+
+def _signed(said: Advertisement, *, source: str) -> bytes:
+    clock = vrrp_hmac.Stamp(seconds=1_700_000_000, fraction=0, counter=0)
+    message = advertised(said, source=source)
+    return vrrp_hmac.sealed(
+        message, source=source, destination=_group(source), key_id=1, secret=KEYS[1], clock=clock
+    )
+
+
+def hear(source: str) -> Callable[[bytes], None]:
+    """Return the function that takes a payload as the program does; what it hears it could say itself."""
+
+    def run(payload: bytes) -> None:
+        message, trailer = vrrp.split(payload)
+        said = vrrp.decode(message, source=source, destination=_group(source), trailer=trailer)
+        again = advertised(said, source=source)
+        assert vrrp.decode(again, source=source, destination=_group(source)) == said
+        if trailer:
+            vrrp_hmac.verify(message, trailer, source=source, keys=KEYS)
+
+    return run
+
+
+def with_checksum(source: str) -> Callable[[bytes], bytes]:
+    """Return the function that gives a payload the right checksum, so that the checks behind it are met."""
+
+    def mend(payload: bytes) -> bytes:
+        if len(payload) < 8:
+            return payload
+        message, trailer = vrrp.split(payload)
+        if ":" in source:
+            return vrrp.with_trailer(message, trailer, source=source, destination=_group(source))
+        blank = vrrp.unsummed(message)
+        return blank[:6] + internet_checksum.checksum(blank).to_bytes(2, "big") + blank[8:] + trailer
+
+    return mend
+
+
+def _neighbour_checksum(frame: bytes) -> bytes:
+    if len(frame) < 60:
+        return frame
+    length = (len(frame) - 54).to_bytes(2, "big")
+    blank = frame[:18] + length + frame[20:56] + bytes(2) + frame[58:]
+    pseudo = blank[22:54] + length + (58).to_bytes(2, "big")
+    total = internet_checksum.checksum(pseudo + blank[54:])
+    return blank[:56] + total.to_bytes(2, "big") + blank[58:]
+
+
+def _chunks(data: bytes) -> list[bytes]:
+    """Return the data in pieces, the same ones each time."""
+    random = Random(data)  # noqa: S311  # has to be the same again
+    cuts = sorted(random.randint(0, len(data)) for _ in range(random.randint(0, 5)))
+    return [data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)]
+
+
+def reload_lines(data: bytes) -> None:
+    """Demand the same lines of a stream however it is cut into chunks, and a bound for what is kept."""
+    whole, pieces = reload_line.ReloadLines(), reload_line.ReloadLines()
+    assert list(whole.feed(data)) == [each for chunk in _chunks(data) for each in pieces.feed(chunk)]
+    assert len(pieces._pending) <= reload_line.LINE_LIMIT
+
+
+def control_stream(data: bytes) -> None:
+    """Demand the same of control lines; a line that is too long ends the connection in both cases."""
+    whole = control.LineBuffer(1000)
+    pieces = control.LineBuffer(1000)
+    lines = list(whole.feed(data))
+    assert lines == [each for chunk in _chunks(data) for each in pieces.feed(chunk)]
+
+
+def decoded(decode: Callable[[bytes], object]) -> Callable[[bytes], None]:
+    """Return the function that reads what may be incomplete: more bytes never turn an answer into another."""
+
+    def run(data: bytes) -> None:
+        value = decode(data)
+        if value is not Need.MORE:
+            assert decode(data + b"tail") == value
+            assert decode(data) == value
+
+    return run
+
+
+def proxy_header(data: bytes) -> None:
+    """Demand of a PROXY header that its size is within the bytes, and that it can be written again."""
+    found = proxy_protocol.decode(data)
+    if found is Need.MORE:
+        return
+    assert 0 < found.size <= len(data)
+    assert proxy_protocol.decode(data[: found.size]) == found
+    if found.source is not None and found.destination is not None:
+        version = SendProxy.V1 if found.version == 1 else SendProxy.V2
+        again = proxy_protocol.decode(proxy_protocol.encode(version, found.source, found.destination))
+        assert proxy_protocol.decode(proxy_protocol.encode(version, again.source, again.destination)) == again
+
+
+def unsealed(data: bytes) -> None:
+    """Demand that what is sealed is found as it was, however often."""
+    content = seal.unseal(data)
+    if content.endswith(b"}"):
+        assert seal.unseal(seal.seal(content)) == content
+
+
+def address(data: bytes) -> None:
+    """Demand a text of every address of the kernel's."""
+    raw = data[: sockaddr.SIZE].ljust(sockaddr.SIZE, b"\0")
+    assert str(sockaddr.port(raw)) in sockaddr.text(raw)
+    assert len(sockaddr.packed(raw)) in {4, 16}
+
+
+def board(decode: Callable[[bytes], object], encode: Callable[..., bytes]) -> Callable[[bytes], None]:
+    """Return the function that reads a board; texts that are no UTF-8 cannot be said again."""
+
+    def run(payload: bytes) -> None:
+        value = decode(payload)
+        if "\ufffd" not in repr(value):
+            round_trip(decode, encode)(payload)
+
+    return run
+
+
+ORDERS = Orders(
+    program="proxy-api",
+    group="api",
+    generation=1,
+    index=0,
+    workers=2,
+    snapshot=1,
+    listeners=(Listener(frontend="kube-api", host="::", port=9445, fd=5),),
+    ready_fd=6,
+)
+ROUTER = vrrp_board.RouterRecord(
+    name="api",
+    state="active",
+    priority=150,
+    since=1.0,
+    transitions=1,
+    adverts_sent=2,
+    adverts_received=3,
+    priority_zero_sent=4,
+    priority_zero_received=5,
+    gratuitous_sent=6,
+    last_advert=7.0,
+    peer=SOURCE,
+    drops={},
+)
+VRRP_BOARD = vrrp_board.VrrpBoard(
+    snapshot=1,
+    pid=2,
+    written_at=3.0,
+    monotonic=4.0,
+    late_wakeups=5,
+    latest_wakeup=6.0,
+    realtime=True,
+    routers=(ROUTER, ROUTER),
+)
+KNOWN_ROUTER = KnownRouter(
+    name="api",
+    router_id=51,
+    active=True,
+    yielded=False,
+    tracks=(KnownTrack(name="ready", up=True, value=0, detail="200 OK"),),
+)
+V6 = advertised(advert(3, "fe80::1", "2001:db8::1"), source=SOURCE_6)
+JSON_WORDS = (
+    b"null",
+    b"true",
+    b"-1",
+    b'"\\ud800"',
+    b'"\\u0000"',
+    b"1e400",
+    b"9" * 30,
+    b"[" * 200,
+    b'{"a":' * 200,
+)
+ENDPOINTS = (SOURCE, 443), ("10.0.0.200", 6443)
+ENDPOINTS_6 = ("2001:db8::1", 443), ("2001:db8::2", 6443)
+
+TARGETS = (
+    Target(
+        name="arp",
+        run=arp.decode,
+        seeds=(arp.probe(MAC, SOURCE), arp.gratuitous(MAC, SOURCE, form=arp.Form.REPLY)),
+        errors=(arp.ArpError,),
+    ),
+    Target(
+        name="neighbour",
+        run=neighbour.decode,
+        seeds=(
+            neighbour.probe(MAC, SOURCE_6),
+            neighbour.unsolicited(MAC, SOURCE_6),
+            neighbour.solicitation(MAC, SOURCE_6, "fe80::20"),
+        ),
+        errors=(neighbour.NeighbourError,),
+        mend=_neighbour_checksum,
+    ),
+    Target(
+        name="vrrp-ipv4",
+        run=hear(SOURCE),
+        seeds=(
+            advertised(
+                advert(2, "10.0.0.200", auth_type=AuthType.PASSWORD, password=b"s3cret"), source=SOURCE
+            ),
+            advertised(advert(3, "10.0.0.200", "10.0.0.201"), source=SOURCE),
+            _signed(advert(3, "10.0.0.200"), source=SOURCE),
+        ),
+        errors=(VrrpError,),
+        mend=with_checksum(SOURCE),
+    ),
+    Target(
+        name="vrrp-ipv6",
+        run=hear(SOURCE_6),
+        seeds=(V6, _signed(advert(3, "fe80::1"), source=SOURCE_6)),
+        errors=(VrrpError,),
+        mend=with_checksum(SOURCE_6),
+    ),
+    Target(
+        name="ipv4-header",
+        run=ipv4_header.decode,
+        seeds=(bytes.fromhex("45c0002000010000ff70b0510a00005be0000012") + bytes(12),),
+        errors=(VrrpError,),
+    ),
+    Target(
+        name="proxy-protocol",
+        run=proxy_header,
+        seeds=(
+            proxy_protocol.encode_v1(*ENDPOINTS),
+            proxy_protocol.encode_v2(*ENDPOINTS),
+            proxy_protocol.encode_v1(*ENDPOINTS_6),
+            proxy_protocol.encode_v2(*ENDPOINTS_6),
+            proxy_protocol.local_v1(),
+            proxy_protocol.local_v2(),
+        ),
+        errors=(proxy_protocol.ProxyHeaderError,),
+    ),
+    Target(
+        name="http-request",
+        run=decoded(http_request.decode),
+        seeds=(
+            b"GET /haproxy_ready HTTP/1.0\r\n\r\n",
+            b"HEAD /haproxy_monitor?x=1 HTTP/1.1\r\nHost: lb:9454\r\nUser-Agent: curl\r\n\r\n",
+        ),
+        errors=(http_request.RequestError,),
+        words=(b"HTTP/1.1", b"GET ", b"\r\n\r\n"),
+    ),
+    Target(
+        name="http-response",
+        run=decoded(http_response.decode),
+        seeds=(b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", b"HTTP/1.0 500 \xff\x1b[31m\n"),
+        errors=(http_response.ResponseError,),
+        words=(b"HTTP/1.1", b" 200", b" 503 "),
+    ),
+    Target(
+        name="control-question",
+        run=round_trip(control.decode_question, control.encode_question),
+        seeds=(
+            control.encode_question(Question(command="drain", values={"deadline": 1.5, "pool": "masters"})),
+            control.encode_question(Question(command="apply", values={"snapshot": 4})),
+        ),
+        errors=(control.ControlError,),
+        words=JSON_WORDS,
+    ),
+    Target(
+        name="control-answer",
+        run=round_trip(control.decode_answer, control.encode_answer),
+        seeds=(
+            control.encode_answer(good(pid=1, listeners=[{"frontend": "f", "host": "::", "port": 1}])),
+            control.encode_answer(bad(control.Problem(message="no", path="pools.p", line=3, column=1))),
+        ),
+        errors=(control.ControlError,),
+        words=JSON_WORDS,
+    ),
+    Target(
+        name="control-stream",
+        run=control_stream,
+        seeds=(b'{"command": "status"}\n{"command": "apply", "snapshot": 1}\r\n', b"\n" * 50),
+        errors=(control.ControlError,),
+        words=(b"x" * 1001,),
+    ),
+    Target(
+        name="reload-line",
+        run=reload_lines,
+        seeds=(b"reload\nreload\r\n  reload \nshow info\n", b"reload"),
+        words=(b"reload\n", b"x" * 4096),
+    ),
+    Target(
+        name="tracker-lines-order",
+        run=round_trip(tracker_lines.decode_order, tracker_lines.encode),
+        seeds=(
+            tracker_lines.encode(tracker_lines.Watch(tracks=(("api", track()),))),
+            tracker_lines.encode(tracker_lines.Run(router="api", words=("a", "b"), user=None, timeout=1.0)),
+        ),
+        errors=(tracker_lines.TrackerLineError,),
+        words=JSON_WORDS,
+    ),
+    Target(
+        name="tracker-lines-report",
+        run=round_trip(tracker_lines.decode_report, tracker_lines.encode),
+        seeds=(
+            tracker_lines.encode(
+                tracker_lines.Verdict(router="api", track="t", up=True, value=3, detail="200 OK", at=1.0)
+            ),
+            tracker_lines.encode(tracker_lines.Ran(router="api", words=("a",), outcome="exited 0")),
+        ),
+        errors=(tracker_lines.TrackerLineError,),
+        words=JSON_WORDS,
+    ),
+    Target(
+        name="vrrp-takeover",
+        run=round_trip(
+            lambda line: vrrp_takeover.decode(control.decode_answer(line).values),
+            lambda routers: control.encode_answer(good(routers=vrrp_takeover.encode(routers))),
+        ),
+        seeds=(control.encode_answer(good(routers=vrrp_takeover.encode([KNOWN_ROUTER]))),),
+        errors=(control.ControlError,),
+        words=JSON_WORDS,
+    ),
+    Target(
+        name="seal",
+        run=unsealed,
+        seeds=(seal.seal(b'{"a":1}'), seal.seal(b"{}"), b'{"a":1}'),
+        errors=(seal.SealError,),
+        words=(b'"sha256":"', b'"}'),
+    ),
+    Target(
+        name="doubt",
+        run=round_trip(doubt.decode, lambda said: doubt.encode(said.pool, said.server)),
+        seeds=(doubt.encode("masters", "master-0"),),
+        errors=(doubt.DoubtError,),
+        words=JSON_WORDS,
+    ),
+    Target(
+        name="worker-orders",
+        run=round_trip(
+            lambda data: worker_orders.decode(data.decode(errors="surrogateescape")),
+            lambda orders: worker_orders.encode(orders).encode(),
+        ),
+        seeds=(worker_orders.encode(ORDERS).encode(),),
+        errors=(worker_orders.OrdersError,),
+        words=JSON_WORDS,
+    ),
+    Target(
+        name="health-board",
+        run=board(health_board.decode, health_board.encode),
+        seeds=(health_board.encode(boards.health_board(boards.health(), boards.health("b"))),),
+        errors=(BoardFormatError,),
+    ),
+    Target(
+        name="worker-board",
+        run=board(worker_board.decode, worker_board.encode),
+        seeds=(
+            worker_board.encode(
+                boards.worker(
+                    frontends=(boards.frontend_counters(total=3),),
+                    servers=(boards.server_counters(total=3), boards.server_counters("b")),
+                )
+            ),
+        ),
+        errors=(BoardFormatError,),
+    ),
+    Target(
+        name="vrrp-board",
+        run=board(vrrp_board.decode, vrrp_board.encode),
+        seeds=(vrrp_board.encode(VRRP_BOARD),),
+        errors=(BoardFormatError,),
+    ),
+    Target(
+        name="ovf-environment",
+        run=ovf_environment.parse,
+        seeds=(ovf.environment({"lb.hostname": "lb-1", "lb.config": "a: 1\n", "lb.dns": "10.0.0.2"}),),
+        errors=(ovf_environment.OvfEnvironmentError,),
+        words=(b"<!DOCTYPE a [", b"<!ENTITY a 'b'>", b"&a;", b"<a>", b"&#0;", b"encoding='x'", b"<Property "),
+    ),
+    Target(
+        name="sockaddr", run=address, seeds=(b"\x02\0\x24\xe5\x0a\0\0\x01", b"\x0a\0\x24\xe5" + bytes(24))
+    ),
+)
+
+
+@pytest.mark.parametrize("target", TARGETS, ids=str)
+def test_no_input_breaks_a_decoder(target: Target, fuzz_seconds: float, fuzz_seed: int):
+    """Any bytes are a value that can be said again, need more, or are the one error; soon, in little room."""
+    assert fuzz(target, seconds=fuzz_seconds, seed=fuzz_seed) > len(target.seeds)
+
+
+def test_every_decoder_is_fed():
+    """A module that is added to `wire` needs a target of its name, or has nothing to decode."""
+    modules = {path.stem.replace("_", "-") for path in Path(wire.__file__).parent.glob("*.py")}
+    fed = {module for module in modules for target in TARGETS if target.name.startswith(module)}
+    assert modules - fed <= {"--init--", "need", "literal", "internet-checksum", "vrrp-hmac"}
