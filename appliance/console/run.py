@@ -44,12 +44,14 @@ def run(paths: Paths, *, user: str | None) -> NoReturn:
     Started as root it becomes an ordinary user, and each program has the capabilities that it needs and no
     others. The runtime and state directories are to be writable for this user alone.
 
-    TERM or Ctrl-C stops it in order, within the drain time; a second one at once. With errors in the
+    TERM or Ctrl-C stops it in order, within the drain time; a second one at once. After USR1 sessions end by
+    themselves, without a deadline. With errors in the
     configuration it starts from the copy that was accepted last, and says so; without such a copy it prints
     every error and ends with exit code 1.
     """
     # Kept over exec: supervisord obeys them, which knows how to end what an earlier one may have left.
-    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT))
+    signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1))
+    signal.signal(signal.SIGUSR2, signal.SIG_IGN)
     _become(user, paths)
     try:
         boot.make_directories(paths)

@@ -10,6 +10,7 @@ from rich.text import Text
 from appliance.console.fitting import Fitting
 from appliance.console.places import located
 from appliance.console.quantities import duration, size
+from appliance.core.generations import NO_DEADLINE
 from appliance.core.status import (
     CheckStatus,
     FrontendStatus,
@@ -217,10 +218,16 @@ def _weight(server: ServerStatus) -> str:
 def _draining(generations: list[GenerationStatus], now: float) -> Table:
     table = columns("draining", "generation>", "sessions>", "cut in>", "still holds...")
     for each in generations:
-        left = duration(max(0.0, each.drain_deadline - now)) if each.drain_deadline else "-"
+        left = _cut_in(each.drain_deadline, now)
         holds = ", ".join(f"{held.pool}/{held.server} {held.connections}" for held in each.holds)
         table.add_row(each.program, str(each.generation), str(each.sessions), left, Text(holds))
     return table
+
+
+def _cut_in(deadline: float | None, now: float) -> str:
+    if deadline is None:
+        return "-"
+    return "never" if deadline - now > NO_DEADLINE / 2 else duration(max(0.0, deadline - now))
 
 
 def _number(value: int | None) -> str:

@@ -2,6 +2,10 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
+
+NO_DEADLINE: Final = 10 * 365 * 86400.0
+"""Seconds that a drain lasts which is to end with its last session, whenever that is: a soft stop's."""
 
 
 class Phase(StrEnum):
@@ -175,7 +179,7 @@ class Resume:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Retire:
-    """The program ends: everything drains within so many seconds."""
+    """The program ends: everything drains within so many seconds; what has less time left keeps that."""
 
     within: float
 

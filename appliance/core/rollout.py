@@ -355,8 +355,9 @@ class Rollout:
 
     def _retire(self, within: float, now: float) -> list[Effect]:
         effects = self._abort()
-        for generation in sorted(self._in_phase(*_COMMITTED), key=_number):
-            effects += self._drain(generation, within, now)
+        for generation in sorted(self._in_phase(*_COMMITTED, Phase.DRAINING), key=_number):
+            if generation.drain_deadline is None or generation.drain_deadline > now + within:
+                effects += self._drain(generation, within, now)
         return effects
 
     def _forget_if_empty(self, generation: Generation) -> list[Effect]:

@@ -32,6 +32,7 @@ from appliance.net.probing.resolver import Resolver
 from appliance.net.probing.server_probe import ServerProbe
 from appliance.net.probing.tls_contexts import AuthorityError, TlsContexts
 from appliance.net.process import log as logs
+from appliance.net.process.signals import survive
 from appliance.wire.control import Answer, Problem, bad, good
 from appliance.wire.doubt import Doubt
 from appliance.wire.health_board import (
@@ -385,6 +386,7 @@ def main() -> int:
     log = logs.configure(PROGRAM, level="info", form="json")
     gevent.spawn(logs.limiter().follow, gevent.sleep)
     stop = Signal()
+    survive(signal.SIGUSR1, signal.SIGUSR2)
     for number in (signal.SIGTERM, signal.SIGINT):
         gevent.signal_handler(number, stop.set)
     lock = paths.runtime / f"{PROGRAM}.lock"

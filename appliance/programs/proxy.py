@@ -2,7 +2,8 @@
 
 At its start it takes over what an earlier master left, so being killed costs nothing. At TERM it finds out
 what is meant: when supervisord shuts down, or there is none, the workers drain and it ends with them; when
-it alone is restarted, it leaves them serving for the next master.
+it alone is restarted, it leaves them serving for the next master. USR1 is TERM without a deadline, as in
+HAProxy: sessions end by themselves, or a TERM that comes later gives them the drain time.
 """
 
 import contextlib
@@ -16,13 +17,14 @@ import gevent
 import msgspec
 from structlog.typing import FilteringBoundLogger
 
-from appliance.core.generations import Phase, Timing, WorkerId
+from appliance.core.generations import NO_DEADLINE, Phase, Timing, WorkerId
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot, SnapshotError
 from appliance.net.control.sockets import ControlServer
 from appliance.net.files import snapshots, state_files
 from appliance.net.files.hub_heartbeat import HubHeartbeat
 from appliance.net.process import capabilities, limits, log
+from appliance.net.process.signals import survive
 from appliance.net.reloading.supervisor_rpc import Supervisor, SupervisorUnavailable
 from appliance.net.workers.generation_numbers import AlreadyRunning, Numbers
 from appliance.programs.proxy_master import WORKER, Failure, Master, failure_file, forget_failure
@@ -43,12 +45,14 @@ class Proxy:
         self._paths = paths
         self._master = master
         self._signals = 0
+        self._soft = False
         self._started_at = time.time()
 
     def run(self) -> int:
         """Serve until told to end, and return the exit status."""
         for number in (signal.SIGTERM, signal.SIGINT):
             gevent.signal_handler(number, self._note_signal)
+        gevent.signal_handler(signal.SIGUSR1, self._note_soft_stop)
         server = ControlServer(
             self._paths.control(self._master.program),
             {
@@ -78,7 +82,7 @@ class Proxy:
         starting.kill()
         if self._master.broken:
             return _BROKEN
-        if not self._signals:
+        if not self._told_to_end():
             self._master.log.info("nothing-to-do", reason="the configuration has no such group")
         return self._end()
 
@@ -111,7 +115,7 @@ class Proxy:
             snapshots.write_atomically(path, msgspec.json.encode(failure))
 
     def _told_to_end(self) -> bool:
-        return bool(self._signals) or self._master.broken
+        return bool(self._signals) or self._soft or self._master.broken
 
     def _nothing_to_do(self) -> bool:
         return self._master.retired and not len(self._master.crew)
@@ -122,14 +126,22 @@ class Proxy:
         master = self._master
         master.stopping = True
         if self._everything_ends():
-            master.log.info("stopping", workers="drain", seconds=master.rollout.terms.drain)
-            master.retire(within=master.rollout.terms.drain)
-            self._wait(lambda: self._signals > 1 or not len(master.crew))
+            if self._soft:
+                self._drain(None, until=1)
+            self._drain(master.rollout.terms.drain, until=2)
             master.crew.end(patience=_LAST_WORDS)
         else:
             self._leave()
         master.log.info("stopped")
         return 0
+
+    def _drain(self, seconds: float | None, *, until: int) -> None:
+        """Let sessions finish within so many seconds, or None; but only until that many signals came."""
+        master = self._master
+        if self._signals < until and len(master.crew):
+            master.log.info("stopping", workers="drain", seconds=seconds)
+        master.retire(within=NO_DEADLINE if seconds is None else seconds)
+        self._wait(lambda: self._signals >= until or not len(master.crew))
 
     def _everything_ends(self) -> bool:
         """Say whether the appliance ends, and not only this program."""
@@ -165,6 +177,10 @@ class Proxy:
         self._signals += 1
         self._master.moved.set()
 
+    def _note_soft_stop(self) -> None:
+        self._soft = True
+        self._master.moved.set()
+
     def _log_error(self, command: str, error: Exception) -> None:
         self._master.log.error("control-failed", command=command, reason=str(error), exc_info=error)
 
@@ -172,6 +188,7 @@ class Proxy:
 def run(group: str, paths: Paths, *, module: Sequence[str] = WORKER, timing: Timing | None = None) -> int:
     """Be the master of a group until told to end, and return the exit status."""
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # workers inherit it, and outlive a terminal
+    survive(signal.SIGUSR2)
     program = f"proxy-{group}"
     logger = _logger(paths, program)
     try:

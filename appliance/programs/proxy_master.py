@@ -187,7 +187,7 @@ class Master:
                     outcome.accepting.set()
                 self._close_unused()
             case g.GenerationDraining(generation, within):
-                self.log.info("generation-draining", generation=generation, seconds=round(within, 3))
+                self.log.info("generation-draining", generation=generation, seconds=_bounded(within))
             case g.GenerationCut(generation):
                 limit = self.rollout.terms.max_draining
                 self.log.warning("generation-cut", generation=generation, max_draining=limit)
@@ -577,6 +577,10 @@ class Master:
             if outcome := self._outcomes.pop(pending.generation, None):
                 outcome.ready.set("given up")
         self.listeners.release(pending.fresh & set(self.listeners))
+
+
+def _bounded(seconds: float) -> float | None:
+    return None if seconds >= g.NO_DEADLINE else round(seconds, 3)
 
 
 def _terms(snapshot: Snapshot) -> g.Terms:

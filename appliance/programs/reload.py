@@ -26,6 +26,7 @@ from appliance.net.files import snapshots
 from appliance.net.files.hub_heartbeat import HubHeartbeat
 from appliance.net.process import capabilities
 from appliance.net.process.log import configure, limiter
+from appliance.net.process.signals import survive
 from appliance.net.reloading.changeover import Changeover
 from appliance.net.reloading.fleet import Fleet, Patience
 from appliance.net.reloading.reload_socket import ReloadSockets
@@ -166,6 +167,7 @@ class Program:
     def run(self) -> None:
         """Serve until TERM or INT."""
         end = Event()
+        survive(signal.SIGUSR1, signal.SIGUSR2)
         gevent.signal_handler(signal.SIGHUP, self._desk.hang_up)
         for number in (signal.SIGTERM, signal.SIGINT):
             gevent.signal_handler(number, end.set)

@@ -4,6 +4,7 @@ What differs from the original, each by overriding one of its methods:
 
 - a signal ends its poll at once, so that a crashed program is started again in milliseconds;
 - programs of the same priority stop together; a second TERM, INT or QUIT kills everything at once;
+- USR1 is HAProxy's soft stop: everything stops in order, and sessions end by themselves, without a deadline;
 - HUP is for the program `reload`, because supervisord's own meaning of it would end all traffic;
 - programs write to our standard output themselves: nothing stands between them and a socket of journald,
   and a reader that has stopped reading cannot stop supervisord. Their standard error comes through here,
@@ -30,7 +31,8 @@ from supervisor.medusa import asyncore_25 as asyncore
 from supervisor.process import ProcessGroup, Subprocess
 from supervisor.states import ProcessStates, SupervisorStates
 
-from appliance.core.acceptance import PROGRAMS, STOP_MARGIN, VRRP, stop_seconds
+from appliance.core.acceptance import PROGRAMS, PROXIES, STOP_MARGIN, VRRP, stop_seconds
+from appliance.core.generations import NO_DEADLINE
 from appliance.model.paths import Paths
 from appliance.model.snapshot import SnapshotError
 from appliance.net.files import snapshots
@@ -80,6 +82,7 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         options.poller.unsettled = self._unsettled
         self.forced = False
         self._asked_at: float | None = None  # by a signal
+        self._soft = False
         self._last_words: dict[str, str] = {}
         self._log = log
         self._paths = paths
@@ -192,9 +195,14 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         )
 
     def _exit_requested(self, number: signal.Signals) -> None:
+        if number == signal.SIGUSR1:
+            self._soft_stop()
+            return
         if self._asked_at is None:  # `supervisorctl shutdown` is no signal: the first after it kills nothing
             self._log.info("stopping", signal=number.name)
             self._asked_at = time.monotonic()
+            if self._soft:
+                self._harden()
             self.options.mood = SupervisorStates.SHUTDOWN
             return
         if time.monotonic() < self._asked_at + _SAME_REQUEST:
@@ -205,6 +213,24 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
             for kill in (os.killpg, os.kill):  # it may be too young to have its group
                 with contextlib.suppress(ProcessLookupError):
                     kill(pid, signal.SIGKILL)
+
+    def _soft_stop(self) -> None:
+        """Stop without a deadline; whoever stops already goes on to."""
+        if self.options.mood >= SupervisorStates.RUNNING:
+            self._log.info("stopping", signal=signal.SIGUSR1.name)
+            self._soft = True
+            self.options.mood = SupervisorStates.SHUTDOWN
+
+    def _harden(self) -> None:
+        """Make an ordinary stop, with its deadlines from now on, of a soft one."""
+        self._soft = False
+        self._set_deadlines()
+        for process in self._processes():
+            if process.config.name in PROXIES:
+                process.config.stopsignal = signal.SIGTERM
+                if process.get_state() == ProcessStates.STOPPING:
+                    process.delay = time.time() + process.config.stopwaitsecs
+                    process.signal(signal.SIGTERM)
 
     def _will_start(self, program: str) -> bool:
         return any(each.config.name == program and each.config.autostart for each in self._processes())
@@ -224,9 +250,17 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         self._leftovers.end_programs(spared=leftovers.VRRP if starts else ())
 
     def _stopping(self, _: object) -> None:
+        self._set_deadlines()
+        if self._soft:
+            self._drained_at = time.time() + NO_DEADLINE
+            for process in self._processes():
+                if process.config.name in PROXIES:
+                    process.config.stopsignal, process.config.stopwaitsecs = signal.SIGUSR1, NO_DEADLINE
+
+    def _set_deadlines(self) -> None:
         """Give programs the time of the configuration that is accepted now, not at the start."""
-        if self.options.mood < SupervisorStates.RESTARTING:
-            self._manager.stopping()
+        if self.options.mood < SupervisorStates.RESTARTING and not self._soft:
+            self._manager.stopping()  # not of a soft stop: systemd would cut it after TimeoutStopSec=
         self._drained_at = time.time()
         accepted = None
         with contextlib.suppress(SnapshotError):

@@ -25,6 +25,7 @@ from appliance.net.probing.tls_contexts import TlsContexts
 from appliance.net.process import capabilities
 from appliance.net.process import log as logs
 from appliance.net.process.ordinary import be_ordinary
+from appliance.net.process.signals import survive
 from appliance.net.tracking.follower import Follower
 from appliance.net.tracking.kinds import check_of
 from appliance.net.tracking.notify_commands import NotifyCommands
@@ -188,6 +189,7 @@ def main() -> int:
     if left:
         log.warning("scripts-left", killed=left)
     tracker = Tracker(connection, paths, log)
+    survive(signal.SIGUSR1, signal.SIGUSR2)
     for number in (signal.SIGTERM, signal.SIGINT):
         gevent.signal_handler(number, tracker.interrupt)
     return tracker.serve()

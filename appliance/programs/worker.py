@@ -32,6 +32,7 @@ from appliance.net.files import snapshots
 from appliance.net.files.boards import BoardError, BoardReader, BoardWriter
 from appliance.net.files.heartbeats import Heartbeat
 from appliance.net.process import log
+from appliance.net.process.signals import survive
 from appliance.programs.connection_log import ConnectionLog
 from appliance.programs.worker_commands import commands
 from appliance.programs.worker_figures import figures
@@ -371,6 +372,7 @@ def _pools(frontend: Frontend) -> list[str]:
 
 def main(arguments: list[str]) -> int:
     """Run a worker until it has drained; return the exit status."""
+    survive(signal.SIGUSR1, signal.SIGUSR2)
     paths = Paths.from_environment(os.environ)
     orders = worker_orders.decode(arguments[0])
     try:

@@ -10,6 +10,7 @@ from support.snapshots import pool, server, snapshot, virtual_router
 
 from appliance.console.tables import summary, tables
 from appliance.core.evidence import Evidence, Said, Supervised, assess
+from appliance.core.generations import NO_DEADLINE
 from appliance.core.status import ProgramState
 from appliance.core.vip_said import RouterSaid, VrrpSaid
 from appliance.wire.health_board import CheckResult, Verdict
@@ -86,6 +87,14 @@ def test_draining_generations():
     lines = drawn(replace(_EVIDENCE, workers=(draining,)))
     assert row(lines, "proxy-api  ")[:1] == ["proxy-api"]
     assert any(line.split() == ["proxy-api", "3", "4", "30s", "pool/server-0", "4"] for line in lines)
+
+
+def test_a_soft_stop_never_cuts():
+    """What has no deadline says so."""
+    draining = boards.worker(
+        generation=3, phase=Phase.DRAINING, sessions=4, drain_deadline=200.0 + NO_DEADLINE
+    )
+    assert any("never" in line.split() for line in drawn(replace(_EVIDENCE, workers=(draining,))))
 
 
 def test_programs_that_are_not_needed_are_said_to_be():

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from appliance.core.generations import (
+    NO_DEADLINE,
     Abort,
     Accept,
     Accepted,
@@ -380,6 +381,16 @@ def test_retire(rollout: Rollout) -> None:
     effects = feed(rollout, Retire(within=3.0))
     assert effects == [Kill(WorkerId(2, 0)), GenerationDraining(1, 3.0), Drain(WorkerId(1, 0), 3.0)]
     assert rollout.accepting is None
+
+
+def test_retire_again(rollout: Rollout) -> None:
+    """After a soft stop it sets a deadline; one that is nearer already stays."""
+    rolled_out(rollout, 1, count=1)
+    feed(rollout, Retire(within=NO_DEADLINE))
+    assert rollout.generations[1].drain_deadline == NO_DEADLINE
+    effects = feed(rollout, Retire(within=3.0), now=50.0)
+    assert effects == [GenerationDraining(1, 3.0), Drain(WorkerId(1, 0), 3.0)]
+    assert feed(rollout, Retire(within=9.0), now=51.0) == []
 
 
 def test_adopted_go_on(rollout: Rollout) -> None:

@@ -378,6 +378,21 @@ def test_systemd_is_told(room: Room):
         assert room.wait() == 0
 
 
+def test_systemd_is_not_told_of_a_soft_stop(room: Room):
+    """What says STOPPING is killed after TimeoutStopSec: a soft stop takes the time that it takes."""
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:
+        listening.bind(str(room.root / "notify"))
+        listening.settimeout(15)
+        room.program("steady", _TELLS)
+        room.start(environment={"NOTIFY_SOCKET": str(room.root / "notify")})
+        assert listening.recv(4096) == b"READY=1"
+        room.signal(signal.SIGUSR1)
+        assert room.wait() == 0
+        listening.settimeout(0)
+        with pytest.raises(BlockingIOError):
+            listening.recv(4096)
+
+
 def test_a_supervisord_that_hangs_tells_systemd_nothing(room: Room):
     """So that it is ended, and the appliance started again."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as listening:

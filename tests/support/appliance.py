@@ -3,6 +3,7 @@
 import contextlib
 import json
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -120,8 +121,20 @@ class Appliance:
 
     def terminate(self) -> None:
         """Send TERM and do not wait."""
+        self.signal(signal.SIGTERM)
+
+    def signal(self, number: signal.Signals, *, pid: int | None = None) -> None:
+        """Send a signal to supervisord, or to a process of ours, and do not wait."""
         assert self._process is not None
-        self._process.terminate()
+        if pid is None:
+            self._process.send_signal(number)
+        else:
+            os.kill(pid, number)
+
+    def wait(self, *, patience: float) -> int:
+        """Return the exit status, of what ends by itself."""
+        assert self._process is not None
+        return self._process.wait(patience)
 
     def remove_sockets(self) -> None:
         """Forget the control sockets of programs that were killed, which is no fault of theirs."""

@@ -35,7 +35,7 @@ class Leftovers:
     def __init__(self, paths: Paths, log: FilteringBoundLogger) -> None:
         self._paths = paths
         self._log = log
-        self._told: set[int | Path] = set()
+        self._told: set[int | tuple[Path, float]] = set()
 
     def find(self) -> dict[int, str]:
         """Return the module or the socket of every program, by process id. Ours are among them."""
@@ -65,11 +65,11 @@ class Leftovers:
                 _send(pid, signal.SIGKILL)
 
     def drain_workers(self, deadline: float) -> None:
-        """Let every worker finish its sessions until `deadline` (Unix seconds)."""
+        """Let every worker finish its sessions until `deadline` (Unix seconds); each is told once."""
         order = Question(command="drain", values={"deadline": deadline})
         for path in self._paths.runtime.glob("worker-*.control"):
-            if path not in self._told and _order(path, order):
-                self._told.add(path)
+            if (path, deadline) not in self._told and _order(path, order):
+                self._told.add((path, deadline))
 
     def kill(self) -> None:
         """KILL everything."""

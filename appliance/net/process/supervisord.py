@@ -19,7 +19,9 @@ from appliance.net.process import capabilities
 
 # The first two are events as well; the third is about our socket, which only its owner can open.
 _UNSAID: Final = ("exited: ", "stopped: ", "Server 'unix_http_server' running without")
-EXIT_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
+EXIT_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1)
+"""The signals that end everything; USR1 is the soft stop."""
+
 _RESTLESS: Final = 0.1  # seconds that a poll lasts at most while a program is on its way up or down
 
 
@@ -116,6 +118,7 @@ class Options(ServerOptions):  # type: ignore[misc]  # supervisor has no types
     def setsignals(self) -> None:
         """Note signals from now on, and those that have waited since the start."""
         super().setsignals()
+        signal.signal(signal.SIGUSR1, self.signal_receiver.receive)  # the original dies of it
         signal.pthread_sigmask(signal.SIG_UNBLOCK, EXIT_SIGNALS)
 
     def fork(self) -> int:
@@ -126,6 +129,7 @@ class Options(ServerOptions):  # type: ignore[misc]  # supervisor has no types
             if child == 0:
                 for number in EXIT_SIGNALS:
                     signal.signal(number, signal.SIG_DFL)
+                signal.signal(signal.SIGUSR2, signal.SIG_IGN)  # nobody's end, not even before it is known
         finally:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return child
