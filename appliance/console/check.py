@@ -27,7 +27,7 @@ _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
 @click.option(
     "--here",
     is_flag=True,
-    help="Also what this machine lacks: interfaces, and commands of notify and script.",
+    help="Also what this machine lacks: interfaces, commands, the directory of log.file.",
 )
 @click.pass_obj
 def check(paths: Paths, *, file: Path | None, as_json: bool, here: bool) -> None:
@@ -68,11 +68,16 @@ def _with_this_machine(loaded: Loaded, path: Path) -> Loaded:
     if loaded.snapshot is None:
         return loaded
     document = read(config_file.read(path))
-    found = [
-        document.problem(Finding(path=need.path, message=why), source=str(path))
+    lacks = [
+        Finding(path=need.path, message=why)
         for need in needs(loaded.snapshot.virtual_routers)
         if (why := objection(need))
     ]
+    file = loaded.snapshot.log.file
+    if file is not None and not Path(file).parent.is_dir():
+        message = f"there is no directory `{Path(file).parent}` here"
+        lacks.append(Finding(path=("log", "file"), message=message))
+    found = [document.problem(each, source=str(path)) for each in lacks]
     return replace(loaded, problems=ordered((*loaded.problems, *found)))
 
 

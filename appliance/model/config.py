@@ -309,7 +309,7 @@ class StatsSettings(Section):
 
 
 class LogSettings(Section):
-    """What the programs log, on standard output."""
+    """What the programs log, on standard output or in a file."""
 
     level: Literal["debug", "info", "warning", "error"] = Field(default="info")
     """Least severity that is logged: debug, info, warning or error."""
@@ -317,6 +317,8 @@ class LogSettings(Section):
     """json for machines, one object a line; console for people."""
     connections: bool = Field(default=False)
     """One line for each connection, when it ends."""
+    file: FilePath | None = Field(default=None, examples=["/var/log/appliance/appliance.log"])
+    """Where lines are appended, not standard output; the directory must be there. logrotate may rename it."""
 
 
 class Config(Section):
@@ -341,4 +343,4 @@ class Config(Section):
     watchdog: WatchdogTime = written("10s", watchdog)
     """A program that shows no sign of life for so long is ended, and started again."""
     log: LogSettings = Field(default_factory=LogSettings)
-    """What the programs log, on standard output."""
+    """What the programs log, on standard output or in a file."""

@@ -48,7 +48,12 @@ def fill(config: Config, *, number: int, source: str, drain: float | None) -> Sn
         ),
         stats=None if config.stats is None else _stats(config.stats),
         watchdog=config.watchdog,
-        log=Log(level=config.log.level, format=config.log.format, connections=config.log.connections),
+        log=Log(
+            level=config.log.level,
+            format=config.log.format,
+            connections=config.log.connections,
+            file=config.log.file,
+        ),
         virtual_routers=tuple(
             virtual_router(name, given, cluster=config.cluster.name)
             for name, given in sorted(config.virtual_ips.items())  # their order means nothing

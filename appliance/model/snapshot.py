@@ -208,11 +208,12 @@ class Reload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Log:
-    """What programs log: `connections` adds one line for each connection."""
+    """What programs log: `connections` adds one line for each connection; `file` None is standard output."""
 
     level: Literal["debug", "info", "warning", "error"]
     format: Literal["json", "console"]
     connections: bool
+    file: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

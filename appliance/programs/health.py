@@ -33,6 +33,7 @@ from appliance.net.probing.server_probe import ServerProbe
 from appliance.net.probing.tls_contexts import AuthorityError, TlsContexts
 from appliance.net.process import log as logs
 from appliance.net.process.signals import survive
+from appliance.programs.accepted_log import AcceptedLog
 from appliance.wire.control import Answer, Problem, bad, good
 from appliance.wire.doubt import Doubt
 from appliance.wire.health_board import (
@@ -103,7 +104,7 @@ class HealthProgram:
         now = time.monotonic()
         applied = self._roster.apply(snapshot, now=now)
         self._roster.restore(records, now=now, wall=time.time())
-        self._log = logs.configure(PROGRAM, level=snapshot.log.level, form=snapshot.log.format)
+        self._log = logs.obey(PROGRAM, snapshot.log)
         self._verbose = snapshot.log.level == "debug"
         for key in applied.stopped:
             self._stop(key)
@@ -383,7 +384,7 @@ def last_records(paths: Paths, log: FilteringBoundLogger) -> tuple[ServerHealth,
 def main() -> int:
     """Run until TERM or INT; 1 after a crash, or when another health program has this runtime directory."""
     paths = Paths.from_environment(os.environ)
-    log = logs.configure(PROGRAM, level="info", form="json")
+    log = AcceptedLog(PROGRAM, paths).logger
     gevent.spawn(logs.limiter().follow, gevent.sleep)
     stop = Signal()
     survive(signal.SIGUSR1, signal.SIGUSR2)

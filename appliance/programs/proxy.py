@@ -15,11 +15,9 @@ from collections.abc import Callable, Sequence
 
 import gevent
 import msgspec
-from structlog.typing import FilteringBoundLogger
 
 from appliance.core.generations import NO_DEADLINE, Phase, Timing, WorkerId
 from appliance.model.paths import Paths
-from appliance.model.snapshot import Snapshot, SnapshotError
 from appliance.net.control.sockets import ControlServer
 from appliance.net.files import snapshots, state_files
 from appliance.net.files.hub_heartbeat import HubHeartbeat
@@ -27,6 +25,7 @@ from appliance.net.process import capabilities, limits, log
 from appliance.net.process.signals import survive
 from appliance.net.reloading.supervisor_rpc import Supervisor, SupervisorUnavailable
 from appliance.net.workers.generation_numbers import AlreadyRunning, Numbers
+from appliance.programs.accepted_log import AcceptedLog
 from appliance.programs.proxy_master import WORKER, Failure, Master, failure_file, forget_failure
 from appliance.programs.proxy_status import status
 from appliance.wire.control import Problem, Question, good
@@ -190,7 +189,7 @@ def run(group: str, paths: Paths, *, module: Sequence[str] = WORKER, timing: Tim
     signal.signal(signal.SIGHUP, signal.SIG_IGN)  # workers inherit it, and outlive a terminal
     survive(signal.SIGUSR2)
     program = f"proxy-{group}"
-    logger = _logger(paths, program)
+    logger = AcceptedLog(program, paths).logger
     try:
         numbers = Numbers(paths.runtime / f"{program}.lock")
     except (AlreadyRunning, OSError) as error:
@@ -202,17 +201,6 @@ def run(group: str, paths: Paths, *, module: Sequence[str] = WORKER, timing: Tim
     ended = Proxy(paths, master).run()
     heartbeat.close()
     return ended
-
-
-def _logger(paths: Paths, program: str) -> FilteringBoundLogger:
-    accepted: Snapshot | None = None
-    try:
-        accepted = snapshots.read(paths.accepted)
-    except SnapshotError:
-        accepted = None  # said when it is read to be obeyed
-    if accepted is None:
-        return log.configure(program, level="info", form="json")
-    return log.configure(program, level=accepted.log.level, form=accepted.log.format)
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -490,7 +490,7 @@ class Master:
             self.failure = None
 
     def _obey_log(self, snapshot: Snapshot) -> None:
-        self.log = log.configure(self.program, level=snapshot.log.level, form=snapshot.log.format)
+        self.log = log.obey(self.program, snapshot.log)
         self.crew.log = self.log
 
     def retire(self, *, within: float) -> None:

@@ -25,7 +25,7 @@ from appliance.net.control.sockets import Call, ControlServer
 from appliance.net.files import snapshots
 from appliance.net.files.hub_heartbeat import HubHeartbeat
 from appliance.net.process import capabilities
-from appliance.net.process.log import configure, limiter
+from appliance.net.process.log import configure, limiter, obey
 from appliance.net.process.signals import survive
 from appliance.net.reloading.changeover import Changeover
 from appliance.net.reloading.fleet import Fleet, Patience
@@ -185,7 +185,7 @@ class Program:
     def _follow(self) -> list[Problem]:
         """Do what the accepted configuration asks of this program; return what it could not."""
         accepted = self._changeover.accepted
-        configure("reload", level=accepted.log.level, form=accepted.log.format)
+        obey("reload", accepted.log)
         self._sockets.follow([self._paths.reload_socket, *map(Path, accepted.reload.sockets)])
         failures = self._sockets.failures
         return [Problem(message=f"reload socket {path}: {why}") for path, why in failures.items()]
@@ -222,7 +222,7 @@ def main() -> None:
         accepted = snapshots.read(paths.accepted) or _chosen(paths)
     except SnapshotError:
         accepted = _chosen(paths)
-    log = configure("reload", level=accepted.log.level, form=accepted.log.format)
+    log = obey("reload", accepted.log)
     Program(paths, accepted, log).run()
 
 

@@ -5,6 +5,7 @@ What differs from the original, each by overriding one of its methods:
 - a signal ends its poll at once, so that a crashed program is started again in milliseconds;
 - programs of the same priority stop together; a second TERM, INT or QUIT kills everything at once;
 - USR1 is HAProxy's soft stop: everything stops in order, and sessions end by themselves, without a deadline;
+- USR2 has the log file reopened, as in the original;
 - HUP is for the program `reload`, because supervisord's own meaning of it would end all traffic;
 - programs write to our standard output themselves: nothing stands between them and a socket of journald,
   and a reader that has stopped reading cannot stop supervisord. Their standard error comes through here,
@@ -25,7 +26,6 @@ import sys
 import time
 from typing import Final
 
-from structlog.typing import FilteringBoundLogger
 from supervisor import events, supervisord
 from supervisor.medusa import asyncore_25 as asyncore
 from supervisor.process import ProcessGroup, Subprocess
@@ -39,10 +39,11 @@ from appliance.net.files import snapshots
 from appliance.net.process import capabilities, leftovers, orphans
 from appliance.net.process.journal import Severity, levelled
 from appliance.net.process.leftovers import Leftovers
-from appliance.net.process.log import configure
+from appliance.net.process.log import lines
 from appliance.net.process.output import STDOUT, output
 from appliance.net.process.service_manager import ServiceManager
 from appliance.net.process.supervisord import EXIT_SIGNALS, Options, Wakeup
+from appliance.programs.accepted_log import AcceptedLog
 from appliance.programs.watchdog import HeartbeatWatch
 
 _UNSETTLED: Final = (ProcessStates.STARTING, ProcessStates.BACKOFF, ProcessStates.STOPPING)
@@ -76,7 +77,7 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
     stop_groups: list[ProcessGroup] | None = None
 
     def __init__(
-        self, options: Options, log: FilteringBoundLogger, paths: Paths, manager: ServiceManager
+        self, options: Options, accepted: AcceptedLog, paths: Paths, manager: ServiceManager
     ) -> None:
         super().__init__(options)
         options.poller.unsettled = self._unsettled
@@ -84,7 +85,8 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         self._asked_at: float | None = None  # by a signal
         self._soft = False
         self._last_words: dict[str, str] = {}
-        self._log = log
+        self._accepted_log = accepted
+        self._log = log = accepted.logger
         self._paths = paths
         self._leftovers = Leftovers(paths, log)
         self._watch = HeartbeatWatch(paths, log)
@@ -114,6 +116,7 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         """Do what every round does: listen, look at the heartbeats, and let systemd see ours."""
         super().tick(now)
         self._listen_again()
+        self._accepted_log.follow()
         at = time.monotonic()
         for each in self._watch.look(self._watched(), at):
             self._last_words[each.name] = f"it hung: no sign of life for {each.silent:.0f} s"
@@ -142,6 +145,9 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
                 self._exit_requested(signal.Signals(number))
             elif number == signal.SIGHUP:
                 self._forward_hangup()
+            elif number == signal.SIGUSR2:
+                lines().reopen()  # the others find by themselves what is at the path
+                self._log.info("log-reopened")
 
     def _listen_again(self) -> None:
         """Listen anew where somebody has removed our socket: who restarts a program must find us."""
@@ -310,23 +316,24 @@ def main() -> None:
     """Run until everything has stopped; exit status 0, or 1 where programs had to be killed on request."""
     signal.pthread_sigmask(signal.SIG_BLOCK, EXIT_SIGNALS)
     paths = Paths.from_environment(os.environ)
-    log = _logger(paths)
+    accepted = AcceptedLog("supervisor", paths)
+    log = accepted.logger
     orphans.become_subreaper()
     capabilities.carry()
-    forced = _run(log, paths, ServiceManager(os.environ))
+    forced = _run(accepted, paths, ServiceManager(os.environ))
     orphans.end_children(patience=0 if forced else _ORPHAN_PATIENCE, last_patience=_ORPHAN_PATIENCE)
     log.info("stopped", forced=forced)
     sys.exit(1 if forced else 0)
 
 
-def _run(log: FilteringBoundLogger, paths: Paths, manager: ServiceManager) -> bool:
+def _run(accepted: AcceptedLog, paths: Paths, manager: ServiceManager) -> bool:
     """Supervise, again after `supervisorctl reload`; return whether the end was forced."""
     first, wakeup = True, Wakeup()
     while True:
-        options = Options(log)
+        options = Options(accepted.logger)
         options.realize(sys.argv[1:], doc=supervisord.__doc__)
         options.first, options.test = first, False
-        supervisor = Supervisor(options, log, paths, manager)
+        supervisor = Supervisor(options, accepted, paths, manager)
         asyncore.socket_map[wakeup.descriptor] = wakeup
         with contextlib.suppress(asyncore.ExitNow):
             supervisor.main()
@@ -337,16 +344,6 @@ def _run(log: FilteringBoundLogger, paths: Paths, manager: ServiceManager) -> bo
         if options.mood < SupervisorStates.RESTARTING:
             return supervisor.forced
         first = False
-
-
-def _logger(paths: Paths) -> FilteringBoundLogger:
-    try:
-        accepted = snapshots.read(paths.accepted)
-    except SnapshotError:
-        accepted = None
-    if accepted is None:
-        return configure("supervisor", level="info", form="json")
-    return configure("supervisor", level=accepted.log.level, form=accepted.log.format)
 
 
 if __name__ == "__main__":

@@ -30,6 +30,7 @@ from appliance.net.tracking.follower import Follower
 from appliance.net.tracking.kinds import check_of
 from appliance.net.tracking.notify_commands import NotifyCommands
 from appliance.net.tracking.script_leftovers import end_leftovers
+from appliance.programs.accepted_log import PAUSE, AcceptedLog
 from appliance.wire.control import ControlError, LineBuffer
 from appliance.wire.tracker_lines import (
     Ran,
@@ -182,8 +183,10 @@ def main() -> int:
     connection.set_inheritable(False)  # the standard library's signature
     be_ordinary()
     capabilities.keep_from_children()
-    log = logs.configure(PROGRAM, level="info", form="json")
     paths = Paths.from_environment(os.environ)
+    accepted = AcceptedLog(PROGRAM, paths)
+    log = accepted.logger
+    gevent.spawn(_follow, accepted)
     gevent.spawn(logs.limiter().follow, gevent.sleep)
     left = end_leftovers(paths.runtime)
     if left:
@@ -193,6 +196,12 @@ def main() -> int:
     for number in (signal.SIGTERM, signal.SIGINT):
         gevent.signal_handler(number, tracker.interrupt)
     return tracker.serve()
+
+
+def _follow(accepted: AcceptedLog) -> None:
+    while True:
+        gevent.sleep(PAUSE)
+        accepted.follow()
 
 
 if __name__ == "__main__":

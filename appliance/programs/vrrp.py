@@ -23,6 +23,7 @@ from appliance.net.loop.loop import Loop
 from appliance.net.process import capabilities, privileges, realtime
 from appliance.net.process import log as logs
 from appliance.net.process.leftovers import Leftovers
+from appliance.programs.accepted_log import AcceptedLog
 from appliance.vrrp.commands import VrrpCommands
 from appliance.vrrp.inheritance import EarlierLife
 from appliance.vrrp.predecessor import Predecessor, PredecessorLeavingError
@@ -53,7 +54,7 @@ def main() -> int:
     """Run until TERM or INT, which hands everything over; 1 when the runtime directory cannot be used."""
     capabilities.keep_from_children(but=capabilities.OTHER_USERS)
     paths = Paths.from_environment(os.environ)
-    log = logs.configure(PROGRAM, level="info", form="json")
+    log = AcceptedLog(PROGRAM, paths).logger
     place = paths.runtime / f"{PROGRAM}.lock"
     try:
         state_files.clear_way(place)

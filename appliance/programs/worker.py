@@ -362,7 +362,7 @@ class Worker:
 
 def worker_log(orders: Orders, snapshot: Snapshot) -> FilteringBoundLogger:
     """Return the logger of a worker, at the level and in the form that a snapshot asks for."""
-    program = log.configure(orders.program, level=snapshot.log.level, form=snapshot.log.format)
+    program = log.obey(orders.program, snapshot.log)
     return program.bind(generation=orders.generation, worker=orders.index)
 
 

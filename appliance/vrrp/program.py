@@ -135,9 +135,7 @@ class VrrpProgram:
         return tuple(endangered(self.groups.participants, snapshot.virtual_routers, self._links))
 
     def _configure(self, snapshot: Snapshot) -> None:
-        self._log = self.reports.log = self._tracks.log = logs.configure(
-            PROGRAM, level=snapshot.log.level, form=snapshot.log.format
-        )
+        self._log = self.reports.log = self._tracks.log = logs.obey(PROGRAM, snapshot.log)
         if self._alone:  # two trackers would take each other's scripts for leftovers
             self._tracks.require(snapshot.virtual_routers)  # before anything that a command is to hear of
 

@@ -199,6 +199,18 @@ virtual_ips:
 """
 
 
+def test_the_directory_of_the_log(run: Run, file: Path):
+    """It has to be there, and is asked for with `--here` only."""
+    file.write_text(f"log: {{ file: {file.parent}/none/a.log }}\n")
+    assert run("check", str(file)).exit_code == 0
+    result = run("check", "--here", "--json", str(file))
+    (error,) = json.loads(result.stdout)["errors"]
+    assert (error["path"], error["line"]) == ("log.file", 1)
+    assert error["message"] == f"there is no directory `{file.parent}/none` here"
+    (file.parent / "none").mkdir()
+    assert run("check", "--here", str(file)).exit_code == 0
+
+
 def test_what_this_machine_lacks_is_told_where_it_is_asked_for(run: Run, file: Path):
     """Interfaces and commands are another machine's business, unless `--here` says that it is this one."""
     file.write_text(_HERE)

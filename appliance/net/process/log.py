@@ -1,8 +1,8 @@
-"""Logging for programs: fixed event names with fields, JSON lines or a console form, on standard output.
+"""Logging for programs: fixed event names with fields, JSON lines or text, to standard output or a file.
 
 A worker may outlive the master and the supervisord whose output it shares, and what nobody reads is full one
 day, be it a pipe, a socket or a terminal. A line that cannot be written at once is counted in `dropped` and
-forgotten, because no log is worth a connection.
+forgotten, because no log is worth a connection; `lines-dropped` says later how many there were.
 What repeats without end is written some times a minute (core.log_rate); the event `lines-left-out` says how
 many more there were. Lines of level debug, and those with a switch of their own, are not limited.
 """
@@ -16,7 +16,9 @@ from functools import cache
 from typing import Any, Final
 
 from appliance.core.log_rate import INTERVAL, LogRate
+from appliance.model.snapshot import Log as Settings
 from appliance.net.process.journal import Severity, marked
+from appliance.net.process.log_file import LogFile, objection
 from appliance.net.process.output import STDOUT, output
 
 
@@ -48,6 +50,8 @@ _SEVERITIES: Final = {
 }  # fmt: skip
 _UNLIMITED: Final = "_unlimited"
 _LEFT_OUT: Final = "lines-left-out"
+_DROPPED: Final = "lines-dropped"
+_AGAIN: Final = 1.0  # seconds after which a file is tried again that could not be opened
 
 
 class Lines:
@@ -56,13 +60,53 @@ class Lines:
     def __init__(self) -> None:
         self.dropped = 0
         self._output = output(STDOUT)
+        self._file: LogFile | None = None
+        self._wanted: str | None = None
+        self._again_at = 0.0
+
+    @property
+    def journal(self) -> bool:
+        """Say whether journald reads the next line."""
+        return self._file is None and self._output.journal
+
+    @property
+    def terminal(self) -> bool:
+        """Say whether somebody watches."""
+        return self._file is None and os.isatty(STDOUT)
+
+    def direct(self, path: str | None) -> None:
+        """Write to a file from now on, or to standard output: for None, and while the file cannot be had."""
+        if path == self._wanted:
+            return
+        if self._file is not None:
+            self._file.close()
+        self._wanted, self._file = path, None
+        self._open()
+
+    def reopen(self) -> None:
+        """Have the file that was put aside be made anew."""
+        if self._file is not None:
+            self._file.reopen()
 
     def write(self, text: str) -> None:
         """Write text, or count it as dropped."""
+        if self._file is None and self._wanted is not None and time.monotonic() >= self._again_at:
+            self._open()
         try:
-            self._output.write(text.encode(errors="replace"))
+            (self._file or self._output).write(text.encode(errors="replace"))
         except OSError:
             self.dropped += 1
+
+    def _open(self) -> None:
+        self._again_at = time.monotonic() + _AGAIN
+        if self._wanted is not None:
+            with contextlib.suppress(OSError):
+                self._file = LogFile(self._wanted)
+
+    @property
+    def missing(self) -> str | None:
+        """Return the file that lines should go to and do not."""
+        return self._wanted if self._file is None else None
 
     def flush(self) -> None:
         """Do nothing: every line is written at once."""
@@ -111,15 +155,28 @@ def limiter() -> Limiter:
     return Limiter(LogRate())
 
 
-def configure(program: str, *, level: str, form: str) -> FilteringBoundLogger:
+@cache
+def lines() -> Lines:
+    """Return where this process's lines go: all loggers that are there follow a change of it."""
+    return Lines()
+
+
+def obey(program: str, settings: Settings) -> FilteringBoundLogger:
+    """Set logging up as a configuration says."""
+    return configure(program, level=settings.level, form=settings.format, file=settings.file)
+
+
+def configure(program: str, *, level: str, form: str, file: str | None = None) -> FilteringBoundLogger:
     """Set logging up for this process and return its logger, bound to the program's name."""
+    lines().direct(file)
     renderer = (
         structlog.processors.JSONRenderer()
         if form == "json"
-        else structlog.dev.ConsoleRenderer(colors=os.isatty(STDOUT))
+        else structlog.dev.ConsoleRenderer(colors=lines().terminal)
     )
     structlog.configure(
         processors=[
+            _confess,
             limiter(),
             structlog.contextvars.merge_contextvars,
             structlog.processors.add_log_level,
@@ -129,16 +186,27 @@ def configure(program: str, *, level: str, form: str) -> FilteringBoundLogger:
             _levelled,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
-        logger_factory=structlog.WriteLoggerFactory(file=Lines()),  # type: ignore[arg-type]  # all it uses is write and flush
+        logger_factory=structlog.WriteLoggerFactory(file=lines()),  # type: ignore[arg-type]  # all it uses is write and flush
         cache_logger_on_first_use=False,
     )
     logger: FilteringBoundLogger = structlog.get_logger(program=program)
+    if (missing := lines().missing) is not None:
+        logger.error("log-file-unusable", path=missing, reason=objection(missing), instead="standard output")
     return logger
+
+
+def _confess(_: object, __: str, line: EventDict) -> EventDict:
+    """Say before a line how many before it were dropped; a sink cannot, as it is locked while it writes."""
+    sink = lines()
+    if (count := sink.dropped) and line["event"] != _DROPPED:
+        unfiltered(structlog.get_logger()).warning(_DROPPED, count=count)
+        sink.dropped = count if sink.dropped > count else 0
+    return line
 
 
 def _levelled(_: object, method: str, line: Any) -> str:  # noqa: ANN401  # structlog says so of any processor
     """Return a line with its level in the form of journald, where that reads it."""
-    return marked(line, _SEVERITIES[method]) if output(STDOUT).journal else line
+    return marked(line, _SEVERITIES[method]) if lines().journal else line
 
 
 def unfiltered(logger: FilteringBoundLogger) -> FilteringBoundLogger:

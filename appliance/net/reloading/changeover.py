@@ -26,6 +26,7 @@ from appliance.model import diff
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Group, Snapshot
 from appliance.net.files import snapshots, state_files
+from appliance.net.process.log_file import objection
 from appliance.net.reloading.fleet import Down, Fleet, Outcome, Unreachable
 from appliance.net.reloading.supervisor_rpc import SupervisorUnavailable
 from appliance.net.reloading.watched_file import Content, WatchedFile
@@ -133,6 +134,7 @@ class Changeover:
         judged = self._judged(content, snapshots.unused_number(self._paths, [self.accepted]))
         if judged.snapshot is None:
             raise Refused(judged.errors)
+        self._refuse_log_file(judged.snapshot)
         changed = diff.changed(self.accepted, judged.snapshot)
         errors: tuple[Problem, ...] = ()
         if changed:
@@ -141,6 +143,12 @@ class Changeover:
             warnings = self._heal_files()
         warnings += _attempt(partial(snapshots.clear_degraded, self._paths))
         return self._result(changed, (*judged.warnings, *warnings)), errors
+
+    def _refuse_log_file(self, wanted: Snapshot) -> None:
+        """Refuse a new log file that our user cannot append to: every program would log elsewhere."""
+        file = wanted.log.file
+        if file is not None and file != self.accepted.log.file and (why := objection(file)):
+            raise Refused([Problem(message=f"{file} cannot be appended to: {why}", path="log.file")])
 
     def _heal_files(self) -> list[Problem]:
         """Write again what is lost or damaged of the accepted configuration; return what cannot be."""

@@ -139,6 +139,16 @@ def test_one_refusal_aborts_everywhere(house: House):
     assert house.health.pending is None
 
 
+def test_a_log_file_that_cannot_be_had_is_refused(house: House, tmp_path: Path):
+    """Before anybody is asked, by the name of the key; one that can be is taken."""
+    house.write(weight=2, more=f"log: {{ file: {tmp_path}/none/a.log }}")
+    answer = house.changeover.reload()
+    assert (answer.ok, answer.errors[0].path) == (False, "log.file")
+    assert house.journal == []
+    house.write(weight=2, more=f"log: {{ file: {tmp_path}/a.log }}")
+    assert house.changeover.reload().ok
+
+
 def test_a_refused_number_is_not_used_again(house: House):
     """The next attempt has a number of its own, so nobody can take it for the refused one."""
     house.api.refuses = Problem(message="no")
