@@ -49,7 +49,7 @@ class VrrpCommands:
             "abort": self._abort,
             "move": self._unless_stopping(self._move),
             "reclaim": self._unless_stopping(self._reclaim),
-            TAKE_OVER: self._unless_stopping(self._take_over),
+            TAKE_OVER: self._take_over,
             TAKEN_OVER: self._taken_over,
         }
 
@@ -161,7 +161,9 @@ class VrrpCommands:
         return answer
 
     def _take_over(self, _: Question) -> Answer:
-        """Tell a successor what is here, and go on."""
+        """Tell a successor what is here, and go on; one that hands over to its peers has nothing to tell."""
+        if self._program.stopping:
+            return vrrp_takeover.leaving()
         return good(routers=vrrp_takeover.encode(map(known, self._program.groups.participants)))
 
     def _taken_over(self, _: Question) -> Answer:

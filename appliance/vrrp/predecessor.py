@@ -77,10 +77,13 @@ class Predecessor:
         return met
 
     def ask(self) -> tuple[KnownRouter, ...]:
-        """Return the present state of its virtual routers; raises PredecessorError and ...LeavingError."""
+        """Return the present state of its virtual routers; raises PredecessorError and ...LeavingError.
+
+        A refusal is an error, as of one that does not know the command: nobody would end it, ever.
+        """
         try:
             answer = self._answer_to(Question(command=TAKE_OVER))
-            if not answer.ok:
+            if vrrp_takeover.is_leaving(answer.values):
                 raise PredecessorLeavingError
             return vrrp_takeover.decode(answer.values)
         except (OSError, ControlError) as error:

@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass
 
 import msgspec
 
-from appliance.wire.control import ControlError
+from appliance.wire.control import Answer, ControlError, good
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,6 +32,16 @@ class KnownRouter:
 def encode(routers: Iterable[KnownRouter]) -> list[dict[str, object]]:
     """Return the routers as an answer holds them."""
     return [asdict(each) for each in routers]
+
+
+def leaving() -> Answer:
+    """Return what one answers that was told to end: its place is free when it has gone."""
+    return good(leaving=True)
+
+
+def is_leaving(values: Mapping[str, object]) -> bool:
+    """Say whether an answer is `leaving`."""
+    return values.get("leaving") is True
 
 
 def decode(values: Mapping[str, object]) -> tuple[KnownRouter, ...]:

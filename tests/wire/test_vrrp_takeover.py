@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.wire.control import Answer, ControlError, decode_answer, encode_answer
-from appliance.wire.vrrp_takeover import KnownRouter, KnownTrack, decode, encode
+from appliance.wire.vrrp_takeover import KnownRouter, KnownTrack, decode, encode, is_leaving, leaving
 
 pytestmark = pytest.mark.pure
 
@@ -48,3 +48,9 @@ def test_garbage_never_escapes(routers: object):
     """Any value gives routers or the one error."""
     with suppress(ControlError):
         decode({"routers": routers})
+
+
+def test_one_that_leaves_says_it():
+    """What it answers then is no list of routers, and a list is no leaving."""
+    assert is_leaving(leaving().values)
+    assert not is_leaving({"routers": []})
