@@ -15,15 +15,22 @@ _FORCE = "to do it all the same: `appliance reload --force`, or the line `reload
 def endangered(
     participants: Iterable[Participant], routers: Iterable[VirtualRouter], links: Links
 ) -> Iterator[Problem]:
-    """Yield a problem for each router that has an address which is active here now, and would be in fault."""
+    """Yield a problem for each router whose fault would be that of an address which is active here now.
+
+    It has the address itself, or is in one sync group with who has it: a fault is the whole group's.
+    """
+    wanted = tuple(routers)
     held = [each.router for each in participants if each.election.state is State.ACTIVE]
-    for router in routers:
-        concerned = [each for each in held if not set(each.addresses).isdisjoint(router.addresses)]
-        if not concerned or router in concerned:
+    addresses = {address for each in held for address in each.addresses}
+    concerned = [each for each in wanted if not addresses.isdisjoint(each.addresses)]
+    groups = {each.sync_group for each in concerned if each.sync_group is not None}
+    for router in wanted:
+        if router in held or not (router in concerned or router.sync_group in groups):
             continue
+        who = router.name if router in concerned else f"sync group {router.sync_group}"
         for place, why in _faults(router, links):
             yield Problem(
-                message=f"{why}: {router.name} is active here and would be in fault; {_FORCE}",
+                message=f"{why}: {who} is active here and would be in fault; {_FORCE}",
                 path=f"virtual_ips.{router.name}.{place}",
             )
 

@@ -1,6 +1,7 @@
 """A reload that would put a virtual IP of this node into fault is refused, unless it is forced."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -80,6 +81,18 @@ def test_what_would_be_a_fault_is_refused(ground: Field, reason: str):
         assert answer["ok"] is False
         assert [each["path"] for each in answer["errors"]] == [path]
         assert _prepared(ours, wanted, forced=True)["ok"] is True
+
+
+def test_what_would_put_its_sync_group_into_fault_is_refused(ground: Field):
+    """A new member without its interface takes the addresses of the whole group with it."""
+    alone, together = router("v4"), router("v4", sync_group="service")
+    mate = router("v6", sync_group="service", addresses=("fd00::100/64",), interface="eth9")
+    with VrrpNode(ground.one, alone) as ours:
+        ours.wait_for("active", "v4")
+        answer = ours.prepare(together, mate)
+        assert answer["ok"] is False
+        assert [each["path"] for each in answer["errors"]] == ["virtual_ips.v6.interface"]
+        assert ours.prepare(alone, replace(mate, sync_group=None))["ok"] is True
 
 
 def test_a_backup_and_a_weight_stand_in_no_way(ground: Field):
