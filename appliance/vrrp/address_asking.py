@@ -2,13 +2,16 @@
 
 VRRP cannot see every split brain: unicast routers that do not name each other, other router ids and hosts
 without VRRP never hear one another. ARP and neighbour discovery see them all. It asks for one address after
-the other, at a calm rate, by packets that claim nothing and change nobody's cache.
+the other, at a calm rate. By ARP a virtual address is asked for with a probe, which claims nothing. The own
+address of a peer is not: a peer that looks for duplicates while it starts takes a probe for another machine
+that wants this address, and does not use it (RFC 5227 section 2.1.1).
 """
 
 import contextlib
 import heapq
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
+from enum import Enum
 from typing import Final
 
 from appliance.net.interfaces.frames import FrameSocket
@@ -32,13 +35,29 @@ AT_ONCE: Final = 16
 
 _MOST: Final = 1024  # addresses of one interface: the kernel takes programs of 4096 instructions
 
-Answered = Callable[[bytes, str], None]
-"""Is told the hardware address of who claims an address, and the address."""
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Asked:
+    """A literal address on the interface of this index: link-local ones are the same on many."""
+
+    index: int
+    address: str
+
+
+Answered = Callable[[bytes, Asked], None]
+"""Is told the hardware address of who claims an address, and which."""
+
+
+class Form(Enum):
+    """How ARP asks: PROBE from nobody, for what we have ourselves; REQUEST from our source, for a peer's."""
+
+    PROBE = "probe"
+    REQUEST = "request"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where to ask: an interface as it is now, and the address that questions of IPv6 come from."""
+    """Where to ask: an interface as it is now, and the address that questions come from."""
 
     interface: str
     index: int
@@ -53,10 +72,10 @@ class AddressAsking:
         self._loop = loop
         self._closer = closer
         self._segments: dict[tuple[Place, bool], _Segment] = {}
-        self._of: dict[str, tuple[Place, bool]] = {}
-        self._next: dict[str, float] = {}
-        self._pauses: dict[str, float] = {}
-        self._due: list[tuple[float, str]] = []
+        self._of: dict[Asked, tuple[Place, bool]] = {}
+        self._next: dict[Asked, float] = {}
+        self._pauses: dict[Asked, float] = {}
+        self._due: list[tuple[float, Asked]] = []
         self._asked = float("-inf")
 
     @property
@@ -77,29 +96,38 @@ class AddressAsking:
         return max(PAUSE, self.round)
 
     def begin(
-        self, address: str, place: Place, on_answer: Answered, now: float, *, pause: float = PAUSE
-    ) -> None:
-        """Ask for a literal address from now on, or go on from another place."""
-        key = (place, ":" in address)
-        if self._of.get(address) == key and self._segments[key].wanted[address] == on_answer:
-            return
-        self._leave(address)
+        self,
+        address: str,
+        place: Place,
+        on_answer: Answered,
+        now: float,
+        *,
+        pause: float = PAUSE,
+        form: Form = Form.PROBE,
+    ) -> Asked:
+        """Ask for a literal address from now on, or go on from another place; return what `end` takes."""
+        asked, key = Asked(index=place.index, address=address), (place, ":" in address)
+        wanted = _Wanted(on_answer=on_answer, form=form)
+        if self._of.get(asked) == key and self._segments[key].wanted[address] == wanted:
+            return asked
+        self._leave(asked)
         segment = self._segments.get(key)
         if segment is None:
             segment = self._segments[key] = _Segment(place, self._loop, self._closer)
-        segment.wanted[address] = on_answer
+        segment.wanted[address] = wanted
         segment.stale = True
-        self._pauses[address] = pause
-        if address not in self._of:
-            self._plan(address, now + SETTLED)
-        self._of[address] = key
+        self._pauses[asked] = pause
+        if asked not in self._of:
+            self._plan(asked, now + SETTLED)
+        self._of[asked] = key
+        return asked
 
-    def end(self, address: str, on_answer: Answered) -> None:
+    def end(self, asked: Asked, on_answer: Answered) -> None:
         """Ask for it no more, unless somebody else has it asked for by now; harmless when repeated."""
-        key = self._of.get(address)
-        if key is not None and self._segments[key].wanted[address] == on_answer:
-            self._leave(address)
-            del self._of[address], self._next[address], self._pauses[address]
+        key = self._of.get(asked)
+        if key is not None and self._segments[key].wanted[asked.address].on_answer == on_answer:
+            self._leave(asked)
+            del self._of[asked], self._next[asked], self._pauses[asked]
 
     def tick(self, now: float) -> None:
         """Ask for some addresses that are due."""
@@ -108,24 +136,24 @@ class AddressAsking:
             return
         self._asked = now
         for _ in range(AT_ONCE):
-            address = self._pop(now)
-            if address is None:
+            asked = self._pop(now)
+            if asked is None:
                 return
-            self._plan(address, now + self._pauses[address])
+            self._plan(asked, now + self._pauses[asked])
             with contextlib.suppress(OSError):  # the interface is down or has no room: asked again later
-                self._segments[self._of[address]].ask(address)
+                self._segments[self._of[asked]].ask(asked.address)
 
-    def _pop(self, now: float) -> str | None:
+    def _pop(self, now: float) -> Asked | None:
         """Return one that is due, and has not been planned anew or ended since it was."""
         while self._due and self._due[0][0] <= now:
-            at, address = heapq.heappop(self._due)
-            if self._next.get(address) == at:
-                return address
+            at, asked = heapq.heappop(self._due)
+            if self._next.get(asked) == at:
+                return asked
         return None
 
-    def _plan(self, address: str, at: float) -> None:
-        self._next[address] = at
-        heapq.heappush(self._due, (at, address))
+    def _plan(self, asked: Asked, at: float) -> None:
+        self._next[asked] = at
+        heapq.heappush(self._due, (at, asked))
 
     def close(self) -> None:
         """Ask for nothing any more."""
@@ -136,23 +164,31 @@ class AddressAsking:
         self._next.clear()
         self._pauses.clear()
 
-    def _leave(self, address: str) -> None:
-        key = self._of.get(address)
+    def _leave(self, asked: Asked) -> None:
+        key = self._of.get(asked)
         if key is None:
             return
         segment = self._segments[key]
-        del segment.wanted[address]
+        del segment.wanted[asked.address]
         segment.stale = True
         if not segment.wanted:
             segment.close()
             del self._segments[key]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Wanted:
+    """How one address is asked for, and who is told."""
+
+    on_answer: Answered
+    form: Form
+
+
 class _Segment:
     """One socket for all questions of a family on one interface."""
 
     def __init__(self, place: Place, loop: Loop, closer: Closer) -> None:
-        self.wanted: dict[str, Answered] = {}
+        self.wanted: dict[str, _Wanted] = {}
         self.stale = True
         self._place = place
         self._loop = loop
@@ -173,6 +209,8 @@ class _Segment:
     def _question(self, address: str) -> bytes:
         if ":" in address:
             return neighbour.solicitation(self._place.mac, self._place.source, address)
+        if self.wanted[address].form is Form.REQUEST:
+            return arp.request(self._place.mac, self._place.source, address)
         return arp.probe(self._place.mac, address)
 
     def _open(self) -> FrameSocket:
@@ -193,7 +231,12 @@ class _Segment:
         with contextlib.suppress(OSError):
             for frame in self._socket.receive():
                 with contextlib.suppress(ArpError, NeighbourError):
-                    _tell(self.wanted, *claim(frame))
+                    self._tell(*claim(frame))
+
+    def _tell(self, mac: bytes, address: str) -> None:
+        wanted = self.wanted.get(address)
+        if wanted is not None:
+            wanted.on_answer(mac, Asked(index=self._place.index, address=address))
 
 
 def claim(frame: bytes) -> tuple[bytes, str]:
@@ -203,9 +246,3 @@ def claim(frame: bytes) -> tuple[bytes, str]:
         return said.sender_mac, said.sender
     found = neighbour.decode(frame)
     return found.sender_mac, found.target
-
-
-def _tell(wanted: Mapping[str, Answered], mac: bytes, address: str) -> None:
-    on_answer = wanted.get(address)
-    if on_answer is not None:
-        on_answer(mac, address)

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from appliance.vrrp.address_asking import AddressAsking, Place
+from appliance.vrrp.address_asking import AddressAsking, Asked, Form, Place
 
 PAUSE: Final = 1.0
 """Seconds between two questions for one router: with an advert of 1s a split takes longer to come about."""
@@ -21,12 +21,12 @@ _SILENCE: Final = 1.5  # pauses without an answer
 
 
 class PeerReturns:
-    """The routers that are asked for, each for all virtual routers that have it as a peer."""
+    """The routers that are asked for, each for all virtual routers that have it as a peer there."""
 
     def __init__(self, asking: AddressAsking) -> None:
         self._asking = asking
-        self._last: dict[str, float] = {}
-        self._told: dict[str, dict[str, Callable[[], None]]] = {}
+        self._last: dict[Asked, float] = {}
+        self._told: dict[Asked, dict[str, Callable[[], None]]] = {}
 
     def begin(
         self, name: str, peers: Iterable[str], place: Place, on_return: Callable[[], None], now: float
@@ -34,23 +34,22 @@ class PeerReturns:
         """Call `on_return` of the virtual router `name` whenever one of these is back, until `end`."""
         self.end(name)
         for peer in tuple(peers)[-MOST:]:
-            if peer not in self._told:
-                self._last[peer] = now
-                self._told[peer] = {}
-                self._asking.begin(peer, place, self._answered, now, pause=PAUSE)
-            self._told[peer][name] = on_return
+            # Also where it is asked for already: the interface may have another hardware address by now.
+            asked = self._asking.begin(peer, place, self._answered, now, pause=PAUSE, form=Form.REQUEST)
+            self._last.setdefault(asked, now)
+            self._told.setdefault(asked, {})[name] = on_return
 
     def end(self, name: str) -> None:
         """Tell this one no more; harmless when repeated."""
-        for peer in [each for each, told in self._told.items() if name in told]:
-            del self._told[peer][name]
-            if not self._told[peer]:
-                del self._told[peer], self._last[peer]
-                self._asking.end(peer, self._answered)
+        for asked in [each for each, told in self._told.items() if name in told]:
+            del self._told[asked][name]
+            if not self._told[asked]:
+                del self._told[asked], self._last[asked]
+                self._asking.end(asked, self._answered)
 
-    def _answered(self, _: bytes, peer: str) -> None:
+    def _answered(self, _: bytes, asked: Asked) -> None:
         now = time.monotonic()
-        last, self._last[peer] = self._last[peer], now
+        last, self._last[asked] = self._last[asked], now
         if now - last > _SILENCE * max(PAUSE, self._asking.round):
-            for on_return in tuple(self._told[peer].values()):
+            for on_return in tuple(self._told[asked].values()):
                 on_return()

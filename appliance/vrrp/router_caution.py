@@ -15,7 +15,7 @@ from appliance.net.interfaces import neighbours
 from appliance.net.interfaces.links import Link
 from appliance.net.loop.closer import Closer
 from appliance.net.loop.loop import Loop
-from appliance.vrrp.address_asking import Place
+from appliance.vrrp.address_asking import Asked, Place
 from appliance.vrrp.address_watch import AddressWatch
 from appliance.vrrp.advert_intake import Deviation, Dropped
 from appliance.vrrp.machine import Machine
@@ -31,7 +31,7 @@ class RouterCaution:
         self._router = router
         self._machine = machine
         self._watch: AddressWatch | None = None
-        self._asked = frozenset[str]()
+        self._asked = frozenset[Asked]()
         self._seat = b""
         self._index = 0
 
@@ -77,18 +77,19 @@ class RouterCaution:
         """
         place = Place(interface=link.name, index=link.index, mac=link.mac, source=source)
         self._seat, self._index = seat, link.index
-        wanted = frozenset(bare(self._router.addresses))
-        for address in self._asked - wanted:
-            self._machine.asking.end(address, self._answered_besides)
-        self._asked = wanted
-        for address in wanted:
-            self._machine.asking.begin(address, place, self._answered_besides, now)
+        asking, before = self._machine.asking, self._asked
+        self._asked = frozenset(
+            asking.begin(address, place, self._answered_besides, now)
+            for address in bare(self._router.addresses)
+        )
+        for each in before - self._asked:
+            asking.end(each, self._answered_besides)
         return place
 
     def ask_no_more(self) -> None:
         """End `ask`; harmless when repeated."""
-        for address in self._asked:
-            self._machine.asking.end(address, self._answered_besides)
+        for each in self._asked:
+            self._machine.asking.end(each, self._answered_besides)
         self._asked = frozenset()
 
     def dropped(self, dropped: Dropped) -> None:
@@ -142,14 +143,14 @@ class RouterCaution:
         interval = self._watch.interval if self._watch else 0.0
         self._in_use(mac, address, interval=interval)
 
-    def _answered_besides(self, mac: bytes, address: str) -> None:
+    def _answered_besides(self, mac: bytes, asked: Asked) -> None:
         """Take an answer while we are active. Another interface of this machine on the segment answers, too.
 
         A virtual MAC does not answer its own machine: with ours it is another one's.
         """
         virtual = self._router.virtual_mac and mac == self._seat
         if virtual or not self._machine.links.has_mac(mac):
-            self._in_use(mac, address, interval=self._machine.asking.interval)
+            self._in_use(mac, asked.address, interval=self._machine.asking.interval)
 
     def _in_use(self, mac: bytes, address: str, *, interval: float) -> None:
         conflict = self.conflicts.answered(

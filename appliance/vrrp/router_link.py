@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import replace
 from functools import lru_cache
-from ipaddress import IPv4Network, IPv6Network, ip_interface
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_interface
 
 from appliance.core.reception import bare
 from appliance.model.virtual_router import VirtualRouter
@@ -34,6 +34,12 @@ def source(router: VirtualRouter, link: Link, *, kept: str | None) -> str | None
 def has(link: Link, address: str) -> bool:
     """Say whether an interface has an address of its own."""
     return address in _bare(link.own)
+
+
+def on_link(link: Link, address: str) -> bool:
+    """Say whether an address is in a network of the interface itself."""
+    there = ip_address(address)
+    return any(there in _network(each) for each in link.own)
 
 
 def reached(router: VirtualRouter, link: Link) -> frozenset[str]:

@@ -175,8 +175,11 @@ class Participant:
         if self.link is not None and self.source is not None:
             seat = self.holding.seat.mac if self.holding.seat else b""
             place = self.caution.ask(self.link, source=self.source, seat=seat, now=now)
-            peers = self.router.peers or [each for each in self.figures.peers if each != self.source]
-            self._machine.returns.begin(self.name, peers, place, self._back, now)
+            known = self.router.peers or [each for each in self.figures.peers if each != self.source]
+            # A peer behind a router never answers, and the owner's address (RFC 9568) is asked for already.
+            peers = [each for each in known if router_link.on_link(self.link, each)]
+            others = [each for each in peers if each not in self.virtual]
+            self._machine.returns.begin(self.name, others, place, self._back, now)
 
     def ask_no_more(self) -> None:
         """End `ask_for_others`; harmless when repeated."""

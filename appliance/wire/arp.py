@@ -61,6 +61,11 @@ def probe(mac: bytes, address: str) -> bytes:
     return _frame(mac, Operation.REQUEST, sender=bytes(4), target_mac=_NOBODY, target=packed(address))
 
 
+def request(mac: bytes, source: str, address: str) -> bytes:
+    """Return the broadcast frame that asks from `source`, which is at `mac`, who has `address` (RFC 826)."""
+    return _frame(mac, Operation.REQUEST, sender=packed(source), target_mac=_NOBODY, target=packed(address))
+
+
 def _frame(mac: bytes, operation: Operation, *, sender: bytes, target_mac: bytes, target: bytes) -> bytes:
     ethernet = (_BROADCAST, mac, ETHERTYPE)
     return _FRAME.pack(*ethernet, *_ETHERNET_IPV4, operation, mac, sender, target_mac, target)

@@ -296,6 +296,24 @@ def test_a_reload_leaves_the_unchanged_alone(ground: Field):
         assert ours.transitions("ip1") == ours.transitions("ip3") == ["backup", "active"]
 
 
+def test_a_peer_that_looks_for_duplicates_has_its_address(ground: Field):
+    """An active that asks for its peer never probes: to a peer that starts that is a duplicate (RFC 5227)."""
+    asked: list[arp.ArpPacket] = []
+    with ground.two.inside():
+        ears = FrameSocket(INTERFACE, receive=ARP)
+
+    def asked_often() -> bool:
+        heard = (arp.decode(frame) for frame in ears.receive())
+        asked.extend(each for each in heard if each.target == ground.two.address)
+        return len(asked) >= 6  # the kernel of `one` asks, too, before it sends, but not so often
+
+    peers = (ground.two.address,)
+    with ears, VrrpNode(ground.one, router(peers=peers, advert=0.2)) as one:
+        one.wait_for("active")
+        wait_until(asked_often, what="the peer is asked for", timeout=20.0)
+    assert {each.sender for each in asked} == {ground.one.address}
+
+
 @pytest.mark.needs("tc", root=True)
 def test_a_full_queue_delays_an_announcement_and_loses_none(ground: Field):
     """Where the interface takes only some frames at once every address is announced all the same."""

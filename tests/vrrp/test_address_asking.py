@@ -8,7 +8,7 @@ import pytest
 from appliance.net.loop.closer import Closer
 from appliance.net.loop.loop import Loop
 from appliance.vrrp import address_asking
-from appliance.vrrp.address_asking import AT_ONCE, GAP, PAUSE, SETTLED, AddressAsking, Place
+from appliance.vrrp.address_asking import AT_ONCE, GAP, PAUSE, SETTLED, AddressAsking, Asked, Place
 from appliance.vrrp.peer_returns import PeerReturns
 from appliance.wire import arp
 
@@ -27,6 +27,7 @@ class Wire:
         self.interface = interface
         self.claimed = addresses
         self.asked: list[str] = []
+        self.frames: list[bytes] = []
         self.answers: list[bytes] = []
         self.closed = False
         self.opened.append(self)
@@ -47,6 +48,7 @@ class Wire:
     def send(self, frame: bytes) -> None:
         """Note what is asked."""
         self.asked.append(arp.decode(frame).target)
+        self.frames.append(frame)
 
     def receive(self) -> list[bytes]:
         """Return the answers, once."""
@@ -84,7 +86,12 @@ def asking(monkeypatch: pytest.MonkeyPatch) -> Iterator[AddressAsking]:
     loop.close()
 
 
-def _nobody(_: bytes, __: str) -> None:
+def _asked(address: str, place: Place = PLACE) -> Asked:
+    """Return what is asked there."""
+    return Asked(index=place.index, address=address)
+
+
+def _nobody(_: bytes, __: Asked) -> None:
     """Take an answer."""
 
 
@@ -123,24 +130,25 @@ def test_the_end_of_one_leaves_the_others(asking: AddressAsking):
     for each in ("192.0.2.100", "192.0.2.101"):
         asking.begin(each, PLACE, _nobody, 0.0)
     asking.tick(SETTLED)
-    asking.end("192.0.2.100", _nobody)
-    asking.end("192.0.2.100", _nobody)
+    asking.end(_asked("192.0.2.100"), _nobody)
+    asking.end(_asked("192.0.2.100"), _nobody)
     asking.tick(SETTLED + PAUSE)
     (wire,) = Wire.opened
     assert wire.asked[2:] == ["192.0.2.101"]
-    asking.begin("192.0.2.101", replace(PLACE, index=3), _nobody, SETTLED + PAUSE)
+    moved = replace(PLACE, mac=THEIRS)
+    asking.begin("192.0.2.101", moved, _nobody, SETTLED + PAUSE)
     asking.tick(SETTLED + 2 * PAUSE)
     assert len(Wire.opened) == 2
-    asking.end("192.0.2.101", _nobody)
+    asking.end(_asked("192.0.2.101"), _nobody)
     assert asking.deadline is None
 
 
 def test_only_its_owner_ends_a_question(asking: AddressAsking):
     """Who took an address over has it asked for; who had it before ends nothing."""
-    told: list[str] = []
+    told: list[Asked] = []
     asking.begin("192.0.2.100", PLACE, _nobody, 0.0)
-    asking.begin("192.0.2.100", PLACE, lambda _, address: told.append(address), 0.0)
-    asking.end("192.0.2.100", _nobody)
+    asking.begin("192.0.2.100", PLACE, lambda _, asked: told.append(asked), 0.0)
+    asking.end(_asked("192.0.2.100"), _nobody)
     asking.tick(SETTLED)
     (wire,) = Wire.opened[-1:]
     assert wire.asked == ["192.0.2.100"]
@@ -155,12 +163,60 @@ def test_a_peer_that_was_silent_is_back(asking: AddressAsking, monkeypatch: pyte
         returns.begin(name, ["192.0.2.2"], PLACE, lambda name=name: told.append(name), 100.0)
     for at in (100.5, 101.5, 102.5):
         clock[0] = at
-        returns._answered(THEIRS, "192.0.2.2")  # what the socket would call
+        returns._answered(THEIRS, _asked("192.0.2.2"))  # what the socket would call
     assert told == []
     clock[0] = 110.0
-    returns._answered(THEIRS, "192.0.2.2")  # the same
+    returns._answered(THEIRS, _asked("192.0.2.2"))  # the same
     assert told == ["api", "ingress"]
     returns.end("api")
     assert asking.deadline is not None
     returns.end("ingress")
     assert asking.deadline is None
+
+
+def test_one_address_on_two_interfaces_is_asked_for_on_both(asking: AddressAsking):
+    """Link-local addresses are the same on many VLANs; the end on one leaves the other."""
+    other = replace(PLACE, interface="eth0.20", index=3)
+    for place in (PLACE, other):
+        asking.begin("169.254.0.1", place, _nobody, 0.0)
+    asking.tick(SETTLED)
+    assert {wire.interface: wire.asked for wire in Wire.opened} == {
+        "eth0": ["169.254.0.1"],
+        "eth0.20": ["169.254.0.1"],
+    }
+    asking.end(_asked("169.254.0.1"), _nobody)
+    asking.tick(SETTLED + PAUSE)
+    assert [len(wire.asked) for wire in Wire.opened] == [1, 2]
+
+
+def test_a_peer_is_told_from_one_of_the_same_address_elsewhere(
+    asking: AddressAsking, monkeypatch: pytest.MonkeyPatch
+):
+    """Who comes back on one interface is no news for virtual routers on another one."""
+    returns, told, other = PeerReturns(asking), list[str](), replace(PLACE, interface="eth0.20", index=3)
+    monkeypatch.setattr("appliance.vrrp.peer_returns.time.monotonic", lambda: 110.0)
+    for name, place in (("api", PLACE), ("ingress", other)):
+        returns.begin(name, ["169.254.0.2"], place, lambda name=name: told.append(name), 100.0)
+    returns._answered(THEIRS, _asked("169.254.0.2", other))  # what the socket would call
+    assert told == ["ingress"]
+
+
+def test_a_peer_is_asked_in_its_own_right(asking: AddressAsking):
+    """A probe for the address of a peer that looks for duplicates would keep the peer from having it."""
+    returns = PeerReturns(asking)
+    asking.begin("192.0.2.100", PLACE, _nobody, 0.0)
+    returns.begin("api", ["192.0.2.2"], PLACE, lambda: None, 0.0)
+    asking.tick(SETTLED)
+    (wire,) = Wire.opened
+    senders = {arp.decode(frame).target: arp.decode(frame).sender for frame in wire.frames}
+    assert senders == {"192.0.2.100": "0.0.0.0", "192.0.2.2": PLACE.source}
+
+
+def test_a_peer_is_asked_from_the_present_hardware_address(asking: AddressAsking):
+    """Also where another virtual router has it asked for: an old address would be claimed for our source."""
+    returns, moved = PeerReturns(asking), replace(PLACE, mac=b"\x02\0\0\0\0\x09")
+    for name, place in (("api", PLACE), ("ingress", PLACE), ("api", moved)):
+        returns.begin(name, ["192.0.2.2"], place, lambda: None, 0.0)
+    asking.tick(SETTLED)
+    (wire,) = Wire.opened
+    assert [arp.decode(frame).sender_mac for frame in wire.frames] == [moved.mac]

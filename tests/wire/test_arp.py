@@ -35,6 +35,17 @@ def test_a_gratuitous_arp_is_written(form: Form, frame: bytes):
     assert arp.gratuitous(MAC, ADDRESS, form=form) == frame
 
 
+def test_a_request_says_who_asks():
+    """A request is a probe with its sender."""
+    asked = arp.decode(arp.request(MAC, "192.0.2.9", ADDRESS))
+    assert (asked.operation, asked.sender_mac, asked.sender, asked.target) == (
+        arp.Operation.REQUEST,
+        MAC,
+        "192.0.2.9",
+        ADDRESS,
+    )
+
+
 def test_a_probe_is_written():
     """A probe asks for the address and claims none: nobody's cache changes by it."""
     assert arp.probe(MAC, ADDRESS) == PROBE
