@@ -4,6 +4,7 @@ An address is recorded before it is added and forgotten after it is removed, so 
 the record names every address of ours, and perhaps some that are not there.
 """
 
+import os
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -51,6 +52,6 @@ class OwnedAddresses:
 
 def _read(path: Path) -> frozenset[Owned]:
     known = state_files.decoded(path, list[Owned])
-    if known is None and path.exists():
+    if known is None and os.path.lexists(path):  # also False where we may not look
         state_files.set_aside(path)
     return frozenset(known or ())
