@@ -2,6 +2,7 @@
 
 import os
 import sys
+from pathlib import Path
 
 import pytest
 from support.namespaces import Segment
@@ -40,7 +41,23 @@ def test_one_alone_removes_what_a_killed_one_left():
 
 
 @pytest.mark.parametrize("name", ["vrrp.lock", "vrrp.board.new", "vrrp.control"])
-def test_one_that_cannot_start_leaves_no_address(name: str):
+def test_what_stands_in_the_way_is_set_aside(name: str):
+    """A directory in the place of one of its files keeps nobody from taking a killed one's place."""
+    with Segment() as segment:
+        node = segment.node("one")
+        with VrrpNode(node, router()) as ours:
+            ours.wait_for("active")
+            ours.kill()
+            obstacle = ours.paths.runtime / name
+            obstacle.unlink(missing_ok=True)
+            obstacle.mkdir()
+            ours.start()
+            ours.wait_for("active")
+            assert node.holds(VIP)
+            assert "Traceback" not in ours.log()
+
+
+def test_one_that_cannot_start_leaves_no_address():
     """With a runtime directory that cannot be written it removes what a killed one left, and says why."""
     with Segment() as segment:
         node = segment.node("one")
@@ -48,15 +65,12 @@ def test_one_that_cannot_start_leaves_no_address(name: str):
             ours.wait_for("active")
             ours.kill()
             assert node.holds(VIP)
-            obstacle = ours.paths.runtime / name
-            obstacle.unlink(missing_ok=True)
-            obstacle.mkdir()
-            ours.start()
+            ours.start(through=_read_only(ours.paths.runtime))
             wait_until(lambda: not node.holds(VIP), what="the leftover is gone")
             assert ours.exit_status() == 1
             (said,) = [each for each in ours.log().splitlines() if "cannot-start" in each]
-            assert str(obstacle) in said
-            assert "Is a directory" in said
+            assert str(ours.paths.runtime / "vrrp.lock") in said
+            assert "Read-only file system" in said
             assert "Traceback" not in ours.log()
 
 
@@ -66,16 +80,20 @@ def test_one_that_cannot_start_leaves_the_addresses_of_a_living_one():
         node = segment.node("one")
         with VrrpNode(node, router()) as first, AddressMonitor(node) as monitor:
             first.wait_for("active")
-            first.paths.runtime.joinpath("vrrp.lock").unlink()
-            first.paths.runtime.joinpath("vrrp.lock").mkdir()
             pid = first.pid
             second = node.start(
-                [sys.executable, "-m", "appliance.programs.vrrp"],
+                [*_read_only(first.paths.runtime), sys.executable, "-m", "appliance.programs.vrrp"],
                 environment={**os.environ, **first.paths.environment()},
             )
             assert second.wait(20) == 1
             assert (first.state(), first.pid) == ("active", pid)
             assert monitor.went(VIP) == 0
+
+
+def _read_only(directory: Path) -> list[str]:
+    """Return the command for which a directory takes no writes."""
+    mounts = 'mount --bind "$0" "$0" && mount -o remount,bind,ro "$0" && exec "$@"'
+    return ["unshare", "--mount", "sh", "-c", mounts, str(directory)]
 
 
 @pytest.mark.parametrize("prefix", [24, 32])

@@ -426,7 +426,8 @@ def test_what_is_tracked_moves_the_address(meadow: Field, tmp_path: Path) -> Non
         two.wait_for("backup")
         one.wait_for("active")
         assert one.status()["priority"] == 150
-        # It has claimed nothing with less, before its track had spoken.
+        # It has claimed nothing with less, before its track had spoken. The capture hears it a little later.
+        meadow.wait_for_adverts(1, source=meadow.one.address)
         assert {each.priority for each in meadow.capture.adverts(source=meadow.one.address)} == {150}
         flag.write_text("0")
         two.wait_for("active")

@@ -94,11 +94,11 @@ class VrrpNode:
         assert self._process is not None
         return self._process.pid
 
-    def start(self) -> None:
-        """Start it, for the first time or again, and do not wait."""
+    def start(self, *, through: Sequence[str] = ()) -> None:
+        """Start it, for the first time or again, `through` a further command, and do not wait."""
         with self.log_file.open("ab") as log:
             self._process = self.node.start(
-                [*self._through, sys.executable, "-m", "appliance.programs.vrrp"],
+                [*self._through, *through, sys.executable, "-m", "appliance.programs.vrrp"],
                 output=log,
                 environment={**os.environ, **self.paths.environment()},
             )
