@@ -57,6 +57,11 @@ class Paths:
         return self.runtime / "health.doubts"
 
     @property
+    def lock(self) -> Path:
+        """File whose lock says that an appliance runs here."""
+        return self.runtime / "appliance.lock"
+
+    @property
     def accepted(self) -> Path:
         """Snapshot that every program obeys."""
         return self.runtime / "accepted.json"

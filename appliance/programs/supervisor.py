@@ -36,6 +36,7 @@ from appliance.core.generations import NO_DEADLINE
 from appliance.model.paths import Paths
 from appliance.model.snapshot import SnapshotError
 from appliance.net.files import snapshots
+from appliance.net.files.lock_files import KeptLock
 from appliance.net.process import capabilities, leftovers, orphans
 from appliance.net.process.journal import Severity, levelled
 from appliance.net.process.leftovers import Leftovers
@@ -90,6 +91,8 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         self._paths = paths
         self._leftovers = Leftovers(paths, log)
         self._watch = HeartbeatWatch(paths, log)
+        self._lock = KeptLock(paths.lock)
+        self._alone = True
         self._manager = manager
         self._begun_at = time.monotonic()
         self._left: dict[int, str] = {}
@@ -115,6 +118,7 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
     def tick(self, now: float | None = None) -> None:
         """Do what every round does: listen, look at the heartbeats, and let systemd see ours."""
         super().tick(now)
+        self._keep_alone()
         self._listen_again()
         self._accepted_log.follow()
         at = time.monotonic()
@@ -156,6 +160,13 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
                 self._log.warning("socket-gone", path=str(self._paths.supervisor_socket))
                 self.options.close_httpservers()
                 self.options.httpservers = self.options.make_http_servers(self)
+
+    def _keep_alone(self) -> None:
+        """Lock the directory anew where somebody has removed the lock: a second `run` would go ahead."""
+        alone = self._lock.keep()
+        if self._alone and not alone:
+            self._log.error("runtime-directory-taken", path=str(self._paths.runtime))
+        self._alone = alone
 
     def ordered_stop_groups_phase_1(self) -> None:
         """Stop the groups of the highest priority number that is left; one that never ran costs no round."""

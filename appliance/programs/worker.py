@@ -274,7 +274,7 @@ class Worker:
             self._doubts.tell(self.traffic.doubted)
             if self.traffic.paused:
                 self._room()
-            if self._ticks % _PUBLISH_TICKS == 0 and self.traffic.changed:
+            if self._ticks % _PUBLISH_TICKS == 0 and (self.traffic.changed or self._board.is_gone()):
                 self._say_full()
                 self.publish()
             self._leave()

@@ -9,6 +9,8 @@ from support.cluster import Cluster, cluster
 from support.load import Load
 from support.waiting import wait_until
 
+from appliance.net.files import lock_files
+
 pytestmark = pytest.mark.programs
 
 _SESSIONS = 30
@@ -135,3 +137,19 @@ def test_the_whole_directory(made: Cluster, load: Load, *, again: bool):
     )
     reload_is_obeyed(made, 400 + 2 * again)
     assert load.report().failures == {}
+
+
+@pytest.mark.parametrize("waits", [True, False])
+def test_a_second_appliance_in_a_directory_that_was_removed(made: Cluster, *, waits: bool):
+    """It is refused, at once by the process that is there, and later by the lock that it has taken again."""
+    paths = made.appliance.paths
+    shutil.rmtree(paths.runtime.rename(paths.runtime.with_name("gone")))
+    paths.runtime.mkdir(mode=0o700)
+    if waits:
+        wait_until(paths.lock.exists, what="the directory is locked again", timeout=60.0)
+        assert lock_files.hold(paths.lock) is None
+    second = made.appliance.command("run", check=False)
+    assert second.returncode == 1
+    assert "an appliance runs here already" in second.stderr
+    wait_until(paths.accepted.exists, what="the accepted snapshot is back", timeout=60.0)
+    assert status_is_good(made.appliance)

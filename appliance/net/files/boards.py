@@ -69,6 +69,7 @@ class BoardWriter:
         self.path = path
         self._sequence = 0
         self._looked_at = time.monotonic()
+        self._gone = False
         # No count that a reader may know already from a file that is gone or cannot be read.
         self._changes = time.time_ns()
         self._capacity = _aligned(capacity)
@@ -100,19 +101,19 @@ class BoardWriter:
         if len(payload) > self._capacity:
             self._renew(payload, capacity=_aligned(max(len(payload), self._capacity * 2)))
             return
-        if self._is_gone():  # with its directory, perhaps: what cannot be made again now is tried again
+        if self.is_gone():  # with its directory, perhaps: what cannot be made again now is tried again
             with contextlib.suppress(OSError):
                 self._renew(payload, capacity=self._capacity)
                 return
         self._write(payload)
 
-    def _is_gone(self) -> bool:
-        """Look now and then whether somebody has removed the file."""
+    def is_gone(self) -> bool:
+        """Look now and then whether somebody has removed the file; a publish makes it again."""
         now = time.monotonic()
-        if now - self._looked_at < _LOOK_AGAIN:
-            return False
-        self._looked_at = now
-        return not self.path.exists()
+        if now - self._looked_at >= _LOOK_AGAIN:
+            self._looked_at = now
+            self._gone = not self.path.exists()
+        return self._gone
 
     def _renew(self, payload: bytes | bytearray, *, capacity: int) -> None:
         old_map, old_words, old_capacity, sequence = self._map, self._words, self._capacity, self._sequence
@@ -128,6 +129,7 @@ class BoardWriter:
             )
             self._words[_RETIRED] = 0
             raise
+        self._gone = False
         old_words[_RETIRED] = 1  # where the name is gone, nobody else has said so
         old_words.release()
         old_map.close()

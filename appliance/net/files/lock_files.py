@@ -20,3 +20,36 @@ def hold(path: Path) -> int | None:
         os.close(descriptor)
         return None
     return descriptor
+
+
+class KeptLock:
+    """The lock that this process holds already, taken again where its file, or its directory, is removed.
+
+    Until then a second program would find nobody there. To be made by who holds it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file = _identity(path)
+
+    def keep(self) -> bool:
+        """Hold what has the name now; False where another holds that, True where nobody can."""
+        found = _identity(self._path)
+        if found is not None and found == self._file:
+            return True
+        try:
+            descriptor = hold(self._path)  # kept until this process ends, and by none of its children
+        except OSError:
+            return True  # the directory is not there yet, or full
+        if descriptor is None:
+            return False
+        self._file = _identity(self._path)
+        return True
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino

@@ -14,11 +14,13 @@ from appliance.model.snapshot import Snapshot
 from appliance.net.files import lock_files, snapshots, state_files
 from appliance.net.files.operators_file import judge
 from appliance.net.process import private_directory
+from appliance.net.process.own_processes import own_processes
 from appliance.wire.control import Problem
 
 # sun_path holds 107 bytes (unix(7)); below the runtime directory a name such as
 # ".worker-proxy-ingress-100000-100.control.4194304" needs this many.
 _LONGEST_RUNTIME: Final = 107 - 50
+_SUPERVISOR: Final = "appliance.programs.supervisor"
 
 
 class BootError(Exception):
@@ -78,16 +80,23 @@ def _refuse_shared(path: Path) -> None:
 
 
 def lock(paths: Paths) -> int:
-    """Return a descriptor that holds the runtime directory, over exec too; raises BootError."""
-    path = paths.runtime / "appliance.lock"
+    """Return a descriptor that holds the runtime directory, over exec too; raises BootError.
+
+    Where somebody has removed the directory, its lock is free until supervisord has taken that as well.
+    """
+    path = paths.lock
     try:
         descriptor = lock_files.hold(path)
     except OSError as error:
         raise BootError(Problem(message=f"{path}: {error.strerror}")) from error
-    if descriptor is None:
+    if descriptor is None or _is_supervised(paths):
         raise BootError(Problem(message=f"{paths.runtime}: an appliance runs here already"))
     os.set_inheritable(descriptor, True)  # noqa: FBT003  # its only parameter
     return descriptor
+
+
+def _is_supervised(paths: Paths) -> bool:
+    return any(each.module == _SUPERVISOR for each in own_processes(paths.runtime))
 
 
 def choose(paths: Paths) -> Start:
