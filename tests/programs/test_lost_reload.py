@@ -54,6 +54,15 @@ class Monitor:
         self._connection.close()
 
 
+def has_no_problem(appliance: Appliance) -> bool:
+    """Return whether `status` is good within a while."""
+    return bool(
+        wait_until(
+            lambda: appliance.command("status", check=False).returncode == 0, what="status is 0", timeout=60.0
+        )
+    )
+
+
 def test_a_reload_into_a_broken_pipe_is_obeyed_all_the_same():
     """The program reload is killed, the monitor's line is lost with its pipe, and the file is obeyed soon."""
     port = free_port()
@@ -81,7 +90,7 @@ def test_an_error_in_the_file_is_told_once_and_by_the_status_until_it_is_mended(
     """Nothing changes, one line is logged, and `status` exits 1 with the error; the mended file is obeyed."""
     port = free_port()
     with Appliance(config(port, 3)) as appliance:
-        assert appliance.command("status", check=False).returncode == 0
+        assert has_no_problem(appliance)
         appliance.paths.config.write_text("api: 1\n")
         appliance.wait_for_event("reload-refused", timeout=60.0)
         said = appliance.command("status", "--json", check=False)
@@ -111,6 +120,19 @@ def test_a_refused_reload_is_a_problem_also_after_a_restart():
             what="it is told again",
             timeout=60.0,
         )
+
+
+def test_a_refused_file_that_is_put_back_is_no_problem_any_more():
+    """The refusal is over when the file says again what is obeyed, without another line."""
+    port = free_port()
+    with Appliance(config(port, 3)) as appliance:
+        good = appliance.paths.config.read_text()
+        appliance.paths.config.write_text("api: 1\n")
+        assert appliance.reload()["ok"] is False
+        assert "refused" in appliance.command("status", check=False).stdout
+        appliance.paths.config.write_text(good)
+        assert has_no_problem(appliance)
+        assert appliance.wait_for_event("reload-unchanged", lambda event: event["configuration"] == 1)
 
 
 def test_who_wants_to_be_asked_is():

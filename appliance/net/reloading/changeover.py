@@ -57,6 +57,7 @@ class Changeover:
         self._log = log
         self._file = WatchedFile(paths.config)
         self._told: set[tuple[str, str]] = set()
+        self._refused = False
         self.not_kept: dict[str, str] = {}
         """Files that a later start may want and that cannot be written, with the reason."""
 
@@ -69,8 +70,10 @@ class Changeover:
         try:
             values, errors = self._change(self._file.read() if content is None else content, forced=forced)
         except Refused as refusal:
+            self._refused = True
             self._log.warning("reload-refused", errors=as_values(refusal.problems))
             return bad(*refusal.problems)
+        self._refused = False
         if errors:
             self._log.error("reload-incomplete", **values, errors=as_values(errors))
             return Answer(ok=False, errors=errors, values=values)
@@ -112,7 +115,9 @@ class Changeover:
         return None if content is None or self._is_obeyed(content) else content
 
     def _is_obeyed(self, content: Content) -> bool:
-        """Say whether there is nothing to do, and nothing to say, for what a start has found."""
+        """Say whether there is nothing to do, and nothing to say: what was refused ends with a reload."""
+        if self._refused:
+            return False
         judged = self._judged(content, self.accepted.number)
         same = judged.snapshot is not None and snapshots.same(judged.snapshot, self.accepted)
         return same and snapshots.read_degraded(self._paths) is None
