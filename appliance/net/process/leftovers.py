@@ -4,7 +4,6 @@ A supervisord that was killed leaves its programs, and a master its workers. The
 we could wait for, so they are looked for in /proc, and on their control sockets.
 """
 
-import contextlib
 import os
 import signal
 import socket
@@ -51,7 +50,7 @@ class Leftovers:
             if pid not in self._told and name != _WORKER and name not in spared:
                 self._told.add(pid)
                 self._log.warning("leftover-program", program=name, pid=pid)
-                _send(pid, signal.SIGTERM)
+                self._send(name, pid, signal.SIGTERM)
 
     def vrrps(self) -> list[int]:
         """Return the programs of the virtual IPs but our own process."""
@@ -62,7 +61,7 @@ class Leftovers:
         for pid in self.vrrps():
             if pid != but:
                 self._log.warning("leftover-killed", program=_VRRP, pid=pid)
-                _send(pid, signal.SIGKILL)
+                self._send(_VRRP, pid, signal.SIGKILL)
 
     def drain_workers(self, deadline: float) -> None:
         """Let every worker finish its sessions until `deadline` (Unix seconds); each is told once."""
@@ -75,7 +74,16 @@ class Leftovers:
         """KILL everything."""
         for pid, name in self.find().items():
             self._log.warning("leftover-killed", program=name, pid=pid)
-            _send(pid, signal.SIGKILL)
+            self._send(name, pid, signal.SIGKILL)
+
+    def _send(self, name: str, pid: int, number: signal.Signals) -> None:
+        """Signal a program; one of another user's (root's, before there was ours) is told to the operator."""
+        try:
+            os.kill(pid, number)
+        except ProcessLookupError:
+            return
+        except PermissionError:
+            self._log.error("leftover-of-another-user", program=name, pid=pid, signal=number.name)
 
     def _listening(self) -> dict[int, str]:
         """Return who listens on the programs' control sockets; 0 is a process of another namespace."""
@@ -99,8 +107,3 @@ def _order(path: Path, question: Question) -> bool:
         except OSError:
             return False
     return True
-
-
-def _send(pid: int, number: signal.Signals) -> None:
-    with contextlib.suppress(ProcessLookupError):
-        os.kill(pid, number)

@@ -4,12 +4,14 @@ import os
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 from structlog import get_logger
+from support import nobody
 from support.waiting import wait_until
 
 from appliance.model.paths import Paths
@@ -119,3 +121,46 @@ def test_vrrp_is_told_to_end_where_nothing_goes_on(tmp_path: Path, runtime: Path
     with program(tmp_path, name="vrrp", runtime=runtime) as vrrp:
         leftovers(runtime).end_programs()
         assert vrrp.wait(15) == -signal.SIGTERM
+
+
+_LISTENING = """
+import os, socket, sys
+listener = socket.socket(socket.AF_UNIX)
+listener.bind(sys.argv[1])
+os.chmod(sys.argv[1], 0o777)
+listener.listen()
+print("up", flush=True)
+while True:
+    listener.accept()
+"""
+_END = """
+import sys
+from pathlib import Path
+from structlog import get_logger
+from appliance.model.paths import Paths
+from appliance.net.process.leftovers import Leftovers
+left = Leftovers(Paths(runtime=Path(sys.argv[1])), get_logger())
+left.end_programs()
+left.kill()
+"""
+
+
+@pytest.mark.needs("unshare", "mount", "setpriv", root=True)
+def test_one_of_another_user_is_told_and_hinders_no_start():
+    """What root ran before there was a user of ours cannot be ended: the log names it, and nothing breaks."""
+    with tempfile.TemporaryDirectory(prefix="lb-left-") as root:
+        runtime = Path(root)
+        runtime.chmod(0o755)
+        words = [sys.executable, "-c", _LISTENING, str(runtime / "health.control")]
+        with subprocess.Popen(words, stdout=subprocess.PIPE) as other:
+            try:
+                assert other.stdout is not None
+                assert other.stdout.readline() == b"up\n"
+                ending = nobody.command([sys.executable, "-c", _END, str(runtime)])
+                done = subprocess.run(ending, capture_output=True, text=True, check=False, timeout=60)
+                assert done.returncode == 0, done.stderr
+                assert done.stdout.count("leftover-of-another-user") == 2
+                assert str(other.pid) in done.stdout
+                assert other.poll() is None
+            finally:
+                other.kill()
