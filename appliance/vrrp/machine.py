@@ -9,6 +9,7 @@ from structlog.typing import FilteringBoundLogger
 from appliance.model.virtual_router import VirtualRouter
 from appliance.net.interfaces.addresses import Addresses
 from appliance.net.interfaces.links import Links
+from appliance.net.interfaces.neighbours import Neighbours
 from appliance.net.interfaces.netlink import Requests
 from appliance.net.loop.closer import Closer
 from appliance.net.loop.loop import Loop
@@ -40,6 +41,7 @@ class Machine:
     links: Links
     addresses: Addresses
     requests: Requests
+    neighbours: Neighbours
     closer: Closer
     asking: AddressAsking
     returns: PeerReturns

@@ -16,6 +16,7 @@ from appliance.net.interfaces import vrrp_leftovers
 from appliance.net.interfaces.addresses import Addresses
 from appliance.net.interfaces.links import Change, Links
 from appliance.net.interfaces.namespace_claim import NamespaceClaim
+from appliance.net.interfaces.neighbours import Neighbours
 from appliance.net.interfaces.netlink import Requests
 from appliance.net.interfaces.owned_addresses import OwnedAddresses
 from appliance.net.loop.closer import Closer
@@ -89,6 +90,7 @@ class VrrpProgram:
             links=self._links,
             addresses=self._addresses,
             requests=self._requests,
+            neighbours=Neighbours(self._requests),
             closer=closer,
             asking=self._asking,
             returns=PeerReturns(self._asking),

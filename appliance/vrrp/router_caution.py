@@ -11,7 +11,6 @@ from collections.abc import Callable, Collection
 from appliance.core.conflicts import Conflict, Conflicts
 from appliance.core.reception import bare
 from appliance.model.virtual_router import VirtualRouter
-from appliance.net.interfaces import neighbours
 from appliance.net.interfaces.links import Link
 from appliance.net.loop.closer import Closer
 from appliance.net.loop.loop import Loop
@@ -164,7 +163,7 @@ class RouterCaution:
         """Return by which addresses of its own this machine knows a neighbour, "" where it does not."""
         virtual = frozenset(bare(self._router.addresses))
         try:
-            known = neighbours.addresses_of(self._machine.requests, self._index, mac)
+            known = self._machine.neighbours.addresses_of(self._index, mac, time.monotonic())
         except OSError:  # told by its hardware address alone
             return ""
         return ", ".join(each for each in known if each not in virtual)

@@ -8,6 +8,7 @@ from support import snapshots
 
 from appliance.net.interfaces.addresses import Addresses
 from appliance.net.interfaces.links import Links
+from appliance.net.interfaces.neighbours import Neighbours
 from appliance.net.interfaces.netlink import Requests
 from appliance.net.interfaces.owned_addresses import OwnedAddresses
 from appliance.net.loop.closer import Closer
@@ -78,6 +79,7 @@ def field(tmp_path: Path) -> Iterator[Field]:
                 links=links,
                 addresses=addresses,
                 requests=requests,
+                neighbours=Neighbours(requests),
                 closer=Closer(),
                 asking=(asking := AddressAsking(loop, Closer())),
                 returns=PeerReturns(asking),

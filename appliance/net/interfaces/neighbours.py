@@ -8,6 +8,9 @@ from typing import Final
 from appliance.net.interfaces import rtnetlink
 from appliance.net.interfaces.netlink import DUMP, REQUEST, Message, Requests
 
+PAUSE: Final = 1.0
+"""Seconds between two looks: a table may have thousands of entries, and adverts may be due each 10 ms."""
+
 _GET: Final = 30  # RTM_GETNEIGH of linux/rtnetlink.h
 _HEADER: Final = struct.Struct("=IHHII")  # struct nlmsghdr of linux/netlink.h
 _NEIGHBOUR: Final = struct.Struct("=BxxxiHBB")  # struct ndmsg of linux/neighbour.h
@@ -15,20 +18,39 @@ _DESTINATION: Final = 1  # NDA_DST
 _HARDWARE: Final = 2  # NDA_LLADDR
 
 
-def addresses_of(requests: Requests, index: int, mac: bytes) -> tuple[str, ...]:
-    """Return the addresses at which this machine knows a neighbour on an interface; raises OSError."""
+Known = tuple[int, bytes, str]
+"""A neighbour: the interface's index, its hardware address, its address."""
+
+
+class Neighbours:
+    """The tables, read at most once in a while: whoever is to be named may be made up, and by thousands."""
+
+    def __init__(self, requests: Requests) -> None:
+        self._requests = requests
+        self._known: tuple[Known, ...] = ()
+        self._read_again = float("-inf")
+
+    def addresses_of(self, index: int, mac: bytes, now: float) -> tuple[str, ...]:
+        """Return the addresses at which this machine knows a neighbour on an interface; raises OSError."""
+        if now >= self._read_again:
+            self._read_again = now + PAUSE
+            self._known = tuple(_read(self._requests))
+        return tuple(address for place, hardware, address in self._known if (place, hardware) == (index, mac))
+
+
+def _read(requests: Requests) -> Iterator[Known]:
     asked = _HEADER.pack(_HEADER.size + _NEIGHBOUR.size, _GET, REQUEST | DUMP, 0, 0)
-    found = requests.dump(asked + _NEIGHBOUR.pack(AF_UNSPEC, 0, 0, 0, 0))
-    return tuple(address for message in found for address in _address(message, index, mac))
+    for message in requests.dump(asked + _NEIGHBOUR.pack(AF_UNSPEC, 0, 0, 0, 0)):
+        yield from _neighbour(message)
 
 
-def _address(message: Message, index: int, mac: bytes) -> Iterator[str]:
+def _neighbour(message: Message) -> Iterator[Known]:
     body = message.data[_HEADER.size :]
     if len(body) < _NEIGHBOUR.size:
         return
     family, place, *_ = _NEIGHBOUR.unpack_from(body)
     said = dict(rtnetlink.attributes(body[_NEIGHBOUR.size :]))
     sizes = {AF_INET: 4, AF_INET6: 16}
-    packed = said.get(_DESTINATION, b"")
-    if place == index and said.get(_HARDWARE) == mac and len(packed) == sizes.get(family):
-        yield inet_ntop(family, packed)
+    packed, hardware = said.get(_DESTINATION, b""), said.get(_HARDWARE)
+    if hardware is not None and len(packed) == sizes.get(family):
+        yield place, hardware, inet_ntop(family, packed)
