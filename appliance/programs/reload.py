@@ -52,6 +52,7 @@ class Desk:
         self.counts = {"done": 0, "unchanged": 0, "refused": 0}
         self.last: dict[str, object] | None = None
         self.refused: tuple[Problem, ...] = ()
+        self._incomplete = False
         self._changeover = changeover
         self._log = log
         self._after = after
@@ -99,6 +100,7 @@ class Desk:
         outcome = "refused" if not answer.ok else "unchanged" if "unchanged" in answer.values else "done"
         self.counts[outcome] += 1
         self.refused = answer.errors
+        self._incomplete = bool(answer.errors and answer.values)  # accepted, and not obeyed by all
         errors = {"errors": as_values(answer.errors)} if answer.errors else {}
         self.last = {"at": time.time(), "source": source, "ok": answer.ok, **errors, **answer.values}
 
@@ -117,6 +119,9 @@ class Desk:
         if now - self._converged_at >= _CONVERGE:
             self._guarded(self._changeover.load_validator)
             self._guarded(lambda: self._changeover.converge(everybody=False))
+            if self._incomplete and self._guarded(self._changeover.is_obeyed):
+                self._incomplete, self.refused = False, ()
+                self._log.info("reload-completed", configuration=self._changeover.accepted.number)
             self._converged_at = time.monotonic()
         watch = self._changeover.watch
         if watch and now - self._looked_at >= watch:

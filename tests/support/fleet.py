@@ -17,6 +17,7 @@ class FakeProgram:
         self.obeys = obeys
         self.pending: int | None = None
         self.refuses: Problem | None = None
+        self.disobeys: Problem | None = None
         self.hangs_in: str | None = None
         self.dies_in: str | None = None
         self._paths = paths
@@ -31,7 +32,7 @@ class FakeProgram:
         handlers = {"prepare": self._prepare, "commit": self._commit, "abort": self._abort}
         self._server = ControlServer(
             self._paths.control(self.name),
-            {"status": lambda _: good(program=self.name, snapshot=self.obeys), **handlers},
+            {"status": lambda _: self._status(), **handlers},
             on_error=lambda *_: None,
         )
 
@@ -40,6 +41,10 @@ class FakeProgram:
         if self._server is not None:
             self._server.close()
             self._server = None
+
+    def _status(self) -> Answer:
+        failure = {"problems": [{"message": self.disobeys.message}]} if self.disobeys else None
+        return good(program=self.name, snapshot=self.obeys, failure=failure)
 
     def _prepare(self, call: Call) -> Answer:
         number = self._noted(call)
@@ -53,7 +58,7 @@ class FakeProgram:
         if self.pending != number:
             return bad(f"snapshot {number} is not prepared")
         self.obeys, self.pending = number, None
-        return good()
+        return bad(self.disobeys) if self.disobeys else good()
 
     def _abort(self, call: Call) -> Answer:
         self._noted(call)

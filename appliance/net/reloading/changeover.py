@@ -100,6 +100,11 @@ class Changeover:
             if obeyed is not None and (everybody or obeyed != self.accepted.number):
                 self._lead(program)
 
+    def is_obeyed(self) -> bool:
+        """Say whether every program that is needed obeys the accepted snapshot."""
+        number = self.accepted.number
+        return all(self._fleet.is_obeyed_by(each, number) for each in needed(self.accepted))
+
     def load_validator(self) -> None:
         """Import it before the first reload, and not at the start, of which it is half: proxies wait."""
         self._validator()
@@ -112,9 +117,9 @@ class Changeover:
     def unasked(self) -> Content | None:
         """Look at the operator's file; return what is there where a reload was probably lost, else None."""
         content = self._file.unasked()
-        return None if content is None or self._is_obeyed(content) else content
+        return None if content is None or self._is_known(content) else content
 
-    def _is_obeyed(self, content: Content) -> bool:
+    def _is_known(self, content: Content) -> bool:
         """Say whether there is nothing to do, and nothing to say: what was refused ends with a reload."""
         if self._refused:
             return False

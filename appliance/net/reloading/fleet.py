@@ -109,6 +109,15 @@ class Fleet:
         number = said.values.get("snapshot") if isinstance(said, Answer) else None
         return number if isinstance(number, int) else None
 
+    def is_obeyed_by(self, program: str, number: int) -> bool:
+        """Say whether a program obeys a snapshot, with all its workers where it has some."""
+        said = self._ask(program, "status", None, self._patience.life)
+        return (
+            isinstance(said, Answer)
+            and said.values.get("snapshot") == number
+            and not said.values.get("failure")
+        )
+
     def start(self, program: str) -> None:
         """Have a program started, once it has ended; raises SupervisorUnavailable, OSError."""
         if not self._has_ended(program):
