@@ -35,8 +35,9 @@ def ask_program(path: Path, question: Question, *, timeout: float) -> Answer:
 
 def absent(program: str, path: Path, error: Exception) -> str:
     """Return the words for a program that does not answer, and what to do about it."""
+    why = str(error).removeprefix(f"{path}: ")
     return (
-        f"the program {program} does not answer at {path} ({error}).\n"
+        f"the program {program} does not answer at {path} ({why}).\n"
         "Is the appliance running, and is this its --runtime-dir? See: appliance status"
     )
 

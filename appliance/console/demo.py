@@ -163,7 +163,9 @@ def _watch(made: Site, child: "subprocess.Popen[bytes]", stop: Stop, console: Co
             if stop.asked.wait(timeout=_REFRESH):
                 break
     if stop.asked.is_set():
-        console.print("Stopping ...")
+        console.print(
+            "Stopping: open connections may end within the drain time. Ctrl-C again ends all at once."
+        )
         return True
     console.print(f"The appliance has ended, with status {child.returncode}. Its last lines:")
     console.print("\n".join(_last_lines(made.log)), markup=False, soft_wrap=True)

@@ -117,8 +117,9 @@ def _refuse_taken(snapshot: Snapshot, offset: int) -> None:
     taken = sorted({port for host, port in _addresses(snapshot) if _taken(host, port)})
     if taken:
         raise DemoError(
-            f"another program has port {', '.join(map(str, taken))} already. Choose others, for example with"
-            f" --port-offset {offset + 1000}, which adds {offset + 1000} to every port of the demo."
+            f"other programs have these ports already: {', '.join(map(str, taken))}."
+            f" Choose others, for example with --port-offset {offset + 1000},"
+            f" which adds {offset + 1000} to every port of the demo."
         )
 
 

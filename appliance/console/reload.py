@@ -39,9 +39,9 @@ def reload(paths: Paths, *, as_json: bool, timeout: float, forced: bool) -> None
     A configuration with errors changes nothing: all of them are printed, and the exit code is 1. A reload
     that is asked for while another runs is answered when its own turn is done.
 
-    JSON: ok, generation (the configuration's number), changed (paths), duration_s, warnings; or ok and
-    errors (message, path, line, column), with generation and changed where the configuration was accepted
-    and a program does not obey it yet.
+    JSON: ok, configuration (its number; generation is the same), changed (paths), duration_s, warnings; or
+    ok and errors (message, path, line, column), with configuration and changed where it was accepted and a
+    program does not obey it yet.
     """
     look_into(paths.runtime)
     try:
@@ -75,8 +75,9 @@ def ask_reload(paths: Paths, timeout: float, *, forced: bool = False) -> Answer:
             f"no answer within {timeout:g} s; the reload may still be under way. See: appliance status"
         ) from error
     except (OSError, ControlError) as error:
+        why = error.strerror or error if isinstance(error, OSError) else error
         raise ReloadUnavailable(
-            f"the program reload does not answer at {path} ({error}). {_rest(paths)}"
+            f"the program reload does not answer at {path} ({why}). {_rest(paths)}"
         ) from error
 
 

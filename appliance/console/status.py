@@ -24,14 +24,16 @@ def current_status(paths: Paths) -> Status:
 def status(paths: Paths, *, as_json: bool) -> None:
     """Show programs, virtual IPs, frontends, pools, servers, and what draining generations still hold.
 
-    Exits 0 when every program that the configuration needs runs, every pool in use has a server up, every
-    reload socket is listened on, no virtual IP is in fault or conflict, and nothing is wrong with the
-    properties of a virtual machine, else 1. Works when any program is down, supervisord too.
+    Exits 0 when every program that the configuration needs runs, every pool in use has a server up, no
+    frontend is at its max_connections, every reload socket is listened on, the last reload was not refused,
+    all files could be written, no virtual IP is in fault or conflict, and nothing is wrong with the
+    properties of a virtual machine, else 1: each line with `!` is a reason. Works when any program is down,
+    supervisord too.
 
     JSON: ok, problems, at, version, configuration (its number), source, cluster, degraded, supervisor,
     programs, frontends, pools (with servers and their last check), generations (with what they hold), ended,
-    virtual_ips, guest (properties of a virtual machine, null elsewhere). Times are Unix seconds, durations
-    seconds.
+    virtual_ips, guest (properties of a virtual machine, null elsewhere), set_aside (damaged files). Times are
+    Unix seconds, durations seconds.
     """
     look_into(paths.runtime)
     now = current_status(paths)

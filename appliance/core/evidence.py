@@ -225,7 +225,7 @@ def _reason(
         return None
     accepting = _workers(name, evidence.workers)
     if state is not ProgramState.RUNNING:
-        return f"{accepting} of its workers serve on without it" if accepting else None
+        return f"its workers serve on without it: {accepting}" if accepting else None
     if name not in evidence.said:
         return "does not answer on its control socket"
     return "no worker of it accepts connections" if name.startswith("proxy-") and not accepting else None

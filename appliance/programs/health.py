@@ -323,8 +323,9 @@ class HealthProgram:
             self._publisher.touch(member.key, changed=True)
             self._report(member, event)
         done = {"pool": member.pool, "server": member.server.name, "state": admin.name.lower()}
-        not_kept = self._not_kept.get(str(self._paths.operator_states))
-        warned = {"not_kept": not_kept} if not_kept else {}
+        path = str(self._paths.operator_states)
+        reason = self._not_kept.get(path)
+        warned = {"not_kept": f"{path}: {reason}"} if reason else {}
         return good(**done, changed=event is not None, **warned)
 
     # Files
@@ -351,7 +352,7 @@ class HealthProgram:
             operator_states.save(self._paths.operator_states, admins)
             self._not_kept.pop(path, None)
         except OperatorStatesError as error:
-            self._not_kept[path] = str(error)
+            self._not_kept[path] = str(error).removeprefix(f"{path}: ")
             self._log.error("operator-states-not-kept", reason=str(error))
 
     def _authority_problems(self, snapshot: Snapshot) -> list[Problem]:

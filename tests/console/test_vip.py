@@ -191,6 +191,7 @@ def test_nobody_answers(paths: Paths, arguments: list[str]):
     result = vip(paths, *arguments)
     assert result.exit_code == 1
     assert "the program vrrp does not answer at" in result.stderr
+    assert "vrrp.control (No such file or directory)" in result.stderr
 
 
 def test_no_virtual_ips(paths: Paths):

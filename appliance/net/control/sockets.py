@@ -182,7 +182,7 @@ class ControlClient:
             self._socket.connect(str(path))
         except OSError as error:
             self._socket.close()
-            raise ControlUnavailable(f"{path}: {error}") from error
+            raise ControlUnavailable(f"{path}: {error.strerror or error}") from error
         self._socket.settimeout(None)
         self._reader = gevent.spawn(self._read)
 
@@ -211,7 +211,7 @@ class ControlClient:
                 answer: tuple[Answer, tuple[int, ...]] | None = self._answers.get(timeout=timeout)
             except OSError as error:
                 self.close()
-                raise ControlUnavailable(f"{self.path}: {error}") from error
+                raise ControlUnavailable(f"{self.path}: {error.strerror or error}") from error
             except Empty:
                 # A late answer would be taken for the next one's: this connection cannot be used again.
                 self.close()

@@ -168,8 +168,8 @@ class Changeover:
         heals = (snapshots.heal, snapshots.heal_last_good)
         failed = [error for heal in heals if (error := _error(partial(heal, self._paths, self.accepted)))]
         self.not_kept = {str(each.filename): each.strerror or str(each) for each in failed}
-        for each in failed:
-            self._say_once("state", str(each))
+        for name, why in self.not_kept.items():
+            self._say_once("state", f"{name}: {why}")
         if not failed:
             self._told = {each for each in self._told if each[0] != "state"}
         return [Problem(message=f"{path}: {why}") for path, why in self.not_kept.items()]

@@ -91,7 +91,9 @@ class Supervisor:
                 return getattr(server, method)(*parameters)
         except Fault:
             raise
-        except (OSError, HTTPException, ExpatError, Error) as error:
+        except OSError as error:
+            raise SupervisorUnavailable(f"{self._path}: {error.strerror or error}") from error
+        except (HTTPException, ExpatError, Error) as error:
             raise SupervisorUnavailable(f"{self._path}: {error or type(error).__name__}") from error
 
 

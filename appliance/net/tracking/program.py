@@ -46,7 +46,7 @@ class ProxyTrack:
         phases = [mine[pid] for pid in self._lives.living()]
         accepting = phases.count(Phase.ACCEPTING)
         if accepting:
-            return Seen(up=True, detail=f"{accepting} workers accept")
+            return Seen(up=True, detail=f"workers that accept: {accepting}")
         return Seen(up=False, detail=f"none of {len(phases)} workers accepts" if phases else "no worker runs")
 
     def wait(self, seconds: float) -> None:

@@ -48,7 +48,7 @@ def test_a_proxy_is_up_while_a_worker_accepts():
     """A worker that drains takes no new connections any more, and one that has ended takes none at all."""
     with proxy() as (worker, track):
         until(lambda: track.look().up, what="it accepts")
-        assert track.look().detail == "1 workers accept"
+        assert track.look().detail == "workers that accept: 1"
         with socket.create_connection(("127.0.0.1", worker.ask("status")["listeners"][0]["port"])):
             until(lambda: worker.ask("status")["sessions"] == 1, what="it has a session")
             worker.ask("drain", deadline=9e9)
