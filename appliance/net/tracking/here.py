@@ -1,12 +1,16 @@
 """Whether this machine has what virtual routers need of it. May wait for a file system."""
 
-import os
+import errno
 import shutil
 import socket
+import stat
 from pathlib import Path
+from typing import Final
 
 from appliance.model.machine_needs import Need, NeedKind
 from appliance.net.tracking.command_path import COMMAND_PATH
+
+_EXECUTABLE: Final = stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH
 
 
 def objection(need: Need) -> str | None:
@@ -23,9 +27,12 @@ def _no_command(name: str) -> str | None:
     if "/" not in name:
         found = shutil.which(name, path=COMMAND_PATH)
         return None if found else f"there is no command `{name}` in {COMMAND_PATH}"
-    path = Path(name)
-    if not path.exists():
-        return f"`{name}` does not exist here"
-    if not path.is_file() or not os.access(path, os.X_OK):
-        return f"`{name}` is no executable file"
-    return None
+    try:
+        mode = Path(name).stat().st_mode
+    except PermissionError:
+        return None  # whoever runs it may look there: `user` is often another one
+    except OSError as error:
+        missing = error.errno in (errno.ENOENT, errno.ENOTDIR)
+        return f"`{name}` does not exist here" if missing else f"`{name}`: {error.strerror}"
+    # Executable for somebody, for the same reason.
+    return None if stat.S_ISREG(mode) and mode & _EXECUTABLE else f"`{name}` is no executable file"

@@ -1,5 +1,7 @@
 """What this machine has of what virtual routers need."""
 
+import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -8,6 +10,8 @@ from appliance.model.machine_needs import Need, NeedKind
 from appliance.net.tracking.here import objection
 
 pytestmark = pytest.mark.programs
+
+NOBODY = 65534
 
 
 def interface(name: str) -> Need:
@@ -40,3 +44,24 @@ def test_commands_are_executable_files(tmp_path: Path):
     assert objection(command(str(tmp_path))) == f"`{tmp_path}` is no executable file"
     assert objection(command("true")) is None
     assert "no command `lb-no-such-command`" in str(objection(command("lb-no-such-command")))
+
+
+def test_a_name_that_cannot_be_looked_at_is_an_answer():
+    """The look is another thread's work, and an error there would leave a reload without its answer."""
+    long = f"/{'x' * 300}"
+    assert objection(command(long)) == f"`{long}`: File name too long"
+
+
+@pytest.mark.needs(root=True)
+@pytest.mark.parametrize("mode", [0o755, 0o700])
+def test_what_only_its_user_may_see_is_not_missing(mode: int):
+    """A script that another `user` runs, also in a directory that the program may not enter."""
+    with tempfile.TemporaryDirectory() as home:
+        script = Path(home) / "script"
+        script.touch(mode=0o700)
+        Path(home).chmod(mode)
+        os.seteuid(NOBODY)
+        try:
+            assert objection(command(str(script))) is None
+        finally:
+            os.seteuid(0)
