@@ -24,6 +24,12 @@ class Timed(Protocol):
 
 _NEVER: Final = None
 
+_PASSED_OVER: Final = 4
+"""Entries for each member beyond which those that have moved on are cleared away.
+
+A deadline that is put off again and again, by adverts that come in floods, leaves an entry each time.
+"""
+
 
 class Schedule:
     """Those that tell when their deadline has moved: they are asked for it then, and not before."""
@@ -75,3 +81,10 @@ class Schedule:
                 if at is not None:
                     heapq.heappush(self._heap, (at, next(self._serial), timed))
         self._moved.clear()
+        if len(self._heap) > _PASSED_OVER * len(self._at):
+            self._clear_away()
+
+    def _clear_away(self) -> None:
+        present = ((at, timed) for timed, at in self._at.items() if at is not None)
+        self._heap = [(at, next(self._serial), timed) for at, timed in present]
+        heapq.heapify(self._heap)

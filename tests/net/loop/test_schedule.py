@@ -65,6 +65,21 @@ def test_what_is_due_comes_once_for_each_deadline():
         assert schedule.due(float(now)).keys() == expected, "they are due until their deadline has moved"
 
 
+def test_one_that_is_put_off_without_end_takes_no_room():
+    """Each advertisement puts a claim off, and its sender chooses how far; others are due before."""
+    schedule = Schedule()
+    waits, sooner = Member(100.0), Member(50.0)
+    for each in (waits, sooner):
+        schedule.add(each)
+    for number in range(10_000):
+        waits.move(100.0 + number)
+        schedule.moved(waits)
+        assert schedule.earliest() == sooner.deadline
+    assert len(schedule._heap) < 20
+    assert list(schedule.due(60.0)) == [sooner]
+    assert list(schedule.due(1e6)) == [sooner, waits]
+
+
 def test_one_that_was_removed_is_due_no_more():
     """Nor is it asked, even where it tells once more that its deadline has moved."""
     schedule = Schedule()
