@@ -10,6 +10,8 @@ Invariants, for every schedule:
    masters know;
 5. `appliance status` exits 0.
 
+supervisord is among the programs: killed alone, it is started again at once.
+
 `make chaos` runs 100 schedules (`CHAOS=number`); `CHAOS_SEED=number make chaos` repeats one.
 """
 
@@ -24,7 +26,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from support.appliance import Appliance
 from support.backend import Backend
-from support.kill_schedule import Kill, Step, schedule
+from support.kill_schedule import SUPERVISORD, Kill, Step, schedule
 from support.load import Load, Report
 from support.ports import free_port
 from support.processes import kill
@@ -86,6 +88,9 @@ class Site:
 
     def kill(self, step: Kill) -> None:
         """Kill a program that answers, or a worker of one."""
+        if step.program == SUPERVISORD:
+            self.appliance.crash()
+            return
         if step.worker is None:
             if pid := self.appliance.program_pid(step.program):
                 kill(pid)

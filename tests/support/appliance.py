@@ -119,6 +119,13 @@ class Appliance:
         end(self._process, patience=patience)
         return self._process.wait()
 
+    def crash(self) -> None:
+        """KILL supervisord and nothing else, start another one, and do not wait."""
+        assert self._process is not None
+        self._process.kill()
+        self._process.wait()
+        self.launch()
+
     def terminate(self) -> None:
         """Send TERM and do not wait."""
         self.signal(signal.SIGTERM)

@@ -3,7 +3,9 @@
 from dataclasses import dataclass
 from random import Random
 
-PROGRAMS = ("reload", "health", "proxy-api", "proxy-ingress")
+SUPERVISORD = "supervisord"
+PROGRAMS = ("reload", "health", "proxy-api", "proxy-ingress", SUPERVISORD)
+_PROXIES = ("proxy-api", "proxy-ingress")
 CHANGES = ("generation", "live", "narrow", "move")
 _LONGEST_PAUSE = 0.6  # seconds; about what a reload takes, so that kills meet every part of one
 
@@ -18,7 +20,10 @@ class Reload:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Kill:
-    """After a pause a program is killed, or a worker of one: that with a place among those that serve."""
+    """After a pause a program is killed, or a worker of one: that with a place among those that serve.
+
+    supervisord is started again at once, as an operator or systemd does.
+    """
 
     pause: float
     program: str
@@ -39,5 +44,5 @@ def _step(random: Random) -> Step:
     if random.random() < 0.4:
         return Reload(pause=pause, changes=tuple(random.sample(CHANGES, random.randint(1, 2))))
     if random.random() < 0.2:
-        return Kill(pause=pause, program=random.choice(PROGRAMS[2:]), worker=random.randint(0, 1))
+        return Kill(pause=pause, program=random.choice(_PROXIES), worker=random.randint(0, 1))
     return Kill(pause=pause, program=random.choice(PROGRAMS), worker=None)
