@@ -6,6 +6,7 @@ from typing import Final
 
 import click
 
+from appliance.console.access import look_into
 from appliance.console.asking import ask_program
 from appliance.core.acceptance import needed
 from appliance.model.paths import Paths
@@ -34,6 +35,7 @@ def alive(paths: Paths, *, timeout: float) -> None:
     no pool. Without any it asks each program whether it is there. Servers that are down are no reason to
     restart the appliance, and do not matter here.
     """
+    look_into(paths.runtime)
     snapshot = _accepted(paths)
     endpoint = next(_endpoints(snapshot), None)
     if endpoint is None:
@@ -68,7 +70,9 @@ def _get(frontend: Frontend, timeout: float) -> str:
     try:
         connection.request("GET", frontend.respond or "/")
         status = connection.getresponse().status
-    except (OSError, http.client.HTTPException) as error:
+    except OSError as error:
+        raise click.ClickException(f"{frontend.name} at {bind}: {error.strerror or error}") from error
+    except http.client.HTTPException as error:
         raise click.ClickException(f"{frontend.name} at {bind}: {error}") from error
     finally:
         connection.close()

@@ -77,4 +77,5 @@ def test_nobody_answers_at_the_endpoint(config: Config):
         appliance.stop(patience=10)
         said = _alive(appliance)
     assert said.exit_code == 1
-    assert "ready at 127.0.0.1:" in said.output
+    assert said.output.startswith("Error: ready at 127.0.0.1:")
+    assert said.output.endswith(": Connection refused\n")

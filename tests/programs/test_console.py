@@ -227,7 +227,7 @@ def test_a_reload_without_anything_says_nothing_of_traffic(tmp_path_factory: pyt
 
 @pytest.mark.needs("setpriv", "unshare", root=True)
 @pytest.mark.skipif(not nobody.possible(), reason="this machine gives no mount namespace")
-@pytest.mark.parametrize("arguments", [["status"], ["reload"], ["sessions"], ["vip", "status"]])
+@pytest.mark.parametrize("arguments", [["status"], ["alive"], ["reload"], ["sessions"], ["vip", "status"]])
 @pytest.mark.parametrize("below", ["", "run"])
 def test_without_permission_a_command_says_so(arguments: list[str], below: str):
     """Who may not look into the runtime directory is told that, and not that programs are gone."""
