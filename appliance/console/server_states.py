@@ -41,7 +41,7 @@ def _set_state(paths: Paths, *, pool: str, server: str, state: str) -> None:
     if not answer.ok:
         raise click.ClickException("; ".join(problem.message for problem in answer.errors))
     if not_kept := answer.values.get("not_kept"):
-        click.echo(f"warning: this is forgotten when the prober restarts: {not_kept}", err=True)
+        click.echo(f"warning: this is forgotten when the program health restarts: {not_kept}", err=True)
 
 
 def _known(paths: Paths) -> frozenset[str] | None:
