@@ -118,8 +118,8 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
     def tick(self, now: float | None = None) -> None:
         """Do what every round does: listen, look at the heartbeats, and let systemd see ours."""
         super().tick(now)
-        self._keep_alone()
         self._listen_again()
+        self._keep_alone()
         self._accepted_log.follow()
         at = time.monotonic()
         for each in self._watch.look(self._watched(), at):
@@ -156,8 +156,9 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
     def _listen_again(self) -> None:
         """Listen anew where somebody has removed our socket: who restarts a program must find us."""
         if self.options.mood >= SupervisorStates.RUNNING and not self._paths.supervisor_socket.exists():
-            with contextlib.suppress(OSError):  # the directory is not there yet
+            with contextlib.suppress(OSError):  # the directory cannot be made yet
                 self._log.warning("socket-gone", path=str(self._paths.supervisor_socket))
+                self._paths.runtime.mkdir(mode=0o700, exist_ok=True)
                 self.options.close_httpservers()
                 self.options.httpservers = self.options.make_http_servers(self)
 

@@ -45,6 +45,15 @@ class HeartbeatWatch:
         else:
             self._unprepared.discard(program)
 
+    def _make_room(self, program: str) -> None:
+        """Have a place for the beats of a program that runs; where there is none, none are expected."""
+        try:
+            heartbeats.make_room(self._paths.heartbeat(program))
+        except OSError:
+            self._unprepared.add(program)
+        else:
+            self._unprepared.discard(program)
+
     def look(self, programs: Mapping[str, int], now: float) -> tuple[Hung, ...]:
         """Kill who hangs and return who it was; `programs` are process ids of those that should run.
 
@@ -73,17 +82,17 @@ class HeartbeatWatch:
             return  # it has been moved away, or is damaged: what held before goes on
 
     def _pulses(self, programs: Mapping[str, int]) -> Iterator[Pulse]:
+        for name, pid in programs.items():
+            yield from self._program(name, pid, heartbeats.read(self._paths.heartbeat(name)))
         for path in self._paths.runtime.glob(f"*{_SUFFIX}"):
-            name, life = path.name.removesuffix(_SUFFIX), heartbeats.read(path)
-            if life is None:
-                continue
-            if name in programs:
-                yield from self._program(name, programs[name], life)
-            elif name.startswith(_OTHERS) and life.is_lived:
+            name = path.name.removesuffix(_SUFFIX)
+            if name.startswith(_OTHERS) and (life := heartbeats.read(path)) and life.is_lived:
                 yield Pulse(name=name, pid=life.pid, beat=life.beat, begun=life.beat > 0)
 
-    def _program(self, name: str, pid: int, life: heartbeats.Life) -> Iterator[Pulse]:
-        if life.pid == pid:
+    def _program(self, name: str, pid: int, life: heartbeats.Life | None) -> Iterator[Pulse]:
+        if life is None:  # removed, with its directory perhaps: one that hangs cannot make it again
+            self._make_room(name)
+        if life is not None and life.pid == pid:
             yield Pulse(name=name, pid=pid, beat=life.beat, begun=life.beat > 0)
         elif name not in self._unprepared:
             yield Pulse(name=name, pid=pid, beat=0, begun=False)

@@ -65,8 +65,11 @@ class Heartbeat:
             self._map, self._inode = mmap.mmap(-1, _WORDS.size), 0
         self._words = memoryview(self._map)[: _WORDS.size].cast("Q")
         self._words[_PID] = 0
-        self._words[0] = _MAGIC
         self._words[_BEAT] = 0
+        self._introduce()
+
+    def _introduce(self) -> None:
+        self._words[0] = _MAGIC
         self._words[_STARTED] = started(os.getpid())
         self._words[_PID] = os.getpid()
 
@@ -81,6 +84,7 @@ class Heartbeat:
         """Be seen again where somebody has removed the file, with its directory perhaps."""
         try:
             if self.path.stat().st_ino == self._inode:
+                self._introduce()  # it may have been damaged
                 return
         except OSError:
             if not self.path.parent.is_dir():
@@ -103,6 +107,11 @@ def prepare(path: Path) -> None:
     made = _mapped(path)
     with made:
         made[: _WORDS.size] = _WORDS.pack(_MAGIC, 0, 0, 0)
+
+
+def make_room(path: Path) -> None:
+    """Make the file where there is none; what a process that runs has written stays. Raises OSError."""
+    _mapped(path).close()
 
 
 def read(path: Path) -> Life | None:
