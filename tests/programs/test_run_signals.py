@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-import yaml
 from support.appliance import Appliance
 from support.backend import Backend
 from support.ports import free_port
@@ -90,15 +89,22 @@ def test_told_to_end_while_the_file_is_read():
     """A signal during the validation is obeyed when supervisord has taken over; no program is started."""
     with Appliance(config()) as appliance:
         leave(appliance)
-        appliance.paths.config.unlink()
-        os.mkfifo(appliance.paths.config)
+        with appliance.paths.config.open("a") as file:
+            file.write("# a comment that takes its time to be read\n" * 50_000)
         with running(appliance) as process:
-            with appliance.paths.config.open("w") as file:  # returns when `run` reads
-                process.terminate()
-                file.write(yaml.safe_dump(appliance.config))
+            # From then on it reads the file, and TERM waits for supervisord.
+            wait_until(lambda: _keeps_back(process.pid, signal.SIGTERM), what="it keeps TERM", pause=0.001)
+            process.terminate()
             assert process.wait(30) == 0
             assert appliance.processes() == []
         assert appliance.events("program-starting") == []
+
+
+def _keeps_back(pid: int, number: signal.Signals) -> bool:
+    """Return whether a process has blocked the signal (proc(5), SigBlk: bit N-1 of a hexadecimal mask)."""
+    lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    mask = next(line.split()[1] for line in lines if line.startswith("SigBlk:"))
+    return bool(int(mask, 16) & 1 << (number - 1))
 
 
 def test_told_to_end_at_a_first_start():
