@@ -22,7 +22,7 @@ import appliance
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot, SnapshotError
 from appliance.net.control.sockets import Call, ControlServer
-from appliance.net.files import snapshots
+from appliance.net.files import lock_files, snapshots
 from appliance.net.files.hub_heartbeat import HubHeartbeat
 from appliance.net.process import capabilities
 from appliance.net.process.log import configure, limiter, obey
@@ -37,6 +37,8 @@ from appliance.wire.reload_line import ReloadLine, UnknownLine
 _TURN: Final = 1.0  # seconds between two looks at what is due
 _CONVERGE: Final = 5.0  # seconds between two looks at what every program obeys
 _LAST_TURN: Final = 5.0  # seconds that a running reload has when this program is told to end
+_PREDECESSOR: Final = 10.0  # seconds for an earlier one to end
+_LOOK_AGAIN: Final = 0.1
 
 
 _Done = TypeVar("_Done")
@@ -223,12 +225,30 @@ def main() -> None:
     """Run the program; without anything to obey it ends with its reasons on standard error."""
     capabilities.keep_from_children()
     paths = Paths.from_environment(os.environ)
+    _wait_for_predecessor(paths.runtime / "reload.lock")
     try:
         accepted = snapshots.read(paths.accepted) or _chosen(paths)
     except SnapshotError:
         accepted = _chosen(paths)
     log = obey("reload", accepted.log)
     Program(paths, accepted, log).run()
+
+
+def _wait_for_predecessor(path: Path) -> None:
+    """Wait for one that a killed supervisord has left: the change that it ends is accepted after all.
+
+    It is not waited for longer than that may take; without a lock we go on as well.
+    """
+    deadline, log = time.monotonic() + _PREDECESSOR, configure("reload", level="info", form="json")
+    try:
+        while lock_files.hold(path) is None:  # held until this process ends
+            if time.monotonic() > deadline:
+                log.warning("predecessor-runs", path=str(path))
+                return
+            log.info("predecessor-awaited", path=str(path))
+            gevent.sleep(_LOOK_AGAIN)
+    except OSError as error:
+        log.warning("lock-not-made", path=str(path), reason=error.strerror)
 
 
 def _chosen(paths: Paths) -> Snapshot:

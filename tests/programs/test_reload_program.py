@@ -17,7 +17,7 @@ from support.fleet import FakeProgram
 from appliance.console.observation import observe
 from appliance.model.paths import Paths
 from appliance.net.control.sockets import ControlUnavailable, ask
-from appliance.net.files import snapshots
+from appliance.net.files import lock_files, snapshots
 from appliance.net.files.operators_file import judge
 from appliance.programs import reload
 from appliance.wire.control import Answer, Problem, Question
@@ -281,6 +281,25 @@ def test_what_was_not_obeyed_is_told_until_it_is(house: House):
     house.api.disobeys = None
     until(lambda: house.ask("status").values["refused"] == [])
     assert len(house.events("reload-completed")) == 1
+
+
+def test_what_an_earlier_one_accepts_at_its_end_is_obeyed():
+    """A killed supervisord leaves one in the middle of a change: the next one waits, and obeys that."""
+    with tempfile.TemporaryDirectory(prefix="lb-") as directory:
+        made = House(Path(directory))
+        held = lock_files.hold(made.paths.runtime / "reload.lock")
+        assert held is not None
+        starting = gevent.spawn(made.start)
+        until(lambda: (made.root / "log").exists() and made.events("predecessor-awaited"))
+        made.write(weight=2)
+        second = judge(made.paths.config, number=2).snapshot
+        assert second is not None
+        snapshots.accept(made.paths, second)
+        snapshots.propose(made.paths, second)
+        os.close(held)
+        starting.get(timeout=20)
+        assert made.ask("status").values["snapshot"] == 2
+        made.close()
 
 
 class BrokenValidator:
