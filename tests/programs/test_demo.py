@@ -299,7 +299,7 @@ def test_taken_ports_are_named():
             [*_COMMAND, "--port-offset", str(offset)], capture_output=True, text=True, timeout=60, check=False
         )
     assert done.returncode == 1
-    assert f"port {9445 + offset}" in done.stderr
+    assert f"already: {9445 + offset}." in done.stderr
     assert "--port-offset" in done.stderr
 
 
