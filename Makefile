@@ -34,7 +34,8 @@ debian: venv
 	@$(BIN)/python tests/debian.py
 
 # JOBS=1 runs one test after the other; files run side by side, each process in a network of its own.
-JOBS    ?= $(shell nproc)
+# Of more than two processors one is left to the programs that tests start.
+JOBS    ?= $(shell n=$$(nproc); echo $$((n > 2 ? n - 1 : n)))
 PYTEST   = $(BIN)/python -m pytest -n $(JOBS)
 COVERAGE = --cov=appliance.wire --cov=appliance.model --cov=appliance.core --cov-branch --cov-fail-under=100
 
