@@ -1,5 +1,6 @@
 """The static pod as it stands, with stand-ins for OpenShift's own images: `podman kube play` runs it."""
 
+import contextlib
 import json
 import subprocess
 from collections.abc import Iterator
@@ -127,8 +128,16 @@ def folder(request: pytest.FixtureRequest, around: Site, runtimecfg: str) -> Ite
         yield folder
     finally:
         print(podman.podman("logs", "haproxy-haproxy", check=False))  # noqa: T201  # pytest shows it where it fails
-        _on_node(around, "kube", "down", str(manifest))
+        wait_until(lambda: _is_gone(around, manifest), what="the pod is gone", timeout=60, pause=1)
         podman.podman("volume", "rm", "--force", *_EMPTY, check=False)
+
+
+def _is_gone(around: Site, manifest: Path) -> bool:
+    """Take the pod down; podman 4.3 may find a container's /dev/shm busy, and not at the next try."""
+    with contextlib.suppress(AssertionError):
+        _on_node(around, "kube", "down", str(manifest))
+    podman.podman("pod", "rm", "--force", "haproxy", check=False)
+    return "haproxy" not in podman.podman("pod", "ls", "--format", "{{.Name}}").stdout.split()
 
 
 def test_podman_plays_the_pod(around: Site, folder: Path):
