@@ -6,6 +6,8 @@ from pathlib import Path
 
 import click
 
+from appliance.net.files import readers
+
 
 def look_into(runtime: Path) -> None:
     """Raise ClickException where there is a runtime directory into which this user may not look."""
@@ -16,8 +18,10 @@ def look_into(runtime: Path) -> None:
     except OSError as error:  # a folder above it is closed
         raise click.ClickException(f"{runtime}: {error.strerror}") from error
     if not os.access(runtime, os.R_OK | os.X_OK):
-        owner = _user(found.st_uid)
-        raise click.ClickException(f"{runtime}: Permission denied. Ask as root or as its owner, {owner}.")
+        who = f"as root or as its owner, {_user(found.st_uid)}"
+        group = readers.group_of(runtime)
+        member = f", or as a member of the group {group}" if group else ""
+        raise click.ClickException(f"{runtime}: Permission denied. Ask {who}{member}.")
 
 
 def _user(number: int) -> str:

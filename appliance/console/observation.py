@@ -16,7 +16,7 @@ import msgspec
 
 from appliance.console.asking import at_once
 from appliance.core.acceptance import VRRP
-from appliance.core.evidence import Evidence, Said, Supervised
+from appliance.core.evidence import Evidence, NotAsked, Said, Supervised
 from appliance.core.status import DegradedStart, ProgramState
 from appliance.core.vip_said import VrrpSaid
 from appliance.model.paths import Paths
@@ -38,7 +38,7 @@ _DOWN: Final = frozenset({"BACKOFF", "EXITED", "FATAL", "UNKNOWN"})
 def observe(paths: Paths, *, timeout: float = TIMEOUT) -> Evidence:
     """Return what can be found; `timeout` is seconds for each program asked."""
     programs: dict[str, Answer] = {}
-    supervised: list[tuple[Supervised, ...] | str] = []
+    supervised: list[tuple[Supervised, ...] | NotAsked | str] = []
 
     def ask_supervisord() -> None:
         supervised.append(_supervised(paths.supervisor_socket, timeout))
@@ -51,7 +51,7 @@ def observe(paths: Paths, *, timeout: float = TIMEOUT) -> Evidence:
     questions += [partial(ask_program, path) for path in _program_sockets(paths)]
     at_once(questions)
     return Evidence(
-        snapshot=_snapshot(paths.accepted),
+        snapshot=_snapshot(paths),
         supervised=supervised[0],
         said={name: said for name, answer in sorted(programs.items()) if (said := _said(answer))},
         health=_health(paths.health_board),
@@ -88,7 +88,7 @@ def _alive(pid: int, control: Path) -> bool:
     except ProcessLookupError:
         return False
     except PermissionError:
-        return True
+        pass  # somebody else's process
     # The number may belong to another process by now: a socket that refuses has no worker behind it.
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as probe:
         try:
@@ -110,11 +110,11 @@ def _said(answer: Answer) -> Said | None:
     return None
 
 
-def _supervised(path: Path, timeout: float) -> tuple[Supervised, ...] | str:
+def _supervised(path: Path, timeout: float) -> tuple[Supervised, ...] | NotAsked | str:
     try:
         return tuple(map(_process, Supervisor(path, timeout=timeout).processes()))
     except SupervisorUnavailable as error:
-        return str(error)
+        return NotAsked.PERMISSION if isinstance(error.__cause__, PermissionError) else str(error)
 
 
 def _process(info: ProcessInfo) -> Supervised:
@@ -134,9 +134,9 @@ def _why(info: ProcessInfo) -> str | None:
     return info.spawn_error or f"exit status {info.exit_status}"
 
 
-def _snapshot(path: Path) -> Snapshot | str:
+def _snapshot(paths: Paths) -> Snapshot | str:
     try:
-        return snapshots.read(path) or f"{path}: {os.strerror(errno.ENOENT)}"
+        return snapshots.for_readers(paths) or f"{paths.accepted}: {os.strerror(errno.ENOENT)}"
     except SnapshotError as error:
         return str(error)
 

@@ -1,10 +1,12 @@
 """`appliance run`: check the configuration, write the snapshot, become supervisord in the foreground."""
 
+import contextlib
 import os
 import signal
 import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import NoReturn
 
@@ -15,8 +17,9 @@ from appliance.core.acceptance import PROGRAMS, VRRP_STOP_SECONDS, needed, stop_
 from appliance.core.shares import Shortage, shortage
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot
+from appliance.net.files import readers
 from appliance.net.files.packaged import packaged
-from appliance.net.process import capabilities, limits, python, unprivileged
+from appliance.net.process import capabilities, limits, private_directory, python, unprivileged
 from appliance.net.process.journal import Severity, levelled
 from appliance.net.process.log import Logger, configure
 from appliance.net.process.output import STDERR
@@ -57,6 +60,7 @@ def run(paths: Paths, *, user: str | None) -> NoReturn:
         boot.make_directories(paths)
         boot.lock(paths)
         start = boot.choose(paths)
+        refused = _let_readers_in(paths, start.snapshot.readers)
         not_kept = boot.write(paths, start)
         boot.remove_stale_sockets(paths)
     except boot.BootError as error:
@@ -65,6 +69,8 @@ def run(paths: Paths, *, user: str | None) -> NoReturn:
             click.echo(levelled(complaint, Severity.ERROR, STDERR), err=True)
         raise SystemExit(1) from error
     log = _announce(start, not_kept, paths)
+    if refused:
+        log.warning("group-not-let-in", group=start.snapshot.readers, reason=refused)
     if not start.snapshot.virtual_routers:  # else vrrp does it, which may go on with what is there
         from appliance.net.interfaces import vrrp_leftovers  # noqa: PLC0415  # netlink, for this case only
 
@@ -77,9 +83,39 @@ def _become(user: str | None, paths: Paths) -> None:
     if os.geteuid() != 0:
         return
     try:
-        unprivileged.become(user or unprivileged.standard_user(), owned=(paths.runtime, paths.state))
+        unprivileged.become(
+            user or unprivileged.standard_user(),
+            owned=(paths.runtime, paths.state),
+            before=partial(_open_early, paths),
+        )
     except unprivileged.CannotBecomeError as error:
         raise click.ClickException(str(error)) from error
+
+
+def _open_early(paths: Paths, owner: int) -> None:
+    """Let the group in that the operator's file asks for, while root may: members only may do it later.
+
+    What cannot be done is told by the second try, after the whole file has been judged.
+    """
+    group = boot.wanted_readers(paths)
+    if group is None or private_directory.flaw(paths.runtime, owner=owner):
+        return
+    with contextlib.suppress(readers.ReadersRefused, OSError):
+        paths.runtime.mkdir(mode=0o700, parents=True, exist_ok=True)
+        readers.let_in(paths.runtime, group, owner=owner)
+
+
+def _let_readers_in(paths: Paths, group: str | None) -> str | None:
+    """Let a group read what is made from now on, or keep all out; return why that cannot be."""
+    try:
+        if group is None:
+            readers.keep_out(paths.runtime)
+        else:
+            readers.let_in(paths.runtime, group, owner=os.geteuid())
+    except readers.ReadersRefused as error:
+        readers.keep_out(paths.runtime)
+        return str(error)
+    return None
 
 
 def become_supervisor(paths: Paths, snapshot: Snapshot) -> NoReturn:

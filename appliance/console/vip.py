@@ -128,7 +128,7 @@ def _messages(answer: Answer) -> list[str]:
 def _configured(paths: Paths) -> tuple[VirtualRouter, ...] | None:
     """Return the virtual routers of the accepted configuration, None where it cannot be read."""
     try:
-        accepted = snapshots.read(paths.accepted)
+        accepted = snapshots.for_readers(paths)
     except SnapshotError:
         return None
     return accepted.virtual_routers if accepted else None

@@ -6,6 +6,7 @@ its exit, the boards of workers outlive their master, and the accepted snapshot 
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 from itertools import groupby
 from operator import attrgetter
 
@@ -63,16 +64,22 @@ class Said:
     refused: tuple[Problem, ...] = ()
 
 
+class NotAsked(StrEnum):
+    """Why supervisord was not asked, which is no problem: the programs speak for themselves."""
+
+    PERMISSION = "not asked: permission denied"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """All that was found. `snapshot` is a text where it could not be read: why. `vrrp` is its own answer.
 
-    `supervised` is a text where supervisord did not answer: why. `workers` are those alive. `failures` are
-    what programs left to say why they could not start.
+    `supervised` is a text where supervisord did not answer: why; NotAsked where it answers not to everybody.
+    `workers` are those alive. `failures` are what programs left to say why they could not start.
     """
 
     snapshot: Snapshot | str
-    supervised: tuple[Supervised, ...] | str
+    supervised: tuple[Supervised, ...] | NotAsked | str
     said: Mapping[str, Said]
     health: HealthBoard | None
     workers: tuple[WorkerBoard, ...]
@@ -85,7 +92,7 @@ class Evidence:
     @property
     def living(self) -> bool:
         """Whether anything of the appliance runs: without it boards tell of a time that is over."""
-        return bool(self.said or self.workers) or not isinstance(self.supervised, str)
+        return bool(self.said or self.workers) or isinstance(self.supervised, tuple)
 
 
 def assess(evidence: Evidence, now: float) -> Status:
@@ -119,7 +126,7 @@ def assess(evidence: Evidence, now: float) -> Status:
         source=snapshot.source if snapshot else None,
         cluster=snapshot.cluster if snapshot else None,
         degraded=evidence.degraded,
-        supervisor=evidence.supervised if isinstance(evidence.supervised, str) else None,
+        supervisor=None if isinstance(evidence.supervised, tuple) else str(evidence.supervised),
         programs=programs,
         frontends=frontends,
         pools=pools,
@@ -136,7 +143,7 @@ def _missing(evidence: Evidence) -> Iterator[str]:
         yield f"no accepted configuration: {evidence.snapshot}"
     if not evidence.living:
         yield f"the appliance does not run: {evidence.supervised}"
-    elif isinstance(evidence.supervised, str):
+    elif not isinstance(evidence.supervised, (tuple, NotAsked)):
         yield f"supervisord does not answer: {evidence.supervised}"
 
 
@@ -186,7 +193,7 @@ def _wrong_properties(report: GuestReport) -> Iterator[str]:
 
 def _programs(evidence: Evidence, snapshot: Snapshot | None, now: float) -> Iterator[ProgramStatus]:
     expected = ("reload", *(needed(snapshot) if snapshot else ()))
-    supervised = () if isinstance(evidence.supervised, str) else evidence.supervised
+    supervised = evidence.supervised if isinstance(evidence.supervised, tuple) else ()
     known = {each.name: each for each in supervised}
     # Ours first, in the order of the picture in README; what else runs under this supervisord after them.
     for name in dict.fromkeys((*expected, *evidence.said, *sorted(known))):

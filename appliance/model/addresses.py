@@ -18,6 +18,7 @@ from typing import Final
 
 from appliance.model.units import shown
 
+GROUP_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_.-]{0,31}$"
 NAME_PATTERN: Final = r"^[A-Za-z0-9._-]{1,63}$"
 ENDPOINT_PATTERN: Final = r"^(\[[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?\]|[A-Za-z0-9.-]+):[0-9]{1,5}$"
 
@@ -122,6 +123,13 @@ def name(value: str) -> str:
             f"{shown(value)} is not a name: 1 to 63 letters, digits, dots, hyphens and underscores"
         )
     return value
+
+
+def group_name(value: object) -> str:
+    """Return the name of a group of users, as groupadd(8) takes it."""
+    if isinstance(value, str) and re.fullmatch(GROUP_PATTERN, value):
+        return value
+    raise ValueError(f"must be the name of a group such as `monitoring`, not {shown(value)}")
 
 
 def file_path(value: object) -> str:

@@ -22,6 +22,7 @@ from appliance.model.fields import (
     DurationOrOff,
     ExpectedStatuses,
     FilePath,
+    GroupName,
     HashParts,
     HostHeader,
     HttpMethod,
@@ -344,3 +345,5 @@ class Config(Section):
     """A program that shows no sign of life for so long is ended, and started again."""
     log: LogSettings = Field(default_factory=LogSettings)
     """What the programs log, on standard output or in a file."""
+    group: GroupName | None = Field(default=None, examples=["monitoring"])
+    """Group that may look: `status`, `sessions` and `vip status` without root, from the next start on."""

@@ -17,7 +17,12 @@ from appliance.model.snapshot import Snapshot
 _ORDER: Final = "*"  # no name of ours: the key under which a mapping of named things keeps their order
 _NAMED: Final = frozenset({"groups", "frontends", "pools", "servers", "virtual_routers"})
 _IDENTITY: Final = ("number", "source")
-_SECTIONS: Final = {"cluster": "cluster.name", "domain": "cluster.domain", "drain": "defaults.drain"}
+_SECTIONS: Final = {
+    "cluster": "cluster.name",
+    "domain": "cluster.domain",
+    "drain": "defaults.drain",
+    "readers": "group",
+}
 
 Tree = dict[str, object]
 

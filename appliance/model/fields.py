@@ -85,6 +85,7 @@ ServerAddress = Annotated[
 ]
 ServerHost = Annotated[str, PlainValidator(addresses.server_host), WithJsonSchema({"type": "string"})]
 DnsName = Annotated[str, PlainValidator(addresses.dns_name), WithJsonSchema({"type": "string"})]
+GroupName = Annotated[str, PlainValidator(addresses.group_name), _pattern(addresses.GROUP_PATTERN)]
 FilePath = Annotated[str, PlainValidator(addresses.file_path), _pattern("^/")]
 Networks = Annotated[
     tuple[Annotated[str, PlainValidator(addresses.network), WithJsonSchema({"type": "string"})], ...],

@@ -48,6 +48,7 @@ def fill(config: Config, *, number: int, source: str, drain: float | None) -> Sn
         ),
         stats=None if config.stats is None else _stats(config.stats),
         watchdog=config.watchdog,
+        readers=config.group,
         log=Log(
             level=config.log.level,
             format=config.log.format,

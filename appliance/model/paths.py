@@ -67,6 +67,11 @@ class Paths:
         return self.runtime / "accepted.json"
 
     @property
+    def accepted_for_readers(self) -> Path:
+        """The same without secrets, where a group may read."""
+        return self.runtime / "accepted-for-readers.json"
+
+    @property
     def last_good(self) -> Path:
         """Copy of the snapshot accepted last, for a start with a broken configuration."""
         return self.state / "last-good.json"

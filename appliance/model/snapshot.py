@@ -5,7 +5,7 @@ defaults filled in, every duration in seconds, every cross-reference known to ho
 else. It is written as JSON and read back by `decode`, so that a worker starts without the validator.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from ipaddress import ip_interface
 from typing import Final, Literal
@@ -246,6 +246,8 @@ class Snapshot:
     # A last-good copy of a version that did not know them has none.
     virtual_routers: tuple[VirtualRouter, ...] = ()
     watchdog: float = WATCHDOG
+    readers: str | None = None
+    """Group that may read the sockets, None for nobody."""
 
     @property
     def virtual_addresses(self) -> frozenset[str]:
@@ -261,6 +263,12 @@ class Snapshot:
     def pool(self, name: str) -> Pool | None:
         """Return the pool of that name, None where the configuration has none."""
         return next((pool for pool in self.pools if pool.name == name), None)
+
+
+def without_secrets(snapshot: Snapshot) -> Snapshot:
+    """Return the snapshot as those may see it who may look only: without keys and passwords."""
+    shown = tuple(replace(each, password=None, hmac=None) for each in snapshot.virtual_routers)
+    return replace(snapshot, virtual_routers=shown)
 
 
 class SnapshotError(Exception):

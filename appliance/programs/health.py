@@ -87,7 +87,9 @@ class HealthProgram:
             "abort": self._abort,
             "set-state": self._set_state,
         }
-        self._control = ControlServer(paths.control(PROGRAM), commands, on_error=self._command_failed)
+        self._control = ControlServer(
+            paths.control(PROGRAM), commands, on_error=self._command_failed, for_readers={"status"}
+        )
         self._doubts = DoubtSocket(paths.health_doubts, self._doubt, on_trouble=self._doubts_trouble)
 
     def close(self) -> None:

@@ -19,7 +19,7 @@ import msgspec
 from appliance.core.generations import NO_DEADLINE, Phase, Timing, WorkerId
 from appliance.model.paths import Paths
 from appliance.net.control.sockets import ControlServer
-from appliance.net.files import snapshots, state_files
+from appliance.net.files import readers, snapshots, state_files
 from appliance.net.files.hub_heartbeat import HubHeartbeat
 from appliance.net.process import capabilities, limits, log
 from appliance.net.process.signals import survive
@@ -63,6 +63,7 @@ class Proxy:
                 "taken": self._master.taken,
             },
             on_error=self._log_error,
+            for_readers={"status"},
         )
         try:
             return self._serve()
@@ -111,7 +112,9 @@ class Proxy:
         path = failure_file(self._paths, self._master.program)
         state_files.clear_way(path)
         with contextlib.suppress(OSError):  # without room `status` knows the program's last line only
-            snapshots.write_atomically(path, msgspec.json.encode(failure))
+            snapshots.write_atomically(
+                path, msgspec.json.encode(failure), mode=readers.file_mode(path.parent)
+            )
 
     def _told_to_end(self) -> bool:
         return bool(self._signals) or self._soft or self._master.broken

@@ -169,6 +169,7 @@ class Program:
             paths.control("reload"),
             {"status": self._status, "reload": lambda _: self._desk.ask("control")},
             on_error=lambda command, error: log.error("control-failed", command=command, error=str(error)),
+            for_readers={"status"},
         )
 
     def run(self) -> None:

@@ -58,6 +58,8 @@ def main() -> int:
     place = paths.runtime / f"{PROGRAM}.lock"
     try:
         state_files.clear_way(place)
+        place.touch(mode=0o600)
+        place.chmod(0o600)  # who can read it can lock it, and keep the next vrrp out
         lock = place.open("w")
     except OSError as error:
         return _given_up(paths, log, error)
@@ -125,6 +127,7 @@ def _run(
             on_error=lambda command, error: program.reports.log.error(
                 "command-failed", command=command, exc_info=error
             ),
+            for_readers={"status"},
         )
     except OSError as error:
         program.close()

@@ -388,6 +388,7 @@ def main(arguments: list[str]) -> int:
         paths.worker_control(orders.program, orders.generation, orders.index),
         commands(worker),
         on_error=lambda command, error: worker.log.error("control-error", command=command, exc_info=error),
+        for_readers={"status", "sessions"},
     )
     gc.collect()
     gc.freeze()

@@ -6,7 +6,7 @@ import pytest
 from support import boards
 from support.snapshots import frontend, group, pool, server, snapshot, virtual_router
 
-from appliance.core.evidence import Evidence, Said, Supervised, assess
+from appliance.core.evidence import Evidence, NotAsked, Said, Supervised, assess
 from appliance.core.status import DegradedStart, GenerationPhase, Held, ProgramState, Status
 from appliance.core.vip_said import RouterSaid, VrrpSaid
 from appliance.model.guest.report import GuestProblem, GuestReport, Origin
@@ -98,6 +98,19 @@ def test_without_supervisord_the_programs_speak_for_themselves():
     assert state_of(status, "health") is ProgramState.GONE
     assert status.problems == ("supervisord does not answer: no such file", "health is gone")
     assert {each.name: each.pid for each in status.programs} == {"reload": 5, "health": None, "proxy-api": 6}
+
+
+def test_who_may_not_ask_supervisord_sees_no_problem_in_that():
+    """The programs say that they run; one that does not is still gone."""
+    asked = evidence(supervised=NotAsked.PERMISSION)
+    assert (assess(asked, NOW).problems, assess(asked, NOW).supervisor) == (
+        (),
+        "not asked: permission denied",
+    )
+    lacking = replace(asked, said={"reload": Said(pid=5), "proxy-api": Said(pid=6)})
+    assert assess(lacking, NOW).problems == ("health is gone",)
+    nothing = replace(asked, said={}, workers=())
+    assert assess(nothing, NOW).problems == ("the appliance does not run: not asked: permission denied",)
 
 
 def test_a_running_program_that_does_not_answer_is_a_problem():

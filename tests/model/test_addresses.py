@@ -11,6 +11,7 @@ from appliance.model.addresses import (
     dns_name,
     endpoint,
     file_path,
+    group_name,
     host,
     literal,
     name,
@@ -118,7 +119,9 @@ def test_a_file_is_absolute():
     assert file_path("/etc/appliance/ca.pem") == "/etc/appliance/ca.pem"
 
 
-@pytest.mark.parametrize("read", [endpoint, server_endpoint, host, server_host, dns_name, network, file_path])
+@pytest.mark.parametrize(
+    "read", [endpoint, server_endpoint, host, server_host, dns_name, network, file_path, group_name]
+)
 @given(value=ANYTHING)
 def test_garbage_never_escapes(read: Callable[[object], object], value: object):
     """Whatever a file holds gives a value or ValueError."""

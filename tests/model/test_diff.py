@@ -114,6 +114,7 @@ FIRST, SECOND = MASTERS.servers
         (replace(OLD, virtual_routers=(*OLD.virtual_routers, virtual_router("x"))), "virtual_ips.x"),
         (replace(OLD, drain=9.0), "defaults.drain"),
         (replace(OLD, cluster="other"), "cluster.name"),
+        (replace(OLD, readers="monitoring"), "group"),
         (replace(OLD, domain="example.net"), "cluster.domain"),
         (replace(OLD, log=Log(level="debug", format="json", connections=False)), "log.level"),
         (replace(OLD, reload=Reload(sockets=("/a",), max_draining=10)), "reload.sockets"),

@@ -38,6 +38,7 @@ def test_names_below_the_roots():
     names = [
         paths.reload_socket,
         paths.supervisor_socket,
+        paths.accepted_for_readers,
         paths.health_board,
         paths.health_doubts,
         paths.lock,
@@ -57,6 +58,7 @@ def test_names_below_the_roots():
     assert [str(each) for each in names] == [
         "/run/reload.sock",
         "/run/supervisor.sock",
+        "/run/accepted-for-readers.json",
         "/run/health.board",
         "/run/health.doubts",
         "/run/appliance.lock",

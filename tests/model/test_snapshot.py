@@ -1,10 +1,12 @@
 """`model.snapshot`: what is written is what is read."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given, settings
 from support.snapshots import frontend, group, pool, server, snapshot, snapshots, virtual_router
 
-from appliance.model.snapshot import Bind, Snapshot, SnapshotError, decode, encode
+from appliance.model.snapshot import Bind, Snapshot, SnapshotError, decode, encode, without_secrets
 
 pytestmark = pytest.mark.pure
 
@@ -29,6 +31,15 @@ def test_a_number_that_boards_cannot_hold_is_damage(number: int):
     text = encode(snapshot(number=7)).replace(b'"number":7', b'"number":%d' % number)
     with pytest.raises(SnapshotError):
         decode(text)
+
+
+@settings(max_examples=30)  # whole snapshots are slow to draw
+@given(snapshots())
+def test_what_a_group_may_read_has_no_secret(drawn: Snapshot):
+    """Keys and passwords are the programs' alone; everything else is there."""
+    shown = without_secrets(drawn)
+    assert all((each.password, each.hmac) == (None, None) for each in shown.virtual_routers)
+    assert replace(shown, virtual_routers=drawn.virtual_routers) == drawn
 
 
 def test_nesting_without_end_is_damage():

@@ -12,7 +12,7 @@ from shlex import quote
 from typing import Final
 
 UID: Final = 65534
-_SETPRIV: Final = f"setpriv --reuid={UID} --regid={UID} --clear-groups --inh-caps=-all --no-new-privs"
+_SETPRIV: Final = f"setpriv --reuid={UID} --regid={UID} --inh-caps=-all --no-new-privs"
 _UNSHARE: Final = ("unshare", "--mount", "--propagation", "private")
 _CHECKOUT: Final = Path(__file__).resolve().parents[2]
 
@@ -22,9 +22,10 @@ def possible() -> bool:
     return subprocess.run([*_UNSHARE, "true"], capture_output=True, check=False).returncode == 0
 
 
-def command(words: Sequence[str]) -> list[str]:
-    """Return the command that runs `words` as the user `nobody`."""
-    return [*reachable(f'set -- {_SETPRIV} "$@"'), *words]
+def command(words: Sequence[str], *, groups: Sequence[int] = ()) -> list[str]:
+    """Return the command that runs `words` as the user `nobody`, a member of these groups besides."""
+    member = f"--groups={','.join(map(str, groups))}" if groups else "--clear-groups"
+    return [*reachable(f'set -- {_SETPRIV} {member} "$@"'), *words]
 
 
 def reachable(*first: str) -> list[str]:

@@ -11,11 +11,13 @@ import contextlib
 import socket
 import time
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Final
 
+from appliance.net.control import peers
 from appliance.net.control.unix_listener import listen_unix
+from appliance.net.files import readers
 from appliance.net.loop.loop import Loop
 from appliance.wire.control import (
     Answer,
@@ -62,18 +64,28 @@ OnError = Callable[[str, Exception], None]
 
 
 class LoopControlServer:
-    """Serves one program's commands on a unix socket of mode 0600, from its loop.
+    """Serves one program's commands on a unix socket, from its loop.
 
-    A handler that raises is answered with its error, and reported to `on_error`.
+    A handler that raises is answered with its error, and reported to `on_error`. `for_readers` are the
+    commands that only look: others than root and the owner get no other one.
     """
 
-    def __init__(self, loop: Loop, path: Path, handlers: Mapping[str, Handler], *, on_error: OnError) -> None:
+    def __init__(
+        self,
+        loop: Loop,
+        path: Path,
+        handlers: Mapping[str, Handler],
+        *,
+        on_error: OnError,
+        for_readers: Collection[str] = (),
+    ) -> None:
         self._loop = loop
         self._path = path
         self._handlers = dict(handlers)
+        self._for_readers = frozenset(for_readers)
         self._on_error = on_error
         self._connections: dict[_Connection, None] = {}  # as a set, who has been idle longest comes first
-        self._listener = listen_unix(path)
+        self._listener = _listen(path)
         self._listener.settimeout(0)
         self._inode = path.stat().st_ino
         self._again: float | None = None
@@ -117,12 +129,14 @@ class LoopControlServer:
         for each in list(self._connections):
             each.close()
 
-    def result(self, line: bytes) -> Answer | Deferred:
+    def result(self, line: bytes, *, owner: bool) -> Answer | Deferred:
         """Return what is said to one line; raises ControlError when it is none."""
         question = decode_question(line)
         handler = self._handlers.get(question.command)
         if handler is None:
             return bad(f"unknown command {question.command!r}; known: {', '.join(sorted(self._handlers))}")
+        if not owner and (refusal := peers.refusal(question.command, self._for_readers)):
+            return refusal
         try:
             return handler(question)
         except ControlError as error:
@@ -151,7 +165,7 @@ class LoopControlServer:
         if self._path.exists():
             return
         with contextlib.suppress(OSError):  # the directory is not there yet, or full
-            listener = listen_unix(self._path)
+            listener = _listen(self._path)
             self._loop.forget(self._listener.fileno())
             self._listener.close()
             self._listener, self._inode = listener, self._path.stat().st_ino
@@ -174,9 +188,13 @@ class LoopControlServer:
             self._listen()
             return
         accepted.settimeout(0)
+        owner = peers.is_owner(accepted.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, peers.SIZE))
+        if not owner and sum(not each.owner for each in self._connections) >= peers.MOST_READERS:
+            accepted.close()  # room is left for the owner
+            return
         if self._is_full and self._idlest is not None:
             self._idlest.close()
-        self._connections[_Connection(self._loop, self, accepted)] = None
+        self._connections[_Connection(self._loop, self, accepted, owner=owner)] = None
         self._listen()
 
     @property
@@ -191,7 +209,10 @@ class LoopControlServer:
 class _Connection:
     """One asker: lines in, answers out, in order."""
 
-    def __init__(self, loop: Loop, server: LoopControlServer, connection: socket.socket) -> None:
+    def __init__(
+        self, loop: Loop, server: LoopControlServer, connection: socket.socket, *, owner: bool
+    ) -> None:
+        self.owner = owner
         self._loop = loop
         self._server = server
         self._socket = connection
@@ -217,7 +238,7 @@ class _Connection:
         """Answer the question that waits longest."""
         self._asked = True
         try:
-            answer = self._server.result(self._questions.popleft())
+            answer = self._server.result(self._questions.popleft(), owner=self.owner)
         except ControlError as error:
             self._server.broken(error)
             self.close()
@@ -273,6 +294,10 @@ class _Connection:
         if not self._output and not self._questions:
             self._loop.read(self._socket.fileno(), self._read)
             self._server.rested(self)
+
+
+def _listen(path: Path) -> socket.socket:
+    return listen_unix(path, mode=readers.socket_mode(path.parent))
 
 
 def _since(connection: _Connection) -> float:

@@ -1,4 +1,6 @@
-"""Control sockets: unix sockets that only their owner can open, one question and one answer at a time.
+"""Control sockets: unix sockets with one question and one answer at a time.
+
+Only their owner can open them, and the members of `group:`, who are answered what they may look at.
 
 Descriptors travel beside a line as SCM_RIGHTS. Those beside an answer belong to whoever asked; those beside a
 question are the server's, which closes them when it has answered, whatever was asked.
@@ -7,7 +9,7 @@ question are the server's, which closes them when it has answered, whatever was 
 import contextlib
 import os
 import struct
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, Self
@@ -18,7 +20,8 @@ from gevent.event import Event
 from gevent.lock import RLock
 from gevent.queue import Empty, Queue
 
-from appliance.net.control import unix_listener
+from appliance.net.control import peers, unix_listener
+from appliance.net.files import readers
 from appliance.wire.control import (
     QUESTION_LIMIT,
     Answer,
@@ -56,8 +59,12 @@ class Call:
 
 @dataclass(slots=True, eq=False)
 class Caller:
-    """One connection to a control server; `on_close` runs once, when it ends."""
+    """One connection to a control server; `on_close` runs once, when it ends.
 
+    Who is not the `owner` may only look.
+    """
+
+    owner: bool = True
     on_close: list[Callable[[], None]] = field(default_factory=list)
 
 
@@ -73,19 +80,28 @@ Handler = Callable[[Call], Answer | WithDescriptors]
 
 
 class ControlServer:
-    """Serves one program's commands on a unix socket of mode 0600, one greenlet for each connection.
+    """Serves one program's commands on a unix socket, one greenlet for each connection.
+
+    `for_readers` are the commands that only look: others than root and the owner get no other one.
 
     A socket that somebody removes, or whose directory is removed and made again, is made again. Handlers may
     block their greenlet. One that raises is answered with its error, and reported to `on_error`.
     """
 
     def __init__(
-        self, path: Path, handlers: Mapping[str, Handler], *, on_error: Callable[[str, Exception], None]
+        self,
+        path: Path,
+        handlers: Mapping[str, Handler],
+        *,
+        on_error: Callable[[str, Exception], None],
+        for_readers: Collection[str] = (),
     ) -> None:
         self._path = path
         self._handlers = dict(handlers)
+        self._for_readers = frozenset(for_readers)
+        self._readers = 0
         self._on_error = on_error
-        self._listener = listen_unix(path)
+        self._listener = _listen_for_readers(path)
         self._inode = path.stat().st_ino
         self._loop = gevent.spawn(self._accept)
         self._keeper = gevent.spawn(self._keep)
@@ -106,7 +122,7 @@ class ControlServer:
             if self._path.exists():
                 continue
             with contextlib.suppress(OSError):  # the directory is not there yet, or full
-                listener = listen_unix(self._path)
+                listener = _listen_for_readers(self._path)
                 self._loop.kill()
                 self._listener.close()
                 self._listener, self._inode = listener, self._path.stat().st_ino
@@ -120,10 +136,22 @@ class ControlServer:
                 self._on_error("accept", error)
                 gevent.sleep(0.5)
                 continue
-            gevent.spawn(self._serve, connection)
+            gevent.spawn(self._serve_somebody, connection)
 
-    def _serve(self, connection: socket.socket) -> None:
-        caller = Caller()
+    def _serve_somebody(self, connection: socket.socket) -> None:
+        """Serve the owner in any case, and as many others as leave him descriptors."""
+        if peers.is_owner(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, peers.SIZE)):
+            self._serve(connection, Caller())
+        elif self._readers >= peers.MOST_READERS:
+            connection.close()
+        else:
+            self._readers += 1
+            try:
+                self._serve(connection, Caller(owner=False))
+            finally:
+                self._readers -= 1
+
+    def _serve(self, connection: socket.socket, caller: Caller) -> None:
         lines = LineBuffer(QUESTION_LIMIT)
         descriptors: list[int] = []
         try:
@@ -146,7 +174,7 @@ class ControlServer:
     ) -> None:
         answer = self._result(line, descriptors, caller)
         if isinstance(answer, WithDescriptors):
-            _send(connection, encode_answer(answer.answer), answer.descriptors)
+            _send(connection, encode_answer(answer.answer), answer.descriptors if caller.owner else ())
             return
         connection.sendall(encode_answer(answer))
 
@@ -155,6 +183,8 @@ class ControlServer:
         handler = self._handlers.get(question.command)
         if handler is None:
             return bad(f"unknown command {question.command!r}; known: {', '.join(sorted(self._handlers))}")
+        if not caller.owner and (refusal := peers.refusal(question.command, self._for_readers)):
+            return refusal
         try:
             return handler(Call(question=question, descriptors=descriptors, caller=caller))
         except ControlError as error:
@@ -250,8 +280,13 @@ def ask(path: Path, question: Question, *, timeout: float = 30.0) -> Answer:
 
 
 def listen_unix(path: Path) -> socket.socket:
-    """Return a listening unix socket of mode 0600 at `path`, in the place of one left by a dead program."""
+    """Return a listening unix socket at `path`, in the place of one left by a dead program; for its owner."""
     return socket.socket(fileno=unix_listener.listen_unix(path).detach())
+
+
+def _listen_for_readers(path: Path) -> socket.socket:
+    mode = readers.socket_mode(path.parent)
+    return socket.socket(fileno=unix_listener.listen_unix(path, mode=mode).detach())
 
 
 def _close(descriptors: list[int]) -> None:

@@ -11,8 +11,8 @@ from appliance.net.files import state_files
 _BACKLOG: Final = 128
 
 
-def listen_unix(path: Path) -> socket.socket:
-    """Return a listening unix socket of mode 0600 at `path`; its name is there once it listens."""
+def listen_unix(path: Path, *, mode: int = 0o600) -> socket.socket:
+    """Return a listening unix socket at `path`; its name is there once it listens."""
     listener = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
     try:
@@ -20,7 +20,7 @@ def listen_unix(path: Path) -> socket.socket:
             state_files.set_aside(path)
         scratch.unlink(missing_ok=True)
         listener.bind(str(scratch))
-        scratch.chmod(0o600)
+        scratch.chmod(mode)
         listener.listen(_BACKLOG)
         scratch.replace(path)
     except OSError as error:

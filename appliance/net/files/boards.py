@@ -34,7 +34,7 @@ import zlib
 from pathlib import Path
 from typing import Final, NamedTuple, Self
 
-from appliance.net.files import state_files
+from appliance.net.files import readers, state_files
 
 MAGIC: Final = int.from_bytes(b"LBBOARD2", "little")
 _HEADER: Final = 64
@@ -163,6 +163,7 @@ class BoardWriter:
         scratch = self.path.with_name(self.path.name + ".new")
         descriptor = os.open(scratch, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
         try:
+            os.fchmod(descriptor, readers.file_mode(self.path.parent))
             # Reserved at once: on a full file system a sparse file would kill its writer by SIGBUS.
             os.posix_fallocate(descriptor, 0, _HEADER + 2 * (_HALF.size + self._capacity))
             self._map = mmap.mmap(descriptor, 0)

@@ -17,8 +17,8 @@ import msgspec
 from structlog.typing import FilteringBoundLogger
 
 from appliance.model.paths import Paths
-from appliance.model.snapshot import Snapshot, SnapshotError, decode, encode
-from appliance.net.files import state_files
+from appliance.model.snapshot import Snapshot, SnapshotError, decode, encode, without_secrets
+from appliance.net.files import readers, state_files
 from appliance.net.files.state_files import FileUnusable
 from appliance.wire.control import ControlError, Problem
 from appliance.wire.seal import SealError, seal, unseal
@@ -124,6 +124,13 @@ def propose(paths: Paths, snapshot: Snapshot) -> None:
 def accept(paths: Paths, snapshot: Snapshot) -> None:
     """Make a snapshot the one that every program obeys: the point of no return; raises OSError."""
     _write(paths.accepted, snapshot)
+    _show(paths, snapshot)
+
+
+def for_readers(paths: Paths) -> Snapshot | None:
+    """Return what is accepted, without its secrets where we may not read them; raises SnapshotError."""
+    is_closed = os.path.lexists(paths.accepted) and not os.access(paths.accepted, os.R_OK)
+    return read(paths.accepted_for_readers if is_closed else paths.accepted)
 
 
 def keep_as_last_good(paths: Paths, snapshot: Snapshot) -> None:
@@ -154,6 +161,7 @@ def heal(paths: Paths, snapshot: Snapshot) -> None:
     paths.runtime.mkdir(mode=0o700, exist_ok=True)
     if readable(paths.accepted) is None:
         accept(paths, snapshot)
+    _show(paths, snapshot)
     if readable(paths.snapshot(snapshot.number)) is None:
         propose(paths, snapshot)
 
@@ -186,7 +194,7 @@ def degraded_path(paths: Paths) -> Path:
 
 def write_degraded(paths: Paths, note: Degraded) -> None:
     """Leave the note that `appliance status` shows; raises OSError."""
-    write_atomically(degraded_path(paths), msgspec.json.encode(note))
+    write_atomically(degraded_path(paths), msgspec.json.encode(note), mode=readers.file_mode(paths.runtime))
 
 
 def read_degraded(paths: Paths) -> Degraded | None:
@@ -213,6 +221,21 @@ def _write(path: Path, snapshot: Snapshot) -> None:
             return
     state_files.clear_way(path)
     write_atomically(path, data)
+
+
+def _show(paths: Paths, snapshot: Snapshot) -> None:
+    """Let the group see what is accepted; nothing rather than what was accepted before.
+
+    Raises nothing: a full disk, or what somebody has put there, matters to those who look only.
+    """
+    path, shown = paths.accepted_for_readers, without_secrets(snapshot)
+    is_open = readers.are_let_in(paths.runtime)
+    if is_open and readable(path) == shown:
+        return
+    with contextlib.suppress(OSError):
+        path.unlink(missing_ok=True)
+        if is_open:
+            write_atomically(path, seal(encode(shown)), mode=readers.file_mode(paths.runtime))
 
 
 def readable(path: Path) -> Snapshot | None:

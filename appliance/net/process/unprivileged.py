@@ -11,7 +11,7 @@ import ctypes
 import os
 import pwd
 import stat
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -38,20 +38,23 @@ def standard_user() -> str:
     return ROOT
 
 
-def become(name: str, *, owned: Iterable[Path]) -> None:
+def become(name: str, *, owned: Iterable[Path], before: Callable[[int], None] = lambda _: None) -> None:
     """Become this user for good, and let it own these directories; without being root do nothing.
 
-    Where that is root itself, what no program needs is given up. Raises CannotBecomeError.
+    Where that is root itself, what no program needs is given up. `before` is called with the user's number
+    before the first right is given up. Raises CannotBecomeError.
     """
     if os.geteuid() != 0:
         return
     user = _user(name)
     if user.pw_uid == 0:
+        before(0)
         _renounce()
         return
     for path in owned:
         with contextlib.suppress(OSError):  # whoever needs it says that it is not writable
             _give(path, user)
+    before(user.pw_uid)
     capabilities.bound()
     ctypes.CDLL(None).prctl(_PR_SET_KEEPCAPS, 1, 0, 0, 0)
     try:

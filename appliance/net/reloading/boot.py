@@ -11,8 +11,11 @@ from typing import Final
 
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Snapshot
-from appliance.net.files import lock_files, snapshots, state_files
+from appliance.model.source import read
+from appliance.model.tree import SourceError
+from appliance.net.files import config_file, lock_files, snapshots, state_files
 from appliance.net.files.operators_file import judge
+from appliance.net.files.state_files import FileUnusable
 from appliance.net.process import private_directory
 from appliance.net.process.own_processes import own_processes
 from appliance.wire.control import Problem
@@ -116,6 +119,16 @@ def choose(paths: Paths) -> Start:
         raise BootError(*judged.errors, *damaged)
     last_good = max(known, key=lambda each: each.number)
     return Start(snapshot=last_good, errors=judged.errors, warnings=judged.warnings, damaged=damaged)
+
+
+def wanted_readers(paths: Paths) -> str | None:
+    """Return the group that the operator's file lets in, as far as it can be read before it is judged."""
+    with contextlib.suppress(FileUnusable, SourceError):
+        text = config_file.read(paths.config)
+        # Most files name none, and to parse a long one takes its time.
+        group = read(text).value.get("group") if b"group" in text else None
+        return group if isinstance(group, str) else None
+    return None
 
 
 def write(paths: Paths, start: Start, *, clock: Callable[[], float] = time.time) -> tuple[Problem, ...]:

@@ -25,7 +25,7 @@ from appliance.core.acceptance import VRRP, Plan, needed, plan
 from appliance.model import diff
 from appliance.model.paths import Paths
 from appliance.model.snapshot import Group, Snapshot
-from appliance.net.files import snapshots, state_files
+from appliance.net.files import readers, snapshots, state_files
 from appliance.net.process.log_file import objection
 from appliance.net.reloading.fleet import Down, Fleet, Outcome, Unreachable
 from appliance.net.reloading.supervisor_rpc import SupervisorUnavailable
@@ -145,6 +145,7 @@ class Changeover:
         if judged.snapshot is None:
             raise Refused(judged.errors)
         self._refuse_log_file(judged.snapshot)
+        later = self._refuse_group(judged.snapshot)
         changed = diff.changed(self.accepted, judged.snapshot)
         errors: tuple[Problem, ...] = ()
         if changed:
@@ -152,13 +153,22 @@ class Changeover:
         else:
             warnings = self._heal_files()
         warnings += _attempt(partial(snapshots.clear_degraded, self._paths))
-        return self._result(changed, (*judged.warnings, *warnings)), errors
+        return self._result(changed, (*judged.warnings, *later, *warnings)), errors
 
     def _refuse_log_file(self, wanted: Snapshot) -> None:
         """Refuse a new log file that our user cannot append to: every program would log elsewhere."""
         file = wanted.log.file
         if file is not None and file != self.accepted.log.file and (why := objection(file)):
             raise Refused([Problem(message=f"{file} cannot be appended to: {why}", path="log.file")])
+
+    def _refuse_group(self, wanted: Snapshot) -> tuple[Problem, ...]:
+        """Refuse a new group that our user cannot let in; return when one that he can is obeyed."""
+        if wanted.readers == self.accepted.readers:
+            return ()
+        if wanted.readers is not None and (why := readers.objection(wanted.readers)):
+            raise Refused([Problem(message=why, path="group")])
+        later = "takes effect when the appliance is started again"
+        return (Problem(message=later, path="group"),)
 
     def _heal_files(self) -> list[Problem]:
         """Write again what is lost or damaged of the accepted configuration; return what cannot be."""

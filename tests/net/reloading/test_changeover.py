@@ -139,6 +139,15 @@ def test_one_refusal_aborts_everywhere(house: House):
     assert house.health.pending is None
 
 
+def test_a_group_that_does_not_exist_is_refused(house: House):
+    """By the name of the key, before anybody is asked."""
+    house.write(weight=2, more="group: no-such-group")
+    answer = house.changeover.reload()
+    assert (answer.ok, answer.errors[0].path) == (False, "group")
+    assert "no-such-group" in answer.errors[0].message
+    assert house.journal == []
+
+
 def test_a_log_file_that_cannot_be_had_is_refused(house: House, tmp_path: Path):
     """Before anybody is asked, by the name of the key; one that can be is taken."""
     house.write(weight=2, more=f"log: {{ file: {tmp_path}/none/a.log }}")

@@ -1,0 +1,118 @@
+"""The group that may look (`group:`): mode and group of the runtime directory say who it is.
+
+The directory is set-group-id, so that what is made in it belongs to that group, without a privilege for
+whoever makes it (inode(7)). Each program gives what it makes there the mode that fits.
+"""
+
+import grp
+import os
+import pwd
+import stat
+from pathlib import Path
+from typing import Final
+
+_LET_IN: Final = 0o2750
+_ALONE: Final = 0o700
+
+
+class ReadersRefused(Exception):  # noqa: N818  # a state of the machine, not a mistake of ours
+    """The group cannot be let in; says why."""
+
+
+def are_let_in(directory: Path) -> bool:
+    """Say whether a group may read here. A volume's set-group-id with other modes is not our doing."""
+    try:
+        return stat.S_IMODE(directory.stat().st_mode) == _LET_IN
+    except OSError:
+        return False
+
+
+def socket_mode(directory: Path) -> int:
+    """Return the mode of a control socket; to connect one has to be able to write (unix(7))."""
+    return 0o660 if are_let_in(directory) else 0o600
+
+
+def file_mode(directory: Path) -> int:
+    """Return the mode of a board or a file that a status is made of."""
+    return 0o640 if are_let_in(directory) else 0o600
+
+
+def group_of(directory: Path) -> str | None:
+    """Return the name of the group that may read here, None for nobody."""
+    if not are_let_in(directory):
+        return None
+    number = directory.stat().st_gid
+    try:
+        return grp.getgrgid(number).gr_name
+    except KeyError:
+        return str(number)
+
+
+def objection(name: str) -> str | None:
+    """Return why our user may not let this group in, None where he may."""
+    try:
+        number = _number(name)
+    except ReadersRefused as error:
+        return str(error)
+    if os.geteuid() == 0 or number in _own_groups():
+        return None
+    return f"user {_own_name()}, who runs the programs, is no member of the group `{name}`"
+
+
+def let_in(directory: Path, name: str, *, owner: int) -> None:
+    """Let a group read in a directory of the user `owner`; raises ReadersRefused."""
+    number = _number(name)
+    try:
+        descriptor = os.open(directory, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    except OSError as error:
+        raise ReadersRefused(f"{directory}: {error.strerror}") from error
+    try:
+        _give(descriptor, number, owner)
+    except OSError as error:
+        raise ReadersRefused(objection(name) or f"{directory}: {error.strerror}") from error
+    finally:
+        os.close(descriptor)
+
+
+def keep_out(directory: Path) -> None:
+    """Let no group read any more; raises OSError."""
+    if are_let_in(directory):
+        directory.chmod(_ALONE)
+
+
+def _give(descriptor: int, group: int, owner: int) -> None:
+    found = os.fstat(descriptor)
+    if found.st_uid != owner:
+        raise ReadersRefused("the runtime directory belongs to another user")
+    if (found.st_gid, stat.S_IMODE(found.st_mode)) == (group, _LET_IN):
+        return
+    os.fchmod(descriptor, _ALONE)
+    os.fchown(descriptor, -1, group)
+    os.fchmod(descriptor, _LET_IN)
+    if not os.fstat(descriptor).st_mode & stat.S_ISGID:  # dropped without a word for who is no member
+        os.fchmod(descriptor, _ALONE)
+        raise ReadersRefused("the kernel does not let this user set the group of a directory")
+
+
+def _number(name: str) -> int:
+    try:
+        return grp.getgrnam(name).gr_gid
+    except KeyError:
+        raise ReadersRefused(f"there is no group `{name}` on this machine") from None
+
+
+def _own_groups() -> set[int]:
+    """Return our groups, and those that the next start will have: who was added since is a member."""
+    ours = {os.getegid(), *os.getgroups()}
+    try:
+        entry = pwd.getpwuid(os.geteuid())
+    except KeyError:
+        return ours
+    return ours | set(os.getgrouplist(entry.pw_name, entry.pw_gid))
+
+
+def _own_name() -> str:
+    try:
+        return pwd.getpwuid(os.geteuid()).pw_name
+    except KeyError:
+        return str(os.geteuid())
