@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
@@ -11,7 +12,7 @@ from pathlib import Path
 import gevent
 import pytest
 import structlog
-from gevent import socket, subprocess
+from gevent import socket
 from support.fleet import FakeProgram
 
 from appliance.console.observation import observe
@@ -57,7 +58,7 @@ class House:
         snapshots.accept(self.paths, first)
         self.health = FakeProgram(self.paths, "health", self.journal, obeys=1)
         self.api = FakeProgram(self.paths, "proxy-api", self.journal, obeys=1)
-        self.process: subprocess.Popen | None = None
+        self.process: subprocess.Popen[bytes] | None = None
 
     def write(self, *, weight: int, level: str = "info", sockets: tuple[str, ...] = ()) -> None:
         """Write the operator's file, whole."""
@@ -204,7 +205,8 @@ def test_sockets_follow_the_file(house: House):
         assert answers(client, 1)[0]["unchanged"] is True
     assert house.process is not None
     house.process.terminate()
-    assert house.process.wait(20) == 0
+    until(lambda: house.process.poll() is not None)
+    assert house.process.returncode == 0
     assert not extra.exists()
     assert not house.paths.reload_socket.exists()
 
