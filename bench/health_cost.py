@@ -21,9 +21,9 @@ from support.processes import cpu_seconds, resident, running
 from support.waiting import wait_until
 
 from appliance.model.paths import Paths
-from appliance.model.snapshot import Snapshot, encode
-from appliance.net.files.boards import BoardError, BoardReader
-from appliance.wire.health_board import HealthBoard, Verdict, decode
+from appliance.model.snapshot.snapshot import Snapshot, encode
+from appliance.net.boards.boards import BoardError, BoardReader
+from appliance.wire.boards.health_board import HealthBoard, Verdict, decode
 
 
 def main() -> int:

@@ -13,7 +13,7 @@ from support.processes import running
 from support.snapshots import bind, frontend, group, pool, server, snapshot
 from support.waiting import wait_until
 
-from appliance.model.snapshot import KeepAlive
+from appliance.model.snapshot.snapshot import KeepAlive
 
 CONNECTIONS = 7000
 _KEEPALIVE = KeepAlive(idle=60.0, interval=10.0, count=3)  # the configuration's default

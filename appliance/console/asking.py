@@ -9,7 +9,7 @@ import gevent
 
 from appliance.console.access import look_into
 from appliance.net.control.sockets import ControlUnavailable, ask
-from appliance.wire.control import Answer, Question
+from appliance.wire.lines.control import Answer, Question
 
 _GLANCE: Final = 0.2  # seconds until Ctrl-C is noticed at the latest
 

@@ -8,15 +8,15 @@ import click
 from rich.console import Console
 from rich.text import Text
 
-from appliance.console.printing import print_json
-from appliance.model.machine_needs import needs
+from appliance.console.output.printing import print_json
+from appliance.model.document.document import read
+from appliance.model.messages.problems import Finding, Problem, Severity, ordered
 from appliance.model.paths import Paths
-from appliance.model.problems import Finding, Problem, Severity, ordered
-from appliance.model.resolve import DRAIN_VARIABLE, Loaded, load
-from appliance.model.source import read
+from appliance.model.rules.machine_needs import needs
+from appliance.model.snapshot.loading import DRAIN_VARIABLE, Loaded, load
+from appliance.net.commands.machine_needs import objection
 from appliance.net.files import config_file
 from appliance.net.files.state_files import FileUnusable
-from appliance.net.tracking.here import objection
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
 

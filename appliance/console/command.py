@@ -18,14 +18,14 @@ import click
 
 import appliance
 from appliance.model.paths import CONFIG_VARIABLE, RUNTIME_VARIABLE, STATE_VARIABLE, Paths
-from appliance.net.process import unprivileged
+from appliance.net.privileges import drop_privileges
 
 INTERRUPTED: Final = 130
 """128 + SIGINT, as shells expect."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Entry:
+class Subcommand:
     """Where a subcommand lives, and its line in the overview."""
 
     module: str
@@ -33,23 +33,23 @@ class Entry:
     summary: str
 
 
-COMMANDS: Final[Mapping[str, Entry]] = {
-    name: Entry(module=f"appliance.console.{module}", attribute=attribute, summary=summary)
+COMMANDS: Final[Mapping[str, Subcommand]] = {
+    name: Subcommand(module=f"appliance.console.{module}", attribute=attribute, summary=summary)
     for name, module, attribute, summary in (
         ("run", "run", "run", "Run the whole appliance in the foreground."),
-        ("demo", "demo", "demo", "The same with generated backends, without root."),
+        ("demo", "demo.demo", "demo", "The same with generated backends, without root."),
         ("check", "check", "check", "Validate a configuration and print every error."),
         ("schema", "schema", "schema", "Print the JSON Schema of the configuration."),
         ("reload", "reload", "reload", "Make the appliance obey its configuration as it is now."),
-        ("status", "status", "status", "Show programs, virtual IPs, frontends, pools and servers."),
-        ("alive", "alive", "alive", "Say whether it serves: for health checks of containers."),
+        ("status", "status.status", "status", "Show programs, virtual IPs, frontends, pools and servers."),
+        ("alive", "status.alive", "alive", "Say whether it serves: for health checks of containers."),
         ("drain", "server_states", "drain", "Give servers no new connections, keep those they have."),
         ("ready", "server_states", "ready", "Let the checks of servers decide again."),
         ("maint", "server_states", "maint", "Take servers out of service."),
         ("sessions", "sessions", "sessions", "List the connections, or end some of them."),
-        ("vip", "vip", "vip", "Show virtual IPs, move one away, or take part again."),
+        ("vip", "vip.vip", "vip", "Show virtual IPs, move one away, or take part again."),
         ("guest", "guest", "guest", "Apply and show the properties of a virtual machine."),
-        ("vr-ids", "vr_ids", "vr_ids", "Print the virtual router ids of a cluster."),
+        ("vr-ids", "vip.vr_ids", "vr_ids", "Print the virtual router ids of a cluster."),
     )
 }
 
@@ -158,9 +158,9 @@ def main(ctx: click.Context, *, config: Path, runtime_dir: Path, state_dir: Path
     The options here may also stand behind a command: appliance status --runtime-dir DIR.
     """
     paths = Paths(config=config.absolute(), runtime=runtime_dir.absolute(), state=state_dir.absolute())
-    if user := os.environ.get(unprivileged.USER_VARIABLE):
+    if user := os.environ.get(drop_privileges.USER_VARIABLE):
         try:
-            unprivileged.become(user, owned=(paths.runtime, paths.state))
-        except unprivileged.CannotBecomeError as error:
+            drop_privileges.become(user, owned=(paths.runtime, paths.state))
+        except drop_privileges.CannotBecomeError as error:
             raise click.ClickException(str(error)) from error
     ctx.obj = paths

@@ -7,14 +7,14 @@ from pathlib import Path
 
 import click
 
-from appliance.console.printing import print_json
+from appliance.console.output.printing import print_json
 from appliance.model.guest.placement import Choice
 from appliance.model.guest.report import GuestReport, Origin, legible
 from appliance.model.paths import Paths
 from appliance.net.guest import applying
 from appliance.net.guest.report_file import read
-from appliance.net.process.journal import Severity, levelled
-from appliance.net.process.output import STDERR, STDOUT
+from appliance.net.logging.journal import SyslogSeverity, levelled
+from appliance.net.logging.output import STDERR, STDOUT
 
 
 @click.group(epilog="Example: sudo appliance guest show")
@@ -52,7 +52,7 @@ def apply(paths: Paths, *, overwrite: bool, keep: bool, root: Path) -> None:
     )
     _print(applied.report)
     for failure in applied.failures:
-        click.echo(levelled(failure, Severity.ERROR, STDERR), err=True)
+        click.echo(levelled(failure, SyslogSeverity.ERROR, STDERR), err=True)
     if applied.failures:
         raise SystemExit(1)
 
@@ -104,7 +104,7 @@ def _print(report: GuestReport) -> None:
     for key, value in report.properties.items():
         click.echo(f"  {key}: {legible(value)}")
     for problem in report.problems:
-        click.echo(levelled(f"! {problem}", Severity.WARNING, STDOUT))
+        click.echo(levelled(f"! {problem}", SyslogSeverity.WARNING, STDOUT))
     for note in report.notes:
         click.echo(f"- {legible(note)}")
 
@@ -124,7 +124,7 @@ def console(paths: Paths, *, once: bool, issue: Path) -> None:
 
     Runs until it is ended. The file is written, and agetty told, only when something has changed.
     """
-    from appliance.console import screen  # noqa: PLC0415  # `apply` is waited for at a start, and is faster without
+    from appliance.console.screen import screen  # noqa: PLC0415  # `apply` is waited for at a start, and is faster without
 
     if once:
         click.echo(screen.text(screen.look(paths)), nl=False)

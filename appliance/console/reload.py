@@ -7,12 +7,12 @@ import msgspec
 from rich.console import Console
 
 from appliance.console.access import look_into
-from appliance.console.places import located
-from appliance.console.printing import print_json
+from appliance.console.output.places import located
+from appliance.console.output.printing import print_json
 from appliance.model.paths import Paths
-from appliance.net.process.journal import Severity, levelled
-from appliance.net.process.output import STDERR
-from appliance.wire.control import Answer, ControlError, Problem, bad, decode_answer
+from appliance.net.logging.journal import SyslogSeverity, levelled
+from appliance.net.logging.output import STDERR
+from appliance.wire.lines.control import Answer, AnswerProblem, ControlError, bad, decode_answer
 
 
 class ReloadUnavailable(Exception):  # noqa: N818  # a state of the other side, not a mistake of ours
@@ -108,17 +108,17 @@ def _praise(answer: Answer, paths: Paths) -> None:
     else:
         click.echo(f"Unchanged: the appliance already obeys {paths.config}.")
     console = Console(stderr=True, soft_wrap=True, highlight=False)
-    for warning in msgspec.convert(answer.values.get("warnings", []), list[Problem]):
+    for warning in msgspec.convert(answer.values.get("warnings", []), list[AnswerProblem]):
         text = f"warning: {located(warning, paths.config)}"
-        console.print(levelled(text, Severity.WARNING, STDERR), markup=False, style="yellow")
+        console.print(levelled(text, SyslogSeverity.WARNING, STDERR), markup=False, style="yellow")
 
 
 def _refuse(answer: Answer, paths: Paths) -> None:
     console = Console(stderr=True, soft_wrap=True, highlight=False)
     for problem in answer.errors:
-        console.print(levelled(located(problem, paths.config), Severity.ERROR, STDERR), markup=False)
+        console.print(levelled(located(problem, paths.config), SyslogSeverity.ERROR, STDERR), markup=False)
     number = answer.values.get("generation")
     refused = "Refused: nothing has changed, the appliance goes on as before."
     if number is not None:
         refused = f"Accepted as configuration {number}, but not obeyed by all yet: they are told again."
-    console.print(levelled(refused, Severity.ERROR, STDERR), markup=False, style="bold red")
+    console.print(levelled(refused, SyslogSeverity.ERROR, STDERR), markup=False, style="bold red")

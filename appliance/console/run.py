@@ -12,19 +12,20 @@ from typing import NoReturn
 
 import click
 
-from appliance.console.places import located
-from appliance.core.acceptance import PROGRAMS, VRRP_STOP_SECONDS, needed, stop_seconds
-from appliance.core.shares import Shortage, shortage
+from appliance.console.output.places import located
+from appliance.core.balancing.worker_shares import Shortage, shortage
+from appliance.core.rollout.needed_programs import PROGRAMS, VRRP_STOP_SECONDS, needed, stop_seconds
 from appliance.model.paths import Paths
-from appliance.model.snapshot import Snapshot
+from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files import readers
 from appliance.net.files.packaged import packaged
-from appliance.net.process import capabilities, limits, private_directory, python, unprivileged
-from appliance.net.process.journal import Severity, levelled
-from appliance.net.process.log import Logger, configure
-from appliance.net.process.output import STDERR
+from appliance.net.logging.journal import SyslogSeverity, levelled
+from appliance.net.logging.log import Logger, configure
+from appliance.net.logging.output import STDERR
+from appliance.net.privileges import capabilities, drop_privileges, private_directory
+from appliance.net.process import limits, python
 from appliance.net.reloading import boot
-from appliance.wire.control import Problem, as_values
+from appliance.wire.lines.control import AnswerProblem, as_values
 
 _INCLUDE = "APPLIANCE_SUPERVISOR_INCLUDE"
 
@@ -35,7 +36,7 @@ _INCLUDE = "APPLIANCE_SUPERVISOR_INCLUDE"
 @click.option(
     "--user",
     metavar="NAME",
-    envvar=unprivileged.USER_VARIABLE,
+    envvar=drop_privileges.USER_VARIABLE,
     show_envvar=True,
     help="Whom to become where it is started as root.  [default: appliance, where there is such a user; "
     "else root, without the rights that no program needs]",
@@ -66,13 +67,13 @@ def run(paths: Paths, *, user: str | None) -> NoReturn:
     except boot.BootError as error:
         for problem in error.problems:
             complaint = located(problem, paths.config)
-            click.echo(levelled(complaint, Severity.ERROR, STDERR), err=True)
+            click.echo(levelled(complaint, SyslogSeverity.ERROR, STDERR), err=True)
         raise SystemExit(1) from error
     log = _announce(start, not_kept, paths)
     if refused:
         log.warning("group-not-let-in", group=start.snapshot.readers, reason=refused)
     if not start.snapshot.virtual_routers:  # else vrrp does it, which may go on with what is there
-        from appliance.net.interfaces import vrrp_leftovers  # noqa: PLC0415  # netlink, for this case only
+        from appliance.net.netlink import vrrp_leftovers  # noqa: PLC0415  # netlink, for this case only
 
         vrrp_leftovers.remove_all(paths, log)
     become_supervisor(paths, start.snapshot)
@@ -83,12 +84,12 @@ def _become(user: str | None, paths: Paths) -> None:
     if os.geteuid() != 0:
         return
     try:
-        unprivileged.become(
-            user or unprivileged.standard_user(),
+        drop_privileges.become(
+            user or drop_privileges.standard_user(),
             owned=(paths.runtime, paths.state),
             before=partial(_open_early, paths),
         )
-    except unprivileged.CannotBecomeError as error:
+    except drop_privileges.CannotBecomeError as error:
         raise click.ClickException(str(error)) from error
 
 
@@ -121,7 +122,7 @@ def _let_readers_in(paths: Paths, group: str | None) -> str | None:
 def become_supervisor(paths: Paths, snapshot: Snapshot) -> NoReturn:
     """Replace this process by supervisord."""
     command = python.command("appliance.programs.supervisor", "-n", "-c", str(packaged("supervisord.conf")))
-    unprivileged.gain_nothing()
+    drop_privileges.gain_nothing()
     os.execve(command[0], command, {**os.environ, **environment(paths, snapshot)})  # noqa: S606  # no shell is the point
 
 
@@ -147,7 +148,7 @@ def environment(paths: Paths, snapshot: Snapshot) -> Mapping[str, str]:
     }
 
 
-def _announce(start: boot.Start, not_kept: Iterable[Problem], paths: Paths) -> Logger:
+def _announce(start: boot.Start, not_kept: Iterable[AnswerProblem], paths: Paths) -> Logger:
     log: Logger = configure("run", level=start.snapshot.log.level, form=start.snapshot.log.format)
     if start.errors:
         log.error("started-from-last-good", config=str(paths.config), errors=as_values(start.errors))

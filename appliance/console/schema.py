@@ -2,8 +2,8 @@
 
 import click
 
-from appliance.console.printing import print_json
-from appliance.model.schema import json_schema
+from appliance.console.output.printing import print_json
+from appliance.model.config.json_schema import json_schema
 
 
 @click.command(epilog="Example: appliance schema > appliance.schema.json")

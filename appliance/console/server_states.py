@@ -7,11 +7,11 @@ from typing import Final
 import click
 
 from appliance.console.asking import ask_program
-from appliance.console.printing import print_json
+from appliance.console.output.printing import print_json
 from appliance.model.paths import Paths
-from appliance.model.snapshot import SnapshotError
+from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.net.files import snapshots
-from appliance.wire.control import Question
+from appliance.wire.lines.control import Question
 
 _TIMEOUT: Final = 10.0
 

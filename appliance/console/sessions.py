@@ -16,18 +16,18 @@ import msgspec
 
 from appliance.console.access import look_into
 from appliance.console.asking import at_once
-from appliance.console.printing import print_json, print_rows
-from appliance.console.quantities import duration, size
+from appliance.console.output.printing import print_json, print_rows
+from appliance.console.output.quantities import duration, size
 from appliance.model.paths import Paths
 from appliance.net.control.sockets import ControlUnavailable, ask
-from appliance.wire.control import Answer, Question
+from appliance.wire.lines.control import Answer, Question
 
 _TIMEOUT: Final = 10.0
 
 Network = IPv4Network | IPv6Network
 
 
-class Session(msgspec.Struct, frozen=True, kw_only=True):
+class ListedSession(msgspec.Struct, frozen=True, kw_only=True):
     """One connection, as its worker lists it. `server` is POOL/SERVER, None before one was chosen."""
 
     id: str
@@ -55,14 +55,14 @@ class NetworkType(click.ParamType[Network]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Filter:
+class SessionFilter:
     """Which sessions are meant; None means any."""
 
     server: str | None = None
     frontend: str | None = None
     source: Network | None = None
 
-    def takes(self, session: Session) -> bool:
+    def takes(self, session: ListedSession) -> bool:
         """Say whether the session is among those meant."""
         return (
             self.server in (None, session.server)
@@ -101,7 +101,7 @@ def sessions(
     """
     if ctx.invoked_subcommand is not None:
         return
-    wanted = Filter(server=server, frontend=frontend, source=source)
+    wanted = SessionFilter(server=server, frontend=frontend, source=source)
     found = [session for session in _listed(_paths(ctx)) if wanted.takes(session)]
     if as_json:
         print_json(found)
@@ -146,10 +146,10 @@ def _killed(paths: Paths, question: Question) -> int:
     return sum(count for count in counts if isinstance(count, int))
 
 
-def _listed(paths: Paths) -> list[Session]:
-    found: list[Session] = []
+def _listed(paths: Paths) -> list[ListedSession]:
+    found: list[ListedSession] = []
     for answer in _ask_workers(paths, Question(command="sessions")):
-        found += msgspec.convert(answer.values.get("sessions", []), list[Session])
+        found += msgspec.convert(answer.values.get("sessions", []), list[ListedSession])
     return sorted(found, key=lambda session: session.age, reverse=True)
 
 
@@ -183,7 +183,7 @@ def _paths(ctx: click.Context) -> Paths:
 _COLUMNS: Final = ("id", "frontend", "client", "server", "phase", "age>", "idle>", "in>", "out>")
 
 
-def _row(each: Session) -> tuple[str, ...]:
+def _row(each: ListedSession) -> tuple[str, ...]:
     times = (duration(each.age), duration(each.idle))
     about = (each.id, each.frontend, each.client, each.server or "-", each.phase)
     return (*about, *times, size(each.bytes_in), size(each.bytes_out))

@@ -21,7 +21,7 @@ _TOGETHER: Final = 0.5  # of the period: who is silent for so long when one is f
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pulse:
+class HeartbeatReading:
     """What a process's heartbeat says: a number that moves. `begun` is whether there was a first beat."""
 
     name: str
@@ -31,7 +31,7 @@ class Pulse:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Hung:
+class HungProcess:
     """A process that hangs, and for how many seconds it has shown no sign of life."""
 
     name: str
@@ -40,8 +40,8 @@ class Hung:
 
 
 @dataclass(slots=True)
-class _Watched:
-    pulse: Pulse
+class _WatchedProcess:
+    pulse: HeartbeatReading
     silent: float = 0.0
 
     def patience(self, period: float) -> float:
@@ -52,11 +52,13 @@ class Watchdog:
     """Told at each look what all heartbeats say."""
 
     def __init__(self) -> None:
-        self._watched: dict[str, _Watched] = {}
+        self._watched: dict[str, _WatchedProcess] = {}
         self._looked_at: float | None = None
         self._spared = False
 
-    def look(self, pulses: Collection[Pulse], *, now: float, period: float) -> tuple[Hung, ...]:
+    def look(
+        self, pulses: Collection[HeartbeatReading], *, now: float, period: float
+    ) -> tuple[HungProcess, ...]:
         """Return who hangs at `now` (monotonic seconds); who is told has a fresh period from then on."""
         elapsed = now - self._looked_at if self._looked_at is not None else 0.0
         self._looked_at = now
@@ -69,12 +71,14 @@ class Watchdog:
             self._spared = True
             self._refresh()
             return ()
-        hung = tuple(Hung(name=each.pulse.name, pid=each.pulse.pid, silent=each.silent) for each in hanging)
+        hung = tuple(
+            HungProcess(name=each.pulse.name, pid=each.pulse.pid, silent=each.silent) for each in hanging
+        )
         for each in hanging:
             each.silent = 0.0
         return hung
 
-    def _listen(self, pulses: Collection[Pulse], elapsed: float) -> None:
+    def _listen(self, pulses: Collection[HeartbeatReading], elapsed: float) -> None:
         before, self._watched = self._watched, {}
         for pulse in pulses:
             known = before.get(pulse.name)
@@ -82,7 +86,7 @@ class Watchdog:
                 known.silent += elapsed
                 self._watched[pulse.name] = known
                 continue
-            self._watched[pulse.name] = _Watched(pulse)
+            self._watched[pulse.name] = _WatchedProcess(pulse)
             self._spared = self._spared and known is None  # somebody lives: the machine goes on
 
     def _all_late(self, period: float) -> bool:

@@ -4,7 +4,7 @@ from typing import Final
 
 from appliance.model.paths import Paths
 from appliance.net.files import snapshots
-from appliance.net.process import log
+from appliance.net.logging import log
 
 PAUSE: Final = 1.0
 """Seconds between two looks at what is accepted."""

@@ -4,13 +4,13 @@ from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
-from appliance.core.termination import Stage, termination
+from appliance.core.balancing.termination_state import ConnectionStage, termination
 from appliance.net.data.relay import OPEN, QUEUED, Session
-from appliance.net.process import log
+from appliance.net.logging import log
 from appliance.wire import sockaddr
-from appliance.wire.worker_board import Reason
+from appliance.wire.boards.worker_board import EndReason
 
-_STAGES: Final = {QUEUED: Stage.QUEUE, OPEN: Stage.DATA}
+_STAGES: Final = {QUEUED: ConnectionStage.QUEUE, OPEN: ConnectionStage.DATA}
 
 
 class ConnectionLog:
@@ -23,7 +23,7 @@ class ConnectionLog:
     def __init__(self, logger: FilteringBoundLogger) -> None:
         self._log = log.unfiltered(logger)
 
-    def __call__(self, session: Session, reason: Reason) -> None:
+    def __call__(self, session: Session, reason: EndReason) -> None:
         """Log a session that ends now."""
         queued, connected = session.waits()
         server, member = session.server, session.member
@@ -36,7 +36,7 @@ class ConnectionLog:
             pool=session.backend.pool.config.name,
             server=member.name if member is not None else None,
             reason=reason.value,
-            termination=termination(reason, _STAGES.get(session.phase, Stage.CONNECT)),
+            termination=termination(reason, _STAGES.get(session.phase, ConnectionStage.CONNECT)),
             queue_s=queued,
             connect_s=connected,
             total_s=round(session.traffic.now - session.started, 3),

@@ -13,36 +13,43 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 import gevent
-from gevent.event import Event as Signal
+from gevent.event import HealthEvent as Signal
 from structlog.typing import FilteringBoundLogger
 
-from appliance.core.health import Event, Health
-from appliance.core.roster import Key, Member, Roster, UnknownServerError, is_literal, record
+from appliance.core.checks.checked_servers import (
+    CheckedServer,
+    CheckedServers,
+    Key,
+    UnknownServerError,
+    is_literal,
+    record,
+)
+from appliance.core.checks.server_health import HealthEvent, ServerHealth
 from appliance.model.paths import Paths
-from appliance.model.snapshot import Snapshot
+from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.boards.boards import BoardError, BoardReader, BoardWriter
+from appliance.net.boards.health_publisher import HealthPublisher
+from appliance.net.boards.hub_heartbeat import HubHeartbeat
 from appliance.net.control.sockets import Call, ControlServer
 from appliance.net.files import lock_files, operator_states, snapshots, state_files
-from appliance.net.files.boards import BoardError, BoardReader, BoardWriter
-from appliance.net.files.health_publisher import HealthPublisher
-from appliance.net.files.hub_heartbeat import HubHeartbeat
 from appliance.net.files.operator_states import OperatorStatesError
-from appliance.net.probing.doubts import DoubtSocket
+from appliance.net.logging import log as logs
+from appliance.net.probing.connect_failures import ConnectFailureSocket
 from appliance.net.probing.probe import ProbeImpossible
 from appliance.net.probing.resolver import Resolver
 from appliance.net.probing.server_probe import ServerProbe
 from appliance.net.probing.tls_contexts import AuthorityError, TlsContexts
-from appliance.net.process import log as logs
 from appliance.net.process.signals import survive
 from appliance.programs.accepted_log import AcceptedLog
-from appliance.wire.control import Answer, Problem, bad, good
-from appliance.wire.doubt import Doubt
-from appliance.wire.health_board import (
+from appliance.wire.boards.health_board import (
     Admin,
     BoardFormatError,
-    ServerHealth,
+    ServerHealthRecord,
     ServerState,
     decode,
 )
+from appliance.wire.lines.connect_failure import ConnectFailure
+from appliance.wire.lines.control import Answer, AnswerProblem, bad, good
 
 PROGRAM: Final = "health"
 _CRASH_PAUSE: Final = 5.0
@@ -56,7 +63,12 @@ class HealthProgram:
     """
 
     def __init__(
-        self, paths: Paths, log: FilteringBoundLogger, *, records: tuple[ServerHealth, ...], stop: Signal
+        self,
+        paths: Paths,
+        log: FilteringBoundLogger,
+        *,
+        records: tuple[ServerHealthRecord, ...],
+        stop: Signal,
     ) -> None:
         self._paths = paths
         self._log = log
@@ -64,7 +76,7 @@ class HealthProgram:
         self.crashed = False
         self._started_at = time.time()
         self._not_kept: dict[str, str] = {}
-        self._roster = Roster(admins=self._operator_states(records))
+        self._roster = CheckedServers(admins=self._operator_states(records))
         self._contexts = TlsContexts(self._authority_trouble)
         self._resolver = Resolver(self._moved)
         self._loops: dict[Key, gevent.Greenlet] = {}
@@ -90,7 +102,7 @@ class HealthProgram:
         self._control = ControlServer(
             paths.control(PROGRAM), commands, on_error=self._command_failed, for_readers={"status"}
         )
-        self._doubts = DoubtSocket(paths.health_doubts, self._doubt, on_trouble=self._doubts_trouble)
+        self._doubts = ConnectFailureSocket(paths.health_doubts, self._doubt, on_trouble=self._doubts_trouble)
 
     def close(self) -> None:
         """Stop checking and answering; what was published stays readable."""
@@ -102,7 +114,7 @@ class HealthProgram:
 
     # Checks
 
-    def _apply(self, snapshot: Snapshot, records: tuple[ServerHealth, ...] = ()) -> None:
+    def _apply(self, snapshot: Snapshot, records: tuple[ServerHealthRecord, ...] = ()) -> None:
         now = time.monotonic()
         applied = self._roster.apply(snapshot, now=now)
         self._roster.restore(records, now=now, wall=time.time())
@@ -123,7 +135,7 @@ class HealthProgram:
         for name, address in self._resolver.addresses().items():
             self._moved(name, address)
 
-    def _remind(self, member: Member) -> None:
+    def _remind(self, member: CheckedServer) -> None:
         """Say that an operator's earlier word holds: somebody may wonder why the server gets no traffic."""
         if member.health.admin is not Admin.READY:
             state = member.health.admin.name.lower()
@@ -144,7 +156,7 @@ class HealthProgram:
         self._stop(key)
         self._start(key)
 
-    def _follow(self, member: Member, health: Health) -> None:
+    def _follow(self, member: CheckedServer, health: ServerHealth) -> None:
         """Do what is due for one server, for as long as something will be."""
         check = member.server.check
         probe = (
@@ -165,7 +177,7 @@ class HealthProgram:
                 self._log.exception("check-crashed", pool=member.pool, server=member.server.name)
                 gevent.sleep(_CRASH_PAUSE)
 
-    def _check(self, member: Member, health: Health, probe: ServerProbe) -> None:
+    def _check(self, member: CheckedServer, health: ServerHealth, probe: ServerProbe) -> None:
         started = time.monotonic()
         health.begin(started)
         try:
@@ -185,7 +197,7 @@ class HealthProgram:
         elif self._verbose:
             self._log.debug("check", **self._facts(member))
 
-    def _doubt(self, doubt: Doubt) -> None:
+    def _doubt(self, doubt: ConnectFailure) -> None:
         """Check a server now that clients could not connect to, unless that has just been done."""
         member = self._roster.members.get((doubt.pool, doubt.server))
         if member is None or not member.health.doubt(now=time.monotonic()):
@@ -201,7 +213,7 @@ class HealthProgram:
         else:
             self._log.debug("doubts-heard", path=path)
 
-    def _not_checked(self, member: Member, reason: str) -> None:
+    def _not_checked(self, member: CheckedServer, reason: str) -> None:
         """Say once what keeps servers from being checked, however many they are."""
         if reason not in self._impossible.values():
             self._log.error("check-impossible", pool=member.pool, server=member.server.name, reason=reason)
@@ -245,14 +257,14 @@ class HealthProgram:
 
     # What is said
 
-    def _record(self, key: Key, now: float, wall: float) -> ServerHealth:
+    def _record(self, key: Key, now: float, wall: float) -> ServerHealthRecord:
         return record(self._roster.members[key], now=now, wall=wall)
 
-    def _report(self, member: Member, event: Event) -> None:
-        say = self._log.warning if event in (Event.DOWN, Event.UNREACHABLE) else self._log.info
+    def _report(self, member: CheckedServer, event: HealthEvent) -> None:
+        say = self._log.warning if event in (HealthEvent.DOWN, HealthEvent.UNREACHABLE) else self._log.info
         say(event.value, **self._facts(member))
 
-    def _facts(self, member: Member) -> dict[str, object]:
+    def _facts(self, member: CheckedServer) -> dict[str, object]:
         health = member.health
         up, count = self._roster.up(member.pool)
         return {
@@ -332,7 +344,7 @@ class HealthProgram:
 
     # Files
 
-    def _operator_states(self, records: tuple[ServerHealth, ...]) -> dict[Key, Admin]:
+    def _operator_states(self, records: tuple[ServerHealthRecord, ...]) -> dict[Key, Admin]:
         try:
             return operator_states.load(self._paths.operator_states)
         except OperatorStatesError as error:
@@ -357,7 +369,7 @@ class HealthProgram:
             self._not_kept[path] = str(error).removeprefix(f"{path}: ")
             self._log.error("operator-states-not-kept", reason=str(error))
 
-    def _authority_problems(self, snapshot: Snapshot) -> list[Problem]:
+    def _authority_problems(self, snapshot: Snapshot) -> list[AnswerProblem]:
         users: dict[str, str] = {}
         for pool in snapshot.pools:
             for server in pool.servers:
@@ -368,11 +380,11 @@ class HealthProgram:
             try:
                 self._contexts.inspect(file)
             except AuthorityError as error:
-                found.append(Problem(message=f"{user}: {error}"))
+                found.append(AnswerProblem(message=f"{user}: {error}"))
         return found
 
 
-def last_records(paths: Paths, log: FilteringBoundLogger) -> tuple[ServerHealth, ...]:
+def last_records(paths: Paths, log: FilteringBoundLogger) -> tuple[ServerHealthRecord, ...]:
     """Return what an earlier process published last, nothing where there is no board."""
     try:
         with BoardReader(paths.health_board) as board:
@@ -415,7 +427,7 @@ def main() -> int:
     return 0
 
 
-def _hosts(members: Iterable[Member]) -> set[str]:
+def _hosts(members: Iterable[CheckedServer]) -> set[str]:
     hosts = {member.server.host for member in members}
     return hosts | {
         member.server.check.address
@@ -424,7 +436,7 @@ def _hosts(members: Iterable[Member]) -> set[str]:
     }
 
 
-def _resolved(members: Iterable[Member]) -> dict[str, str]:
+def _resolved(members: Iterable[CheckedServer]) -> dict[str, str]:
     return {
         member.server.host: member.host
         for member in members

@@ -16,19 +16,21 @@ from collections.abc import Callable, Sequence
 import gevent
 import msgspec
 
-from appliance.core.generations import NO_DEADLINE, Phase, Timing, WorkerId
+from appliance.core.rollout.events import NO_DEADLINE, GenerationState, Timing, WorkerId
 from appliance.model.paths import Paths
+from appliance.net.boards.hub_heartbeat import HubHeartbeat
 from appliance.net.control.sockets import ControlServer
 from appliance.net.files import readers, snapshots, state_files
-from appliance.net.files.hub_heartbeat import HubHeartbeat
-from appliance.net.process import capabilities, limits, log
+from appliance.net.logging import log
+from appliance.net.privileges import capabilities
+from appliance.net.process import limits
 from appliance.net.process.signals import survive
-from appliance.net.reloading.supervisor_rpc import Supervisor, SupervisorUnavailable
-from appliance.net.workers.generation_numbers import AlreadyRunning, Numbers
+from appliance.net.reloading.supervisor_rpc import SupervisorClient, SupervisorUnavailable
+from appliance.net.workers.generation_numbers import AlreadyRunning, GenerationNumbers
 from appliance.programs.accepted_log import AcceptedLog
-from appliance.programs.proxy_master import WORKER, Failure, Master, failure_file, forget_failure
+from appliance.programs.proxy_master import WORKER, ProgramFailure, ProxyMaster, failure_file, forget_failure
 from appliance.programs.proxy_status import status
-from appliance.wire.control import Problem, Question, good
+from appliance.wire.lines.control import AnswerProblem, Question, good
 
 _RETRY_FIRST = 1.0
 _RETRY_LONGEST = 30.0
@@ -40,7 +42,7 @@ _LAST_WORDS = 2.0  # seconds for workers to answer a master that ends
 class Proxy:
     """The running program."""
 
-    def __init__(self, paths: Paths, master: Master) -> None:
+    def __init__(self, paths: Paths, master: ProxyMaster) -> None:
         self._paths = paths
         self._master = master
         self._signals = 0
@@ -98,15 +100,17 @@ class Proxy:
         forget_failure(self._paths, self._master.program)
         return True
 
-    def _try_start(self) -> tuple[Problem, ...]:
+    def _try_start(self) -> tuple[AnswerProblem, ...]:
         with self._master.turn:
             accepted = snapshots.accepted(self._paths, self._master.log)
             if accepted is None:
-                return (Problem(message=f"{self._paths.accepted}: no configuration that could be obeyed"),)
+                return (
+                    AnswerProblem(message=f"{self._paths.accepted}: no configuration that could be obeyed"),
+                )
             return self._master.start(accepted)
 
-    def _note_failure(self, problems: tuple[Problem, ...]) -> None:
-        failure = Failure(since=time.time(), problems=problems)
+    def _note_failure(self, problems: tuple[AnswerProblem, ...]) -> None:
+        failure = ProgramFailure(since=time.time(), problems=problems)
         self._master.failure = failure
         self._master.log.error("start-failed", reason=failure.reason)
         path = failure_file(self._paths, self._master.program)
@@ -148,7 +152,7 @@ class Proxy:
     def _everything_ends(self) -> bool:
         """Say whether the appliance ends, and not only this program."""
         try:
-            return Supervisor(self._paths.supervisor_socket).shutting_down()
+            return SupervisorClient(self._paths.supervisor_socket).shutting_down()
         except SupervisorUnavailable:
             return True
 
@@ -166,7 +170,7 @@ class Proxy:
         return [
             worker.id
             for generation in generations
-            if generation.phase is not Phase.DRAINING
+            if generation.phase is not GenerationState.DRAINING
             for worker in generation.workers.values()
         ]
 
@@ -194,13 +198,13 @@ def run(group: str, paths: Paths, *, module: Sequence[str] = WORKER, timing: Tim
     program = f"proxy-{group}"
     logger = AcceptedLog(program, paths).logger
     try:
-        numbers = Numbers(paths.runtime / f"{program}.lock")
+        numbers = GenerationNumbers(paths.runtime / f"{program}.lock")
     except (AlreadyRunning, OSError) as error:
         logger.error("start-failed", reason=str(error))  # noqa: TRY400  # the reason is the operator's, not ours
         return 1
     logger.info("starting", open_files=limits.raise_open_files(), processors=limits.processors())
     heartbeat = HubHeartbeat(paths.heartbeat(program), logger)
-    master = Master(paths, group, numbers=numbers, logger=logger, module=module, timing=timing)
+    master = ProxyMaster(paths, group, numbers=numbers, logger=logger, module=module, timing=timing)
     ended = Proxy(paths, master).run()
     heartbeat.close()
     return ended

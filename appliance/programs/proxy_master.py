@@ -17,24 +17,24 @@ from gevent.lock import RLock
 from structlog.typing import FilteringBoundLogger
 
 from appliance import __version__
-from appliance.core import generations as g
-from appliance.core.renewal import needs_generation
-from appliance.core.rollout import Generation, Rollout, Worker
-from appliance.core.shares import Shortage, shortage
+from appliance.core.balancing.worker_shares import Shortage, shortage
+from appliance.core.rollout import events as g
+from appliance.core.rollout.needs_generation import needs_generation
+from appliance.core.rollout.rollout import Generation, Rollout, TrackedWorker
 from appliance.model.paths import Paths
-from appliance.model.snapshot import Group, Snapshot, SnapshotError
+from appliance.model.snapshot.snapshot import Group, Snapshot, SnapshotError
 from appliance.net.control.sockets import Call, ControlUnavailable, WithDescriptors
 from appliance.net.files import snapshots, state_files
-from appliance.net.process import log
+from appliance.net.logging import log
 from appliance.net.process.limits import open_files, processors
-from appliance.net.workers.crew import Crew, Job
-from appliance.net.workers.generation_numbers import Numbers
-from appliance.net.workers.going_addresses import going_addresses
-from appliance.net.workers.lending import Lenders
-from appliance.net.workers.listeners import Address, BindProblem, Listeners, Reserved, lost, overlap
-from appliance.net.workers.orphaned_workers import Living, Silent, adopt_all, listeners_of
-from appliance.wire.control import Answer, Problem, Question, bad, good
-from appliance.wire.worker_orders import Listener
+from appliance.net.workers.generation_numbers import GenerationNumbers
+from appliance.net.workers.listener_lending import OtherGroups
+from appliance.net.workers.listeners import Address, BindProblem, Listeners, ReservedBinds, lost, overlap
+from appliance.net.workers.orphaned_workers import LivingWorker, SilentWorker, adopt_all, listeners_of
+from appliance.net.workers.removed_virtual_addresses import going_addresses
+from appliance.net.workers.worker_processes import WorkerProcesses, WorkerStart
+from appliance.wire.lines.control import Answer, AnswerProblem, Question, bad, good
+from appliance.wire.lines.worker_arguments import InheritedListener
 
 WORKER = ("-m", "appliance.programs.worker")
 
@@ -46,16 +46,16 @@ _LINGER = (
 _HAND_OVER = 30.0  # the same, where another group's program is about to take it
 _LET_GO = 3.0  # seconds for workers to close what a next reload may want to bind
 
-Service = tuple[tuple[str, Address], ...]
+ListeningFrontends = tuple[tuple[str, Address], ...]
 """The frontends of a generation with the addresses at which they listen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failure:
+class ProgramFailure:
     """Why the accepted configuration does not run as it should; `since` is unix seconds."""
 
     since: float
-    problems: tuple[Problem, ...]
+    problems: tuple[AnswerProblem, ...]
 
     @property
     def reason(self) -> str:
@@ -77,7 +77,7 @@ def forget_failure(paths: Paths, program: str) -> None:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Pending:
+class PreparedSnapshot:
     """A snapshot that was prepared: with a generation of its own, or live, or with nothing left to serve."""
 
     snapshot: Snapshot
@@ -88,14 +88,14 @@ class Pending:
 
 
 @dataclass(slots=True, eq=False)
-class _Outcome:
+class _GenerationOutcome:
     """What becomes of a generation: the reason why it failed or None, and whether it accepts."""
 
     ready: "AsyncResult[str | None]" = field(default_factory=AsyncResult)
     accepting: Event = field(default_factory=Event)
 
 
-class Master:
+class ProxyMaster:
     """Generations of workers for one group."""
 
     def __init__(
@@ -103,7 +103,7 @@ class Master:
         paths: Paths,
         group: str,
         *,
-        numbers: Numbers,
+        numbers: GenerationNumbers,
         logger: FilteringBoundLogger,
         module: Sequence[str] = WORKER,
         timing: g.Timing | None = None,
@@ -113,19 +113,21 @@ class Master:
         self.program = f"proxy-{group}"
         self.log = logger
         self.timing = timing or g.Timing()
-        self.rollout = Rollout(terms=g.Terms(drain=120.0, max_draining=10), timing=self.timing)
-        self.crew = Crew(paths, self.program, module=module, report=self.feed, fault=self._fault, log=logger)
-        self._lenders = Lenders(paths, self.program)
+        self.rollout = Rollout(terms=g.DrainSettings(drain=120.0, max_draining=10), timing=self.timing)
+        self.crew = WorkerProcesses(
+            paths, self.program, module=module, report=self.feed, fault=self._fault, log=logger
+        )
+        self._lenders = OtherGroups(paths, self.program)
         self.listeners = Listeners(self._lenders.lend)
-        self.services: dict[int, Service] = {}
+        self.services: dict[int, ListeningFrontends] = {}
         self.current: Snapshot | None = None
-        self.pending: Pending | None = None
-        self.failure: Failure | None = None
+        self.pending: PreparedSnapshot | None = None
+        self.failure: ProgramFailure | None = None
         self.stopping = False
         self.retired = False
         self.moved = Event()
         self._numbers = numbers
-        self._outcomes: dict[int, _Outcome] = {}
+        self._outcomes: dict[int, _GenerationOutcome] = {}
         self._shortage: Shortage | None = None
         self.turn = RLock()
         self._clock = Event()
@@ -214,14 +216,14 @@ class Master:
             again_in=round(delay, 3),
         )
 
-    def _job(self, generation: int, snapshot: int, workers: int) -> Job:
+    def _job(self, generation: int, snapshot: int, workers: int) -> WorkerStart:
         held = set(self.listeners)
-        return Job(
+        return WorkerStart(
             group=self.group,
             workers=workers,
             snapshot=snapshot,
             listeners=tuple(
-                Listener(
+                InheritedListener(
                     frontend=frontend,
                     host=address.host,
                     port=address.port,
@@ -254,7 +256,7 @@ class Master:
                 )
             return self.rollout.accepting is not None
 
-    def _adopt_listeners(self, living: Living) -> None:
+    def _adopt_listeners(self, living: LivingWorker) -> None:
         """Own what a worker listens on. All of a generation share theirs: after the first it is cheap."""
         if living.status.phase == "draining":
             return
@@ -263,7 +265,7 @@ class Master:
         except ControlUnavailable as error:
             self.log.warning("listeners-not-received", reason=str(error))
 
-    def _adopt(self, generation: int, living: list[Living], silent: list[Silent]) -> None:
+    def _adopt(self, generation: int, living: list[LivingWorker], silent: list[SilentWorker]) -> None:
         for each in living:
             self.crew.adopt(each)
         for hanging in silent:
@@ -281,7 +283,7 @@ class Master:
         )
         self.feed(g.Adopt(generation=generation, workers=workers, orphans=orphans))
 
-    def start(self, snapshot: Snapshot) -> tuple[Problem, ...]:
+    def start(self, snapshot: Snapshot) -> tuple[AnswerProblem, ...]:
         """Run a snapshot that was accepted before; the problems are empty when it does.
 
         Adopted workers that were started for it, or for one that differs in nothing but what they take
@@ -317,7 +319,7 @@ class Master:
             return False
         return before is not None and not needs_generation(before=before, after=snapshot, group=self.group)
 
-    def _resume(self, generation: int, snapshot: Snapshot) -> tuple[Problem, ...]:
+    def _resume(self, generation: int, snapshot: Snapshot) -> tuple[AnswerProblem, ...]:
         self._obey_log(snapshot)
         self.current = snapshot
         self.log.info("generation-resumed", generation=generation, configuration=snapshot.number)
@@ -363,7 +365,7 @@ class Master:
     def _begin(self, snapshot: Snapshot) -> Answer:
         group = snapshot.group(self.group)
         if group is None:
-            return self._hold(Pending(snapshot=snapshot, changed=not self.retired))
+            return self._hold(PreparedSnapshot(snapshot=snapshot, changed=not self.retired))
         binds = tuple(dict.fromkeys(bind for frontend in group.frontends for bind in frontend.binds))
         going = going_addresses(self.current, snapshot, self.paths)
         if going and (problems := lost(binds, going)):
@@ -371,7 +373,7 @@ class Master:
         if self.current and not needs_generation(before=self.current, after=snapshot, group=self.group):
             return self._begin_live(self.current, snapshot)
         reserved = self.listeners.reserve(binds, virtual=snapshot.virtual_addresses)
-        if not isinstance(reserved, Reserved):
+        if not isinstance(reserved, ReservedBinds):
             return bad(*_bind_problems(group, reserved))
         for note in reserved.notes:
             self.log.warning("bind-degraded", bind=str(note.bind), reason=note.reason)
@@ -387,19 +389,19 @@ class Master:
         reasons = self.crew.check(snapshot.number, self.rollout.serving, patience=_OBEY_PATIENCE)
         if reasons:
             return bad(*(f"worker {each.generation}.{each.index}: {why}" for each, why in reasons.items()))
-        return self._hold(Pending(snapshot=snapshot, changed=not snapshots.same(before, snapshot)))
+        return self._hold(PreparedSnapshot(snapshot=snapshot, changed=not snapshots.same(before, snapshot)))
 
     def _begin_generation(
-        self, generation: int, snapshot: Snapshot, group: Group, reserved: Reserved
+        self, generation: int, snapshot: Snapshot, group: Group, reserved: ReservedBinds
     ) -> Answer:
         self.services[generation] = tuple(_service(group, reserved))
-        outcome = self._outcomes[generation] = _Outcome()
+        outcome = self._outcomes[generation] = _GenerationOutcome()
         workers = group.workers or processors()
         self._check_open_files(group, workers)
         self.log.info(
             "generation-started", generation=generation, configuration=snapshot.number, workers=workers
         )
-        pending = Pending(
+        pending = PreparedSnapshot(
             snapshot=snapshot,
             generation=generation,
             fresh=reserved.fresh,
@@ -412,7 +414,9 @@ class Master:
             return self._prepared(pending)
         if self.pending is pending:
             self._drop()
-        return bad(Problem(message=f"{self.program}: generation {generation}: {reason}", path=group.name))
+        return bad(
+            AnswerProblem(message=f"{self.program}: generation {generation}: {reason}", path=group.name)
+        )
 
     def _check_open_files(self, group: Group, workers: int) -> None:
         """Say where files allow fewer sessions than a reload wants; of a start `run` says it."""
@@ -421,11 +425,11 @@ class Master:
             self.log.warning("open-files-low", workers=workers, **asdict(found))
         self._shortage = found
 
-    def _hold(self, pending: Pending) -> Answer:
+    def _hold(self, pending: PreparedSnapshot) -> Answer:
         self.pending = pending
         return self._prepared(pending)
 
-    def _prepared(self, pending: Pending) -> Answer:
+    def _prepared(self, pending: PreparedSnapshot) -> Answer:
         return good(changed=pending.changed, generation=pending.generation)
 
     def _commit(self) -> Answer:
@@ -456,7 +460,7 @@ class Master:
             self._lenders.taken(pending.snapshot.number)
         return answer
 
-    def _open(self, generation: int, terms: g.Terms) -> Answer:
+    def _open(self, generation: int, terms: g.DrainSettings) -> Answer:
         self.retired = False
         accepting, held = self._outcomes[generation].accepting, set(self.listeners)
         self.feed(g.Commit(terms))
@@ -466,7 +470,7 @@ class Master:
             self._settle()
         return good(changed=True, generation=generation)
 
-    def _obeyed(self) -> tuple[Problem, ...]:
+    def _obeyed(self) -> tuple[AnswerProblem, ...]:
         """Return, once every worker has answered to a live change, what those say that did not take it."""
         deadline = time.monotonic() + _OBEY_PATIENCE
         while any(not each.refusal for each in self.rollout.disobedient):
@@ -475,13 +479,15 @@ class Master:
                 break
         problems = tuple(map(self._disobedience, self.rollout.disobedient))
         if problems:
-            self.failure = Failure(since=time.time(), problems=problems)
+            self.failure = ProgramFailure(since=time.time(), problems=problems)
         return problems
 
-    def _disobedience(self, worker: Worker) -> Problem:
+    def _disobedience(self, worker: TrackedWorker) -> AnswerProblem:
         reason = worker.refusal or "it does not answer"
         place = f"worker {worker.id.generation}.{worker.id.index}"
-        return Problem(message=f"{self.program}: {place} goes on with snapshot {worker.obeys}: {reason}")
+        return AnswerProblem(
+            message=f"{self.program}: {place} goes on with snapshot {worker.obeys}: {reason}"
+        )
 
     def _note_obedience(self) -> None:
         """Forget a refusal once it has been made good: the worker was told again, or replaced."""
@@ -510,7 +516,7 @@ class Master:
             address
             for number, service in self.services.items()
             if number in self.rollout.generations
-            and self.rollout.generations[number].phase is not g.Phase.DRAINING
+            and self.rollout.generations[number].phase is not g.GenerationState.DRAINING
             for _, address in service
         }
 
@@ -553,7 +559,7 @@ class Master:
             return  # we come to that snapshot later
         for generation in self.rollout.generations.values():
             for worker in generation.workers.values():
-                if worker.phase is g.WorkerPhase.DRAINING:
+                if worker.phase is g.WorkerState.DRAINING:
                     self.crew.order(worker.id, Question(command="let-go"))
         self._close_unused()
         self.moved.set()
@@ -583,25 +589,25 @@ def _bounded(seconds: float) -> float | None:
     return None if seconds >= g.NO_DEADLINE else round(seconds, 3)
 
 
-def _terms(snapshot: Snapshot) -> g.Terms:
-    return g.Terms(drain=snapshot.drain, max_draining=snapshot.reload.max_draining)
+def _terms(snapshot: Snapshot) -> g.DrainSettings:
+    return g.DrainSettings(drain=snapshot.drain, max_draining=snapshot.reload.max_draining)
 
 
-def _service_of(living: Iterable[Living], silent: Iterable[Silent]) -> Service:
+def _service_of(living: Iterable[LivingWorker], silent: Iterable[SilentWorker]) -> ListeningFrontends:
     said = {(each.frontend, each.host, each.port) for worker in living for each in worker.status.listeners}
     for worker in silent:
         said |= {(each.frontend, each.host, each.port) for each in worker.orders.listeners}
     return tuple((frontend, Address(host, port)) for frontend, host, port in sorted(said))
 
 
-def _service(group: Group, reserved: Reserved) -> Iterator[tuple[str, Address]]:
+def _service(group: Group, reserved: ReservedBinds) -> Iterator[tuple[str, Address]]:
     for frontend in group.frontends:
         addresses = (address for bind in frontend.binds for address in reserved.addresses[bind])
         for address in dict.fromkeys(addresses):
             yield frontend.name, address
 
 
-def _bind_problems(group: Group, problems: Iterable[BindProblem]) -> Iterator[Problem]:
+def _bind_problems(group: Group, problems: Iterable[BindProblem]) -> Iterator[AnswerProblem]:
     for problem in problems:
         name = next(each.name for each in group.frontends if problem.bind in each.binds)
-        yield Problem(message=str(problem), path=f"{group.name}.frontends.{name}.bind")
+        yield AnswerProblem(message=str(problem), path=f"{group.name}.frontends.{name}.bind")

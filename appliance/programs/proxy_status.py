@@ -5,19 +5,19 @@ import time
 from contextlib import suppress
 from dataclasses import asdict
 
-from appliance.core.generations import Phase
-from appliance.core.rollout import Generation, Worker
+from appliance.core.rollout.events import GenerationState
+from appliance.core.rollout.rollout import Generation, TrackedWorker
 from appliance.model.paths import Paths
-from appliance.net.files.boards import BoardError, BoardReader
+from appliance.net.boards.boards import BoardError, BoardReader
 from appliance.net.process.limits import open_files
-from appliance.programs.proxy_master import Master
-from appliance.wire import worker_board
-from appliance.wire.health_board import BoardFormatError
+from appliance.programs.proxy_master import ProxyMaster
+from appliance.wire.boards import worker_board
+from appliance.wire.boards.health_board import BoardFormatError
 
 Values = dict[str, object]
 
 
-def status(master: Master, *, started_at: float) -> Values:
+def status(master: ProxyMaster, *, started_at: float) -> Values:
     """Return the answer to `status`; all times are unix seconds."""
     rollout, accepting = master.rollout, master.rollout.accepting
     return {
@@ -41,20 +41,22 @@ def status(master: Master, *, started_at: float) -> Values:
     }
 
 
-def _generation(master: Master, generation: Generation) -> Values:
+def _generation(master: ProxyMaster, generation: Generation) -> Values:
     workers = [_worker(master, each) for _, each in sorted(generation.workers.items())]
     sessions = [each["sessions"] for each in workers]
     return {
         "generation": generation.number,
         "snapshot": generation.snapshot,
         "phase": generation.phase,
-        "drain_deadline": _unix(generation.drain_deadline) if generation.phase is Phase.DRAINING else None,
+        "drain_deadline": _unix(generation.drain_deadline)
+        if generation.phase is GenerationState.DRAINING
+        else None,
         "sessions": sum(each for each in sessions if isinstance(each, int)),
         "workers": workers,
     }
 
 
-def _worker(master: Master, worker: Worker) -> Values:
+def _worker(master: ProxyMaster, worker: TrackedWorker) -> Values:
     return {
         "index": worker.id.index,
         "pid": master.crew.pid(worker.id),
@@ -64,7 +66,7 @@ def _worker(master: Master, worker: Worker) -> Values:
     }
 
 
-def _sessions(paths: Paths, program: str, worker: Worker) -> int | None:
+def _sessions(paths: Paths, program: str, worker: TrackedWorker) -> int | None:
     """Return how many sessions a worker's board shows, None while it has none."""
     path = paths.worker_board(program, worker.id.generation, worker.id.index)
     with suppress(BoardError, BoardFormatError), BoardReader(path) as reader:

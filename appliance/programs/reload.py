@@ -20,19 +20,19 @@ from structlog.typing import FilteringBoundLogger
 
 import appliance
 from appliance.model.paths import Paths
-from appliance.model.snapshot import Snapshot, SnapshotError
+from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
+from appliance.net.boards.hub_heartbeat import HubHeartbeat
 from appliance.net.control.sockets import Call, ControlServer
 from appliance.net.files import lock_files, snapshots
-from appliance.net.files.hub_heartbeat import HubHeartbeat
-from appliance.net.process import capabilities
-from appliance.net.process.log import configure, limiter, obey
+from appliance.net.logging.log import configure, limiter, obey
+from appliance.net.privileges import capabilities
 from appliance.net.process.signals import survive
-from appliance.net.reloading.changeover import Changeover
-from appliance.net.reloading.fleet import Fleet, Patience
+from appliance.net.reloading.program_clients import ProgramClients, ProgramTimeouts
 from appliance.net.reloading.reload_socket import ReloadSockets
+from appliance.net.reloading.reload_transaction import ReloadTransaction
 from appliance.net.reloading.watched_file import Content
-from appliance.wire.control import Answer, Problem, as_values, bad, good
-from appliance.wire.reload_line import ReloadLine, UnknownLine
+from appliance.wire.lines.control import Answer, AnswerProblem, as_values, bad, good
+from appliance.wire.lines.reload_line import ReloadLine, UnknownLine
 
 _TURN: Final = 1.0  # seconds between two looks at what is due
 _CONVERGE: Final = 5.0  # seconds between two looks at what every program obeys
@@ -44,16 +44,20 @@ _LOOK_AGAIN: Final = 0.1
 _Done = TypeVar("_Done")
 
 
-class Desk:
+class ReloadQueue:
     """Takes requests from everywhere, has them done one at a time, and remembers what came of them."""
 
     def __init__(
-        self, changeover: Changeover, log: FilteringBoundLogger, *, after: Callable[[], list[Problem]]
+        self,
+        changeover: ReloadTransaction,
+        log: FilteringBoundLogger,
+        *,
+        after: Callable[[], list[AnswerProblem]],
     ) -> None:
         self.busy = False
         self.counts = {"done": 0, "unchanged": 0, "refused": 0}
         self.last: dict[str, object] | None = None
-        self.refused: tuple[Problem, ...] = ()
+        self.refused: tuple[AnswerProblem, ...] = ()
         self._incomplete = False
         self._changeover = changeover
         self._log = log
@@ -144,7 +148,7 @@ class Desk:
             self.busy = False
 
 
-def _with_warnings(answer: Answer, problems: list[Problem]) -> Answer:
+def _with_warnings(answer: Answer, problems: list[AnswerProblem]) -> Answer:
     """Return the answer to a reload that was done with what is to be said besides."""
     if not answer.ok or not problems:
         return answer
@@ -153,16 +157,18 @@ def _with_warnings(answer: Answer, problems: list[Problem]) -> Answer:
     return good(**{**answer.values, "warnings": warnings})
 
 
-class Program:
+class ReloadProgram:
     """The sockets, the desk behind them, and what follows the accepted configuration."""
 
     def __init__(self, paths: Paths, accepted: Snapshot, log: FilteringBoundLogger) -> None:
         self._paths = paths
         self._log = log
         self._started_at = time.time()
-        self._changeover = Changeover(paths, accepted, Fleet(paths, patience=Patience()), log)
+        self._changeover = ReloadTransaction(
+            paths, accepted, ProgramClients(paths, patience=ProgramTimeouts()), log
+        )
         self._sockets = ReloadSockets(self._respond, log)
-        self._desk = Desk(self._changeover, log, after=self._follow)
+        self._desk = ReloadQueue(self._changeover, log, after=self._follow)
         degraded = snapshots.read_degraded(paths)
         self._desk.refused = degraded.problems if degraded else ()
         self._control = ControlServer(
@@ -190,13 +196,13 @@ class Program:
         heartbeat.close()
         self._log.info("stopped")
 
-    def _follow(self) -> list[Problem]:
+    def _follow(self) -> list[AnswerProblem]:
         """Do what the accepted configuration asks of this program; return what it could not."""
         accepted = self._changeover.accepted
         obey("reload", accepted.log)
         self._sockets.follow([self._paths.reload_socket, *map(Path, accepted.reload.sockets)])
         failures = self._sockets.failures
-        return [Problem(message=f"reload socket {path}: {why}") for path, why in failures.items()]
+        return [AnswerProblem(message=f"reload socket {path}: {why}") for path, why in failures.items()]
 
     def _respond(self, line: ReloadLine | UnknownLine) -> Answer:
         if isinstance(line, ReloadLine):
@@ -232,7 +238,7 @@ def main() -> None:
     except SnapshotError:
         accepted = _chosen(paths)
     log = obey("reload", accepted.log)
-    Program(paths, accepted, log).run()
+    ReloadProgram(paths, accepted, log).run()
 
 
 def _wait_for_predecessor(path: Path) -> None:

@@ -31,17 +31,18 @@ from supervisor.medusa import asyncore_25 as asyncore
 from supervisor.process import ProcessGroup, Subprocess
 from supervisor.states import ProcessStates, SupervisorStates
 
-from appliance.core.acceptance import PROGRAMS, PROXIES, STOP_MARGIN, VRRP, stop_seconds
-from appliance.core.generations import NO_DEADLINE
+from appliance.core.rollout.events import NO_DEADLINE
+from appliance.core.rollout.needed_programs import PROGRAMS, PROXIES, STOP_MARGIN, VRRP, stop_seconds
 from appliance.model.paths import Paths
-from appliance.model.snapshot import SnapshotError
+from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.net.files import snapshots
 from appliance.net.files.lock_files import KeptLock
-from appliance.net.process import capabilities, leftovers, orphans
-from appliance.net.process.journal import Severity, levelled
+from appliance.net.logging.journal import SyslogSeverity, levelled
+from appliance.net.logging.log import lines
+from appliance.net.logging.output import STDOUT, output
+from appliance.net.privileges import capabilities
+from appliance.net.process import leftovers, subreaper
 from appliance.net.process.leftovers import Leftovers
-from appliance.net.process.log import lines
-from appliance.net.process.output import STDOUT, output
 from appliance.net.process.service_manager import ServiceManager
 from appliance.net.process.supervisord import EXIT_SIGNALS, Options, Wakeup
 from appliance.programs.accepted_log import AcceptedLog
@@ -295,7 +296,7 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         """Pass what a program says on standard error on, and keep its last line."""
         said = event.data.decode(errors="replace")
         with contextlib.suppress(OSError):
-            output(STDOUT).write(levelled(said, Severity.WARNING, STDOUT).encode())
+            output(STDOUT).write(levelled(said, SyslogSeverity.WARNING, STDOUT).encode())
         if words := [line.strip() for line in said.split("\n") if line.strip()]:
             self._last_words[event.process.config.name] = words[-1][:_LONGEST_REASON]
 
@@ -330,10 +331,10 @@ def main() -> None:
     paths = Paths.from_environment(os.environ)
     accepted = AcceptedLog("supervisor", paths)
     log = accepted.logger
-    orphans.become_subreaper()
+    subreaper.become_subreaper()
     capabilities.carry()
     forced = _run(accepted, paths, ServiceManager(os.environ))
-    orphans.end_children(patience=0 if forced else _ORPHAN_PATIENCE, last_patience=_ORPHAN_PATIENCE)
+    subreaper.end_children(patience=0 if forced else _ORPHAN_PATIENCE, last_patience=_ORPHAN_PATIENCE)
     log.info("stopped", forced=forced)
     sys.exit(1 if forced else 0)
 

@@ -19,25 +19,25 @@ from gevent.event import Event
 from structlog.typing import FilteringBoundLogger
 
 from appliance.model.paths import Paths
-from appliance.model.virtual_router import Track, TrackKind
-from appliance.net.files.hub_heartbeat import HubHeartbeat
+from appliance.model.snapshot.virtual_router import Track, TrackKind
+from appliance.net.boards.hub_heartbeat import HubHeartbeat
+from appliance.net.commands.notify_commands import NotifyCommands
+from appliance.net.commands.script_leftovers import end_leftovers
+from appliance.net.logging import log as logs
+from appliance.net.privileges import capabilities
 from appliance.net.probing.tls_contexts import TlsContexts
-from appliance.net.process import capabilities
-from appliance.net.process import log as logs
-from appliance.net.process.ordinary import be_ordinary
+from appliance.net.process.ordinary_scheduling import be_ordinary
 from appliance.net.process.signals import survive
 from appliance.net.tracking.follower import Follower
 from appliance.net.tracking.kinds import check_of
-from appliance.net.tracking.notify_commands import NotifyCommands
-from appliance.net.tracking.script_leftovers import end_leftovers
 from appliance.programs.accepted_log import PAUSE, AcceptedLog
-from appliance.wire.control import ControlError, LineBuffer
-from appliance.wire.tracker_lines import (
-    Ran,
-    Run,
+from appliance.wire.lines.control import ControlError, LineBuffer
+from appliance.wire.lines.tracker_lines import (
+    CommandEnded,
+    RunCommand,
     TrackerLineError,
-    Verdict,
-    Watch,
+    TrackVerdict,
+    WatchTracks,
     decode_order,
     encode,
 )
@@ -47,7 +47,7 @@ _CHUNK: Final = 65536
 _BROKEN: Final = 65  # sysexits.h, EX_DATAERR
 
 
-class Reports:
+class TrackerReports:
     """What is to be said to vrrp. While it does not read, a later verdict takes an earlier one's place."""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -56,11 +56,11 @@ class Reports:
         self._any = Event()
         self._loop = gevent.spawn(self._send)
 
-    def verdict(self, verdict: Verdict) -> None:
+    def verdict(self, verdict: TrackVerdict) -> None:
         """Say what is true of a track now."""
         self._put((verdict.router, verdict.track), encode(verdict))
 
-    def ran(self, ran: Ran) -> None:
+    def ran(self, ran: CommandEnded) -> None:
         """Say how a command ended."""
         self._put(object(), encode(ran))
 
@@ -89,7 +89,7 @@ class Tracker:
         self._paths = paths
         self._log = log
         self._contexts = TlsContexts(self._authority_trouble)
-        self._reports = Reports(connection)
+        self._reports = TrackerReports(connection)
         self._followers: dict[Track, Follower] = {}
         self._routers: dict[Track, list[str]] = {}
         self._commands = NotifyCommands(self._reports.ran)
@@ -120,9 +120,9 @@ class Tracker:
         while chunk := self._receive():
             for line in lines.feed(chunk):
                 match decode_order(line):
-                    case Watch(tracks=tracks):
+                    case WatchTracks(tracks=tracks):
                         self._watch(_by_track(tracks))
-                    case Run() as order:
+                    case RunCommand() as order:
                         self._commands.run(order)
 
     def _receive(self) -> bytes:
@@ -152,7 +152,7 @@ class Tracker:
             return
         for router in self._routers.get(track, ()):
             self._reports.verdict(
-                Verdict(
+                TrackVerdict(
                     router=router,
                     track=track.name,
                     up=standing.up,

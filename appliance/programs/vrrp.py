@@ -14,23 +14,24 @@ from typing import IO, Final
 from structlog.typing import FilteringBoundLogger
 
 from appliance.model.paths import Paths
+from appliance.net.boards.boards import BoardError, BoardReader, BoardWriter
+from appliance.net.boards.heartbeats import PAUSE, Heartbeat
 from appliance.net.control.loop_sockets import LoopControlServer
 from appliance.net.files import state_files
-from appliance.net.files.boards import BoardError, BoardReader, BoardWriter
-from appliance.net.files.heartbeats import PAUSE, Heartbeat
-from appliance.net.interfaces import vrrp_leftovers
+from appliance.net.logging import log as logs
 from appliance.net.loop.loop import Loop
-from appliance.net.process import capabilities, privileges, realtime
-from appliance.net.process import log as logs
+from appliance.net.netlink import vrrp_leftovers
+from appliance.net.privileges import capabilities, needed_capabilities
+from appliance.net.process import realtime
 from appliance.net.process.leftovers import Leftovers
 from appliance.programs.accepted_log import AcceptedLog
 from appliance.vrrp.commands import VrrpCommands
-from appliance.vrrp.inheritance import EarlierLife
-from appliance.vrrp.predecessor import Predecessor, PredecessorLeavingError
 from appliance.vrrp.program import PROGRAM, VrrpProgram
-from appliance.vrrp.take_over import TakeOver, locked
-from appliance.wire.health_board import BoardFormatError
-from appliance.wire.vrrp_board import VrrpBoard, decode
+from appliance.vrrp.takeover.inheritance import EarlierRun
+from appliance.vrrp.takeover.predecessor import Predecessor, PredecessorLeavingError
+from appliance.vrrp.takeover.take_over import TakeOver, locked
+from appliance.wire.boards.health_board import BoardFormatError
+from appliance.wire.boards.vrrp_board import VrrpBoard, decode
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
 _LAST_PATIENCE: Final = 2.0  # seconds for a process that was killed to be gone
@@ -74,7 +75,7 @@ def main() -> int:
             board = BoardWriter(paths.vrrp_board)
         except OSError as error:
             return _given_up(paths, log, error)
-        before = EarlierLife(board=last, predecessor=predecessor)
+        before = EarlierRun(board=last, predecessor=predecessor)
         return _run(paths, log, before, board, lock)
 
 
@@ -107,14 +108,14 @@ def _given_up(paths: Paths, log: FilteringBoundLogger, error: OSError) -> int:
 
 
 def _run(
-    paths: Paths, log: FilteringBoundLogger, before: EarlierLife, board: BoardWriter, lock: IO[str]
+    paths: Paths, log: FilteringBoundLogger, before: EarlierRun, board: BoardWriter, lock: IO[str]
 ) -> int:
     loop = Loop()
     program = VrrpProgram(
         paths,
         log,
         loop,
-        missing=privileges.missing(),
+        missing=needed_capabilities.missing(),
         realtime=realtime.apply(),
         before=before,
         board=board,
@@ -133,7 +134,7 @@ def _run(
         program.close()
         error.filename = str(paths.control(PROGRAM))  # not the name that it has before it listens
         return _given_up(paths, log, error)
-    heart = Heart(paths.heartbeat(PROGRAM))
+    heart = HeartbeatTimer(paths.heartbeat(PROGRAM))
     if heart.trouble:
         log.warning("heartbeat-unseen", reason=heart.trouble)
     loop.add(heart)
@@ -152,7 +153,7 @@ def _run(
     return 0
 
 
-class Heart:
+class HeartbeatTimer:
     """Beats as often as the loop goes round, and not more often than somebody looks: one store, no call."""
 
     def __init__(self, path: Path) -> None:

@@ -13,10 +13,11 @@ from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
-from appliance.core.watchdog import LOOK, Hung, Pulse, Watchdog
+from appliance.core.watchdog import LOOK, HeartbeatReading, HungProcess, Watchdog
 from appliance.model.paths import Paths
-from appliance.model.snapshot import WATCHDOG, SnapshotError
-from appliance.net.files import heartbeats, snapshots
+from appliance.model.snapshot.snapshot import WATCHDOG, SnapshotError
+from appliance.net.boards import heartbeats
+from appliance.net.files import snapshots
 
 _SUFFIX: Final = ".heartbeat"
 _OTHERS: Final = ("worker-", "tracker")  # who are no children of supervisord's
@@ -54,7 +55,7 @@ class HeartbeatWatch:
         else:
             self._unprepared.discard(program)
 
-    def look(self, programs: Mapping[str, int], now: float) -> tuple[Hung, ...]:
+    def look(self, programs: Mapping[str, int], now: float) -> tuple[HungProcess, ...]:
         """Kill who hangs and return who it was; `programs` are process ids of those that should run.
 
         To be called often: between looks it does nothing.
@@ -81,21 +82,23 @@ class HeartbeatWatch:
         except (OSError, SnapshotError):
             return  # it has been moved away, or is damaged: what held before goes on
 
-    def _pulses(self, programs: Mapping[str, int]) -> Iterator[Pulse]:
+    def _pulses(self, programs: Mapping[str, int]) -> Iterator[HeartbeatReading]:
         for name, pid in programs.items():
             yield from self._program(name, pid, heartbeats.read(self._paths.heartbeat(name)))
         for path in self._paths.runtime.glob(f"*{_SUFFIX}"):
             name = path.name.removesuffix(_SUFFIX)
             if name.startswith(_OTHERS) and (life := heartbeats.read(path)) and life.is_lived:
-                yield Pulse(name=name, pid=life.pid, beat=life.beat, begun=life.beat > 0)
+                yield HeartbeatReading(name=name, pid=life.pid, beat=life.beat, begun=life.beat > 0)
 
-    def _program(self, name: str, pid: int, life: heartbeats.Life | None) -> Iterator[Pulse]:
+    def _program(
+        self, name: str, pid: int, life: heartbeats.ProcessHeartbeat | None
+    ) -> Iterator[HeartbeatReading]:
         if life is None:  # removed, with its directory perhaps: one that hangs cannot make it again
             self._make_room(name)
         if life is not None and life.pid == pid:
-            yield Pulse(name=name, pid=pid, beat=life.beat, begun=life.beat > 0)
+            yield HeartbeatReading(name=name, pid=pid, beat=life.beat, begun=life.beat > 0)
         elif name not in self._unprepared:
-            yield Pulse(name=name, pid=pid, beat=0, begun=False)
+            yield HeartbeatReading(name=name, pid=pid, beat=0, begun=False)
 
 
 def _kill(pid: int) -> None:

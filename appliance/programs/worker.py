@@ -1,7 +1,7 @@
 """A worker of a proxy program: accepts on inherited listeners and relays until it is told to go.
 
-Started by its master as `python -m appliance.programs.worker '<orders>'` (`wire.worker_orders`). It has a
-control socket and a board of its own, outlives its master, and obeys the health board in every generation.
+Started by its master as `python -m appliance.programs.worker '<arguments>'` (`worker_arguments`). It has
+a control socket and a board of its own, outlives its master, and obeys the health board in every generation.
 """
 
 import gc
@@ -16,31 +16,32 @@ import gevent
 from gevent.event import Event
 from structlog.typing import FilteringBoundLogger
 
-from appliance.core.dispatch import Losses, PoolState
-from appliance.core.frontends import FrontendState
+from appliance.core.balancing.frontend_state import FrontendState
+from appliance.core.balancing.pool_state import LostMembers, PoolState
 from appliance.model.paths import Paths
-from appliance.model.snapshot import Frontend, Pool, Snapshot
+from appliance.model.snapshot.snapshot import Frontend, Pool, Snapshot
+from appliance.net.boards.boards import BoardError, BoardReader, BoardWriter
+from appliance.net.boards.heartbeats import Heartbeat
 from appliance.net.control.sockets import ControlServer
 from appliance.net.data import tcp
 from appliance.net.data.accept import Acceptor
 from appliance.net.data.backend import Backend
-from appliance.net.data.doubts import Doubts
+from appliance.net.data.connect_failures import ConnectFailureSender
 from appliance.net.data.relay import OPEN, Session
 from appliance.net.data.respond import Responder
 from appliance.net.data.traffic import TICK, Traffic, descriptor_limit
 from appliance.net.files import snapshots
-from appliance.net.files.boards import BoardError, BoardReader, BoardWriter
-from appliance.net.files.heartbeats import Heartbeat
-from appliance.net.process import log
+from appliance.net.logging import log
 from appliance.net.process.signals import survive
 from appliance.programs.connection_log import ConnectionLog
 from appliance.programs.worker_commands import commands
 from appliance.programs.worker_figures import figures
-from appliance.wire import health_board, worker_board, worker_orders
-from appliance.wire.control import ControlError
-from appliance.wire.health_board import BoardFormatError
-from appliance.wire.worker_board import Phase, Reason
-from appliance.wire.worker_orders import Orders
+from appliance.wire.boards import health_board, worker_board
+from appliance.wire.boards.health_board import BoardFormatError
+from appliance.wire.boards.worker_board import EndReason, WorkerPhase
+from appliance.wire.lines import worker_arguments
+from appliance.wire.lines.control import ControlError
+from appliance.wire.lines.worker_arguments import WorkerArguments
 
 _PUBLISH_TICKS = 4
 _FOLLOW_TICKS = 20
@@ -55,11 +56,11 @@ class Worker:
     """The state of one worker; the master's view of it is in `worker_commands`."""
 
     def __init__(
-        self, orders: Orders, snapshot: Snapshot, *, paths: Paths, logger: FilteringBoundLogger
+        self, orders: WorkerArguments, snapshot: Snapshot, *, paths: Paths, logger: FilteringBoundLogger
     ) -> None:
         self.orders, self.paths, self.log = orders, paths, logger
         self.snapshot = snapshot
-        self.phase = Phase.READY
+        self.phase = WorkerPhase.READY
         self.started_at = time.time()
         self.drain_deadline = 0.0
         self._cut_at = 0.0
@@ -73,7 +74,7 @@ class Worker:
         self.backends: dict[str, Backend] = {}
         self.acceptors: list[Acceptor] = []
         self._random = Random()  # noqa: S311  # spreads load, protects nothing
-        self._doubts = Doubts(paths.health_doubts)
+        self._doubts = ConnectFailureSender(paths.health_doubts)
         self._health: BoardReader | None = None
         self._health_changes = _UNSEEN
         self._ticks = 0
@@ -108,9 +109,9 @@ class Worker:
 
     def accept(self) -> None:
         """Start to accept."""
-        if self.phase is not Phase.READY:
+        if self.phase is not WorkerPhase.READY:
             return
-        self.phase = Phase.ACCEPTING
+        self.phase = WorkerPhase.ACCEPTING
         self._set_options()  # not before: they hold for whoever else accepts there
         for acceptor in self.acceptors:
             acceptor.start()
@@ -127,8 +128,8 @@ class Worker:
         """
         self.drain_deadline = deadline
         self._cut_at = time.monotonic() + (deadline - time.time())
-        stays = self.phase is not Phase.READY and linger_s > 0
-        self.phase = Phase.DRAINING
+        stays = self.phase is not WorkerPhase.READY and linger_s > 0
+        self.phase = WorkerPhase.DRAINING
         self._linger_until = time.monotonic() + linger_s
         self._close_acceptors(keep=linger if stays else frozenset())
         self.publish()
@@ -161,7 +162,7 @@ class Worker:
     def close(self) -> None:
         """End what is left, and remove the board."""
         self._timer.close()
-        self.traffic.end_all(Reason.KILLED)
+        self.traffic.end_all(EndReason.KILLED)
         for acceptor in self.acceptors:
             acceptor.close()
         self.traffic.close()
@@ -278,7 +279,7 @@ class Worker:
                 self._say_full()
                 self.publish()
             self._leave()
-            if self.phase is Phase.DRAINING:
+            if self.phase is WorkerPhase.DRAINING:
                 self._drained()
         except Exception as error:  # noqa: BLE001  # the boundary: the next tick comes all the same
             self._fault(error)
@@ -293,14 +294,14 @@ class Worker:
         self._full = frozenset(full)
 
     def _leave(self) -> None:
-        if 0.0 < self.leave_at <= self.traffic.now and self.phase is not Phase.DRAINING:
+        if 0.0 < self.leave_at <= self.traffic.now and self.phase is not WorkerPhase.DRAINING:
             self.leave_at = 0.0
             self.drain(time.time() + self.snapshot.drain)
 
     def _drained(self) -> None:
         if self.traffic.live and time.monotonic() >= self._cut_at:
             self.log.warning("drain-cut", sessions=len(self.traffic.live))
-            self.traffic.end_all(Reason.DRAIN_CUT)
+            self.traffic.end_all(EndReason.DRAIN_CUT)
         if self.acceptors and not self.lingers:
             self.let_go()
         if not self.traffic.live and not self.acceptors:
@@ -328,14 +329,16 @@ class Worker:
             self._observe(backend, known)
         self._health_changes = changes
 
-    def _observe(self, backend: Backend, known: dict[tuple[str, str], health_board.ServerHealth]) -> None:
+    def _observe(
+        self, backend: Backend, known: dict[tuple[str, str], health_board.ServerHealthRecord]
+    ) -> None:
         try:
             self._close_sessions(backend, backend.pool.observe(known))
             self._release(backend)
         except Exception as error:  # noqa: BLE001  # the boundary: a bug in one pool costs no other its news
             self._fault(error)
 
-    def _close_sessions(self, backend: Backend, losses: Losses) -> None:
+    def _close_sessions(self, backend: Backend, losses: LostMembers) -> None:
         """Obey on_down; who has no connection to the server yet connects elsewhere in any case."""
         if not losses.down and not losses.closing:
             return
@@ -360,7 +363,7 @@ class Worker:
         self._scarce_at = now
 
 
-def worker_log(orders: Orders, snapshot: Snapshot) -> FilteringBoundLogger:
+def worker_log(orders: WorkerArguments, snapshot: Snapshot) -> FilteringBoundLogger:
     """Return the logger of a worker, at the level and in the form that a snapshot asks for."""
     program = log.obey(orders.program, snapshot.log)
     return program.bind(generation=orders.generation, worker=orders.index)
@@ -374,7 +377,7 @@ def main(arguments: list[str]) -> int:
     """Run a worker until it has drained; return the exit status."""
     survive(signal.SIGUSR1, signal.SIGUSR2)
     paths = Paths.from_environment(os.environ)
-    orders = worker_orders.decode(arguments[0])
+    orders = worker_arguments.decode(arguments[0])
     try:
         snapshot = snapshots.proposed(paths, orders.snapshot)
     except ControlError as error:  # lost in all its copies: they are written again before the next try

@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Final
 import gevent
 
 from appliance import __version__
-from appliance.core.networks import Networks
+from appliance.core.balancing.access_lists import NetworkSet
 from appliance.model.paths import Paths
-from appliance.model.snapshot import Snapshot
+from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.control.sockets import Call, Handler, WithDescriptors
 from appliance.net.data.relay import PHASES, Session
 from appliance.net.data.respond import Responder
 from appliance.net.data.tcp import OptionsRefused
 from appliance.net.data.traffic import Swept
 from appliance.net.files import snapshots
-from appliance.net.process.output import STDERR, STDOUT, output
+from appliance.net.logging.output import STDERR, STDOUT, output
 from appliance.wire import sockaddr
-from appliance.wire.control import Answer, ControlError, Question, bad, good
-from appliance.wire.worker_board import Phase, Reason
+from appliance.wire.boards.worker_board import EndReason, WorkerPhase
+from appliance.wire.lines.control import Answer, ControlError, Question, bad, good
 
 if TYPE_CHECKING:
     from appliance.programs.worker import Worker
@@ -62,7 +62,7 @@ def _drain(worker: "Worker", question: Question) -> Answer:
 
 def _settle(worker: "Worker") -> Answer:
     """Answer when it accepts nothing any more that it is to close soon."""
-    while worker.phase is Phase.DRAINING and worker.acceptors and worker.lingers < _SOON:
+    while worker.phase is WorkerPhase.DRAINING and worker.acceptors and worker.lingers < _SOON:
         gevent.sleep(0.02)
     return good()
 
@@ -86,7 +86,7 @@ def _status(worker: "Worker") -> dict[str, object]:
 
 
 def _places(worker: "Worker") -> list[dict[str, object]]:
-    if worker.phase is Phase.DRAINING:
+    if worker.phase is WorkerPhase.DRAINING:
         return []
     return [
         {"frontend": each.frontend, "host": each.host, "port": each.port} for each in worker.orders.listeners
@@ -174,13 +174,13 @@ def _kill(worker: "Worker", question: Question) -> Answer:
         return bad("kill: needs one of id, server, source")
     chosen = [each for each in worker.traffic.live if isinstance(each, Session) and matches(each)]
     for session in chosen:
-        session.end(Reason.KILLED)
+        session.end(EndReason.KILLED)
     return good(killed=len(chosen))
 
 
-def _networks(source: str) -> Networks:
+def _networks(source: str) -> NetworkSet:
     try:
-        return Networks([source])
+        return NetworkSet([source])
     except ValueError as error:
         raise ControlError(f"kill: source: {error}") from error
 

@@ -5,9 +5,9 @@ import time
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
-from appliance.core.frontends import FrontendState
+from appliance.core.balancing.frontend_state import FrontendState
 from appliance.net.data.backend import Backend
-from appliance.wire.worker_board import FrontendCounters, ServerCounters, WorkerBoard
+from appliance.wire.boards.worker_board import FrontendCounters, ServerCounters, WorkerBoard
 
 if TYPE_CHECKING:
     from appliance.programs.worker import Worker

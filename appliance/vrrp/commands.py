@@ -7,23 +7,23 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict
 from typing import Final
 
-from appliance.core.election import State
-from appliance.model.machine_needs import Need, NeedKind, needs
+from appliance.core.vrrp.election import RouterState
+from appliance.model.messages.problems import dotted
 from appliance.model.paths import Paths
-from appliance.model.problems import dotted
-from appliance.model.snapshot import Snapshot
-from appliance.model.virtual_router import VirtualRouter
+from appliance.model.rules.machine_needs import MachineNeed, MachineNeedKind, needs
+from appliance.model.snapshot.snapshot import Snapshot
+from appliance.model.snapshot.virtual_router import VirtualRouter
+from appliance.net.commands.machine_needs import objection
 from appliance.net.control.loop_sockets import Deferred, Handler
 from appliance.net.files import snapshots
 from appliance.net.loop.loop import Loop
 from appliance.net.loop.off_the_loop import OffTheLoop
-from appliance.net.tracking.here import objection
-from appliance.vrrp.opening import Outcome
-from appliance.vrrp.predecessor import TAKE_OVER, TAKEN_OVER
+from appliance.vrrp.opening import OpeningOutcome
 from appliance.vrrp.program import PROGRAM, VrrpProgram
 from appliance.vrrp.status import described, known
-from appliance.wire import vrrp_takeover
-from appliance.wire.control import Answer, Problem, Question, bad, good
+from appliance.vrrp.takeover.predecessor import TAKE_OVER, TAKEN_OVER
+from appliance.wire.lines import vrrp_takeover
+from appliance.wire.lines.control import Answer, AnswerProblem, Question, bad, good
 
 _STOPPING: Final = f"{PROGRAM} is stopping"
 
@@ -95,14 +95,14 @@ class VrrpCommands:
         )
         return answer
 
-    def _new_commands(self, snapshot: Snapshot) -> tuple[Need, ...]:
+    def _new_commands(self, snapshot: Snapshot) -> tuple[MachineNeed, ...]:
         """Return those that the present configuration has not: what has gone meanwhile refuses nothing."""
         present = self._program.snapshot.virtual_routers if self._program.snapshot else ()
         known = {each.name for each in needs(present)}
-        found = (each for each in needs(snapshot.virtual_routers) if each.kind is NeedKind.COMMAND)
+        found = (each for each in needs(snapshot.virtual_routers) if each.kind is MachineNeedKind.COMMAND)
         return tuple(each for each in found if each.name not in known)
 
-    def _prepared(self, snapshot: Snapshot, objections: tuple[Problem, ...]) -> Answer:
+    def _prepared(self, snapshot: Snapshot, objections: tuple[AnswerProblem, ...]) -> Answer:
         if self._program.stopping:
             return bad(_STOPPING)
         if objections:
@@ -127,9 +127,9 @@ class VrrpCommands:
     def _begin_commit(self, snapshot: Snapshot) -> Deferred:
         under_way = self._committing = (snapshot.number, Deferred())
 
-        def ended(outcome: Outcome) -> None:
+        def ended(outcome: OpeningOutcome) -> None:
             self._end_commit(under_way)
-            done = outcome is Outcome.DONE
+            done = outcome is OpeningOutcome.DONE
             under_way[1].resolve(good(snapshot=snapshot.number) if done else bad(_STOPPING))
 
         try:
@@ -154,7 +154,7 @@ class VrrpCommands:
         if found is None:
             return bad(f"no virtual IP {name!r} is configured")
         group, participant = found
-        if participant.election.state is not State.ACTIVE:
+        if participant.election.state is not RouterState.ACTIVE:
             return bad(f"{name} is not active here: it is {participant.election.state.value}")
         answer = self._program.reports.wait_for_move(name)
         group.move(time.monotonic())
@@ -190,15 +190,15 @@ def _users(routers: Iterable[VirtualRouter]) -> tuple[str, ...]:
     return tuple(sorted(user for user in named if user))
 
 
-def _unknown(users: Iterable[str]) -> Iterator[Problem]:
+def _unknown(users: Iterable[str]) -> Iterator[AnswerProblem]:
     for each in filter(_is_unknown, users):
-        yield Problem(message=f"there is no user {each!r} to run commands as")
+        yield AnswerProblem(message=f"there is no user {each!r} to run commands as")
 
 
-def _missing(commands: Iterable[Need]) -> Iterator[Problem]:
+def _missing(commands: Iterable[MachineNeed]) -> Iterator[AnswerProblem]:
     for each in commands:
         if why := objection(each):
-            yield Problem(message=why, path=dotted(each.path))
+            yield AnswerProblem(message=why, path=dotted(each.path))
 
 
 def _is_unknown(user: str) -> bool:

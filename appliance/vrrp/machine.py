@@ -6,23 +6,23 @@ from typing import Protocol
 
 from structlog.typing import FilteringBoundLogger
 
-from appliance.model.virtual_router import VirtualRouter
-from appliance.net.interfaces.addresses import Addresses
-from appliance.net.interfaces.links import Links
-from appliance.net.interfaces.neighbours import Neighbours
-from appliance.net.interfaces.netlink import Requests
+from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.loop.closer import Closer
 from appliance.net.loop.loop import Loop
-from appliance.vrrp.address_asking import AddressAsking
-from appliance.vrrp.address_seat import AddressSeat
-from appliance.vrrp.peer_returns import PeerReturns
+from appliance.net.netlink.addresses import Addresses
+from appliance.net.netlink.links import Links
+from appliance.net.netlink.neighbours import Neighbours
+from appliance.net.netlink.netlink import Requests
+from appliance.vrrp.addresses.address_asking import AddressQuestions
+from appliance.vrrp.addresses.address_seat import AddressInterface
+from appliance.vrrp.addresses.peer_returns import PeerReturns
 
 
-class Holder(Protocol):
+class AddressReleaser(Protocol):
     """Who has the addresses of a virtual router on the interface of its seat."""
 
     router: VirtualRouter
-    seat: AddressSeat | None
+    seat: AddressInterface | None
 
     def release(self) -> None:
         """Remove them."""
@@ -30,7 +30,7 @@ class Holder(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
+class RouterEnvironment:
     """What all virtual routers of the program share. `missing` are the capabilities that it lacks.
 
     `holders` are those that have addresses on an interface: one may leave what another one has taken over.
@@ -43,9 +43,9 @@ class Machine:
     requests: Requests
     neighbours: Neighbours
     closer: Closer
-    asking: AddressAsking
+    asking: AddressQuestions
     returns: PeerReturns
     log: FilteringBoundLogger
     missing: tuple[str, ...]
     routers: Callable[[], Iterable[VirtualRouter]] = tuple
-    holders: set[Holder] = field(default_factory=set)
+    holders: set[AddressReleaser] = field(default_factory=set)

@@ -7,16 +7,16 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from enum import Enum
 
-from appliance.vrrp.virtual_router import Participant
+from appliance.vrrp.virtual_router import VrrpInstance
 
-Look = Callable[[Participant], None]
+Look = Callable[[VrrpInstance], None]
 """Gives a new participant, or a changed one, the state of its interface and of what it tracks."""
 
-Begin = Callable[[list[Participant], float], None]
+Begin = Callable[[list[VrrpInstance], float], None]
 """Has participants that are open take part, as one group."""
 
 
-class Phase(Enum):
+class OpeningPhase(Enum):
     """IDLE: nothing is on its way. OPENING: some are. STOPPED: all leave, and nothing begins any more."""
 
     IDLE = "idle"
@@ -24,7 +24,7 @@ class Phase(Enum):
     STOPPED = "stopped"
 
 
-class Outcome(Enum):
+class OpeningOutcome(Enum):
     """What has come of those that were on their way: all take part, or the stop was first."""
 
     DONE = "done"
@@ -35,50 +35,50 @@ class Opening:
     """Those that do not take part yet; in the loop, `deadline` is when to open the next one."""
 
     def __init__(self, *, look: Look, begin: Begin) -> None:
-        self.phase = Phase.IDLE
+        self.phase = OpeningPhase.IDLE
         self.deadline: float | None = None
         self._look = look
         self._begin = begin
-        self._closed = deque[Participant]()
-        self._waiting: list[list[Participant]] = []
-        self._bugs: dict[Participant, Exception] = {}
-        self._then: Callable[[Outcome], None] = _nothing
+        self._closed = deque[VrrpInstance]()
+        self._waiting: list[list[VrrpInstance]] = []
+        self._bugs: dict[VrrpInstance, Exception] = {}
+        self._then: Callable[[OpeningOutcome], None] = _nothing
 
     @property
-    def closed(self) -> frozenset[Participant]:
+    def closed(self) -> frozenset[VrrpInstance]:
         """Return those that are not open yet."""
         return frozenset(self._closed)
 
-    def add(self, participant: Participant) -> None:
+    def add(self, participant: VrrpInstance) -> None:
         """Take one that is new; it waits for `start`."""
         self._closed.append(participant)
 
-    def begin_together(self, participants: list[Participant]) -> None:
+    def begin_together(self, participants: list[VrrpInstance]) -> None:
         """Have these, all of them closed, begin as one group when they are open."""
         self._waiting.append(participants)
 
-    def open_now(self, participants: Iterable[Participant]) -> None:
+    def open_now(self, participants: Iterable[VrrpInstance]) -> None:
         """Open those of them that are closed: they join others, who go on at once."""
         for each in participants:
             if each in self._closed:
                 self._closed.remove(each)
                 self._open(each)
 
-    def start(self, now: float, *, then: Callable[[Outcome], None]) -> None:
+    def start(self, now: float, *, then: Callable[[OpeningOutcome], None]) -> None:
         """Open what was added; `then` is called when all take part, or will not."""
-        self.phase, self._then = Phase.OPENING, then
+        self.phase, self._then = OpeningPhase.OPENING, then
         self._go_on(now)
 
     def tick(self, now: float) -> None:
         """Open the next one."""
-        if self.phase is Phase.OPENING:
+        if self.phase is OpeningPhase.OPENING:
             self._open(self._closed.popleft())
             self._begin_ready(now)
             self._go_on(now)
 
     def finish(self, now: float, *, between: Callable[[], None]) -> None:
         """Open all that is on its way, and do `between` after each; what began and broke off is forgotten."""
-        while self.phase is Phase.OPENING:
+        while self.phase is OpeningPhase.OPENING:
             self.tick(now)
             between()
         self._waiting.clear()
@@ -90,13 +90,13 @@ class Opening:
                 each.close()
         self._closed.clear()
         self._waiting.clear()
-        self._end(Phase.STOPPED, Outcome.GIVEN_UP)
+        self._end(OpeningPhase.STOPPED, OpeningOutcome.GIVEN_UP)
 
-    def bugs(self, participants: Iterable[Participant]) -> tuple[Exception, ...]:
+    def bugs(self, participants: Iterable[VrrpInstance]) -> tuple[Exception, ...]:
         """Return, once, what went wrong when these were opened: their group is to take it as its own."""
         return tuple(self._bugs.pop(each) for each in participants if each in self._bugs)
 
-    def _open(self, participant: Participant) -> None:
+    def _open(self, participant: VrrpInstance) -> None:
         try:
             self._look(participant)
         except Exception as error:  # noqa: BLE001  # the others go on; its group logs it
@@ -117,13 +117,13 @@ class Opening:
         if self._closed:
             self.deadline = now
         else:
-            self._end(Phase.IDLE, Outcome.DONE)
+            self._end(OpeningPhase.IDLE, OpeningOutcome.DONE)
 
-    def _end(self, phase: Phase, outcome: Outcome) -> None:
+    def _end(self, phase: OpeningPhase, outcome: OpeningOutcome) -> None:
         self.phase, self.deadline = phase, None
         then, self._then = self._then, _nothing
         then(outcome)
 
 
-def _nothing(_: Outcome) -> None:
+def _nothing(_: OpeningOutcome) -> None:
     """Tell nobody."""

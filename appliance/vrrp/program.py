@@ -8,41 +8,41 @@ from typing import Final
 from structlog.typing import FilteringBoundLogger
 
 from appliance.model.paths import Paths
-from appliance.model.snapshot import Snapshot
+from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.boards.boards import BoardWriter
+from appliance.net.boards.vrrp_publisher import FRESH, VrrpPublisher
 from appliance.net.files import snapshots
-from appliance.net.files.boards import BoardWriter
-from appliance.net.files.vrrp_publisher import FRESH, VrrpPublisher
-from appliance.net.interfaces import vrrp_leftovers
-from appliance.net.interfaces.addresses import Addresses
-from appliance.net.interfaces.links import Change, Links
-from appliance.net.interfaces.namespace_claim import NamespaceClaim
-from appliance.net.interfaces.neighbours import Neighbours
-from appliance.net.interfaces.netlink import Requests
-from appliance.net.interfaces.owned_addresses import OwnedAddresses
+from appliance.net.logging import log as logs
 from appliance.net.loop.closer import Closer
 from appliance.net.loop.loop import Loop
-from appliance.net.process import log as logs
+from appliance.net.netlink import vrrp_leftovers
+from appliance.net.netlink.addresses import Addresses
+from appliance.net.netlink.links import LinkChange, Links
+from appliance.net.netlink.namespace_claim import NamespaceClaim
+from appliance.net.netlink.neighbours import Neighbours
+from appliance.net.netlink.netlink import Requests
+from appliance.net.netlink.owned_addresses import OwnedAddresses
 from appliance.net.process.realtime import Realtime
-from appliance.vrrp.address_asking import AddressAsking
-from appliance.vrrp.inheritance import EarlierLife, Inheritance
-from appliance.vrrp.machine import Machine
-from appliance.vrrp.opening import Outcome
-from appliance.vrrp.peer_returns import PeerReturns
-from appliance.vrrp.reports import Reports
+from appliance.vrrp.addresses.address_asking import AddressQuestions
+from appliance.vrrp.addresses.peer_returns import PeerReturns
+from appliance.vrrp.machine import RouterEnvironment
+from appliance.vrrp.opening import OpeningOutcome
+from appliance.vrrp.reports import RouterReports
 from appliance.vrrp.router_group import RouterGroup
 from appliance.vrrp.router_groups import RouterGroups
 from appliance.vrrp.router_prospects import endangered
 from appliance.vrrp.status import record
+from appliance.vrrp.takeover.inheritance import EarlierRun, ResumedState
 from appliance.vrrp.tracks import Tracks
-from appliance.vrrp.virtual_router import Participant
-from appliance.wire.control import Problem
-from appliance.wire.vrrp_board import VrrpBoard, encode_router
-from appliance.wire.vrrp_board import encode as encode_board
+from appliance.vrrp.virtual_router import VrrpInstance
+from appliance.wire.boards.vrrp_board import VrrpBoard, encode_router
+from appliance.wire.boards.vrrp_board import encode as encode_board
+from appliance.wire.lines.control import AnswerProblem
 
 PROGRAM: Final = "vrrp"
 _PUBLISHED: Final = 4  # times in the shortest interval: what the next start has to know is when that was
 _LOOK_AGAIN: Final = 1.0  # seconds until the kernel is asked again for its interfaces
-_WHOLE: Final = frozenset({Change.APPEARED, Change.DISAPPEARED})
+_WHOLE: Final = frozenset({LinkChange.APPEARED, LinkChange.DISAPPEARED})
 _MARGIN: Final = 1.0  # seconds beyond the longest hand-over until a stop does not wait any longer
 
 
@@ -61,7 +61,7 @@ class VrrpProgram:
         *,
         missing: tuple[str, ...],
         realtime: Realtime,
-        before: EarlierLife,
+        before: EarlierRun,
         board: BoardWriter,
     ) -> None:
         self.relieved = False
@@ -72,7 +72,7 @@ class VrrpProgram:
         self._log = log
         self._loop = loop
         self._alone = before.predecessor is None
-        self._recorded: dict[Participant, tuple[int, bytes]] = {}
+        self._recorded: dict[VrrpInstance, tuple[int, bytes]] = {}
         self._stop_by: float | None = None
         self._damage_said = False
         self._look_again: float | None = None
@@ -81,11 +81,11 @@ class VrrpProgram:
         self._addresses = Addresses(OwnedAddresses(paths.owned_addresses))
         self._publisher = VrrpPublisher(board, self._board, on_trouble=self._board_trouble)
         self._tracks = Tracks(loop, self._links, log, groups=lambda: self.groups)
-        self.reports = Reports(log, run=self._tracks.run, touch=self._publisher.touch, left=self._left)
+        self.reports = RouterReports(log, run=self._tracks.run, touch=self._publisher.touch, left=self._left)
         self._requests = Requests()
         closer = Closer()
-        self._asking = AddressAsking(loop, closer)
-        machine = Machine(
+        self._asking = AddressQuestions(loop, closer)
+        machine = RouterEnvironment(
             loop=loop,
             links=self._links,
             addresses=self._addresses,
@@ -107,7 +107,7 @@ class VrrpProgram:
         accepted = snapshots.accepted(self._paths, self._log)
         if accepted is not None:
             self._configure(accepted)
-            inheritance = Inheritance(self._addresses, before, self._log)
+            inheritance = ResumedState(self._addresses, before, self._log)
             self.groups.begin(accepted.virtual_routers, resumes=inheritance.resumes)
             self._applied(accepted)
         if self._alone:
@@ -118,21 +118,21 @@ class VrrpProgram:
 
     # Configuration
 
-    def apply(self, snapshot: Snapshot, *, then: Callable[[Outcome], None]) -> None:
+    def apply(self, snapshot: Snapshot, *, then: Callable[[OpeningOutcome], None]) -> None:
         """Make a snapshot's virtual routers real; those that did not change are not touched.
 
         `then` is called when all take part, or will not: now, or after some turns of the loop.
         """
         self._configure(snapshot)
 
-        def ended(outcome: Outcome) -> None:
-            if outcome is Outcome.DONE:
+        def ended(outcome: OpeningOutcome) -> None:
+            if outcome is OpeningOutcome.DONE:
                 self._applied(snapshot)
             then(outcome)
 
         self.groups.apply(snapshot.virtual_routers, time.monotonic(), then=ended)
 
-    def endangered(self, snapshot: Snapshot) -> tuple[Problem, ...]:
+    def endangered(self, snapshot: Snapshot) -> tuple[AnswerProblem, ...]:
         """Return why a snapshot would put into fault what is active here now."""
         return tuple(endangered(self.groups.participants, snapshot.virtual_routers, self._links))
 
@@ -180,7 +180,7 @@ class VrrpProgram:
 
     # Interfaces
 
-    def _look(self, participant: Participant) -> None:
+    def _look(self, participant: VrrpInstance) -> None:
         """Give a participant that is new the state of its interface, and of those that it tracks."""
         participant.look(self._links.state(participant.router.interface))
         self._tracks.look(participant)
@@ -194,7 +194,9 @@ class VrrpProgram:
             self._look_again = now + _LOOK_AGAIN
             return
         names = {event.name for event in events}
-        removed = {(event.name, event.address) for event in events if event.change is Change.ADDRESS_REMOVED}
+        removed = {
+            (event.name, event.address) for event in events if event.change is LinkChange.ADDRESS_REMOVED
+        }
         if self._links.damaged and not self._damage_said:
             self._damage_said = True
             self._log.error("netlink-damaged", count=self._links.damaged)
@@ -213,7 +215,7 @@ class VrrpProgram:
                     group.weigh(each, now)
 
     def _restore(
-        self, group: RouterGroup, participant: Participant, removed: set[tuple[str, str]], now: float
+        self, group: RouterGroup, participant: VrrpInstance, removed: set[tuple[str, str]], now: float
     ) -> None:
         """Put back what somebody else has removed from an active, and say so."""
         place = participant.holding.seat.name if participant.holding.seat else ""

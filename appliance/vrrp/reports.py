@@ -6,19 +6,19 @@ from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
-from appliance.core.election import Entered, SplitBrain, State
-from appliance.core.notification import commands
+from appliance.core.tracking.notify_commands import commands
+from appliance.core.vrrp.election import Entered, RouterState, SplitBrain
 from appliance.net.control.loop_sockets import Deferred
 from appliance.vrrp.router_group import RouterGroup
-from appliance.vrrp.virtual_router import Participant
-from appliance.wire.control import Answer, bad, good
-from appliance.wire.tracker_lines import Run
+from appliance.vrrp.virtual_router import VrrpInstance
+from appliance.wire.lines.control import Answer, bad, good
+from appliance.wire.lines.tracker_lines import RunCommand
 
 _LATE_PAUSE: Final = 1.0  # seconds between two lines about late wake-ups
-_TROUBLE: Final = frozenset({State.FAULT})
+_TROUBLE: Final = frozenset({RouterState.FAULT})
 
 
-class Lateness:
+class LateWakeups:
     """Wake-ups that came too late: how many, and by how many seconds the worst one."""
 
     def __init__(self) -> None:
@@ -26,19 +26,19 @@ class Lateness:
         self.latest = 0.0
 
 
-class Reports:
+class RouterReports:
     """The listener of every group. `run` has a notify command run, `touch` has the board written."""
 
     def __init__(
         self,
         log: FilteringBoundLogger,
         *,
-        run: Callable[[Run], None],
+        run: Callable[[RunCommand], None],
         touch: Callable[[], None],
         left: Callable[[RouterGroup], None],
     ) -> None:
         self.log = log
-        self.lateness = Lateness()
+        self.lateness = LateWakeups()
         self._run = run
         self._touch = touch
         self._left = left
@@ -51,11 +51,11 @@ class Reports:
         self._moves.setdefault(name, []).append(answer)
         return answer
 
-    def entered(self, participant: Participant, entered: Entered) -> None:
+    def entered(self, participant: VrrpInstance, entered: Entered) -> None:
         """Log a transition, have its commands run, and publish it."""
         say = self.log.warning if entered.state in _TROUBLE else self.log.info
         facts: dict[str, object] = {"peer": entered.peer, "priority": participant.election.priority}
-        if entered.state is State.FAULT:
+        if entered.state is RouterState.FAULT:
             facts["reasons"] = list(participant.reasons.values())
         say(
             "vrrp-state",
@@ -68,7 +68,7 @@ class Reports:
         self._touch()
         self._notify(participant, entered)
 
-    def split_brain(self, participant: Participant, split: SplitBrain) -> None:
+    def split_brain(self, participant: VrrpInstance, split: SplitBrain) -> None:
         """Log another active that was heard while active."""
         self.log.warning(
             "split-brain",
@@ -79,17 +79,17 @@ class Reports:
             stays=split.winner,
         )
 
-    def handed_over(self, participant: Participant, successor: str | None) -> None:
+    def handed_over(self, participant: VrrpInstance, successor: str | None) -> None:
         """Answer whoever asked for the hand-over."""
         self.log.info("hand-over", router=participant.name, successor=successor)
         if successor:
             self._answer(participant, good(name=participant.name, successor=successor))
-        elif participant.election.state is State.FAULT:
+        elif participant.election.state is RouterState.FAULT:
             self._answer(participant, bad(f"{participant.name}: in fault before anybody took over"))
         else:
             self._answer(participant, bad(f"{participant.name}: nobody took over in time, it stays here"))
 
-    def cut_short(self, participant: Participant, why: str) -> None:
+    def cut_short(self, participant: VrrpInstance, why: str) -> None:
         """Answer whoever asked for the hand-over, before what ends it is done."""
         self._answer(participant, bad(f"{participant.name}: {why}"))
 
@@ -115,11 +115,11 @@ class Reports:
         """Log a bug that one group met with."""
         self.log.error("router-crashed", routers=list(group.participants), exc_info=error)
 
-    def _answer(self, participant: Participant, answer: Answer) -> None:
+    def _answer(self, participant: VrrpInstance, answer: Answer) -> None:
         for each in self._moves.pop(participant.name, ()):
             each.resolve(answer)
 
-    def _notify(self, participant: Participant, entered: Entered) -> None:
+    def _notify(self, participant: VrrpInstance, entered: Entered) -> None:
         notify, router = participant.router.notify, participant.router
         for words in commands(router, entered.state, priority=participant.election.priority):
-            self._run(Run(router=router.name, words=words, user=notify.user, timeout=notify.timeout))
+            self._run(RunCommand(router=router.name, words=words, user=notify.user, timeout=notify.timeout))

@@ -12,23 +12,23 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Concatenate, Final, ParamSpec, Protocol, assert_never
 
-from appliance.core.conflicts import Advice
-from appliance.core.election import (
-    Announce,
+from appliance.core.vrrp.conflicts import Advice
+from appliance.core.vrrp.election import (
+    AnnounceAddresses,
     Effect,
     Entered,
-    HandOver,
+    HandOverEnded,
     Left,
     ReleaseAddresses,
+    RouterState,
     SendAdvert,
     SplitBrain,
-    State,
     TakeAddresses,
 )
-from appliance.core.sync_group import SyncGroup, Tagged
-from appliance.model.virtual_router import VirtualRouter
-from appliance.net.interfaces.links import Link
-from appliance.vrrp.virtual_router import Participant
+from appliance.core.vrrp.sync_group import SyncGroup, Tagged
+from appliance.model.snapshot.virtual_router import VirtualRouter
+from appliance.net.netlink.links import Link
+from appliance.vrrp.virtual_router import VrrpInstance
 
 _LATE_FRACTION: Final = 0.25  # of the shortest interval: from here on a wake-up is told as late
 _MOMENT: Final = 0.01  # of the shortest interval: so much later an advertisement may be sent
@@ -40,19 +40,19 @@ _LATE_LEAST: Final = 0.002  # seconds
 _Given = ParamSpec("_Given")
 
 
-class Listener(Protocol):
+class GroupObserver(Protocol):
     """Who is told what has happened, after it was done."""
 
-    def entered(self, participant: Participant, entered: Entered) -> None:
+    def entered(self, participant: VrrpInstance, entered: Entered) -> None:
         """Take a transition."""
 
-    def split_brain(self, participant: Participant, split: SplitBrain) -> None:
+    def split_brain(self, participant: VrrpInstance, split: SplitBrain) -> None:
         """Take another active that was heard while active."""
 
-    def handed_over(self, participant: Participant, successor: str | None) -> None:
+    def handed_over(self, participant: VrrpInstance, successor: str | None) -> None:
         """Take the end of a planned hand-over."""
 
-    def cut_short(self, participant: Participant, why: str) -> None:
+    def cut_short(self, participant: VrrpInstance, why: str) -> None:
         """Take the end of a planned hand-over that nobody has answered yet, and will not be waited for."""
 
     def left(self, group: "RouterGroup") -> None:
@@ -86,7 +86,7 @@ def _guarded(method: _Method[_Given]) -> _Method[_Given]:
 class RouterGroup:
     """The participants of one sync group. Whatever goes wrong here is this group's alone."""
 
-    def __init__(self, participants: Iterable[Participant], listener: Listener) -> None:
+    def __init__(self, participants: Iterable[VrrpInstance], listener: GroupObserver) -> None:
         self.participants = {each.name: each for each in participants}
         self.sync = SyncGroup({name: each.election for name, each in self.participants.items()})
         self._listener = listener
@@ -138,13 +138,13 @@ class RouterGroup:
         Hundreds of virtual routers need not wake the processor hundreds of times. A claim is never put off:
         skew times differ by less (RFC 9568 section 6.1).
         """
-        if at is None or self.sync.state is not State.ACTIVE:
+        if at is None or self.sync.state is not RouterState.ACTIVE:
             return at
         return math.ceil(at / self._moment) * self._moment
 
     def prompt(self) -> bool:
         """Say whether what is due is a sign of life for the peers: such an active's work is short."""
-        if self._crashed_until is not None or self.sync.state is not State.ACTIVE:
+        if self._crashed_until is not None or self.sync.state is not RouterState.ACTIVE:
             return False
         return not any(each.election.leaving for each in self.participants.values())
 
@@ -167,7 +167,7 @@ class RouterGroup:
     def announce_again(self, name: str) -> None:
         """Announce a member's addresses: another router is back, whose side may have them at its own."""
         participant = self.participants[name]
-        if participant.election.state is State.ACTIVE and not participant.election.leaving:
+        if participant.election.state is RouterState.ACTIVE and not participant.election.leaving:
             participant.announce(participant.router.announce.repeat, time.monotonic())
 
     @_guarded
@@ -190,7 +190,7 @@ class RouterGroup:
     @_guarded
     def start(self, now: float) -> None:
         """Take part, those that can."""
-        fresh = [each for each in self.participants.values() if each.election.state is State.INITIALIZE]
+        fresh = [each for each in self.participants.values() if each.election.state is RouterState.INITIALIZE]
         for each in fresh:
             each.ask_verdicts(now)
         for each in self.participants.values():
@@ -212,11 +212,11 @@ class RouterGroup:
             self.reconsider(each, now)
 
     @_guarded
-    def reconsider(self, participant: Participant, now: float) -> None:
+    def reconsider(self, participant: VrrpInstance, now: float) -> None:
         """Take what a participant's reasons say by now: a fault, or its end."""
         self._reconsider(participant, now)
 
-    def _reconsider(self, participant: Participant, now: float) -> None:
+    def _reconsider(self, participant: VrrpInstance, now: float) -> None:
         name, faulty = participant.name, bool(participant.reasons)
         if faulty and name not in self._faulty:
             self._faulty.add(name)
@@ -227,7 +227,7 @@ class RouterGroup:
             self._watch(self.participants.values(), now)
 
     @_guarded
-    def weigh(self, participant: Participant, now: float) -> None:
+    def weigh(self, participant: VrrpInstance, now: float) -> None:
         """Take a participant's new results of its tracks."""
         before = participant.priority.value
         participant.weigh()
@@ -236,7 +236,7 @@ class RouterGroup:
         self.reconsider(participant, now)
 
     @_guarded
-    def revise(self, participant: Participant, router: VirtualRouter, now: float) -> None:
+    def revise(self, participant: VrrpInstance, router: VirtualRouter, now: float) -> None:
         """Take other parameters of one virtual router."""
         try:
             participant.revise(router, now)
@@ -247,7 +247,7 @@ class RouterGroup:
         self.weigh(participant, now)
 
     @_guarded
-    def look(self, participant: Participant, link: Link | None, now: float) -> None:
+    def look(self, participant: VrrpInstance, link: Link | None, now: float) -> None:
         """Take the state of a participant's interface."""
         participant.look(link)
         if participant.terms != participant.election.terms:
@@ -270,12 +270,12 @@ class RouterGroup:
         self._perform(self.sync.reclaim(now), now)
 
     @_guarded
-    def restore(self, participant: Participant, now: float) -> None:
+    def restore(self, participant: VrrpInstance, now: float) -> None:
         """Put back addresses that somebody else has removed."""
         self._perform(
             [
                 (participant.name, TakeAddresses()),
-                (participant.name, Announce(repeat=participant.router.announce.repeat)),
+                (participant.name, AnnounceAddresses(repeat=participant.router.announce.repeat)),
             ],
             now,
         )
@@ -287,10 +287,10 @@ class RouterGroup:
 
     # Inside
 
-    def _watch(self, participants: Iterable[Participant], now: float) -> None:
+    def _watch(self, participants: Iterable[VrrpInstance], now: float) -> None:
         """Have those that listen before they claim ask whether somebody else has their addresses."""
         for each in participants:
-            if each.election.state is State.BACKUP:
+            if each.election.state is RouterState.BACKUP:
                 each.watch(now)
 
     def _tick(self, now: float) -> None:
@@ -307,7 +307,7 @@ class RouterGroup:
                 each.tick(now)
                 self.reconsider(each, now)
 
-    def _receive(self, participant: Participant) -> None:
+    def _receive(self, participant: VrrpInstance) -> None:
         now, due = time.monotonic(), self.sync.deadline
         for heard in participant.receive(now):
             effects = self.sync.hear(participant.name, heard, now)
@@ -337,7 +337,7 @@ class RouterGroup:
             say()
 
     def _do(
-        self, participant: Participant, effect: Effect, now: float, said: list[Callable[[], None]]
+        self, participant: VrrpInstance, effect: Effect, now: float, said: list[Callable[[], None]]
     ) -> None:
         match effect:
             case SendAdvert(priority=priority):
@@ -346,11 +346,11 @@ class RouterGroup:
                 participant.take()
             case ReleaseAddresses():
                 participant.release()
-            case Announce(repeat=repeat):
+            case AnnounceAddresses(repeat=repeat):
                 participant.announce(repeat, now)
             case Entered():
                 participant.figures.entered(effect, wall=time.time())
-                if effect.state is State.ACTIVE:
+                if effect.state is RouterState.ACTIVE:
                     participant.caution.claimed()
                     participant.ask_for_others(now)
                 else:
@@ -360,14 +360,14 @@ class RouterGroup:
                 participant.figures.split_brains += 1
                 participant.ask_for_others(now)
                 said.append(lambda: self._listener.split_brain(participant, effect))
-            case HandOver(successor=successor):
+            case HandOverEnded(successor=successor):
                 said.append(lambda: self._listener.handed_over(participant, successor))
             case Left():
                 said.append(lambda: self._take_leave(participant))
             case _:
                 assert_never(effect)
 
-    def _take_leave(self, participant: Participant) -> None:
+    def _take_leave(self, participant: VrrpInstance) -> None:
         self._left.add(participant.name)
         if self._left == self.participants.keys():
             self._listener.left(self)
@@ -386,7 +386,7 @@ class RouterGroup:
         self._listener.crashed(self, error)
 
     @property
-    def state(self) -> State:
+    def state(self) -> RouterState:
         """Return the state of all of them."""
         return self.sync.state
 

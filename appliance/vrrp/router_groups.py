@@ -7,13 +7,13 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
-from appliance.core.election import State
-from appliance.core.router_changes import Added, Removed, Replaced, Revised, changes
-from appliance.model.virtual_router import VirtualRouter
-from appliance.vrrp.machine import Machine
-from appliance.vrrp.opening import Look, Opening, Outcome, Phase
-from appliance.vrrp.router_group import Listener, RouterGroup
-from appliance.vrrp.virtual_router import Participant
+from appliance.core.vrrp.election import RouterState
+from appliance.core.vrrp.reload_plan import Added, Removed, Replaced, Revised, changes
+from appliance.model.snapshot.virtual_router import VirtualRouter
+from appliance.vrrp.machine import RouterEnvironment
+from appliance.vrrp.opening import Look, Opening, OpeningOutcome, OpeningPhase
+from appliance.vrrp.router_group import GroupObserver, RouterGroup
+from appliance.vrrp.virtual_router import VrrpInstance
 
 _PATIENCE: Final = 0.001  # seconds of a reload after which it is looked whether something is due
 
@@ -21,13 +21,13 @@ _PATIENCE: Final = 0.001  # seconds of a reload after which it is looked whether
 class RouterGroups:
     """The groups; `leaving` are those that a reload or a stop has told to go."""
 
-    def __init__(self, machine: Machine, listener: Listener, look: Look) -> None:
+    def __init__(self, machine: RouterEnvironment, listener: GroupObserver, look: Look) -> None:
         self.leaving: list[RouterGroup] = []
         self._machine = machine
         self._listener = listener
         self._look = look
         self._groups: list[RouterGroup] = []
-        self._participants: dict[str, Participant] = {}
+        self._participants: dict[str, VrrpInstance] = {}
         self._opening = Opening(
             look=look, begin=lambda participants, now: self._begin(participants, set(), now)
         )
@@ -38,18 +38,18 @@ class RouterGroups:
         return iter(tuple(self._groups))
 
     @property
-    def participants(self) -> tuple[Participant, ...]:
+    def participants(self) -> tuple[VrrpInstance, ...]:
         """Return those that are configured, in the order in which they came."""
         return tuple(self._participants.values())
 
-    def find(self, name: str) -> tuple[RouterGroup, Participant] | None:
+    def find(self, name: str) -> tuple[RouterGroup, VrrpInstance] | None:
         """Return a router of that name with its group."""
         for group in self._groups:
             if name in group.participants:
                 return group, group.participants[name]
         return None
 
-    def begin(self, routers: Iterable[VirtualRouter], *, resumes: Callable[[Participant], bool]) -> None:
+    def begin(self, routers: Iterable[VirtualRouter], *, resumes: Callable[[VrrpInstance], bool]) -> None:
         """Open these, the first ones, at once; `resumes` says which goes on where an earlier life was active.
 
         It is asked when all have been looked at.
@@ -59,15 +59,17 @@ class RouterGroups:
         resumed = {each.name for each in self.participants if resumes(each)}
         self._regroup(resumed, time.monotonic())
 
-    def apply(self, routers: Iterable[VirtualRouter], now: float, *, then: Callable[[Outcome], None]) -> None:
+    def apply(
+        self, routers: Iterable[VirtualRouter], now: float, *, then: Callable[[OpeningOutcome], None]
+    ) -> None:
         """Make these the routers; `then` is called when those that are new take part, or will not."""
-        if self._opening.phase is Phase.STOPPED:
-            then(Outcome.GIVEN_UP)
+        if self._opening.phase is OpeningPhase.STOPPED:
+            then(OpeningOutcome.GIVEN_UP)
             return
         self._opening.finish(now, between=self._keep_up)
         resumed = set[str]()
-        revised = list[Participant]()
-        handed_on = list[Participant]()
+        revised = list[VrrpInstance]()
+        handed_on = list[VrrpInstance]()
         routers = tuple(routers)
         known = dict(self._participants)  # by their old names, which others may have by now
         for change in changes((each.router for each in self.participants), routers):
@@ -76,7 +78,7 @@ class RouterGroups:
                     self._dismiss(known[router.name], now, why="the virtual IP was removed")
                 case Replaced(before=before, after=after, keeps=keeps):
                     old = known[before.name]
-                    if keeps and old.election.state is State.ACTIVE:
+                    if keeps and old.election.state is RouterState.ACTIVE:
                         self._hand_on(old, after, now)
                         resumed.add(after.name)
                         handed_on.append(old)
@@ -88,7 +90,7 @@ class RouterGroups:
                     self._revise(after, now)
                     revised.append(self._participants[after.name])
                 case Added(router=router):
-                    self._participants[router.name] = participant = Participant(router, self._machine)
+                    self._participants[router.name] = participant = VrrpInstance(router, self._machine)
                     self._opening.add(participant)
             self._keep_up()
         order = {each.name: place for place, each in enumerate(routers)}
@@ -123,8 +125,8 @@ class RouterGroups:
         for group in (*self._groups, *self.leaving):
             group.close()
 
-    def _new(self, router: VirtualRouter) -> Participant:
-        participant = Participant(router, self._machine)
+    def _new(self, router: VirtualRouter) -> VrrpInstance:
+        participant = VrrpInstance(router, self._machine)
         self._look(participant)
         return participant
 
@@ -135,12 +137,12 @@ class RouterGroups:
         group, participant = found
         group.revise(participant, router, now)
 
-    def _cut_short(self, participant: Participant, why: str) -> None:
+    def _cut_short(self, participant: VrrpInstance, why: str) -> None:
         """Have a planned hand-over answered that has no successor yet."""
         if participant.election.leaving and not participant.election.succeeded:
             self._listener.cut_short(participant, why)
 
-    def _dismiss(self, participant: Participant, now: float, *, why: str) -> None:
+    def _dismiss(self, participant: VrrpInstance, now: float, *, why: str) -> None:
         """Have a router leave on its own; what was grouped with it stays."""
         self._detach(participant, now)
         self._cut_short(participant, why)
@@ -149,7 +151,7 @@ class RouterGroups:
         self.leaving.append(group)
         group.leave(now)
 
-    def _hand_on(self, participant: Participant, successor: VirtualRouter, now: float) -> None:
+    def _hand_on(self, participant: VrrpInstance, successor: VirtualRouter, now: float) -> None:
         """Have a router go without a word, and leave its addresses to the one that takes its place here."""
         self._detach(participant, now)
         participant.hand_on(successor.addresses)
@@ -158,7 +160,7 @@ class RouterGroups:
             self._listener.cut_short(participant, f"the virtual IP is {now_is} now, and stays here")
             self._listener.handed_over(participant, None)  # a planned hand-over ends with it
 
-    def _detach(self, participant: Participant, now: float) -> None:
+    def _detach(self, participant: VrrpInstance, now: float) -> None:
         """Take a router out of its group, in the state that it is in."""
         if self._participants.get(participant.name) is participant:
             del self._participants[participant.name]
@@ -172,7 +174,7 @@ class RouterGroups:
 
     def _regroup(self, resumed: set[str], now: float) -> None:
         """Put who belongs together into one group; groups that are right already are left alone."""
-        wanted: dict[tuple[str, str], list[Participant]] = {}
+        wanted: dict[tuple[str, str], list[VrrpInstance]] = {}
         for each in self._participants.values():
             key = ("group", each.router.sync_group) if each.router.sync_group else ("router", each.name)
             wanted.setdefault(key, []).append(each)
@@ -201,11 +203,11 @@ class RouterGroups:
             return
         for group in self._groups:
             now = time.monotonic()
-            if group.state is State.ACTIVE and (at := group.deadline) is not None and at <= now:
+            if group.state is RouterState.ACTIVE and (at := group.deadline) is not None and at <= now:
                 group.tick(now)
         self._kept_up = time.monotonic()
 
-    def _begin(self, participants: list[Participant], resumed: set[str], now: float) -> None:
+    def _begin(self, participants: list[VrrpInstance], resumed: set[str], now: float) -> None:
         group = RouterGroup(participants, self._listener)
         self._add(group)
         if any(each.name in resumed for each in participants):

@@ -2,25 +2,25 @@
 
 from collections.abc import Iterable, Iterator
 
-from appliance.core.election import State
-from appliance.model.virtual_router import TrackKind, VirtualRouter
-from appliance.net.interfaces.links import Link, Links
-from appliance.vrrp import router_link
-from appliance.vrrp.virtual_router import Participant
-from appliance.wire.control import Problem
+from appliance.core.vrrp.election import RouterState
+from appliance.model.snapshot.virtual_router import TrackKind, VirtualRouter
+from appliance.net.netlink.links import Link, Links
+from appliance.vrrp.port import router_link
+from appliance.vrrp.virtual_router import VrrpInstance
+from appliance.wire.lines.control import AnswerProblem
 
 _FORCE = "to do it all the same: `appliance reload --force`, or the line `reload --force` on a reload socket"
 
 
 def endangered(
-    participants: Iterable[Participant], routers: Iterable[VirtualRouter], links: Links
-) -> Iterator[Problem]:
+    participants: Iterable[VrrpInstance], routers: Iterable[VirtualRouter], links: Links
+) -> Iterator[AnswerProblem]:
     """Yield a problem for each router whose fault would be that of an address which is active here now.
 
     It has the address itself, or is in one sync group with who has it: a fault is the whole group's.
     """
     wanted = tuple(routers)
-    held = [each.router for each in participants if each.election.state is State.ACTIVE]
+    held = [each.router for each in participants if each.election.state is RouterState.ACTIVE]
     addresses = {address for each in held for address in each.addresses}
     concerned = [each for each in wanted if not addresses.isdisjoint(each.addresses)]
     groups = {each.sync_group for each in concerned if each.sync_group is not None}
@@ -29,7 +29,7 @@ def endangered(
             continue
         who = router.name if router in concerned else f"sync group {router.sync_group}"
         for place, why in _faults(router, links):
-            yield Problem(
+            yield AnswerProblem(
                 message=f"{why}: {who} is active here and would be in fault; {_FORCE}",
                 path=f"virtual_ips.{router.name}.{place}",
             )

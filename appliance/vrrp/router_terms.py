@@ -1,12 +1,12 @@
 """What the election is to know of a virtual router."""
 
-from appliance.core.election import Terms
-from appliance.model.virtual_router import VirtualRouter
+from appliance.core.vrrp.election import ElectionSettings
+from appliance.model.snapshot.virtual_router import VirtualRouter
 
 
-def terms(router: VirtualRouter, *, own: bytes) -> Terms:
+def terms(router: VirtualRouter, *, own: bytes) -> ElectionSettings:
     """Return what the election is to know of a router; `own` is its packed source address."""
-    return Terms(
+    return ElectionSettings(
         version=router.version,
         router_id=router.router_id,
         priority=router.priority,

@@ -3,14 +3,14 @@
 import time
 from dataclasses import asdict
 
-from appliance.core.election import State
+from appliance.core.vrrp.election import RouterState
 from appliance.vrrp.router_group import RouterGroup
-from appliance.vrrp.virtual_router import Participant
-from appliance.wire.vrrp_board import RouterRecord
-from appliance.wire.vrrp_takeover import KnownRouter, KnownTrack
+from appliance.vrrp.virtual_router import VrrpInstance
+from appliance.wire.boards.vrrp_board import RouterRecord
+from appliance.wire.lines.vrrp_takeover import KnownRouter, KnownTrack
 
 
-def described(group: RouterGroup, participant: Participant, *, now: float) -> dict[str, object]:
+def described(group: RouterGroup, participant: VrrpInstance, *, now: float) -> dict[str, object]:
     """Return one virtual router as `status` shows it; times that begin with a moment are Unix seconds."""
     router, election, figures = participant.router, participant.election, participant.figures
     deadline = group.sync.deadline
@@ -67,7 +67,7 @@ def described(group: RouterGroup, participant: Participant, *, now: float) -> di
     }
 
 
-def _heard(participant: Participant, *, now: float) -> list[dict[str, object]]:
+def _heard(participant: VrrpInstance, *, now: float) -> list[dict[str, object]]:
     """Return the routers that were heard. One that advertises a priority is active, until it was silent."""
     silent_from = now - participant.election.down_interval
     return [
@@ -81,13 +81,13 @@ def _heard(participant: Participant, *, now: float) -> list[dict[str, object]]:
     ]
 
 
-def known(participant: Participant) -> KnownRouter:
+def known(participant: VrrpInstance) -> KnownRouter:
     """Return one virtual router as a successor of this program has to know it."""
     election = participant.election
     return KnownRouter(
         name=participant.name,
         router_id=participant.router.router_id,
-        active=election.state is State.ACTIVE and not election.leaving,
+        active=election.state is RouterState.ACTIVE and not election.leaving,
         yielded=election.yielded,
         tracks=tuple(
             KnownTrack(name=name, up=result.up, value=result.value, detail=result.detail)
@@ -96,10 +96,10 @@ def known(participant: Participant) -> KnownRouter:
     )
 
 
-def record(participant: Participant) -> RouterRecord:
+def record(participant: VrrpInstance) -> RouterRecord:
     """Return one virtual router as the board shows it."""
     election, figures = participant.election, participant.figures
-    active = election.state is State.ACTIVE
+    active = election.state is RouterState.ACTIVE
     return RouterRecord(
         name=participant.name,
         state=election.state.value,
@@ -117,7 +117,7 @@ def record(participant: Participant) -> RouterRecord:
     )
 
 
-def _conflicts(participant: Participant, *, now: float) -> list[dict[str, object]]:
+def _conflicts(participant: VrrpInstance, *, now: float) -> list[dict[str, object]]:
     wall = time.time() - now
     return [
         {

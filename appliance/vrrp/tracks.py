@@ -9,15 +9,23 @@ from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
-from appliance.core.priority import Result
-from appliance.model.virtual_router import Track, TrackKind, VirtualRouter
-from appliance.net.interfaces.links import Links
+from appliance.core.tracking.priority import TrackResult
+from appliance.model.snapshot.virtual_router import Track, TrackKind, VirtualRouter
 from appliance.net.loop.loop import Loop
+from appliance.net.netlink.links import Links
 from appliance.net.process.python import SAFE_PATH
 from appliance.net.tracking.tracker_child import TrackerChild
 from appliance.vrrp.router_groups import RouterGroups
-from appliance.vrrp.virtual_router import Participant
-from appliance.wire.tracker_lines import Ran, Run, TrackerLineError, Verdict, Watch, decode_report, encode
+from appliance.vrrp.virtual_router import VrrpInstance
+from appliance.wire.lines.tracker_lines import (
+    CommandEnded,
+    RunCommand,
+    TrackerLineError,
+    TrackVerdict,
+    WatchTracks,
+    decode_report,
+    encode,
+)
 
 _TRACKER: Final = (SAFE_PATH, "-m", "appliance.programs.tracker")
 
@@ -44,18 +52,18 @@ class Tracks:
         """Tell the tracker what to watch by now."""
         self._tracker.greet()
 
-    def run(self, order: Run) -> None:
+    def run(self, order: RunCommand) -> None:
         """Have a command run."""
         self._tracker.send(encode(order))
 
-    def look(self, participant: Participant) -> bool:
+    def look(self, participant: VrrpInstance) -> bool:
         """Take the state of the interfaces that it tracks; return whether that is another one than before."""
         before = dict(participant.results)
         for track in participant.router.track:
             if track.kind is TrackKind.INTERFACE:
                 link = self._links.state(track.target)
                 up = link is not None and link.up
-                participant.results[track.name] = Result(
+                participant.results[track.name] = TrackResult(
                     up=up, detail="" if up else f"{track.target} is down"
                 )
         return participant.results != before
@@ -71,7 +79,7 @@ class Tracks:
             for each in group.participants.values()
             for track in _watched(each.router)
         )
-        return encode(Watch(tracks=tuple(tracks)))
+        return encode(WatchTracks(tracks=tuple(tracks)))
 
     def _tracked(self, line: bytes) -> None:
         try:
@@ -79,18 +87,20 @@ class Tracks:
         except TrackerLineError as error:
             self.log.error("tracker-line", reason=str(error))  # noqa: TRY400  # the line is wrong, not this
             return
-        if isinstance(report, Verdict):
+        if isinstance(report, TrackVerdict):
             self._judged(report)
         else:
             self._ran(report)
 
-    def _judged(self, verdict: Verdict) -> None:
+    def _judged(self, verdict: TrackVerdict) -> None:
         found = self._groups().find(verdict.router)
         if found is None or all(each.name != verdict.track for each in found[1].router.track):
             return
         group, participant = found
         before = participant.results.get(verdict.track)
-        participant.results[verdict.track] = Result(up=verdict.up, value=verdict.value, detail=verdict.detail)
+        participant.results[verdict.track] = TrackResult(
+            up=verdict.up, value=verdict.value, detail=verdict.detail
+        )
         group.weigh(participant, time.monotonic())
         if before is None or before.up is not verdict.up:
             say = self.log.info if verdict.up else self.log.warning
@@ -102,7 +112,7 @@ class Tracks:
                 priority=participant.election.priority,
             )
 
-    def _ran(self, ran: Ran) -> None:
+    def _ran(self, ran: CommandEnded) -> None:
         self.log.info("notify", router=ran.router, command=list(ran.words), outcome=ran.outcome)
 
     def _tracker_ended(self, reason: str) -> None:

@@ -9,54 +9,54 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
-from appliance.core.announcing import Announcing
-from appliance.core.election import OWNER, Election, Heard, State, Terms
-from appliance.core.first_verdicts import FirstVerdicts, Patience
-from appliance.core.priority import Priority, Result, Unknown, effective
-from appliance.core.reception import bare
-from appliance.core.waiting import Hold
-from appliance.model.virtual_router import Track, TrackKind, VirtualRouter
-from appliance.net.interfaces.links import Link
-from appliance.vrrp import router_link
-from appliance.vrrp.address_holding import AddressHolding
-from appliance.vrrp.address_seat import AddressSeat
-from appliance.vrrp.advert_intake import Dropped
-from appliance.vrrp.machine import Machine
-from appliance.vrrp.router_caution import RouterCaution
-from appliance.vrrp.router_figures import Figures
-from appliance.vrrp.router_port import RouterPort, basis
+from appliance.core.tracking.first_verdicts import FirstVerdicts, FirstVerdictState
+from appliance.core.tracking.priority import Priority, TrackResult, Unknown, effective
+from appliance.core.vrrp.active_down_timer import ClaimHold
+from appliance.core.vrrp.advert_rules import bare
+from appliance.core.vrrp.announcement_times import AnnouncementTimes
+from appliance.core.vrrp.election import OWNER, Election, ElectionSettings, Heard, RouterState
+from appliance.model.snapshot.virtual_router import Track, TrackKind, VirtualRouter
+from appliance.net.netlink.links import Link
+from appliance.vrrp.address_conflicts import ConflictWatch
+from appliance.vrrp.addresses.address_holding import AddressHolder
+from appliance.vrrp.addresses.address_seat import AddressInterface
+from appliance.vrrp.machine import RouterEnvironment
+from appliance.vrrp.port import router_link
+from appliance.vrrp.port.advert_receiver import DroppedAdvert
+from appliance.vrrp.port.router_port import RouterSockets, basis
+from appliance.vrrp.router_counters import RouterCounters
 from appliance.vrrp.router_terms import terms
 
 _TRY_AGAIN: Final = 1.0  # seconds until what the kernel refused is tried again
 
 
-class Participant:
+class VrrpInstance:
     """One virtual router here.
 
     Its group sets `on_readable`: its socket has something to `receive`; and `on_return`: another router is to
     be reached again while it is active.
     """
 
-    def __init__(self, router: VirtualRouter, machine: Machine) -> None:
+    def __init__(self, router: VirtualRouter, machine: RouterEnvironment) -> None:
         self.router = router
         self.name = router.name
         self.virtual = frozenset(bare(router.addresses))
-        self.figures = Figures()
+        self.figures = RouterCounters()
         self.reasons: dict[str, str] = {}
-        self.results: dict[str, Result] = {}
+        self.results: dict[str, TrackResult] = {}
         self.verdicts = FirstVerdicts()
         self.link: Link | None = None
         self.retry_at: float | None = None
         self._machine = machine
         self.on_readable: Callable[[str], None] | None = None
         self.on_return: Callable[[str], None] | None = None
-        self._port: RouterPort | None = None
+        self._port: RouterSockets | None = None
         self._opened: object = None
         self._reached = frozenset[str]()
         self._prepare_at: float | None = None
-        self.holding = AddressHolding(router, machine, self.figures, on_trouble=self._troubled)
-        self.caution = RouterCaution(router, machine)
-        self._announcing = Announcing(router.announce)
+        self.holding = AddressHolder(router, machine, self.figures, on_trouble=self._troubled)
+        self.caution = ConflictWatch(router, machine)
+        self._announcing = AnnouncementTimes(router.announce)
         self.priority = self._weighed()
         self.election = Election(terms(router, own=b""), priority=self.priority.value)
         if machine.missing:
@@ -124,12 +124,12 @@ class Participant:
         if self.holding.held:
             self.ask_for_others(time.monotonic())
 
-    def _make_port(self, link: Link, source: str) -> tuple[AddressSeat, RouterPort]:
+    def _make_port(self, link: Link, source: str) -> tuple[AddressInterface, RouterSockets]:
         machine = self._machine
-        seat = AddressSeat(
+        seat = AddressInterface(
             self.router, link, source=source, addresses=machine.addresses, requests=machine.requests
         )
-        port = RouterPort(
+        port = RouterSockets(
             self.router,
             seat=seat,
             source=source,
@@ -190,7 +190,7 @@ class Participant:
         if self.on_return is not None:
             self.on_return(self.name)
 
-    def _dropped(self, dropped: Dropped) -> None:
+    def _dropped(self, dropped: DroppedAdvert) -> None:
         if self.figures.dropped(dropped.reason, dropped.peer):
             self._machine.log.warning(
                 "drop", router=self.name, reason=dropped.reason.value, peer=dropped.peer
@@ -266,13 +266,13 @@ class Participant:
 
     def ask_verdicts(self, now: float) -> None:
         """Hold a claim back until everything that is tracked has a verdict; one that serves goes on."""
-        if self.election.state is State.ACTIVE:
+        if self.election.state is RouterState.ACTIVE:
             self.verdicts.forgo()
         else:
             self.verdicts.ask(self._unjudged, now)
-        self.election.hold(self.verdicts.held_until, Hold.TRACKS)
+        self.election.hold(self.verdicts.held_until, ClaimHold.TRACKS)
 
-    def inherit(self, results: Mapping[str, Result], *, yielded: bool) -> None:
+    def inherit(self, results: Mapping[str, TrackResult], *, yielded: bool) -> None:
         """Take what an earlier life knew of what is tracked, and whether an operator has moved it away."""
         tracked = {each.name for each in self.router.track if each.kind is not TrackKind.INTERFACE}
         self.results |= {name: result for name, result in results.items() if name in tracked}
@@ -281,7 +281,7 @@ class Participant:
     def forgo_verdicts(self) -> None:
         """Wait for no verdict: all have come, or this router goes on as active."""
         self.verdicts.forgo()
-        self.election.hold(0.0, Hold.TRACKS)
+        self.election.hold(0.0, ClaimHold.TRACKS)
 
     @property
     def _unjudged(self) -> list[Track]:
@@ -291,10 +291,10 @@ class Participant:
         """Go on without verdicts whose time is over, or stay out where another active serves."""
         if (at := self.verdicts.deadline) is None or now < at:
             return
-        first = self.verdicts.patience is Patience.PENDING
-        serves = self.election.state is State.ACTIVE
+        first = self.verdicts.patience is FirstVerdictState.PENDING
+        serves = self.election.state is RouterState.ACTIVE
         self.verdicts.overdue(now, accompanied_until=now if serves else self.election.accompanied_until)
-        self.election.hold(0.0, Hold.TRACKS)
+        self.election.hold(0.0, ClaimHold.TRACKS)
         self.weigh()
         if first:
             self._machine.log.warning(
@@ -306,7 +306,7 @@ class Participant:
 
     def weigh(self) -> bool:
         """Take the tracks' results; return whether anything about the priority is another than before."""
-        if self.verdicts.patience is not Patience.NEEDLESS and not self._unjudged:
+        if self.verdicts.patience is not FirstVerdictState.NEEDLESS and not self._unjudged:
             self.forgo_verdicts()
         before, self.priority = self.priority, self._weighed()
         for name in [each for each in self.reasons if each.startswith("track ")]:
@@ -389,7 +389,7 @@ class Participant:
         return self._port.source if self._port else None
 
     @property
-    def terms(self) -> Terms:
+    def terms(self) -> ElectionSettings:
         """Return what the election is to know by now."""
         family = socket.AF_INET6 if self.router.family == 6 else socket.AF_INET
         return terms(self.router, own=socket.inet_pton(family, self.source) if self.source else b"")

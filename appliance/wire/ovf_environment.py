@@ -26,7 +26,7 @@ def parse(data: bytes) -> dict[str, str]:
     """
     if len(data) > LIMIT:
         raise OvfEnvironmentError(f"has {len(data)} bytes: more than {LIMIT} are not read")
-    reader = _Reader()
+    reader = _EnvironmentReader()
     parser = expat.ParserCreate(namespace_separator=" ")
     parser.StartElementHandler = reader.start
     parser.EndElementHandler = reader.end
@@ -38,7 +38,7 @@ def parse(data: bytes) -> dict[str, str]:
     return reader.properties
 
 
-class _Reader:
+class _EnvironmentReader:
     """Follows the elements from the root to where the parser is."""
 
     def __init__(self) -> None:

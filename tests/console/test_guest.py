@@ -17,7 +17,7 @@ from support.ovf import environment
 from appliance.console.command import main
 from appliance.model.guest.report import GuestReport, Origin
 from appliance.model.paths import Paths
-from appliance.model.resolve import load
+from appliance.model.snapshot.loading import load
 from appliance.net.guest.report_file import publish
 
 pytestmark = pytest.mark.programs

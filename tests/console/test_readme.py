@@ -8,8 +8,8 @@ import pytest
 from click.testing import CliRunner
 
 from appliance.console.command import COMMANDS, main
-from appliance.console.demo_site import DEMO_PORTS, configuration
-from appliance.model.snapshot import Snapshot
+from appliance.console.demo.demo_site import DEMO_PORTS, configuration
+from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files.operators_file import judge
 from appliance.net.files.packaged import packaged
 

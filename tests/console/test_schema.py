@@ -6,7 +6,7 @@ import pytest
 from click.testing import CliRunner
 
 from appliance.console.command import main
-from appliance.model.schema import json_schema
+from appliance.model.config.json_schema import json_schema
 
 pytestmark = pytest.mark.pure
 

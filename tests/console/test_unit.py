@@ -8,7 +8,7 @@ from typing import Final
 import pytest
 
 from appliance.net.files.packaged import packaged
-from appliance.net.process import capabilities
+from appliance.net.privileges import capabilities
 
 _ROOT: Final = Path(__file__).parents[2]
 _OURS: Final = packaged("appliance.service")

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from support.elections import packed, terms
 from support.simulated_link import Link, Quality
 
-from appliance.core.departure import LINGER
-from appliance.core.election import SplitBrain, Terms
+from appliance.core.vrrp.election import ElectionSettings, SplitBrain
+from appliance.core.vrrp.hand_over import LINGER
 
 pytestmark = pytest.mark.pure
 
@@ -59,7 +59,7 @@ class Site:
             link.add(name, {member: self.terms(index, peers[member]) for member in self.members}, peers)
         return link
 
-    def terms(self, index: int, own: str) -> Terms:
+    def terms(self, index: int, own: str) -> ElectionSettings:
         """Return the terms of one router's member."""
         return terms(
             version=self.version,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from appliance.core.watchdog import START, Hung, Pulse, Watchdog
+from appliance.core.watchdog import START, HeartbeatReading, HungProcess, Watchdog
 
 pytestmark = pytest.mark.pure
 
@@ -14,12 +14,14 @@ class Machine:
 
     def __init__(self, *names: str) -> None:
         self.now = 100.0
-        self.pulses = {name: Pulse(name=name, pid=10 + at, beat=1) for at, name in enumerate(names)}
+        self.pulses = {
+            name: HeartbeatReading(name=name, pid=10 + at, beat=1) for at, name in enumerate(names)
+        }
         self.watchdog = Watchdog()
 
-    def pass_time(self, seconds: int, *alive: str) -> list[Hung]:
+    def pass_time(self, seconds: int, *alive: str) -> list[HungProcess]:
         """Let time pass in which only these beat; return who was found to hang."""
-        found: list[Hung] = []
+        found: list[HungProcess] = []
         for _ in range(seconds):
             self.now += 1.0
             for name in alive:
@@ -30,9 +32,9 @@ class Machine:
     def beat(self, name: str) -> None:
         """Move one heartbeat."""
         last = self.pulses[name]
-        self.pulses[name] = Pulse(name=name, pid=last.pid, beat=last.beat + 1)
+        self.pulses[name] = HeartbeatReading(name=name, pid=last.pid, beat=last.beat + 1)
 
-    def look(self) -> tuple[Hung, ...]:
+    def look(self) -> tuple[HungProcess, ...]:
         """Have the watchdog look now."""
         return self.watchdog.look(self.pulses.values(), now=self.now, period=_PERIOD)
 
@@ -48,7 +50,7 @@ def test_who_is_silent_for_the_period_hangs():
     machine.pass_time(5, "health", "reload")
     assert machine.pass_time(10, "health") == []
     (hung,) = machine.pass_time(1, "health")
-    assert hung == Hung(name="reload", pid=11, silent=11.0)
+    assert hung == HungProcess(name="reload", pid=11, silent=11.0)
     assert machine.pass_time(10, "health") == []
     assert [each.name for each in machine.pass_time(1, "health")] == ["reload"]
 
@@ -57,7 +59,7 @@ def test_a_successor_has_a_period_of_its_own():
     """Another process of the same name starts at zero."""
     machine = Machine("health", "reload")
     machine.pass_time(9, "health")
-    machine.pulses["reload"] = Pulse(name="reload", pid=99, beat=1)
+    machine.pulses["reload"] = HeartbeatReading(name="reload", pid=99, beat=1)
     assert machine.pass_time(10, "health") == []
     assert [each.pid for each in machine.pass_time(2, "health")] == [99]
 
@@ -65,7 +67,7 @@ def test_a_successor_has_a_period_of_its_own():
 def test_a_program_that_starts_has_longer():
     """Until its first beat it has a minute: imports may take their time on a busy machine."""
     machine = Machine("health")
-    machine.pulses["vrrp"] = Pulse(name="vrrp", pid=7, beat=0, begun=False)
+    machine.pulses["vrrp"] = HeartbeatReading(name="vrrp", pid=7, beat=0, begun=False)
     assert machine.pass_time(int(START), "health") == []
     assert [each.name for each in machine.pass_time(2, "health")] == ["vrrp"]
 

@@ -14,15 +14,16 @@ from support.fuzzing import Target, fuzz
 from appliance.model.guest.placement import Placed
 from appliance.model.guest.report import GuestProblem, GuestReport, Origin
 from appliance.model.paths import Paths
-from appliance.model.snapshot import SnapshotError, encode
-from appliance.net.files import boards, operator_states, snapshots
-from appliance.net.files.boards import BoardError, BoardReader, BoardWriter
+from appliance.model.snapshot.snapshot import SnapshotError, encode
+from appliance.net.boards import boards
+from appliance.net.boards.boards import BoardError, BoardReader, BoardWriter
+from appliance.net.files import operator_states, snapshots
 from appliance.net.files.operator_states import OperatorStatesError
 from appliance.net.guest import report_file
 from appliance.net.guest.record import Record
-from appliance.net.workers.generation_numbers import Numbers
-from appliance.wire.control import Problem
-from appliance.wire.health_board import Admin
+from appliance.net.workers.generation_numbers import GenerationNumbers
+from appliance.wire.boards.health_board import Admin
+from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.seal import seal
 
 pytestmark = pytest.mark.programs
@@ -85,7 +86,7 @@ def write_board(path: Path) -> None:
 
 def number(path: Path) -> None:
     """Demand the number of a generation, which boards hold in 32 bits, and another one the next time."""
-    numbers = Numbers(path)
+    numbers = GenerationNumbers(path)
     try:
         assert 0 < numbers.next() < numbers.next() < 1 << 32
     finally:
@@ -99,7 +100,9 @@ def targets(root: Path) -> dict[str, Target]:
         each.mkdir()
     accepted = content(paths.accepted, lambda _: snapshots.accept(paths, given.snapshot()))
     states = {("masters", "master-0"): Admin.MAINT, ("masters", "b"): Admin.DRAIN}
-    note = snapshots.Degraded(since=1.0, problems=(Problem(message="no", path="pools", line=1, column=2),))
+    note = snapshots.Degraded(
+        since=1.0, problems=(AnswerProblem(message="no", path="pools", line=1, column=2),)
+    )
     record = Record(root)
     found = (
         Target(

@@ -11,15 +11,15 @@ from support.annotated import EXAMPLE
 from support.fuzzing import Target, fuzz, round_trip
 from support.keys import ED25519
 
-from appliance.model import snapshot
+from appliance.model.document.document import read
+from appliance.model.document.tree import SourceError
 from appliance.model.guest.machine import machine
 from appliance.model.guest.packed_config import unpack
 from appliance.model.guest.properties import BY_KEY, misspelt
 from appliance.model.guest.settings import begun, guest_settings
-from appliance.model.resolve import load
-from appliance.model.snapshot import SnapshotError
-from appliance.model.source import read
-from appliance.model.tree import SourceError
+from appliance.model.snapshot import snapshot
+from appliance.model.snapshot.loading import load
+from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.wire import ovf_environment
 from appliance.wire.ovf_environment import OvfEnvironmentError
 

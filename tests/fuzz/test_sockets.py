@@ -21,8 +21,8 @@ from support.fuzzing import Target, fuzz
 from support.processes import descriptors
 from support.snapshots import check, frontend
 
-from appliance.core.frontends import FrontendState
-from appliance.core.health import Outcome
+from appliance.core.balancing.frontend_state import FrontendState
+from appliance.core.checks.server_health import CheckOutcome
 from appliance.net.control.loop_sockets import LoopControlServer
 from appliance.net.control.sockets import ControlServer, ask
 from appliance.net.data import tcp
@@ -32,9 +32,9 @@ from appliance.net.loop.loop import Loop
 from appliance.net.probing.probe import Probe
 from appliance.net.probing.tls_contexts import TlsContexts
 from appliance.net.reloading.reload_socket import ReloadSockets
-from appliance.wire.control import Question, good
-from appliance.wire.reload_line import ReloadLine, UnknownLine
-from appliance.wire.worker_board import Reason
+from appliance.wire.boards.worker_board import EndReason
+from appliance.wire.lines.control import Question, good
+from appliance.wire.lines.reload_line import ReloadLine, UnknownLine
 
 pytestmark = pytest.mark.programs
 
@@ -233,7 +233,7 @@ def test_monitor(fuzz_seconds: float, fuzz_seed: int):
                 seconds=fuzz_seconds,
                 seed=fuzz_seed,
             )
-            traffic.end_all(Reason.KILLED)
+            traffic.end_all(EndReason.KILLED)
     assert state.current == 0
 
 
@@ -259,7 +259,7 @@ def server_that_says(answers: list[bytes]) -> Iterator[int]:
         loop.kill()
 
 
-def checked(kind: str, port: int) -> Outcome:
+def checked(kind: str, port: int) -> CheckOutcome:
     """Return how a check ends; not even a bad server makes it last longer than it may."""
     with gevent.Timeout(PATIENCE):
         return Probe(check(kind, path="/readyz", timeout=5.0), "127.0.0.1", port, TlsContexts()).run()

@@ -10,36 +10,26 @@ from support.fuzzing import Target, fuzz, round_trip
 from support.snapshots import track
 
 from appliance import wire
-from appliance.model.snapshot import SendProxy
-from appliance.wire import (
-    arp,
+from appliance.model.snapshot.snapshot import SendProxy
+from appliance.wire import ovf_environment, proxy_protocol, seal, sockaddr
+from appliance.wire.boards import health_board, vrrp_board, worker_board
+from appliance.wire.boards.health_board import BoardFormatError
+from appliance.wire.ethernet import arp, neighbour_discovery
+from appliance.wire.http import http_request, http_response
+from appliance.wire.lines import (
+    connect_failure,
     control,
-    doubt,
-    health_board,
-    http_request,
-    http_response,
-    internet_checksum,
-    ipv4_header,
-    neighbour,
-    ovf_environment,
-    proxy_protocol,
     reload_line,
-    seal,
-    sockaddr,
     tracker_lines,
-    vrrp,
-    vrrp_board,
-    vrrp_hmac,
     vrrp_takeover,
-    worker_board,
-    worker_orders,
+    worker_arguments,
 )
-from appliance.wire.control import Question, bad, good
-from appliance.wire.health_board import BoardFormatError
+from appliance.wire.lines.control import Question, bad, good
+from appliance.wire.lines.vrrp_takeover import KnownRouter, KnownTrack
+from appliance.wire.lines.worker_arguments import InheritedListener, WorkerArguments
 from appliance.wire.need import Need
-from appliance.wire.vrrp import Advertisement, AuthType, VrrpError
-from appliance.wire.vrrp_takeover import KnownRouter, KnownTrack
-from appliance.wire.worker_orders import Listener, Orders
+from appliance.wire.vrrp import advertisement, hmac_trailer, internet_checksum, ipv4_header
+from appliance.wire.vrrp.advertisement import Advertisement, AuthType, VrrpError
 
 pytestmark = pytest.mark.pure
 
@@ -57,17 +47,17 @@ def advert(version: int, *addresses: str, **changes: object) -> Advertisement:
 
 def advertised(said: Advertisement, *, source: str) -> bytes:
     """Return its message."""
-    return vrrp.encode(said, source=source, destination=_group(source))
+    return advertisement.encode(said, source=source, destination=_group(source))
 
 
 def _group(source: str) -> str:
-    return vrrp.MULTICAST_6 if ":" in source else vrrp.MULTICAST_4
+    return advertisement.MULTICAST_6 if ":" in source else advertisement.MULTICAST_4
 
 
 def _signed(said: Advertisement, *, source: str) -> bytes:
-    clock = vrrp_hmac.Stamp(seconds=1_700_000_000, fraction=0, counter=0)
+    clock = hmac_trailer.Stamp(seconds=1_700_000_000, fraction=0, counter=0)
     message = advertised(said, source=source)
-    return vrrp_hmac.sealed(
+    return hmac_trailer.sealed(
         message, source=source, destination=_group(source), key_id=1, secret=KEYS[1], clock=clock
     )
 
@@ -76,12 +66,12 @@ def hear(source: str) -> Callable[[bytes], None]:
     """Return the function that takes a payload as the program does; what it hears it could say itself."""
 
     def run(payload: bytes) -> None:
-        message, trailer = vrrp.split(payload)
-        said = vrrp.decode(message, source=source, destination=_group(source), trailer=trailer)
+        message, trailer = advertisement.split(payload)
+        said = advertisement.decode(message, source=source, destination=_group(source), trailer=trailer)
         again = advertised(said, source=source)
-        assert vrrp.decode(again, source=source, destination=_group(source)) == said
+        assert advertisement.decode(again, source=source, destination=_group(source)) == said
         if trailer:
-            vrrp_hmac.verify(message, trailer, source=source, keys=KEYS)
+            hmac_trailer.verify(message, trailer, source=source, keys=KEYS)
 
     return run
 
@@ -92,10 +82,10 @@ def with_checksum(source: str) -> Callable[[bytes], bytes]:
     def mend(payload: bytes) -> bytes:
         if len(payload) < 8:
             return payload
-        message, trailer = vrrp.split(payload)
+        message, trailer = advertisement.split(payload)
         if ":" in source:
-            return vrrp.with_trailer(message, trailer, source=source, destination=_group(source))
-        blank = vrrp.unsummed(message)
+            return advertisement.with_trailer(message, trailer, source=source, destination=_group(source))
+        blank = advertisement.unsummed(message)
         return blank[:6] + internet_checksum.checksum(blank).to_bytes(2, "big") + blank[8:] + trailer
 
     return mend
@@ -183,14 +173,14 @@ def board(decode: Callable[[bytes], object], encode: Callable[..., bytes]) -> Ca
     return run
 
 
-ORDERS = Orders(
+ORDERS = WorkerArguments(
     program="proxy-api",
     group="api",
     generation=1,
     index=0,
     workers=2,
     snapshot=1,
-    listeners=(Listener(frontend="kube-api", host="::", port=9445, fd=5),),
+    listeners=(InheritedListener(frontend="kube-api", host="::", port=9445, fd=5),),
     ready_fd=6,
 )
 ROUTER = vrrp_board.RouterRecord(
@@ -244,22 +234,22 @@ TARGETS = (
     Target(
         name="arp",
         run=arp.decode,
-        seeds=(arp.probe(MAC, SOURCE), arp.gratuitous(MAC, SOURCE, form=arp.Form.REPLY)),
+        seeds=(arp.probe(MAC, SOURCE), arp.gratuitous(MAC, SOURCE, form=arp.GratuitousForm.REPLY)),
         errors=(arp.ArpError,),
     ),
     Target(
-        name="neighbour",
-        run=neighbour.decode,
+        name="neighbour-discovery",
+        run=neighbour_discovery.decode,
         seeds=(
-            neighbour.probe(MAC, SOURCE_6),
-            neighbour.unsolicited(MAC, SOURCE_6),
-            neighbour.solicitation(MAC, SOURCE_6, "fe80::20"),
+            neighbour_discovery.probe(MAC, SOURCE_6),
+            neighbour_discovery.unsolicited(MAC, SOURCE_6),
+            neighbour_discovery.solicitation(MAC, SOURCE_6, "fe80::20"),
         ),
-        errors=(neighbour.NeighbourError,),
+        errors=(neighbour_discovery.NeighbourError,),
         mend=_neighbour_checksum,
     ),
     Target(
-        name="vrrp-ipv4",
+        name="advertisement-ipv4",
         run=hear(SOURCE),
         seeds=(
             advertised(
@@ -272,7 +262,7 @@ TARGETS = (
         mend=with_checksum(SOURCE),
     ),
     Target(
-        name="vrrp-ipv6",
+        name="advertisement-ipv6",
         run=hear(SOURCE_6),
         seeds=(V6, _signed(advert(3, "fe80::1"), source=SOURCE_6)),
         errors=(VrrpError,),
@@ -329,7 +319,7 @@ TARGETS = (
         run=round_trip(control.decode_answer, control.encode_answer),
         seeds=(
             control.encode_answer(good(pid=1, listeners=[{"frontend": "f", "host": "::", "port": 1}])),
-            control.encode_answer(bad(control.Problem(message="no", path="pools.p", line=3, column=1))),
+            control.encode_answer(bad(control.AnswerProblem(message="no", path="pools.p", line=3, column=1))),
         ),
         errors=(control.ControlError,),
         words=JSON_WORDS,
@@ -351,8 +341,10 @@ TARGETS = (
         name="tracker-lines-order",
         run=round_trip(tracker_lines.decode_order, tracker_lines.encode),
         seeds=(
-            tracker_lines.encode(tracker_lines.Watch(tracks=(("api", track()),))),
-            tracker_lines.encode(tracker_lines.Run(router="api", words=("a", "b"), user=None, timeout=1.0)),
+            tracker_lines.encode(tracker_lines.WatchTracks(tracks=(("api", track()),))),
+            tracker_lines.encode(
+                tracker_lines.RunCommand(router="api", words=("a", "b"), user=None, timeout=1.0)
+            ),
         ),
         errors=(tracker_lines.TrackerLineError,),
         words=JSON_WORDS,
@@ -362,9 +354,9 @@ TARGETS = (
         run=round_trip(tracker_lines.decode_report, tracker_lines.encode),
         seeds=(
             tracker_lines.encode(
-                tracker_lines.Verdict(router="api", track="t", up=True, value=3, detail="200 OK", at=1.0)
+                tracker_lines.TrackVerdict(router="api", track="t", up=True, value=3, detail="200 OK", at=1.0)
             ),
-            tracker_lines.encode(tracker_lines.Ran(router="api", words=("a",), outcome="exited 0")),
+            tracker_lines.encode(tracker_lines.CommandEnded(router="api", words=("a",), outcome="exited 0")),
         ),
         errors=(tracker_lines.TrackerLineError,),
         words=JSON_WORDS,
@@ -387,20 +379,20 @@ TARGETS = (
         words=(b'"sha256":"', b'"}'),
     ),
     Target(
-        name="doubt",
-        run=round_trip(doubt.decode, lambda said: doubt.encode(said.pool, said.server)),
-        seeds=(doubt.encode("masters", "master-0"),),
-        errors=(doubt.DoubtError,),
+        name="connect-failure",
+        run=round_trip(connect_failure.decode, lambda said: connect_failure.encode(said.pool, said.server)),
+        seeds=(connect_failure.encode("masters", "master-0"),),
+        errors=(connect_failure.ConnectFailureError,),
         words=JSON_WORDS,
     ),
     Target(
-        name="worker-orders",
+        name="worker-arguments",
         run=round_trip(
-            lambda data: worker_orders.decode(data.decode(errors="surrogateescape")),
-            lambda orders: worker_orders.encode(orders).encode(),
+            lambda data: worker_arguments.decode(data.decode(errors="surrogateescape")),
+            lambda orders: worker_arguments.encode(orders).encode(),
         ),
-        seeds=(worker_orders.encode(ORDERS).encode(),),
-        errors=(worker_orders.OrdersError,),
+        seeds=(worker_arguments.encode(ORDERS).encode(),),
+        errors=(worker_arguments.WorkerArgumentsError,),
         words=JSON_WORDS,
     ),
     Target(
@@ -449,6 +441,6 @@ def test_no_input_breaks_a_decoder(target: Target, fuzz_seconds: float, fuzz_see
 
 def test_every_decoder_is_fed():
     """A module that is added to `wire` needs a target of its name, or has nothing to decode."""
-    modules = {path.stem.replace("_", "-") for path in Path(wire.__file__).parent.glob("*.py")}
+    modules = {path.stem.replace("_", "-") for path in Path(wire.__file__).parent.rglob("*.py")}
     fed = {module for module in modules for target in TARGETS if target.name.startswith(module)}
-    assert modules - fed <= {"--init--", "need", "literal", "internet-checksum", "vrrp-hmac"}
+    assert modules - fed <= {"--init--", "need", "literal", "internet-checksum", "hmac-trailer"}

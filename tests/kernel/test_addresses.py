@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 from support.namespaces import INTERFACE, Node, Segment
 
-from appliance.net.interfaces import rtnetlink
-from appliance.net.interfaces.addresses import Addresses, Held, kernel_marks
-from appliance.net.interfaces.netlink import Requests
-from appliance.net.interfaces.owned_addresses import OwnedAddresses
+from appliance.net.netlink import rtnetlink
+from appliance.net.netlink.addresses import Addresses, HeldAddress, kernel_marks
+from appliance.net.netlink.netlink import Requests
+from appliance.net.netlink.owned_addresses import OwnedAddresses
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", root=True)]
 
@@ -55,7 +55,7 @@ def test_take_and_release(addresses: Addresses, node: Node, address: str):
     assert addresses.take(index, [address]).added == {address}
     assert addresses.take(index, [address]).already == {address}
     assert node.addresses() == before | {address}
-    assert addresses.present() == {Held(index=index, address=address)}
+    assert addresses.present() == {HeldAddress(index=index, address=address)}
     assert addresses.release(index, [address]) == {address}
     assert addresses.release(index, [address]) == set()
     assert node.addresses() == before
@@ -155,8 +155,8 @@ def test_left_by_a_killed_process(node: Node, tmp_path: Path, *, marks: bool):
     index, before = _index(node), node.addresses()
     killed = (
         "import os, pathlib, sys\n"
-        "from appliance.net.interfaces.addresses import Addresses\n"
-        "from appliance.net.interfaces.owned_addresses import OwnedAddresses\n"
+        "from appliance.net.netlink.addresses import Addresses\n"
+        "from appliance.net.netlink.owned_addresses import OwnedAddresses\n"
         "record = OwnedAddresses(pathlib.Path(sys.argv[1]))\n"
         f"Addresses(record, marks={marks}).take({index}, {[FOUR, SIX]})\n"
         "os.kill(os.getpid(), 9)\n"
@@ -167,9 +167,9 @@ def test_left_by_a_killed_process(node: Node, tmp_path: Path, *, marks: bool):
         assert node.addresses() == before | {FOUR, SIX}
         with _opened(tmp_path, marks=marks) as addresses:
             left = addresses.leftovers()
-            assert left == {Held(index=index, address=FOUR), Held(index=index, address=SIX)}
+            assert left == {HeldAddress(index=index, address=FOUR), HeldAddress(index=index, address=SIX)}
             addresses.take(index, [SIX])
-            assert addresses.leftovers() == {Held(index=index, address=FOUR)}
+            assert addresses.leftovers() == {HeldAddress(index=index, address=FOUR)}
             addresses.release(index, [FOUR, SIX])
             assert addresses.leftovers() == set()
     assert node.addresses() == before

@@ -1,4 +1,4 @@
-"""`net.process.capabilities` and `unprivileged`: who holds what after each step, in real processes."""
+"""`net.privileges.capabilities` and `unprivileged`: who holds what after each step, in real processes."""
 
 import os
 import pwd

@@ -7,8 +7,8 @@ import pytest
 from support.namespaces import Node, Segment
 from support.trace import Origin, Setting, is_reset, relay
 
-from appliance.model.snapshot import KeepAlive
-from appliance.wire.worker_board import Reason
+from appliance.model.snapshot.snapshot import KeepAlive
+from appliance.wire.boards.worker_board import EndReason
 
 pytestmark = pytest.mark.kernel
 
@@ -23,9 +23,9 @@ def nodes() -> Iterator[dict[str, Node]]:
 
 
 @pytest.mark.parametrize(
-    ("dead", "reason"), [("client", Reason.CLIENT_ABORT), ("server", Reason.SERVER_ABORT)]
+    ("dead", "reason"), [("client", EndReason.CLIENT_ABORT), ("server", EndReason.SERVER_ABORT)]
 )
-def test_keepalive_finds_a_peer_that_is_gone(nodes: dict[str, Node], dead: str, reason: Reason):
+def test_keepalive_finds_a_peer_that_is_gone(nodes: dict[str, Node], dead: str, reason: EndReason):
     """Every packet of an idle peer is lost from one moment on: its session ends, and the other is told."""
     with nodes["server"].inside():
         origin = Origin(host=nodes["server"].address)

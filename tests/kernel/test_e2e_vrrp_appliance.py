@@ -15,8 +15,8 @@ from support.vip_client import VipClient, serve
 from support.vrrp_field import VIP, AddressMonitor, Field
 from support.waiting import wait_until
 
-from appliance.net.interfaces.addresses import Addresses
-from appliance.net.interfaces.owned_addresses import OwnedAddresses
+from appliance.net.netlink.addresses import Addresses
+from appliance.net.netlink.owned_addresses import OwnedAddresses
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "tcpdump", root=True)]
 

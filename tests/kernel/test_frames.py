@@ -6,8 +6,8 @@ from collections.abc import Iterator
 import pytest
 from support.namespaces import INTERFACE, Segment
 
-from appliance.net.interfaces.frames import ARP, FrameSocket
-from appliance.wire import arp, neighbour
+from appliance.net.packets.frames import ARP, FrameSocket
+from appliance.wire.ethernet import arp, neighbour_discovery
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", root=True)]
 
@@ -43,7 +43,7 @@ def test_gratuitous_arp_teaches_a_neighbour(segment: Segment):
         receiver = FrameSocket(INTERFACE, receive=ARP)
     with first.inside():
         sender = FrameSocket(INTERFACE)
-    frame = arp.gratuitous(_mac(first.mac), VIRTUAL, form=arp.Form.REQUEST)
+    frame = arp.gratuitous(_mac(first.mac), VIRTUAL, form=arp.GratuitousForm.REQUEST)
     with sender, receiver:
         sender.send(frame)
         assert frame in _next_frames(receiver)
@@ -69,7 +69,7 @@ def test_own_frames_and_others_are_not_received(segment: Segment):
     with second.inside():
         witness = FrameSocket(INTERFACE, receive=ARP)
     with deaf, own, witness:
-        deaf.send(arp.gratuitous(_mac(first.mac), VIRTUAL, form=arp.Form.REPLY))
+        deaf.send(arp.gratuitous(_mac(first.mac), VIRTUAL, form=arp.GratuitousForm.REPLY))
         assert _next_frames(witness)
         assert deaf.receive() == []
         assert own.receive() == []
@@ -79,8 +79,8 @@ def test_claims_of_others(segment: Segment):
     """Only frames in which another node claims one of the addresses are received, in both families."""
     first, second = segment.nodes.values()
     cases = [
-        (arp.gratuitous, {"form": arp.Form.REPLY}, "192.0.2.77", [VIRTUAL, "192.0.2.101"]),
-        (neighbour.unsolicited, {}, "fd00::77", ["fd00::100", "fd00::101"]),
+        (arp.gratuitous, {"form": arp.GratuitousForm.REPLY}, "192.0.2.77", [VIRTUAL, "192.0.2.101"]),
+        (neighbour_discovery.unsolicited, {}, "fd00::77", ["fd00::100", "fd00::101"]),
     ]
     for make, arguments, other, watched in cases:
         with first.inside():
@@ -103,7 +103,7 @@ def test_interface_down(segment: Segment):
     first, _ = segment.nodes.values()
     with first.inside():
         opened = FrameSocket(INTERFACE, receive=ARP)
-    frame = arp.gratuitous(_mac(first.mac), VIRTUAL, form=arp.Form.REQUEST)
+    frame = arp.gratuitous(_mac(first.mac), VIRTUAL, form=arp.GratuitousForm.REQUEST)
     with opened:
         first.batch(f"link set {INTERFACE} down")
         assert opened.receive() == []

@@ -3,9 +3,9 @@
 import pytest
 from support.namespaces import INTERFACE, Segment
 
-from appliance.net.interfaces.links import Links
-from appliance.net.interfaces.neighbours import PAUSE, Neighbours
-from appliance.net.interfaces.netlink import Requests
+from appliance.net.netlink.links import Links
+from appliance.net.netlink.neighbours import PAUSE, Neighbours
+from appliance.net.netlink.netlink import Requests
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", root=True)]
 

@@ -9,10 +9,10 @@ import pytest
 from support.namespaces import INTERFACE, Node, Segment
 from support.waiting import wait_until
 
-from appliance.net.interfaces.addresses import Addresses
-from appliance.net.interfaces.links import Change, LinkEvent, Links
-from appliance.net.interfaces.netlink import Message, Requests
-from appliance.net.interfaces.owned_addresses import OwnedAddresses
+from appliance.net.netlink.addresses import Addresses
+from appliance.net.netlink.links import LinkChange, LinkEvent, Links
+from appliance.net.netlink.netlink import Message, Requests
+from appliance.net.netlink.owned_addresses import OwnedAddresses
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", root=True)]
 
@@ -34,7 +34,7 @@ def links(node: Node) -> Iterator[Links]:
         yield opened
 
 
-def _event(change: Change, address: str = "", name: str = INTERFACE) -> LinkEvent:
+def _event(change: LinkChange, address: str = "", name: str = INTERFACE) -> LinkEvent:
     return LinkEvent(change=change, name=name, address=address)
 
 
@@ -68,10 +68,10 @@ def test_state(links: Links, node: Node):
 def test_carrier(links: Links, node: Node):
     """Pulling and putting back the cable is told as down and up, with the addresses left in peace."""
     node.unplug()
-    assert _until(links, _event(Change.DOWN)) == [_event(Change.DOWN)]
+    assert _until(links, _event(LinkChange.DOWN)) == [_event(LinkChange.DOWN)]
     assert not links.state(INTERFACE).up
     node.plug()
-    assert _event(Change.UP) in _until(links, _event(Change.UP))
+    assert _event(LinkChange.UP) in _until(links, _event(LinkChange.UP))
     assert links.state(INTERFACE).up
     assert links.state(INTERFACE).primary(4) == node.address
 
@@ -79,13 +79,13 @@ def test_carrier(links: Links, node: Node):
 def test_set_down_by_the_operator(links: Links, node: Node):
     """Set down by an operator it loses its IPv6 addresses; set up, it has the link-local one again."""
     node.batch(f"link set {INTERFACE} down")
-    told = _until(links, _event(Change.DOWN))
-    assert _event(Change.ADDRESS_REMOVED, f"{node.address6}/64") in told
+    told = _until(links, _event(LinkChange.DOWN))
+    assert _event(LinkChange.ADDRESS_REMOVED, f"{node.address6}/64") in told
     node.batch(f"link set {INTERFACE} up")
     link_local = wait_until(
         lambda: [each for each in node.addresses() if each.startswith("fe80")], what="fe80"
     )
-    _until(links, _event(Change.ADDRESS_ADDED, link_local[0]))
+    _until(links, _event(LinkChange.ADDRESS_ADDED, link_local[0]))
     assert links.state(INTERFACE).up
 
 
@@ -93,21 +93,21 @@ def test_deleted_and_made_again(links: Links, node: Node):
     """An interface of the same name is another one, even when both happened since the last look."""
     old = links.state(INTERFACE)
     node.batch(f"link delete {INTERFACE}")
-    assert _until(links, _event(Change.DISAPPEARED)) == [_event(Change.DISAPPEARED)]
+    assert _until(links, _event(LinkChange.DISAPPEARED)) == [_event(LinkChange.DISAPPEARED)]
     assert links.state(INTERFACE) is None
     node.batch(f"link add {INTERFACE} type veth peer name other0")
-    _until(links, _event(Change.APPEARED))
+    _until(links, _event(LinkChange.APPEARED))
     assert links.state(INTERFACE).index != old.index
     node.batch(f"link delete {INTERFACE}", f"link add {INTERFACE} type veth peer name other0")
-    told = [event for event in _until(links, _event(Change.APPEARED)) if event.name == INTERFACE]
-    assert told == [_event(Change.DISAPPEARED), _event(Change.APPEARED)]
+    told = [event for event in _until(links, _event(LinkChange.APPEARED)) if event.name == INTERFACE]
+    assert told == [_event(LinkChange.DISAPPEARED), _event(LinkChange.APPEARED)]
 
 
 def test_renamed(links: Links, node: Node):
     """A renamed interface disappears under the one name and appears under the other."""
     node.batch(f"link set {INTERFACE} down", f"link set {INTERFACE} name lan0", "link set lan0 up")
-    told = _until(links, _event(Change.APPEARED, name="lan0"))
-    assert _event(Change.DISAPPEARED) in told
+    told = _until(links, _event(LinkChange.APPEARED, name="lan0"))
+    assert _event(LinkChange.DISAPPEARED) in told
     assert links.state(INTERFACE) is None
 
 
@@ -116,15 +116,15 @@ def test_leaving_a_bridge_is_not_disappearing(links: Links, node: Node):
     node.batch("link add bridge0 type bridge", f"link set {INTERFACE} master bridge0")
     node.batch(f"link set {INTERFACE} nomaster", "link set bridge0 up", "link delete bridge0")
     node.batch(f"address add {FOUR} dev {INTERFACE}")
-    told = _until(links, _event(Change.ADDRESS_ADDED, FOUR))
-    assert _event(Change.DISAPPEARED) not in told
+    told = _until(links, _event(LinkChange.ADDRESS_ADDED, FOUR))
+    assert _event(LinkChange.DISAPPEARED) not in told
     assert links.state(INTERFACE).up
 
 
 def test_another_mac(links: Links, node: Node):
     """A changed MAC is told, and the state has it."""
     node.batch(f"link set {INTERFACE} address 02:00:00:00:00:77")
-    _until(links, _event(Change.MAC))
+    _until(links, _event(LinkChange.MAC))
     assert links.state(INTERFACE).mac.hex(":") == "02:00:00:00:00:77"
 
 
@@ -133,11 +133,13 @@ def test_virtual_address_removed_by_somebody_else(links: Links, node: Node, tmp_
     own = links.state(INTERFACE).own
     with Addresses(OwnedAddresses(tmp_path / "owned.json"), marks=True) as addresses:
         addresses.take(links.state(INTERFACE).index, [FOUR, SIX])
-    _until(links, _event(Change.ADDRESS_ADDED, SIX))
+    _until(links, _event(LinkChange.ADDRESS_ADDED, SIX))
     assert {FOUR, SIX} <= set(links.state(INTERFACE).addresses)
     assert links.state(INTERFACE).own == own
     node.batch(f"address delete {FOUR} dev {INTERFACE}")
-    assert _until(links, _event(Change.ADDRESS_REMOVED, FOUR)) == [_event(Change.ADDRESS_REMOVED, FOUR)]
+    assert _until(links, _event(LinkChange.ADDRESS_REMOVED, FOUR)) == [
+        _event(LinkChange.ADDRESS_REMOVED, FOUR)
+    ]
 
 
 def test_duplicate_address_is_not_usable(links: Links, node: Node):
@@ -149,7 +151,7 @@ def test_duplicate_address_is_not_usable(links: Links, node: Node):
     node.batch(f"address add {duplicate} dev {INTERFACE}")
     wait_until(lambda: "dadfailed" in node.ip("address", "show", "dev", INTERFACE), what="a duplicate")
     node.batch(f"address add {FOUR} dev {INTERFACE}")
-    _until(links, _event(Change.ADDRESS_ADDED, FOUR))
+    _until(links, _event(LinkChange.ADDRESS_ADDED, FOUR))
     assert duplicate in node.addresses()
     assert duplicate not in links.state(INTERFACE).addresses
 
@@ -177,8 +179,8 @@ def test_overrun_while_the_kernel_does_not_answer(node: Node):
         with pytest.raises(OSError, match="no memory"):
             links.read()
         told = links.read()
-        assert _event(Change.ADDRESS_ADDED, "10.9.0.1/32") in told
-        assert _event(Change.ADDRESS_ADDED, "10.9.0.199/32") in told
+        assert _event(LinkChange.ADDRESS_ADDED, "10.9.0.1/32") in told
+        assert _event(LinkChange.ADDRESS_ADDED, "10.9.0.199/32") in told
         assert set(links.state(INTERFACE).addresses) == node.addresses()
 
 
@@ -189,8 +191,8 @@ def test_overrun(node: Node):
         node.batch(f"link set {INTERFACE} down")
         told = links.read()
         assert links.overruns == 1
-        assert _event(Change.DOWN) in told
-        assert _event(Change.ADDRESS_ADDED, "10.9.0.199/32") in told
+        assert _event(LinkChange.DOWN) in told
+        assert _event(LinkChange.ADDRESS_ADDED, "10.9.0.199/32") in told
         assert set(links.state(INTERFACE).addresses) == node.addresses()
         node.batch(f"link set {INTERFACE} up")
-        _until(links, _event(Change.UP))
+        _until(links, _event(LinkChange.UP))

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from support.namespaces import INTERFACE, Node, Segment
 
-from appliance.net.interfaces.addresses import Addresses, kernel_marks
-from appliance.net.interfaces.links import Links
-from appliance.net.interfaces.owned_addresses import OwnedAddresses
-from appliance.net.process import privileges
+from appliance.net.netlink.addresses import Addresses, kernel_marks
+from appliance.net.netlink.links import Links
+from appliance.net.netlink.owned_addresses import OwnedAddresses
+from appliance.net.privileges import needed_capabilities
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "setpriv", root=True)]
 
@@ -20,13 +20,13 @@ _EVERYTHING = f"""
 import pathlib, sys
 from appliance.net.process import privileges
 from appliance.net.interfaces import virtual_mac
-from appliance.net.interfaces.addresses import Addresses
-from appliance.net.interfaces.frames import ARP, FrameSocket
-from appliance.net.interfaces.links import Links
-from appliance.net.interfaces.netlink import Requests
-from appliance.net.interfaces.owned_addresses import OwnedAddresses
-from appliance.net.interfaces.vrrp_sockets import VrrpSocket
-from appliance.wire.vrrp import MULTICAST_4, MULTICAST_6
+from appliance.net.netlink.addresses import Addresses
+from appliance.net.packets.frames import ARP, FrameSocket
+from appliance.net.netlink.links import Links
+from appliance.net.netlink.netlink import Requests
+from appliance.net.netlink.owned_addresses import OwnedAddresses
+from appliance.net.packets.vrrp_sockets import VrrpSocket
+from appliance.wire.vrrp.advertisement import MULTICAST_4, MULTICAST_6
 
 assert privileges.missing() == ()
 with Links() as links, Addresses(OwnedAddresses(pathlib.Path(sys.argv[1]))) as addresses:
@@ -47,8 +47,8 @@ print("done")
 
 _CHANGES = f"""
 import pathlib, socket, sys
-from appliance.net.interfaces.addresses import Addresses
-from appliance.net.interfaces.owned_addresses import OwnedAddresses
+from appliance.net.netlink.addresses import Addresses
+from appliance.net.netlink.owned_addresses import OwnedAddresses
 
 index = socket.if_nametoindex("{INTERFACE}")
 with Addresses(OwnedAddresses(pathlib.Path(sys.argv[1])), marks=True) as addresses:
@@ -117,4 +117,4 @@ def test_refused_by_the_kernel(node: Node, tmp_path: Path):
 
 def test_root_has_all():
     """A process of root's misses nothing."""
-    assert privileges.missing() == ()
+    assert needed_capabilities.missing() == ()

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from appliance.net.process import privileges, realtime
+from appliance.net.privileges import needed_capabilities
+from appliance.net.process import realtime
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("setpriv", root=True)]
 
@@ -17,7 +18,8 @@ from dataclasses import asdict
 from appliance.net.process import realtime
 applied = realtime.apply()
 status = pathlib.Path("/proc/self/status").read_text()
-child = "import os, pathlib; from appliance.net.process.ordinary import be_ordinary; be_ordinary(); " \\
+child = "import os, pathlib; from appliance.net.process.ordinary_scheduling import be_ordinary; " \\
+    "be_ordinary(); " \\
     "print(os.sched_getscheduler(0), pathlib.Path('/proc/self/oom_score_adj').read_text().strip())"
 print(json.dumps({
     **asdict(applied),
@@ -42,7 +44,7 @@ def _without(*names: str) -> list[str]:
     return ["setpriv", f"--bounding-set={','.join(f'-{name}' for name in names)}"]
 
 
-_MAY_RAISE_LIMITS = privileges.has(privileges.Capability.CAP_SYS_RESOURCE)
+_MAY_RAISE_LIMITS = needed_capabilities.has(needed_capabilities.Capability.CAP_SYS_RESOURCE)
 
 
 def test_everything():
@@ -79,7 +81,7 @@ def test_memory_without_a_limit():
 _SPINNING = """
 import os, resource, threading, time
 from appliance.net.process import realtime
-from appliance.net.process.ordinary import be_ordinary
+from appliance.net.process.ordinary_scheduling import be_ordinary
 realtime.REST_WITHIN = 0.2
 before = realtime.apply()
 until = time.monotonic() + 20

@@ -8,15 +8,15 @@ import pytest
 from support.namespaces import INTERFACE, Node, Segment
 from support.waiting import wait_until
 
-from appliance.net.interfaces import virtual_mac
-from appliance.net.interfaces.addresses import Addresses
-from appliance.net.interfaces.frames import ARP, FrameSocket
-from appliance.net.interfaces.links import Links
-from appliance.net.interfaces.netlink import Requests
-from appliance.net.interfaces.owned_addresses import OwnedAddresses
-from appliance.net.interfaces.vrrp_sockets import VrrpSocket
-from appliance.wire import arp
-from appliance.wire.vrrp import MULTICAST_4, MULTICAST_6
+from appliance.net.netlink import virtual_mac
+from appliance.net.netlink.addresses import Addresses
+from appliance.net.netlink.links import Links
+from appliance.net.netlink.netlink import Requests
+from appliance.net.netlink.owned_addresses import OwnedAddresses
+from appliance.net.packets.frames import ARP, FrameSocket
+from appliance.net.packets.vrrp_sockets import VrrpSocket
+from appliance.wire.ethernet import arp
+from appliance.wire.vrrp.advertisement import MULTICAST_4, MULTICAST_6
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", root=True)]
 

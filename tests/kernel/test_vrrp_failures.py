@@ -12,9 +12,9 @@ from support.vrrp_field import VIP, VIP6, AddressMonitor, Field, pair
 from support.vrrp_node import VrrpNode, router
 from support.waiting import wait_until
 
-from appliance.model.virtual_router import Announce, AntiReplay, Hmac, HmacKey, HmacMode
-from appliance.net.interfaces.frames import ARP, FrameSocket
-from appliance.wire import arp
+from appliance.model.snapshot.virtual_router import AnnounceSettings, AntiReplay, Hmac, HmacKey, HmacMode
+from appliance.net.packets.frames import ARP, FrameSocket
+from appliance.wire.ethernet import arp
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "tcpdump", root=True)]
 
@@ -260,7 +260,7 @@ def test_a_stop_loses_nothing(ground: Field):
 
 def test_one_that_leaves_announces_nothing(ground: Field):
     """Announcements that are due while it hands over are left out: they would call clients back."""
-    restless = Announce(repeat=5, delay=0.0, refresh=0.005, refresh_repeat=1, reply=False)
+    restless = AnnounceSettings(repeat=5, delay=0.0, refresh=0.005, refresh_repeat=1, reply=False)
     serve(ground.one, ground.two)
     with pair(ground, router(priority=150, announce=restless), LOW) as (high, _):
         ground.wait_for_holder(ground.one)
@@ -318,7 +318,7 @@ def test_a_peer_that_looks_for_duplicates_has_its_address(ground: Field):
 def test_a_full_queue_delays_an_announcement_and_loses_none(ground: Field):
     """Where the interface takes only some frames at once every address is announced all the same."""
     addresses = tuple(f"192.0.2.{each}/24" for each in range(130, 170))
-    announce = Announce(repeat=5, delay=60.0, refresh=0.0, refresh_repeat=1, reply=False)
+    announce = AnnounceSettings(repeat=5, delay=60.0, refresh=0.0, refresh_repeat=1, reply=False)
     queue = "tbf rate 800kbit burst 1600 limit 600"
     try:
         ground.one.run(["tc", "qdisc", "add", "dev", INTERFACE, "root", *queue.split()])

@@ -16,7 +16,7 @@ from support.vrrp_field import VIP, VIP6, Field
 from support.vrrp_node import VrrpNode, router, track
 from support.waiting import wait_until
 
-from appliance.model.virtual_router import Track, VirtualRouter
+from appliance.model.snapshot.virtual_router import Track, VirtualRouter
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "keepalived", "tcpdump", root=True)]
 

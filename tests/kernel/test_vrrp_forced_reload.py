@@ -10,7 +10,7 @@ from support.vrrp_field import VIP, Field
 from support.vrrp_node import VrrpNode, router, track
 from support.waiting import wait_until
 
-from appliance.model.virtual_router import Notify, VirtualRouter
+from appliance.model.snapshot.virtual_router import Notify, VirtualRouter
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "tcpdump", root=True)]
 

@@ -12,7 +12,7 @@ from support.vrrp_field import VIP, Field
 from support.vrrp_node import VrrpNode, router
 from support.waiting import wait_until
 
-from appliance.model.virtual_router import Checksum
+from appliance.model.snapshot.virtual_router import Checksum
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "keepalived", "tcpdump", root=True)]
 

@@ -11,7 +11,7 @@ from support.vrrp_field import VIP, VIP6, Field, pair
 from support.vrrp_node import VrrpNode, router
 from support.waiting import wait_until
 
-from appliance.model.virtual_router import VirtualRouter
+from appliance.model.snapshot.virtual_router import VirtualRouter
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "tcpdump", root=True)]
 

@@ -12,7 +12,7 @@ from support.vrrp_field import VIP, VIP6, AddressMonitor, Field, agreed, field
 from support.vrrp_node import VrrpNode, router, track
 from support.waiting import wait_until
 
-from appliance.model.virtual_router import Hmac, HmacKey, HmacMode, Notify
+from appliance.model.snapshot.virtual_router import Hmac, HmacKey, HmacMode, Notify
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nsenter", "tcpdump", root=True)]
 

@@ -9,7 +9,7 @@ from support.vrrp_field import AddressMonitor, Field, pair
 from support.vrrp_node import VrrpNode, router
 from support.waiting import wait_until
 
-from appliance.model.virtual_router import OnConflict, VirtualRouter
+from appliance.model.snapshot.virtual_router import OnConflict, VirtualRouter
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nsenter", "tcpdump", root=True)]
 

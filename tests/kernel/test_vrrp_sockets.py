@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 from support.namespaces import INTERFACE, Node, Segment
 
-from appliance.net.interfaces.vrrp_sockets import Datagram, VrrpSocket
-from appliance.wire.vrrp import MULTICAST_4, MULTICAST_6
+from appliance.net.packets.vrrp_sockets import Datagram, VrrpSocket
+from appliance.wire.vrrp.advertisement import MULTICAST_4, MULTICAST_6
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", root=True)]
 

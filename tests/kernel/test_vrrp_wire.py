@@ -11,7 +11,7 @@ from support.vrrp_forger import Forger, advert, damaged
 from support.vrrp_node import VrrpNode, router
 from support.waiting import wait_until
 
-from appliance.model.virtual_router import Checksum, Hmac, HmacKey, HmacMode
+from appliance.model.snapshot.virtual_router import Checksum, Hmac, HmacKey, HmacMode
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "keepalived", "tcpdump", root=True)]
 

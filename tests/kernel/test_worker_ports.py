@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.trace import Origin, Relay, Setting, relay, reset
 
-from appliance.wire.worker_board import Reason
+from appliance.wire.boards.worker_board import EndReason
 
 pytestmark = pytest.mark.kernel
 
@@ -37,9 +37,9 @@ def _use_up(running: Relay) -> None:
         client = running.connect(source="127.0.0.1", source_port=40000 + number)
         pairs.append((client, running.setting.origins[0].accept()))
     assert running.refuses(source_port=40002)
-    running.ended(Reason.NO_PORTS, 2)  # the first try and its repetition
+    running.ended(EndReason.NO_PORTS, 2)  # the first try and its repetition
     reset(pairs[0][0])
-    running.ended(Reason.CLIENT_ABORT)
+    running.ended(EndReason.CLIENT_ABORT)
     client = running.connect(source="127.0.0.1", source_port=40003)
     client.sendall(b"served")
     assert running.setting.origins[0].accept().recv(10) == b"served"

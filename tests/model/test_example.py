@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from support.annotated import EXAMPLE, annotated, keys, undocumented
 
-from appliance.model.resolve import load
-from appliance.model.schema import json_schema
-from appliance.model.section import Section
-from appliance.model.source import read
+from appliance.model.config.json_schema import json_schema
+from appliance.model.config.section import Section
+from appliance.model.document.document import read
+from appliance.model.snapshot.loading import load
 
 pytestmark = pytest.mark.pure
 
@@ -84,13 +84,13 @@ def test_the_schema_speaks_as_the_file_does():
     definitions = json_schema()["$defs"]
 
     assert [
-        definitions["Defaults"]["properties"]["drain"]["default"],
-        definitions["Pool"]["properties"]["check"]["anyOf"][1],
-        definitions["Pool"]["properties"]["keepalive"]["anyOf"][1],
-        definitions["Frontend"]["required"],
-        definitions["Server"]["required"],
-        definitions["ProxyGroup"]["properties"]["workers"]["default"],
-        definitions["Pool"]["properties"]["servers"]["additionalProperties"],
+        definitions["DefaultsSection"]["properties"]["drain"]["default"],
+        definitions["PoolSection"]["properties"]["check"]["anyOf"][1],
+        definitions["PoolSection"]["properties"]["keepalive"]["anyOf"][1],
+        definitions["FrontendSection"]["required"],
+        definitions["ServerSection"]["required"],
+        definitions["ProxyGroupSection"]["properties"]["workers"]["default"],
+        definitions["PoolSection"]["properties"]["servers"]["additionalProperties"],
         "null" in json.dumps(definitions),
     ] == ["120s", {"const": False}, {"const": "off"}, ["bind"], ["address"], "auto", False, False]
 

@@ -22,8 +22,8 @@ from support.ports import free_ports
 from support.processes import alive, with_environment
 from support.waiting import wait_until
 
-from appliance.console.demo import advice
-from appliance.console.demo_site import DEMO_PORTS
+from appliance.console.demo.demo import advice
+from appliance.console.demo.demo_site import DEMO_PORTS
 from appliance.net.files.packaged import packaged
 
 pytestmark = pytest.mark.programs

@@ -13,7 +13,7 @@ from support.nginx import nginx
 from support.ports import free_port
 from support.snapshots import bind, frontend, group, pool, server, snapshot
 
-from appliance.model.snapshot import Balance
+from appliance.model.snapshot.snapshot import Balance
 
 pytestmark = [pytest.mark.programs, pytest.mark.needs("nginx")]
 

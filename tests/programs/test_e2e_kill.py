@@ -15,7 +15,7 @@ from support.load import Load
 from support.processes import alive, kill
 from support.waiting import wait_until
 
-from appliance.core.generations import Timing
+from appliance.core.rollout.events import Timing
 
 pytestmark = pytest.mark.programs
 

@@ -24,12 +24,19 @@ from support.processes import end, kill
 from support.waiting import wait_until
 
 from appliance.model.paths import Paths
-from appliance.model.snapshot import Check, CheckInit, Pool, Server, Snapshot, encode
+from appliance.model.snapshot.snapshot import Check, CheckInit, Pool, Server, Snapshot, encode
+from appliance.net.boards.boards import BoardError, BoardReader
 from appliance.net.control.sockets import ControlUnavailable, ask
-from appliance.net.files.boards import BoardError, BoardReader
-from appliance.wire import doubt as doubts
-from appliance.wire.control import Answer, Question
-from appliance.wire.health_board import Admin, CheckResult, HealthBoard, ServerHealth, Verdict, decode
+from appliance.wire.boards.health_board import (
+    Admin,
+    CheckResult,
+    HealthBoard,
+    ServerHealthRecord,
+    Verdict,
+    decode,
+)
+from appliance.wire.lines import connect_failure as doubts
+from appliance.wire.lines.control import Answer, Question
 
 pytestmark = pytest.mark.programs
 
@@ -111,15 +118,15 @@ class Health:
             return decode(payload) if payload else None
         return None
 
-    def server(self, name: str) -> ServerHealth | None:
+    def server(self, name: str) -> ServerHealthRecord | None:
         """Return what the board says of a server, None when it says nothing."""
         board = self.board()
         return next((each for each in board.servers if each.server == name), None) if board else None
 
-    def wait_for(self, name: str, verdict: Verdict, *, by: int = 0) -> ServerHealth:
+    def wait_for(self, name: str, verdict: Verdict, *, by: int = 0) -> ServerHealthRecord:
         """Return the record of a server as soon as it has this verdict, and was seen after `by` failures."""
 
-        def wanted() -> ServerHealth | None:
+        def wanted() -> ServerHealthRecord | None:
             record = self.server(name)
             return record if record and record.verdict is verdict and record.failed >= by else None
 

@@ -10,7 +10,7 @@ from structlog import get_logger
 
 from appliance.core.watchdog import START
 from appliance.model.paths import Paths
-from appliance.net.files import heartbeats
+from appliance.net.boards import heartbeats
 from appliance.programs.watchdog import HeartbeatWatch
 
 pytestmark = pytest.mark.programs

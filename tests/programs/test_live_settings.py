@@ -12,10 +12,10 @@ from support.snapshots import bind, frontend, group, pool, server, snapshot
 from support.trace import Origin, Relay, Setting, read_all, relay
 from support.waiting import wait_until
 
-from appliance.core.renewal import needs_generation
-from appliance.model import snapshot as model
-from appliance.model.snapshot import Log, Snapshot
-from appliance.wire.worker_board import Reason
+from appliance.core.rollout.needs_generation import needs_generation
+from appliance.model.snapshot import snapshot as model
+from appliance.model.snapshot.snapshot import Log, Snapshot
+from appliance.wire.boards.worker_board import EndReason
 
 pytestmark = pytest.mark.programs
 
@@ -59,7 +59,7 @@ def test_connection_lines():
         apply(running, changes={"log": Log(level="error", format="json", connections=False)})
         for each in running.pair():
             each.close()
-        running.ended(Reason.COMPLETED, 2)
+        running.ended(EndReason.COMPLETED, 2)
         assert len(lines(running, "connection")) == 1
 
 
@@ -105,11 +105,11 @@ def test_connection_limit():
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"front": {"timeout_client": 0.3}}, Reason.CLIENT_TIMEOUT),
-        ({"back": {"timeout_server": 0.3}}, Reason.SERVER_TIMEOUT),
+        ({"front": {"timeout_client": 0.3}}, EndReason.CLIENT_TIMEOUT),
+        ({"back": {"timeout_server": 0.3}}, EndReason.SERVER_TIMEOUT),
     ],
 )
-def test_timeouts(changes: dict[str, object], reason: Reason):
+def test_timeouts(changes: dict[str, object], reason: EndReason):
     """They hold for what is open, too: a shorter one ends what has been idle for longer."""
     with relay(Setting(origins=[Origin()])) as running:
         client, served = running.pair()

@@ -17,8 +17,8 @@ from support.processes import end
 from support.trace import Origin, Relay, Setting, relay
 from support.waiting import wait_until
 
-from appliance.model.resolve import load
-from appliance.wire.worker_board import Reason
+from appliance.model.snapshot.loading import load
+from appliance.wire.boards.worker_board import EndReason
 
 pytestmark = [pytest.mark.programs, pytest.mark.needs("curl")]
 
@@ -95,7 +95,7 @@ def test_paused_client_loses_nothing(tmp_path: Path):
     with relay(Setting(origins=[Origin()], front={**front, "tcp_user_timeout": 1.0}, back=back)) as running:
         began = time.monotonic()
         with download(running, tmp_path / "limited") as curl:
-            running.ended(Reason.CLIENT_ABORT)
+            running.ended(EndReason.CLIENT_ABORT)
             took = time.monotonic() - began
             curl.send_signal(signal.SIGCONT)
             assert curl.wait(15) != 0

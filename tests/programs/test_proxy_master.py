@@ -25,8 +25,8 @@ from support.processes import alive, kill, with_environment
 from support.snapshots import bind, frontend, group, pool, server, snapshot, virtual_router
 from support.waiting import wait_until as wait
 
-from appliance.core.generations import Timing
-from appliance.model.snapshot import KeepAlive, Reload, Snapshot
+from appliance.core.rollout.events import Timing
+from appliance.model.snapshot.snapshot import KeepAlive, Reload, Snapshot
 
 pytestmark = pytest.mark.programs
 

@@ -15,13 +15,13 @@ import structlog
 from gevent import socket
 from support.fleet import FakeProgram
 
-from appliance.console.observation import observe
+from appliance.console.status.observation import observe
 from appliance.model.paths import Paths
 from appliance.net.control.sockets import ControlUnavailable, ask
 from appliance.net.files import lock_files, snapshots
 from appliance.net.files.operators_file import judge
 from appliance.programs import reload
-from appliance.wire.control import Answer, Problem, Question
+from appliance.wire.lines.control import Answer, AnswerProblem, Question
 
 pytestmark = pytest.mark.programs
 
@@ -249,7 +249,7 @@ def test_killed_in_the_middle_and_back(house: House):
 
 def test_a_refusal_frees_the_queue(house: House):
     """After a refused reload the next one, already waiting, is done."""
-    house.api.refuses = Problem(message="no")
+    house.api.refuses = AnswerProblem(message="no")
     house.write(weight=2)
     with house.connect() as client:
         client.sendall(b"reload\nreload\n")
@@ -271,7 +271,7 @@ def test_without_an_accepted_snapshot_it_says_so(tmp_path: Path):
 
 def test_what_was_not_obeyed_is_told_until_it_is(house: House):
     """A program fails after it agreed: the answer is no, and status tells that until the program obeys."""
-    house.api.disobeys = Problem(message="worker 1.0 goes on with snapshot 1")
+    house.api.disobeys = AnswerProblem(message="worker 1.0 goes on with snapshot 1")
     house.write(weight=2)
     with house.connect() as client:
         client.sendall(b"reload\n")
@@ -329,7 +329,7 @@ def test_a_validator_that_cannot_be_loaded_hangs_no_reload(monkeypatch: pytest.M
     """It is loaded between reloads; what goes wrong there must not end the greenlet that answers them."""
     monkeypatch.setattr(reload, "_CONVERGE", 0.01)
     changeover = BrokenValidator()
-    desk = reload.Desk(changeover, structlog.get_logger(), after=list)  # type: ignore[arg-type]  # all it uses
+    desk = reload.ReloadQueue(changeover, structlog.get_logger(), after=list)  # type: ignore[arg-type]  # all it uses
     until(lambda: changeover.tried > 1)
     with gevent.Timeout(20):
         assert desk.ask("test").ok

@@ -16,7 +16,7 @@ from support.ports import accepts, free_port
 from support.processes import alive, kill
 from support.waiting import wait_until
 
-from appliance.net.reloading.supervisor_rpc import Supervisor, SupervisorUnavailable
+from appliance.net.reloading.supervisor_rpc import SupervisorClient, SupervisorUnavailable
 
 pytestmark = pytest.mark.programs
 
@@ -48,7 +48,7 @@ def ready(port: int) -> bool:
 def state(appliance: Appliance, program: str) -> str:
     """Return what supervisord says of a program, "" while it says nothing."""
     with contextlib.suppress(SupervisorUnavailable):
-        processes = Supervisor(appliance.paths.supervisor_socket).processes()
+        processes = SupervisorClient(appliance.paths.supervisor_socket).processes()
         return next(each.state for each in processes if each.name == program)
     return ""
 

@@ -16,9 +16,9 @@ from support.processes import alive, end, kill, with_environment
 from support.snapshots import snapshot, virtual_router
 from support.waiting import wait_until
 
-from appliance.model.snapshot import encode
+from appliance.model.snapshot.snapshot import encode
 from appliance.net.files.packaged import packaged
-from appliance.net.reloading.supervisor_rpc import ProcessInfo, Supervisor, SupervisorUnavailable
+from appliance.net.reloading.supervisor_rpc import ProcessInfo, SupervisorClient, SupervisorUnavailable
 
 pytestmark = pytest.mark.programs
 
@@ -91,7 +91,7 @@ class Room:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.log_file = root / "log"
-        self.supervisor = Supervisor(root / "supervisor.sock")
+        self.supervisor = SupervisorClient(root / "supervisor.sock")
         self._text = _HEAD
         self.process: subprocess.Popen[bytes] | None = None
 

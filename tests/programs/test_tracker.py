@@ -18,12 +18,20 @@ from support.tracks import track
 from support.waiting import wait_until
 
 from appliance.model.paths import Paths
-from appliance.model.virtual_router import Track, TrackKind
-from appliance.net.files.boards import BoardWriter
-from appliance.wire.control import LineBuffer
-from appliance.wire.health_board import Verdict as Health
-from appliance.wire.health_board import encode as encode_board
-from appliance.wire.tracker_lines import Ran, Report, Run, Verdict, Watch, decode_report, encode
+from appliance.model.snapshot.virtual_router import Track, TrackKind
+from appliance.net.boards.boards import BoardWriter
+from appliance.wire.boards.health_board import Verdict as Health
+from appliance.wire.boards.health_board import encode as encode_board
+from appliance.wire.lines.control import LineBuffer
+from appliance.wire.lines.tracker_lines import (
+    CommandEnded,
+    Report,
+    RunCommand,
+    TrackVerdict,
+    WatchTracks,
+    decode_report,
+    encode,
+)
 
 pytestmark = pytest.mark.programs
 
@@ -56,11 +64,11 @@ class Tracker:
 
     def watch_all(self, *tracks: tuple[str, Track]) -> None:
         """Want these tracks, and no others."""
-        self.socket.sendall(encode(Watch(tracks=tracks)))
+        self.socket.sendall(encode(WatchTracks(tracks=tracks)))
 
     def run(self, *words: str, user: str | None = None, timeout: float = AGES) -> None:
         """Order a notify command."""
-        self.socket.sendall(encode(Run(router="api", words=words, user=user, timeout=timeout)))
+        self.socket.sendall(encode(RunCommand(router="api", words=words, user=user, timeout=timeout)))
 
     def told(self) -> list[Report]:
         """Return all that was reported so far."""
@@ -71,18 +79,18 @@ class Tracker:
             pass
         return self.reports
 
-    def verdicts(self, name: str = "web", *, router: str = "api") -> list[Verdict]:
+    def verdicts(self, name: str = "web", *, router: str = "api") -> list[TrackVerdict]:
         """Return what was said of a track so far."""
         return [
             each
             for each in self.told()
-            if isinstance(each, Verdict) and (each.router, each.track) == (router, name)
+            if isinstance(each, TrackVerdict) and (each.router, each.track) == (router, name)
         ]
 
-    def wait(self, name: str = "web", *, up: bool, router: str = "api") -> Verdict:
+    def wait(self, name: str = "web", *, up: bool, router: str = "api") -> TrackVerdict:
         """Return the last verdict of a track once it is as wanted."""
 
-        def last() -> Verdict | None:
+        def last() -> TrackVerdict | None:
             said = self.verdicts(name, router=router)
             return said[-1] if said and said[-1].up is up else None
 
@@ -94,7 +102,7 @@ class Tracker:
         """Return the outcomes of commands once there are so many."""
 
         def outcomes() -> list[str]:
-            found = [each.outcome for each in self.told() if isinstance(each, Ran)]
+            found = [each.outcome for each in self.told() if isinstance(each, CommandEnded)]
             return found if len(found) >= count else []
 
         return wait_until(outcomes, what=f"{count} commands have ended; {self.log()}")
@@ -158,10 +166,10 @@ def test_its_socket_may_be_its_standard_input(paths: Paths):
         subprocess.Popen(words, stdin=theirs, env={**os.environ, **paths.environment()}) as process,
     ):
         theirs.close()
-        ours.sendall(encode(Watch(tracks=(("api", script("cat; exit 1")),))))
+        ours.sendall(encode(WatchTracks(tracks=(("api", script("cat; exit 1")),))))
         ours.settimeout(15.0)
         report = decode_report(ours.recv(65536).splitlines()[0])
-        assert isinstance(report, Verdict)
+        assert isinstance(report, TrackVerdict)
         assert report.detail == "exited 1"
         ours.close()
         assert process.wait(15) == 0

@@ -20,11 +20,11 @@ from support.appliance import Values, ask
 from support.processes import command_line, end, kill, with_environment
 from support.waiting import wait_until
 
-from appliance.model import snapshot as model
 from appliance.model.paths import Paths
-from appliance.model.virtual_router import Notify, VirtualRouter
-from appliance.net.files.boards import BoardReader
-from appliance.wire import vrrp_board
+from appliance.model.snapshot import snapshot as model
+from appliance.model.snapshot.virtual_router import Notify, VirtualRouter
+from appliance.net.boards.boards import BoardReader
+from appliance.wire.boards import vrrp_board
 
 pytestmark = [pytest.mark.programs, pytest.mark.needs("setpriv")]
 

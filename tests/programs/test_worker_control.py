@@ -13,12 +13,12 @@ from support.ports import free_port
 from support.snapshots import bind, frontend, group, pool, server, snapshot
 from support.trace import Origin, Relay, Setting, is_reset, read_all, relay
 
-from appliance.model import snapshot as model
-from appliance.model.snapshot import KeepAlive, Log, OnDown
+from appliance.model.snapshot import snapshot as model
+from appliance.model.snapshot.snapshot import KeepAlive, Log, OnDown
 from appliance.net.control.sockets import ControlClient
-from appliance.wire.control import Question
-from appliance.wire.health_board import ServerHealth, Verdict
-from appliance.wire.worker_board import Phase, Reason
+from appliance.wire.boards.health_board import ServerHealthRecord, Verdict
+from appliance.wire.boards.worker_board import EndReason, WorkerPhase
+from appliance.wire.lines.control import Question
 
 pytestmark = pytest.mark.programs
 
@@ -47,7 +47,7 @@ def test_status_says_who_and_what():
             "listeners": [{"frontend": "front", "host": "127.0.0.1", "port": running.setting.port}],
         }
         assert expected.items() <= status.items()
-        assert running.worker.board().phase is Phase.ACCEPTING
+        assert running.worker.board().phase is WorkerPhase.ACCEPTING
         assert len(ends) == 2
 
 
@@ -313,7 +313,7 @@ def test_sessions_are_killed(kind: str):
         assert running.worker.ask("kill", **{kind: value})["killed"] == 1
         assert is_reset(client)
         assert is_reset(server)
-        running.ended(Reason.KILLED)
+        running.ended(EndReason.KILLED)
         other.sendall(b"still")
         assert kept.recv(10) == b"still"
 
@@ -433,10 +433,10 @@ def test_endpoint_needs_its_pool(panic: float):
         assert _fetch(given, question).startswith(b"HTTP/1.1 200")
         worker.publish(_records(given, Verdict.DOWN))
         running.until(lambda: _fetch(given, question).startswith(b"HTTP/1.1 503"), "503")
-        running.until(lambda: running.reasons().get(Reason.RESPONDED, 0) >= 2, "counted")
+        running.until(lambda: running.reasons().get(EndReason.RESPONDED, 0) >= 2, "counted")
 
 
-def _records(given: model.Snapshot, verdict: Verdict) -> list[ServerHealth]:
+def _records(given: model.Snapshot, verdict: Verdict) -> list[ServerHealthRecord]:
     return [up(given.pools[0], each, verdict=verdict) for each in given.pools[0].servers]
 
 
@@ -452,5 +452,5 @@ def test_endpoint_takes_pieces_and_ends_slow_clients():
         running.until(lambda: any(each["phase"] == "responding" for each in running.sessions()), "listed")
         assert is_reset(slow)
         socket.create_connection(("127.0.0.1", port)).close()
-        running.until(lambda: running.reasons().get(Reason.CLIENT_ABORT) == 1, "an abort")
-        assert running.reasons()[Reason.CLIENT_TIMEOUT] == 1
+        running.until(lambda: running.reasons().get(EndReason.CLIENT_ABORT) == 1, "an abort")
+        assert running.reasons()[EndReason.CLIENT_TIMEOUT] == 1

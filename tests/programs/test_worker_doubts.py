@@ -11,8 +11,8 @@ from support.snapshots import check
 from support.trace import Origin, Relay, Setting, is_reset, read_all, relay, reset
 from support.waiting import wait_until
 
-from appliance.wire.doubt import Doubt, decode
-from appliance.wire.worker_board import Reason
+from appliance.wire.boards.worker_board import EndReason
+from appliance.wire.lines.connect_failure import ConnectFailure, decode
 
 pytestmark = pytest.mark.programs
 
@@ -29,7 +29,7 @@ def doubts(running: Relay) -> Iterator[socket.socket]:
         yield heard
 
 
-def said(heard: socket.socket) -> list[Doubt]:
+def said(heard: socket.socket) -> list[ConnectFailure]:
     """Return what has been said so far."""
     found = []
     while select.select([heard], [], [], 0)[0]:
@@ -52,7 +52,7 @@ def test_a_server_that_refuses_is_told():
         for client in clients:
             client.sendall(b"x")
         servers = [setting.origins[1].accept() for _ in clients]
-        assert decode(heard.recv(2000)) == Doubt("pool", "s0")
+        assert decode(heard.recv(2000)) == ConnectFailure("pool", "s0")
         assert [server.recv(1) for server in servers] == [b"x", b"x"]
         assert said(heard) == []
 
@@ -70,7 +70,7 @@ def test_a_server_that_does_not_answer_is_told():
         for client in clients:
             client.sendall(b"x")
         servers = [good.accept() for _ in clients]
-        assert decode(heard.recv(2000)) == Doubt("pool", "s0")
+        assert decode(heard.recv(2000)) == ConnectFailure("pool", "s0")
         assert [server.recv(1) for server in servers] == [b"x", b"x"]
 
 
@@ -83,7 +83,7 @@ def test_a_server_that_resets_before_a_word_is_told():
         assert server.recv(10) == b"hello"
         reset(server)
         assert is_reset(client)
-        assert decode(heard.recv(2000)) == Doubt("pool", "s0")
+        assert decode(heard.recv(2000)) == ConnectFailure("pool", "s0")
 
 
 def test_so_many_failures_are_told_as_the_limit_says():
@@ -105,13 +105,13 @@ def test_so_many_failures_are_told_as_the_limit_says():
         server.close()
         assert read_all(client) == b"fine"
         client.close()
-        running.ended(Reason.COMPLETED)
+        running.ended(EndReason.COMPLETED)
         fails()
         fails()
-        running.ended(Reason.SERVER_ABORT, 4)
+        running.ended(EndReason.SERVER_ABORT, 4)
         assert said(heard) == []
         fails()
-        assert decode(heard.recv(2000)) == Doubt("pool", "s0")
+        assert decode(heard.recv(2000)) == ConnectFailure("pool", "s0")
 
 
 def test_bad_clients_are_none_of_healths_business():
@@ -130,8 +130,8 @@ def test_bad_clients_are_none_of_healths_business():
                 client.sendall(b"garbage")
                 reset(client)
                 assert is_reset(server)
-        running.ended(Reason.CLIENT_ABORT, 30)
-        running.ended(Reason.SERVER_ABORT, 30)
+        running.ended(EndReason.CLIENT_ABORT, 30)
+        running.ended(EndReason.SERVER_ABORT, 30)
         assert said(heard) == []
 
 

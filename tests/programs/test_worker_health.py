@@ -12,10 +12,10 @@ from support.ports import free_port
 from support.snapshots import bind, frontend, group, pool, server, snapshot
 
 from appliance.model.paths import Paths
-from appliance.net.files.boards import BoardWriter
+from appliance.net.boards.boards import BoardWriter
 from appliance.programs.worker import Worker
-from appliance.wire.health_board import HealthBoard, ServerState, Verdict, encode
-from appliance.wire.worker_orders import Listener, Orders
+from appliance.wire.boards.health_board import HealthBoard, ServerState, Verdict, encode
+from appliance.wire.lines.worker_arguments import InheritedListener, WorkerArguments
 
 pytestmark = pytest.mark.programs
 
@@ -32,10 +32,10 @@ class Desk:
         fronts = [frontend(name, binds=[bind(port)], pool=name) for name, port in ports.items()]
         self._listeners = [socket.create_server(("127.0.0.1", port)) for port in ports.values()]
         listeners = tuple(
-            Listener(frontend=name, host="127.0.0.1", port=ports[name], fd=os.dup(each.fileno()))
+            InheritedListener(frontend=name, host="127.0.0.1", port=ports[name], fd=os.dup(each.fileno()))
             for name, each in zip(POOLS, self._listeners, strict=True)
         )
-        orders = Orders(
+        orders = WorkerArguments(
             program="proxy-api",
             group="api",
             generation=1,

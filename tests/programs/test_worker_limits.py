@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 from support.trace import Origin, Relay, Setting, is_reset, read_all, relay, reset
 
-from appliance.model.snapshot import OnDown
-from appliance.wire.health_board import Admin, Verdict
-from appliance.wire.worker_board import Reason
+from appliance.model.snapshot.snapshot import OnDown
+from appliance.wire.boards.health_board import Admin, Verdict
+from appliance.wire.boards.worker_board import EndReason
 
 pytestmark = pytest.mark.programs
 
@@ -55,7 +55,7 @@ def test_full_queue_refuses():
         waiter = running.connect()
         running.until(lambda: running.server().queued == 1, "one waits")
         assert running.refuses()
-        running.ended(Reason.QUEUE_FULL)
+        running.ended(EndReason.QUEUE_FULL)
         assert len(held) == 2
         assert waiter.fileno() >= 0
 
@@ -65,7 +65,7 @@ def test_queue_has_a_timeout():
     with relay(Setting(origins=[Origin()], each=ONE, back={"timeout_queue": 0.2})) as running:
         held = running.pair()
         assert running.refuses()
-        running.ended(Reason.QUEUE_TIMEOUT)
+        running.ended(EndReason.QUEUE_TIMEOUT)
         assert running.server().queued == 0
         assert len(held) == 2
 
@@ -82,7 +82,7 @@ def test_client_that_leaves_the_queue_frees_its_place(said: bytes, leave: Callab
         last.sendall(b"last")
         running.until(lambda: running.server().queued == 2, "two wait")
         leave(gone)
-        running.ended(Reason.CLIENT_ABORT)
+        running.ended(EndReason.CLIENT_ABORT)
         reset(server)
         assert running.setting.origins[0].accept().recv(10) == b"last"
 
@@ -153,7 +153,7 @@ def test_frontend_limit_leaves_clients_in_the_backlog():
         first, server = running.pair()
         second = running.connect()
         second.sendall(b"second")
-        running.until(lambda: running.reasons().get(Reason.ACCEPT_PAUSED) == 1, "accepting paused")
+        running.until(lambda: running.reasons().get(EndReason.ACCEPT_PAUSED) == 1, "accepting paused")
         assert len(running.sessions()) == 1
         running.until(lambda: '"frontend-full"' in running.log(), "the log says that it is full")
         first.close()
@@ -174,11 +174,11 @@ def test_out_of_descriptors_pauses_and_goes_on():
         resource.prlimit(running.worker.pid, resource.RLIMIT_NOFILE, (used + 3, hard))
         clients = [running.connect() for _ in range(6)]
         running.until(
-            lambda: running.reasons().get(Reason.ACCEPT_PAUSED, 0) >= 3, "accepting paused for some time"
+            lambda: running.reasons().get(EndReason.ACCEPT_PAUSED, 0) >= 3, "accepting paused for some time"
         )
         before = _cpu(running)
-        paused = running.reasons()[Reason.ACCEPT_PAUSED]
-        running.until(lambda: running.reasons()[Reason.ACCEPT_PAUSED] > paused + 3, "more pauses")
+        paused = running.reasons()[EndReason.ACCEPT_PAUSED]
+        running.until(lambda: running.reasons()[EndReason.ACCEPT_PAUSED] > paused + 3, "more pauses")
         assert _cpu(running) - before < 0.3
         for client in clients:
             reset(client)
@@ -230,12 +230,12 @@ def test_mapped_clients_are_looked_up_as_ipv4():
 @pytest.mark.parametrize(
     ("front", "back", "reason"),
     [
-        ({"timeout_client": 0.3}, {}, Reason.CLIENT_TIMEOUT),
-        ({}, {"timeout_server": 0.3}, Reason.SERVER_TIMEOUT),
-        ({"max_age": 0.3}, {}, Reason.MAX_AGE),
+        ({"timeout_client": 0.3}, {}, EndReason.CLIENT_TIMEOUT),
+        ({}, {"timeout_server": 0.3}, EndReason.SERVER_TIMEOUT),
+        ({"max_age": 0.3}, {}, EndReason.MAX_AGE),
     ],
 )
-def test_idle_and_old_sessions_end(front: dict[str, object], back: dict[str, object], reason: Reason):
+def test_idle_and_old_sessions_end(front: dict[str, object], back: dict[str, object], reason: EndReason):
     """A session of which a side is idle for too long, or that is too old, ends; its client sees a FIN."""
     with relay(Setting(origins=[Origin()], front=front, back=back)) as running:
         client, server = running.pair()
@@ -266,7 +266,7 @@ def test_slow_client_is_not_the_servers_fault():
         client, server = running.pair()
         with pytest.raises(ConnectionResetError):
             server.sendall(bytes(256 << 20))
-        running.ended(Reason.CLIENT_TIMEOUT)
+        running.ended(EndReason.CLIENT_TIMEOUT)
         assert client.fileno() >= 0
 
 
@@ -276,7 +276,7 @@ def test_silent_server_after_the_clients_end_is_cut():
         client, server = running.pair()
         client.shutdown(socket.SHUT_WR)
         assert read_all(client) == b""
-        running.ended(Reason.SERVER_FIN_TIMEOUT)
+        running.ended(EndReason.SERVER_FIN_TIMEOUT)
         assert server.recv(10) == b""
 
 
@@ -286,7 +286,7 @@ def test_silent_client_after_the_servers_end_is_cut():
         client, server = running.pair()
         server.shutdown(socket.SHUT_WR)
         assert read_all(client) == b""
-        running.ended(Reason.CLIENT_FIN_TIMEOUT)
+        running.ended(EndReason.CLIENT_FIN_TIMEOUT)
         assert read_all(server) == b""
 
 
@@ -304,7 +304,7 @@ def test_sessions_of_a_server_that_goes_down_are_closed(draining: bool, change: 
         running.worker.publish(records)
         assert is_reset(pairs["0"][0])
         assert is_reset(pairs["0"][1])
-        running.ended(Reason.SERVER_DOWN)
+        running.ended(EndReason.SERVER_DOWN)
         pairs["1"][0].sendall(b"still here")
         assert pairs["1"][1].recv(100) == b"still here"
 

@@ -10,10 +10,10 @@ import pytest
 from support.trace import Origin, Setting, is_reset, read_all, relay, reset
 from support.waiting import wait_until
 
-from appliance.model.snapshot import Balance, KeepAlive, SendProxy
-from appliance.wire.health_board import Verdict
+from appliance.model.snapshot.snapshot import Balance, KeepAlive, SendProxy
+from appliance.wire.boards.health_board import Verdict
+from appliance.wire.boards.worker_board import EndReason
 from appliance.wire.proxy_protocol import decode
-from appliance.wire.worker_board import Reason
 
 pytestmark = pytest.mark.programs
 
@@ -30,7 +30,7 @@ def test_bytes_pass_both_ways():
         assert client.recv(100) == b"answer!"
         client.close()
         server.close()
-        running.ended(Reason.COMPLETED)
+        running.ended(EndReason.COMPLETED)
         front = running.worker.board().frontends[0]
         assert (front.current, front.total, front.bytes_in, front.bytes_out) == (0, 1, 8, 7)
         counted = running.server()
@@ -55,7 +55,7 @@ def test_client_half_close_is_passed_on():
         server.sendall(b"answer")
         server.close()
         assert read_all(client) == b"answer"
-        running.ended(Reason.COMPLETED)
+        running.ended(EndReason.COMPLETED)
 
 
 def test_server_half_close_is_passed_on():
@@ -69,7 +69,7 @@ def test_server_half_close_is_passed_on():
         client.close()
         assert read_all(server) == b"more"
         server.close()
-        running.ended(Reason.COMPLETED)
+        running.ended(EndReason.COMPLETED)
 
 
 def test_client_that_ends_at_once_is_passed_on():
@@ -79,7 +79,7 @@ def test_client_that_ends_at_once_is_passed_on():
         server = running.setting.origins[0].accept()
         assert read_all(server) == b""
         server.close()
-        running.ended(Reason.COMPLETED)
+        running.ended(EndReason.COMPLETED)
 
 
 def _pour(connection: socket.socket, data: bytes) -> threading.Thread:
@@ -112,7 +112,7 @@ def test_bulk_both_ways_at_once_is_intact():
         for thread in (*senders, taker):
             thread.join()
         assert got == {"up": hashlib.sha256(up).hexdigest(), "down": hashlib.sha256(down).hexdigest()}
-        running.ended(Reason.COMPLETED)
+        running.ended(EndReason.COMPLETED)
         assert running.server().bytes_in == running.server().bytes_out == BULK
 
 
@@ -198,7 +198,7 @@ def test_client_reset_resets_the_server(amount: int):
         assert client.recv(1) == b"y"
         reset(client)
         assert is_reset(server)
-        running.ended(Reason.CLIENT_ABORT)
+        running.ended(EndReason.CLIENT_ABORT)
 
 
 @pytest.mark.parametrize("amount", [0, 100, 1 << 20])
@@ -216,7 +216,7 @@ def test_server_reset_resets_the_client(amount: int):
         sender.join()
         reset(server)
         assert is_reset(client)
-        running.ended(Reason.SERVER_ABORT)
+        running.ended(EndReason.SERVER_ABORT)
 
 
 def test_refused_connection_goes_to_another_server():
@@ -229,9 +229,15 @@ def test_refused_connection_goes_to_another_server():
             client.sendall(b"hello %d" % number)
             assert origins[1].accept().recv(100) == b"hello %d" % number
         reasons = running.reasons()
-        running.until(lambda: running.reasons().get(Reason.REDISPATCHED, 0) >= 1, "a redispatch is counted")
+        running.until(
+            lambda: running.reasons().get(EndReason.REDISPATCHED, 0) >= 1, "a redispatch is counted"
+        )
         reasons = running.reasons()
-        assert reasons[Reason.CONNECT_REFUSED] == reasons[Reason.REDISPATCHED] == running.server("s0").failed
+        assert (
+            reasons[EndReason.CONNECT_REFUSED]
+            == reasons[EndReason.REDISPATCHED]
+            == running.server("s0").failed
+        )
 
 
 def test_only_server_is_tried_again_and_given_up():
@@ -241,8 +247,8 @@ def test_only_server_is_tried_again_and_given_up():
     setting = Setting(origins=[origin], back={"retries": 2, "timeout_connect": 0.1})
     with relay(setting) as running:
         assert running.refuses()
-        running.ended(Reason.CONNECT_REFUSED, 3)
-        assert running.reasons()[Reason.RETRIED] == 2
+        running.ended(EndReason.CONNECT_REFUSED, 3)
+        assert running.reasons()[EndReason.RETRIED] == 2
         assert running.server().failed == 3
         assert running.worker.board().frontends[0].failed == 1
 
@@ -259,8 +265,8 @@ def test_server_that_never_answers_is_left_for_another():
         client = running.connect()
         client.sendall(b"hello")
         assert good.accept().recv(10) == b"hello"
-        running.until(lambda: running.reasons().get(Reason.REDISPATCHED) == 1, "redispatched")
-        assert running.reasons()[Reason.CONNECT_TIMEOUT] == 1
+        running.until(lambda: running.reasons().get(EndReason.REDISPATCHED) == 1, "redispatched")
+        assert running.reasons()[EndReason.CONNECT_TIMEOUT] == 1
 
 
 def test_no_server_up_refuses():
@@ -268,7 +274,7 @@ def test_no_server_up_refuses():
     with relay(Setting(origins=[Origin()])) as running:
         running.publish(Verdict.DOWN)
         running.until(lambda: running.refuses(timeout=0.5), "refused")
-        running.until(lambda: Reason.NO_SERVER in running.reasons(), "counted")
+        running.until(lambda: EndReason.NO_SERVER in running.reasons(), "counted")
 
 
 @pytest.mark.parametrize(("bound", "server"), [("::", "127.0.0.1"), ("::", "::1"), ("127.0.0.1", "::1")])
@@ -343,4 +349,4 @@ def test_linger_of_a_clean_end_leaves_no_port_behind():
         client.close()
         assert read_all(server) == b"bye"
         server.close()
-        running.ended(Reason.COMPLETED)
+        running.ended(EndReason.COMPLETED)

@@ -10,11 +10,11 @@ from support.ports import free_port
 from support.snapshots import bind, frontend, group, snapshot
 from support.waiting import wait_until
 
-from appliance.model import snapshot as model
 from appliance.model.paths import Paths
-from appliance.net.workers import children
+from appliance.model.snapshot import snapshot as model
+from appliance.net.workers import child_processes
 from appliance.programs.proxy_master import WORKER
-from appliance.wire.worker_orders import Orders, encode
+from appliance.wire.lines.worker_arguments import WorkerArguments, encode
 
 pytestmark = pytest.mark.programs
 
@@ -29,7 +29,7 @@ def test_a_worker_whose_master_died_ends(capfd: pytest.CaptureFixture[str]):
 
         def orders(ready: int) -> str:
             return encode(
-                Orders(
+                WorkerArguments(
                     program="proxy-api",
                     group=wanted.groups[0].name,
                     generation=1,
@@ -42,7 +42,7 @@ def test_a_worker_whose_master_died_ends(capfd: pytest.CaptureFixture[str]):
             )
 
         environment = {**os.environ, **paths.environment()}
-        process, ready = children.spawn(WORKER, orders, listeners=(), environment=environment)
+        process, ready = child_processes.spawn(WORKER, orders, listeners=(), environment=environment)
         os.close(ready)
         try:
             assert process.wait() == "exited 0"

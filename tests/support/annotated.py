@@ -11,10 +11,10 @@ from pathlib import Path
 
 from pydantic.fields import FieldInfo
 
-from appliance.model import wording
-from appliance.model.problems import Spot
-from appliance.model.section import Section
-from appliance.model.source import Document, read
+from appliance.model.config.section import Section
+from appliance.model.document.document import Document, read
+from appliance.model.messages import pydantic_errors
+from appliance.model.messages.problems import FindingTarget
 
 EXAMPLE = Path(__file__).parents[2] / "config" / "appliance.example.yaml"
 _WIDTH = 110
@@ -46,7 +46,7 @@ def annotated(text: str) -> str:
     document = read(text)
     comments: dict[int, list[str]] = {}
     for field, path in keys(document):
-        place = document.place(path, Spot.KEY)
+        place = document.place(path, FindingTarget.KEY)
         line = text.splitlines()[place.line - 1]
         if line[: place.column - 1].strip():
             raise ValueError(f"line {place.line}: the first `{path[-1]}` of its kind needs a line of its own")
@@ -63,7 +63,7 @@ def annotated(text: str) -> str:
 def _described(value: object, at: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], FieldInfo]]:
     if not isinstance(value, dict):
         return
-    known = wording.fields(at)
+    known = pydantic_errors.fields(at)
     for key, below in value.items():
         if key in known:
             yield (*at, key), known[key]

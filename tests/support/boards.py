@@ -2,10 +2,10 @@
 
 from dataclasses import replace
 
-from appliance.wire.health_board import Admin, CheckResult, HealthBoard, ServerHealth, Verdict
-from appliance.wire.worker_board import FrontendCounters, Phase, ServerCounters, WorkerBoard
+from appliance.wire.boards.health_board import Admin, CheckResult, HealthBoard, ServerHealthRecord, Verdict
+from appliance.wire.boards.worker_board import FrontendCounters, ServerCounters, WorkerBoard, WorkerPhase
 
-_HEALTH = ServerHealth(
+_HEALTH = ServerHealthRecord(
     pool="pool",
     server="server-0",
     verdict=Verdict.UP,
@@ -28,7 +28,7 @@ _WORKER = WorkerBoard(
     generation=1,
     index=0,
     pid=4242,
-    phase=Phase.ACCEPTING,
+    phase=WorkerPhase.ACCEPTING,
     snapshot=1,
     started_at=100.0,
     written_at=200.0,
@@ -40,12 +40,12 @@ _WORKER = WorkerBoard(
 )
 
 
-def health(server: str = "server-0", *, pool: str = "pool", **changes: object) -> ServerHealth:
+def health(server: str = "server-0", *, pool: str = "pool", **changes: object) -> ServerHealthRecord:
     """Return what the prober knows of a server: up, checked with HTTP."""
     return replace(_HEALTH, server=server, pool=pool, **changes)
 
 
-def health_board(*servers: ServerHealth, pid: int = 4241) -> HealthBoard:
+def health_board(*servers: ServerHealthRecord, pid: int = 4241) -> HealthBoard:
     """Return the prober's payload."""
     return HealthBoard(snapshot=1, pid=pid, written_at=200.0, servers=servers)
 

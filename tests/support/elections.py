@@ -2,19 +2,19 @@
 
 from ipaddress import ip_address
 
-from appliance.core.election import (
-    Announce,
+from appliance.core.vrrp.election import (
+    AnnounceAddresses,
     Cause,
     Effect,
     Election,
+    ElectionSettings,
     Entered,
     Heard,
+    RouterState,
     SendAdvert,
-    State,
     TakeAddresses,
-    Terms,
 )
-from appliance.model.virtual_router import Announce as AnnounceTerms
+from appliance.model.snapshot.virtual_router import AnnounceSettings as AnnounceTerms
 
 ANNOUNCE = AnnounceTerms(repeat=5, delay=5.0, refresh=0.0, refresh_repeat=1, reply=False)
 
@@ -24,7 +24,7 @@ def packed(address: str) -> bytes:
     return ip_address(address).packed
 
 
-def terms(**changes: object) -> Terms:
+def terms(**changes: object) -> ElectionSettings:
     """Return terms of keepalived's defaults in version 3, with changes."""
     values: dict[str, object] = {
         "version": 3,
@@ -39,7 +39,7 @@ def terms(**changes: object) -> Terms:
         "hand_over": 3.0,
         "announce": ANNOUNCE,
     }
-    return Terms(**{**values, **changes})  # type: ignore[arg-type]  # one mapping, many types
+    return ElectionSettings(**{**values, **changes})  # type: ignore[arg-type]  # one mapping, many types
 
 
 def heard(*, priority: int, peer: str = "192.0.2.2", interval: float = 1.0) -> Heard:
@@ -54,14 +54,14 @@ def tick_at(election: Election, *, late: float = 0.0) -> list[Effect]:
 
 
 def became_active(
-    priority: int, cause: Cause, *, peer: str | None = None, previous: State = State.BACKUP
+    priority: int, cause: Cause, *, peer: str | None = None, previous: RouterState = RouterState.BACKUP
 ) -> list[Effect]:
     """Return the effects of becoming active."""
     return [
         TakeAddresses(),
         SendAdvert(priority=priority),
-        Announce(repeat=5),
-        Entered(state=State.ACTIVE, previous=previous, cause=cause, peer=peer),
+        AnnounceAddresses(repeat=5),
+        Entered(state=RouterState.ACTIVE, previous=previous, cause=cause, peer=peer),
     ]
 
 

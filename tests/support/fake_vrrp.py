@@ -11,7 +11,7 @@ import gevent
 import msgspec
 
 from appliance.net.control.sockets import Call, ControlServer
-from appliance.wire.control import Answer, bad, good
+from appliance.wire.lines.control import Answer, bad, good
 
 
 class FakeVrrp:

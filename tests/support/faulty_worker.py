@@ -13,15 +13,16 @@ from pathlib import Path
 import gevent
 
 from appliance.model.paths import Paths
-from appliance.net.files.boards import BoardError, BoardReader
-from appliance.wire import worker_board, worker_orders
-from appliance.wire.worker_board import Phase
-from appliance.wire.worker_orders import Orders
+from appliance.net.boards.boards import BoardError, BoardReader
+from appliance.wire.boards import worker_board
+from appliance.wire.boards.worker_board import WorkerPhase
+from appliance.wire.lines import worker_arguments
+from appliance.wire.lines.worker_arguments import WorkerArguments
 
-PHASES = {"brittle": Phase.READY, "fragile": Phase.ACCEPTING}
+PHASES = {"brittle": WorkerPhase.READY, "fragile": WorkerPhase.ACCEPTING}
 
 
-def _fault(orders: Orders, paths: Paths) -> str:
+def _fault(orders: WorkerArguments, paths: Paths) -> str:
     with suppress(OSError):
         generation, fault = (paths.runtime / "fault").read_text().split()
         if int(generation) == orders.generation:
@@ -29,7 +30,7 @@ def _fault(orders: Orders, paths: Paths) -> str:
     return ""
 
 
-def _end_in(phase: Phase, board: Path) -> None:
+def _end_in(phase: WorkerPhase, board: Path) -> None:
     while True:
         gevent.sleep(0.01)
         with suppress(BoardError), BoardReader(board) as reader:
@@ -39,7 +40,7 @@ def _end_in(phase: Phase, board: Path) -> None:
 
 
 def _main() -> None:
-    paths, orders = Paths.from_environment(os.environ), worker_orders.decode(sys.argv[1])
+    paths, orders = Paths.from_environment(os.environ), worker_arguments.decode(sys.argv[1])
     fault = _fault(orders, paths)
     if fault == "crash":
         sys.exit(3)

@@ -6,7 +6,7 @@ from gevent.event import Event
 from appliance.model.paths import Paths
 from appliance.net.control.sockets import Call, ControlServer
 from appliance.net.files import snapshots
-from appliance.wire.control import Answer, Problem, bad, good
+from appliance.wire.lines.control import Answer, AnswerProblem, bad, good
 
 
 class FakeProgram:
@@ -16,8 +16,8 @@ class FakeProgram:
         self.name = name
         self.obeys = obeys
         self.pending: int | None = None
-        self.refuses: Problem | None = None
-        self.disobeys: Problem | None = None
+        self.refuses: AnswerProblem | None = None
+        self.disobeys: AnswerProblem | None = None
         self.hangs_in: str | None = None
         self.dies_in: str | None = None
         self._paths = paths

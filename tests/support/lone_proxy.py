@@ -15,11 +15,11 @@ from support.lone_worker import up
 from support.processes import end, kill, with_environment
 from support.waiting import wait_until
 
-from appliance.model import snapshot as model
 from appliance.model.paths import Paths
-from appliance.net.files.boards import BoardWriter
-from appliance.wire import health_board
-from appliance.wire.health_board import HealthBoard
+from appliance.model.snapshot import snapshot as model
+from appliance.net.boards.boards import BoardWriter
+from appliance.wire.boards import health_board
+from appliance.wire.boards.health_board import HealthBoard
 
 _TESTS = Path(__file__).parent.parent  # where `support` is, for workers that are faulty on purpose
 

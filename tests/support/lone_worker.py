@@ -14,11 +14,11 @@ from pathlib import Path
 from support.appliance import Values, ask
 from support.processes import end
 
-from appliance.model import snapshot as model
 from appliance.model.paths import Paths
-from appliance.net.files.boards import BoardReader, BoardWriter
-from appliance.wire import health_board, worker_board
-from appliance.wire.health_board import Admin, CheckResult, HealthBoard, ServerHealth, Verdict
+from appliance.model.snapshot import snapshot as model
+from appliance.net.boards.boards import BoardReader, BoardWriter
+from appliance.wire.boards import health_board, worker_board
+from appliance.wire.boards.health_board import Admin, CheckResult, HealthBoard, ServerHealthRecord, Verdict
 
 _BACKLOG = 4096
 
@@ -36,7 +36,7 @@ class LoneWorker:
         """Send one command to the worker's control socket."""
         return ask(self.paths.worker_control("proxy-api", 1, 0), command, **values)
 
-    def publish(self, servers: Iterable[ServerHealth]) -> None:
+    def publish(self, servers: Iterable[ServerHealthRecord]) -> None:
         """Publish verdicts as `health` does when some have changed."""
         board = HealthBoard(snapshot=1, pid=os.getpid(), written_at=time.time(), servers=tuple(servers))
         self._health.publish(health_board.encode(board), changed=True)
@@ -47,9 +47,9 @@ class LoneWorker:
             return worker_board.decode(reader.read())
 
 
-def up(pool: model.Pool, server: model.Server, *, verdict: Verdict = Verdict.UP) -> ServerHealth:
+def up(pool: model.Pool, server: model.Server, *, verdict: Verdict = Verdict.UP) -> ServerHealthRecord:
     """Return the record of a server that is up (or what `verdict` says) with its configured weight."""
-    return ServerHealth(
+    return ServerHealthRecord(
         pool=pool.name,
         server=server.name,
         verdict=verdict,

@@ -13,22 +13,22 @@ from typing import assert_never
 
 from support.elections import packed
 
-from appliance.core.election import (
-    Announce,
+from appliance.core.vrrp.election import (
+    AnnounceAddresses,
     Effect,
     Election,
+    ElectionSettings,
     Entered,
-    HandOver,
+    HandOverEnded,
     Heard,
     Left,
     ReleaseAddresses,
+    RouterState,
     SendAdvert,
     SplitBrain,
-    State,
     TakeAddresses,
-    Terms,
 )
-from appliance.core.sync_group import SyncGroup, Tagged
+from appliance.core.vrrp.sync_group import SyncGroup, Tagged
 
 
 @dataclass(kw_only=True)
@@ -55,7 +55,7 @@ class Router:
     """One machine. `healthy_since` is since when it could have taken over, None while it cannot."""
 
     name: str
-    terms: dict[str, Terms]
+    terms: dict[str, ElectionSettings]
     peers: dict[str, str]
     group: SyncGroup
     held: set[str] = field(default_factory=set)
@@ -91,7 +91,7 @@ class Link:
 
     # What happens to routers
 
-    def add(self, name: str, terms: dict[str, Terms], peers: dict[str, str]) -> Router:
+    def add(self, name: str, terms: dict[str, ElectionSettings], peers: dict[str, str]) -> Router:
         """Add and start a router; `terms` and its own addresses `peers` are by member."""
         router = Router(name=name, terms=terms, peers=peers, group=_group(terms))
         self.routers[name] = router
@@ -223,7 +223,9 @@ class Link:
             router.effects.append((self.now, member, effect))
             self._do(router, member, effect)
         for member, election in router.group.members.items():
-            assert (member in router.held) is (election.state is State.ACTIVE), "held if and only if active"
+            assert (member in router.held) is (election.state is RouterState.ACTIVE), (
+                "held if and only if active"
+            )
 
     def _do(self, router: Router, member: str, effect: Effect) -> None:
         match effect:
@@ -236,15 +238,15 @@ class Link:
             case SendAdvert(priority=priority):
                 assert member in router.held, "only what is held is advertised"
                 self._send(router, member, priority)
-            case Announce() | SplitBrain():
+            case AnnounceAddresses() | SplitBrain():
                 assert isinstance(effect, SplitBrain) or member in router.held
             case Entered(state=state, previous=previous):
                 assert state is not previous
-                assert (member in router.held) is (state is State.ACTIVE)
+                assert (member in router.held) is (state is RouterState.ACTIVE)
             case Left():
                 assert member not in router.held
                 router.gone = True
-            case HandOver():
+            case HandOverEnded():
                 pass
             case _:
                 assert_never(effect)
@@ -282,7 +284,12 @@ class Link:
         self._healthy(router)
 
     def _healthy(self, router: Router) -> None:
-        if router.alive and not router.ends and not router.frozen and router.group.state is not State.FAULT:
+        if (
+            router.alive
+            and not router.ends
+            and not router.frozen
+            and router.group.state is not RouterState.FAULT
+        ):
             router.healthy.append((self.now, True))
 
     def _unhealthy(self, router: Router) -> None:
@@ -319,7 +326,7 @@ class Link:
         )
 
 
-def _group(terms: dict[str, Terms]) -> SyncGroup:
+def _group(terms: dict[str, ElectionSettings]) -> SyncGroup:
     return SyncGroup({member: Election(each) for member, each in terms.items()})
 
 

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from appliance.model.snapshot import (
+from appliance.model.snapshot.snapshot import (
     Balance,
     Bind,
     Check,
@@ -27,8 +27,8 @@ from appliance.model.snapshot import (
     Snapshot,
     Stats,
 )
-from appliance.model.virtual_router import (
-    Announce,
+from appliance.model.snapshot.virtual_router import (
+    AnnounceSettings,
     Checksum,
     Hmac,
     HmacKey,
@@ -136,7 +136,7 @@ _VIRTUAL_ROUTER = VirtualRouter(
     sync_group=None,
     virtual_mac=False,
     label=None,
-    announce=Announce(repeat=5, delay=5.0, refresh=0.0, refresh_repeat=1, reply=False),
+    announce=AnnounceSettings(repeat=5, delay=5.0, refresh=0.0, refresh_repeat=1, reply=False),
     track=(),
     notify=Notify(active=(), backup=(), fault=(), stop=(), any=(), user=None, timeout=30.0),
 )
@@ -323,7 +323,7 @@ virtual_routers = st.builds(
     virtual_mac=st.booleans(),
     label=st.none() | st.just("eth0:vip"),
     announce=st.builds(
-        Announce,
+        AnnounceSettings,
         repeat=st.integers(1, 9),
         delay=seconds,
         refresh=seconds,

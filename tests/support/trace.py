@@ -15,9 +15,9 @@ from support.ports import free_port
 from support.snapshots import bind, frontend, group, pool, server, snapshot
 from support.waiting import wait_until
 
-from appliance.model.snapshot import Snapshot
-from appliance.wire.health_board import Admin, ServerHealth, Verdict
-from appliance.wire.worker_board import Reason, ServerCounters
+from appliance.model.snapshot.snapshot import Snapshot
+from appliance.wire.boards.health_board import Admin, ServerHealthRecord, Verdict
+from appliance.wire.boards.worker_board import EndReason, ServerCounters
 
 PATIENCE = 15.0
 
@@ -111,11 +111,11 @@ class Relay:
         client = self.connect()
         return client, (origin or self.setting.origins[0]).accept()
 
-    def reasons(self) -> dict[Reason, int]:
+    def reasons(self) -> dict[EndReason, int]:
         """Return how connections have ended so far."""
         return {reason: count for reason, count in self.worker.board().reasons.items() if count}
 
-    def ended(self, reason: Reason, count: int = 1) -> None:
+    def ended(self, reason: EndReason, count: int = 1) -> None:
         """Wait until that many connections have ended for that reason."""
         wait_until(
             lambda: self.reasons().get(reason, 0) == count, what=f"{count} x {reason}: {self.reasons()}"
@@ -139,7 +139,7 @@ class Relay:
         """Publish what the checks say of s0, s1, and so on; the last verdict holds for the rest."""
         self.worker.publish(self.records(verdicts, admin))
 
-    def records(self, verdicts: Sequence[Verdict], admin: Admin) -> Iterator[ServerHealth]:
+    def records(self, verdicts: Sequence[Verdict], admin: Admin) -> Iterator[ServerHealthRecord]:
         """Yield the records of all servers."""
         given = self.setting.snapshot().pools[0]
         for position, each in enumerate(given.servers):

@@ -1,6 +1,6 @@
 """Tracks of virtual routers, with keepalived's defaults."""
 
-from appliance.model.virtual_router import Track, TrackKind
+from appliance.model.snapshot.virtual_router import Track, TrackKind
 
 
 def track(name: str = "web", **changes: object) -> Track:

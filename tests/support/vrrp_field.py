@@ -15,7 +15,7 @@ from support.vip_client import short_name
 from support.vrrp_node import VrrpNode, router
 from support.waiting import wait_until
 
-from appliance.model.virtual_router import VirtualRouter
+from appliance.model.snapshot.virtual_router import VirtualRouter
 
 VIP: Final = "192.0.2.100"
 VIP6: Final = "fd00::100"

@@ -17,14 +17,9 @@ from support.namespaces import INTERFACE, Node
 from support.processes import end, kill, with_environment
 from support.waiting import wait_until
 
-from appliance.model import snapshot as model
 from appliance.model.paths import Paths
-from appliance.model.virtual_router import (
-    Notify,
-    Track,
-    TrackKind,
-    VirtualRouter,
-)
+from appliance.model.snapshot import snapshot as model
+from appliance.model.snapshot.virtual_router import Notify, Track, TrackKind, VirtualRouter
 
 _ROUTER: Final = snapshots.virtual_router(
     interface=INTERFACE,

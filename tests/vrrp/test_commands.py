@@ -6,13 +6,13 @@ from pathlib import Path
 import pytest
 from support import snapshots
 
-from appliance.model import snapshot as model
 from appliance.model.paths import Paths
+from appliance.model.snapshot import snapshot as model
 from appliance.net.control.loop_sockets import Deferred
 from appliance.net.loop.loop import Loop
 from appliance.vrrp.commands import VrrpCommands
-from appliance.vrrp.opening import Outcome
-from appliance.wire.control import Answer, Question, good
+from appliance.vrrp.opening import OpeningOutcome
+from appliance.wire.lines.control import Answer, Question, good
 
 pytestmark = pytest.mark.programs
 
@@ -24,18 +24,18 @@ class Program:
         self.snapshot: model.Snapshot | None = None
         self.stopping = False
         self.broken = False
-        self.applied: list[tuple[model.Snapshot, Callable[[Outcome], None]]] = []
+        self.applied: list[tuple[model.Snapshot, Callable[[OpeningOutcome], None]]] = []
 
-    def apply(self, snapshot: model.Snapshot, *, then: Callable[[Outcome], None]) -> None:
+    def apply(self, snapshot: model.Snapshot, *, then: Callable[[OpeningOutcome], None]) -> None:
         """Begin."""
         if self.broken:
             raise ZeroDivisionError
         self.applied.append((snapshot, then))
 
-    def end(self, outcome: Outcome = Outcome.DONE) -> None:
+    def end(self, outcome: OpeningOutcome = OpeningOutcome.DONE) -> None:
         """Let what has begun first come to its end."""
         snapshot, then = self.applied.pop(0)
-        if outcome is Outcome.DONE:
+        if outcome is OpeningOutcome.DONE:
             self.snapshot = snapshot
         then(outcome)
 
@@ -106,7 +106,7 @@ def test_the_next_commit_does_not_wait_for_the_last_one(desk: Desk) -> None:
 def test_a_stop_is_no_success(desk: Desk) -> None:
     """A commit whose virtual IPs were not all opened before the stop is answered with that."""
     (answers) = desk.ask("commit", snapshot=1)
-    desk.program.end(Outcome.GIVEN_UP)
+    desk.program.end(OpeningOutcome.GIVEN_UP)
     assert "vrrp is stopping" in str(answers[0].errors)
 
 

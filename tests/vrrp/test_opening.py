@@ -6,24 +6,24 @@ from pathlib import Path
 import pytest
 from support import snapshots
 
-from appliance.net.interfaces.addresses import Addresses
-from appliance.net.interfaces.links import Links
-from appliance.net.interfaces.neighbours import Neighbours
-from appliance.net.interfaces.netlink import Requests
-from appliance.net.interfaces.owned_addresses import OwnedAddresses
+from appliance.net.logging import log as logs
 from appliance.net.loop.closer import Closer
 from appliance.net.loop.loop import Loop
-from appliance.net.process import log as logs
-from appliance.vrrp.address_asking import AddressAsking
-from appliance.vrrp.machine import Machine
-from appliance.vrrp.opening import Opening, Outcome, Phase
-from appliance.vrrp.peer_returns import PeerReturns
-from appliance.vrrp.virtual_router import Participant
+from appliance.net.netlink.addresses import Addresses
+from appliance.net.netlink.links import Links
+from appliance.net.netlink.neighbours import Neighbours
+from appliance.net.netlink.netlink import Requests
+from appliance.net.netlink.owned_addresses import OwnedAddresses
+from appliance.vrrp.addresses.address_asking import AddressQuestions
+from appliance.vrrp.addresses.peer_returns import PeerReturns
+from appliance.vrrp.machine import RouterEnvironment
+from appliance.vrrp.opening import Opening, OpeningOutcome, OpeningPhase
+from appliance.vrrp.virtual_router import VrrpInstance
 
 pytestmark = pytest.mark.programs
 
 
-class Watched(Participant):
+class Watched(VrrpInstance):
     """A virtual router without capabilities, which opens nothing; it notes that it was closed."""
 
     closed = 0
@@ -37,17 +37,17 @@ class Watched(Participant):
 class Field:
     """An opening; `seen` are the looks and beginnings in their order, `ends` what was told of them."""
 
-    def __init__(self, machine: Machine) -> None:
+    def __init__(self, machine: RouterEnvironment) -> None:
         self._machine = machine
         self.seen: list[str] = []
-        self.ends: list[Outcome] = []
+        self.ends: list[OpeningOutcome] = []
         self.broken: set[str] = set()
         self.bugs: list[str] = []
         self.opening = Opening(look=self._look, begin=self._begin)
 
-    def add(self, *names: str) -> list[Participant]:
+    def add(self, *names: str) -> list[VrrpInstance]:
         """Add new ones that belong together."""
-        made: list[Participant] = [Watched(snapshots.virtual_router(name), self._machine) for name in names]
+        made: list[VrrpInstance] = [Watched(snapshots.virtual_router(name), self._machine) for name in names]
         for each in made:
             self.opening.add(each)
         self.opening.begin_together(made)
@@ -57,12 +57,12 @@ class Field:
         """Start."""
         self.opening.start(0.0, then=self.ends.append)
 
-    def _look(self, participant: Participant) -> None:
+    def _look(self, participant: VrrpInstance) -> None:
         self.seen.append(participant.name)
         if participant.name in self.broken:
             raise ZeroDivisionError(participant.name)
 
-    def _begin(self, participants: list[Participant], _: float) -> None:
+    def _begin(self, participants: list[VrrpInstance], _: float) -> None:
         self.seen.append("+".join(each.name for each in participants))
         self.bugs += [str(each) for each in self.opening.bugs(participants)]
 
@@ -74,14 +74,14 @@ def field(tmp_path: Path) -> Iterator[Field]:
     record = OwnedAddresses(tmp_path / "owned")
     with Links() as links, Requests() as requests, Addresses(record) as addresses:
         yield Field(
-            Machine(
+            RouterEnvironment(
                 loop=loop,
                 links=links,
                 addresses=addresses,
                 requests=requests,
                 neighbours=Neighbours(requests),
                 closer=Closer(),
-                asking=(asking := AddressAsking(loop, Closer())),
+                asking=(asking := AddressQuestions(loop, Closer())),
                 returns=PeerReturns(asking),
                 log=logs.configure("vrrp", level="info", form="json"),
                 missing=("CAP_NET_RAW",),
@@ -95,19 +95,19 @@ def test_one_is_opened_for_each_tick(field: Field) -> None:
     field.add("a")
     field.add("b")
     field.start()
-    assert (field.opening.phase, field.opening.deadline, field.seen) == (Phase.OPENING, 0.0, [])
+    assert (field.opening.phase, field.opening.deadline, field.seen) == (OpeningPhase.OPENING, 0.0, [])
     field.opening.tick(1.0)
     assert (field.opening.deadline, field.seen, field.ends) == (1.0, ["a", "a"], [])
     field.opening.tick(2.0)
-    assert (field.opening.phase, field.opening.deadline) == (Phase.IDLE, None)
-    assert (field.seen, field.ends) == (["a", "a", "b", "b"], [Outcome.DONE])
+    assert (field.opening.phase, field.opening.deadline) == (OpeningPhase.IDLE, None)
+    assert (field.seen, field.ends) == (["a", "a", "b", "b"], [OpeningOutcome.DONE])
 
 
 def test_nothing_to_open_is_done_at_once(field: Field) -> None:
     """Without any the end is told at the start, and a tick does nothing."""
     field.start()
     field.opening.tick(1.0)
-    assert (field.opening.phase, field.ends) == (Phase.IDLE, [Outcome.DONE])
+    assert (field.opening.phase, field.ends) == (OpeningPhase.IDLE, [OpeningOutcome.DONE])
 
 
 def test_a_group_is_looked_at_again_before_it_begins(field: Field) -> None:
@@ -128,8 +128,8 @@ def test_a_stop_closes_what_has_not_begun(field: Field) -> None:
     field.opening.stop()
     field.opening.tick(2.0)
     assert [each.closed for each in members if isinstance(each, Watched)] == [1, 1]
-    assert (field.opening.phase, field.opening.deadline) == (Phase.STOPPED, None)
-    assert (field.seen, field.ends) == (["a"], [Outcome.GIVEN_UP])
+    assert (field.opening.phase, field.opening.deadline) == (OpeningPhase.STOPPED, None)
+    assert (field.seen, field.ends) == (["a"], [OpeningOutcome.GIVEN_UP])
 
 
 def test_a_bug_with_a_member_is_its_group_s(field: Field) -> None:
@@ -151,7 +151,7 @@ def test_what_is_on_its_way_can_be_finished(field: Field) -> None:
     field.start()
     rests: list[int] = []
     field.opening.finish(1.0, between=lambda: rests.append(len(field.opening.closed)))
-    assert (rests, field.ends) == ([2, 1, 0], [Outcome.DONE])
+    assert (rests, field.ends) == ([2, 1, 0], [OpeningOutcome.DONE])
     assert field.seen[-1] == "b+c"
 
 

@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from ipaddress import ip_interface
 from typing import Final
 
-from appliance.model.addresses import dns_name
+from appliance.model.config.addresses import dns_name
 from appliance.model.guest import fields, shared
-from appliance.model.guest.machine import Machine
+from appliance.model.guest.machine import GuestMachine
 from appliance.model.guest.properties import BY_KEY
-from appliance.model.guest.reader import Reader
+from appliance.model.guest.reader import PropertyReader
 from appliance.model.guest.shared import SERVERS, Shared
 
 KEYS: Final = (
@@ -25,7 +25,7 @@ _TRAFFIC: Final = {"masters": "the API", "routers": "ingress"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cluster:
+class GuestCluster:
     """All that the section says. `networks` are those of the machine's own addresses.
 
     Without a name there are no virtual IPs.
@@ -46,7 +46,7 @@ def is_given(said: Mapping[str, str]) -> bool:
     return any(said.get(key, BY_KEY[key].default) != BY_KEY[key].default for key in KEYS)
 
 
-def cluster(reader: Reader, *, of: Machine, interface: str | None) -> Cluster | None:
+def cluster(reader: PropertyReader, *, of: GuestMachine, interface: str | None) -> GuestCluster | None:
     """Return what the section says, as far as it can be used; None where that serves nothing.
 
     It is said of a machine, and `interface` is what carries virtual IPs.
@@ -64,7 +64,7 @@ def cluster(reader: Reader, *, of: Machine, interface: str | None) -> Cluster | 
     carried = shared.carried(reader, addresses, servers=servers, hindrances=hindrances)
     if not (carried or any(servers.values())):
         return None
-    return Cluster(
+    return GuestCluster(
         name=name,
         domain=domain,
         masters=servers["masters"],
@@ -76,7 +76,7 @@ def cluster(reader: Reader, *, of: Machine, interface: str | None) -> Cluster | 
     )
 
 
-def _judge_whole(reader: Reader) -> None:
+def _judge_whole(reader: PropertyReader) -> None:
     if "cluster_name" not in reader.said:
         reader.warn("cluster_name", "is missing")
     if not any(key in reader.said for key in _SERVES):
@@ -86,7 +86,7 @@ def _judge_whole(reader: Reader) -> None:
         reader.warn("vrrp_peers", "mean nothing without a virtual IP: give that too, or leave them out")
 
 
-def _peers(reader: Reader, own: tuple[str, ...]) -> tuple[str, ...]:
+def _peers(reader: PropertyReader, own: tuple[str, ...]) -> tuple[str, ...]:
     """Return the other routers: all machines may be given the same list, with themselves in it."""
     given = reader.many("vrrp_peers", fields.host_address)
     others = tuple(each for each in given if each not in own)
@@ -96,7 +96,7 @@ def _peers(reader: Reader, own: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _servers(
-    reader: Reader, key: str, addresses: Iterable[Shared], *, own: Iterable[str], peers: Iterable[str]
+    reader: PropertyReader, key: str, addresses: Iterable[Shared], *, own: Iterable[str], peers: Iterable[str]
 ) -> Iterator[str]:
     """Yield servers that are not ourselves; one that is another load balancer is a slip, most of the time."""
     ours = dict.fromkeys(own, "this machine's own address")
@@ -116,7 +116,7 @@ def _servers(
 
 
 def _hindrances(
-    reader: Reader, *, name: str | None, peers: tuple[str, ...], interface: str | None
+    reader: PropertyReader, *, name: str | None, peers: tuple[str, ...], interface: str | None
 ) -> Iterator[tuple[str, str]]:
     """Yield the properties for which no virtual IP can be had at all, each with the reason."""
     if name is None:

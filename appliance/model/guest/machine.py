@@ -10,17 +10,17 @@ from dataclasses import dataclass
 from ipaddress import ip_address, ip_interface
 from typing import Final
 
-from appliance.model.addresses import server_host
+from appliance.model.config.addresses import server_host
 from appliance.model.guest import fields
 from appliance.model.guest.public_keys import ssh_keys
-from appliance.model.guest.reader import Reader
+from appliance.model.guest.reader import PropertyReader
 
 _NO_GATEWAY: Final = "none"
 _BEFORE_NETMASK: Final = re.compile(r"\s+(?=255\.)")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Machine:
+class GuestMachine:
     """The machine. No addresses is DHCP; no name and no keys are those of before.
 
     `addresses` have their prefix lengths; of `gateways` there is one for each family at most. Where not all
@@ -37,7 +37,7 @@ class Machine:
     keys_complete: bool = True
 
 
-def machine(reader: Reader) -> Machine:
+def machine(reader: PropertyReader) -> GuestMachine:
     """Return what can be made of the properties."""
     addresses = tuple(_addresses(reader))
     if "address" in reader.said and not addresses:
@@ -47,7 +47,7 @@ def machine(reader: Reader) -> Machine:
         reader.warn("ssh_key", message)
     if "ssh_key" not in reader.said:
         reader.notes.append("no SSH public key was given: only who could log in before can do so now")
-    return Machine(
+    return GuestMachine(
         host_name=reader.one("hostname", fields.host_name),
         addresses=addresses,
         gateways=tuple(_gateways(reader, addresses)),
@@ -58,7 +58,7 @@ def machine(reader: Reader) -> Machine:
     )
 
 
-def _addresses(reader: Reader) -> Iterable[str]:
+def _addresses(reader: PropertyReader) -> Iterable[str]:
     """Yield the machine's addresses, each once; a netmask may stand behind a space."""
     seen: set[str] = set()
     text = _BEFORE_NETMASK.sub("/", reader.said.get("address", ""))
@@ -71,7 +71,7 @@ def _addresses(reader: Reader) -> Iterable[str]:
         yield each
 
 
-def _gateways(reader: Reader, addresses: tuple[str, ...]) -> Iterable[str]:
+def _gateways(reader: PropertyReader, addresses: tuple[str, ...]) -> Iterable[str]:
     if reader.said.get("gateway", "").lower() == _NO_GATEWAY:
         return
     given = reader.many("gateway", fields.gateway)

@@ -9,7 +9,7 @@ from appliance.model.guest.report import GuestProblem
 T = TypeVar("T")
 
 
-class Reader:
+class PropertyReader:
     """The properties of one machine as they were given, and what has been found about them so far."""
 
     def __init__(self, said: Mapping[str, str]) -> None:

@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from appliance.model.addresses import Endpoint
-from appliance.model.guest.cluster import Cluster
+from appliance.model.config.addresses import Endpoint
+from appliance.model.guest.cluster import GuestCluster
 from appliance.model.guest.shared import Shared
 
 _HEAD: Final = """\
@@ -25,20 +25,20 @@ _CHECKS: Final = {
 }  # fmt: skip
 
 
-def render(given: Cluster) -> str:
+def render(given: GuestCluster) -> str:
     """Return the file."""
     lines = [_HEAD, *_cluster(given), *_frontends(given), *_pools(given), *_virtual_ips(given)]
     return "\n".join(lines).rstrip("\n") + "\n"
 
 
-def _cluster(given: Cluster) -> Iterator[str]:
+def _cluster(given: GuestCluster) -> Iterator[str]:
     domain = f", domain: {_text(given.domain)}" if given.domain else ""
     if given.name:
         yield f"cluster: {{ name: {_text(given.name)}{domain} }}"
         yield ""
 
 
-def _frontends(given: Cluster) -> Iterator[str]:
+def _frontends(given: GuestCluster) -> Iterator[str]:
     if given.masters:
         yield "api:"
         yield "  frontends:"
@@ -54,7 +54,7 @@ def _frontends(given: Cluster) -> Iterator[str]:
     yield ""
 
 
-def _machine_config(given: Cluster) -> Iterator[str]:
+def _machine_config(given: GuestCluster) -> Iterator[str]:
     if given.networks:
         yield "    # It serves secrets: add the networks that other nodes start in to the machine's own."
         allowed = _list(given.networks)
@@ -64,7 +64,7 @@ def _machine_config(given: Cluster) -> Iterator[str]:
     yield '    # machine-config: { bind: ["[::]:22623"], pool: machine-config, allow: [10.0.0.0/24] }'
 
 
-def _pools(given: Cluster) -> Iterator[str]:
+def _pools(given: GuestCluster) -> Iterator[str]:
     pools = [
         *_pool("masters", "master", given.masters, 6443),
         *_pool("machine-config", "master", given.masters if given.networks else (), 22623),
@@ -87,7 +87,7 @@ def _pool(name: str, kind: str, members: Iterable[str], port: int) -> Iterator[s
         yield from servers
 
 
-def _virtual_ips(given: Cluster) -> Iterator[str]:
+def _virtual_ips(given: GuestCluster) -> Iterator[str]:
     if given.shared:
         yield "virtual_ips:"
     for each in given.shared:

@@ -9,18 +9,18 @@ from dataclasses import dataclass
 from ipaddress import ip_interface
 from typing import Final
 
+from appliance.model.config.units import shown
 from appliance.model.guest import cluster, shared
-from appliance.model.guest.cluster import Cluster
-from appliance.model.guest.machine import Machine
+from appliance.model.guest.cluster import GuestCluster
+from appliance.model.guest.machine import GuestMachine
 from appliance.model.guest.packed_config import unpack
 from appliance.model.guest.properties import BY_KEY, given, misspelt
-from appliance.model.guest.reader import Reader
+from appliance.model.guest.reader import PropertyReader
 from appliance.model.guest.rendering import render
 from appliance.model.guest.report import GuestProblem
-from appliance.model.problems import Problem
-from appliance.model.resolve import Loaded, load
-from appliance.model.units import shown
-from appliance.model.virtual_router import VirtualRouter
+from appliance.model.messages.problems import Problem
+from appliance.model.snapshot.loading import Loaded, load
+from appliance.model.snapshot.virtual_router import VirtualRouter
 
 _CONFIG: Final = "config"
 
@@ -42,15 +42,17 @@ class GuestSettings:
     notes: tuple[str, ...]
 
 
-def begun(written: Mapping[str, str]) -> Reader:
+def begun(written: Mapping[str, str]) -> PropertyReader:
     """Return a reader of properties by their keys as they are written."""
-    reader = Reader(given(written))
+    reader = PropertyReader(given(written))
     for message in misspelt(written):
         reader.warn(None, message)
     return reader
 
 
-def guest_settings(reader: Reader, of_machine: Machine, *, interfaces: Sequence[str]) -> GuestSettings:
+def guest_settings(
+    reader: PropertyReader, of_machine: GuestMachine, *, interfaces: Sequence[str]
+) -> GuestSettings:
     """Return what properties amount to, once the machine's own are read: those must not wait for the rest.
 
     `interfaces` are the machine's, as the kernel calls them; the first one carries virtual IPs.
@@ -73,7 +75,7 @@ def _place(problem: GuestProblem) -> int:
     return list(BY_KEY).index(problem.key) if problem.key else len(BY_KEY)
 
 
-def _whole(reader: Reader, of_machine: Machine, interfaces: Sequence[str]) -> _Texts:
+def _whole(reader: PropertyReader, of_machine: GuestMachine, interfaces: Sequence[str]) -> _Texts:
     if cluster.is_given(reader.said):
         reader.notes.append("the property config is used, and nothing of the cluster section beside it")
     text = reader.one(_CONFIG, unpack)
@@ -86,7 +88,7 @@ def _whole(reader: Reader, of_machine: Machine, interfaces: Sequence[str]) -> _T
 
 
 def _look_at(
-    reader: Reader, router: VirtualRouter, taken: Mapping[str, str], interfaces: Sequence[str]
+    reader: PropertyReader, router: VirtualRouter, taken: Mapping[str, str], interfaces: Sequence[str]
 ) -> None:
     """Tell what an operator's own configuration can hardly mean on this machine; it is used all the same."""
     for address in (each.partition("/")[0] for each in router.addresses):
@@ -101,7 +103,7 @@ def _look_at(
         reader.warn(_CONFIG, message)
 
 
-def _made(reader: Reader, of_machine: Machine, interface: str | None) -> _Texts:
+def _made(reader: PropertyReader, of_machine: GuestMachine, interface: str | None) -> _Texts:
     if not cluster.is_given(reader.said):
         return None, None
     found = cluster.cluster(reader, of=of_machine, interface=interface)
@@ -112,7 +114,7 @@ def _made(reader: Reader, of_machine: Machine, interface: str | None) -> _Texts:
     return _judged(reader, text, load(text, source=_CONFIG, number=0), key=None)
 
 
-def _tell(reader: Reader, found: Cluster) -> None:
+def _tell(reader: PropertyReader, found: GuestCluster) -> None:
     for each in found.shared:
         key, alone = f"{each.role}_vip", f"/{ip_interface(each.address).max_prefixlen}"
         if found.networks and each.address.endswith(alone) and alone not in reader.said[key]:
@@ -128,7 +130,7 @@ def _tell(reader: Reader, found: Cluster) -> None:
         )
 
 
-def _judged(reader: Reader, text: bytes, loaded: Loaded, *, key: str | None) -> _Texts:
+def _judged(reader: PropertyReader, text: bytes, loaded: Loaded, *, key: str | None) -> _Texts:
     reader.problems += [_located(each, key) for each in loaded.errors]
     reader.notes += [f"configuration: {_located(each, None)}" for each in loaded.warnings]
     return (text, None) if loaded.snapshot is not None else (None, text)

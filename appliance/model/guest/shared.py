@@ -7,9 +7,9 @@ from ipaddress import ip_address, ip_interface
 from typing import Final
 
 from appliance.model.guest import fields
-from appliance.model.guest.machine import Machine
+from appliance.model.guest.machine import GuestMachine
 from appliance.model.guest.properties import BY_KEY
-from appliance.model.guest.reader import Reader
+from appliance.model.guest.reader import PropertyReader
 
 SERVERS: Final = {"api": "masters", "ingress": "routers"}
 """The roles of virtual IPs, each with the property that has its servers."""
@@ -49,7 +49,7 @@ class Shared:
 _LABELS: Final = tuple(f"the {BY_KEY[f'{role}_vip'].label}" for role in SERVERS)
 
 
-def addresses(reader: Reader, *, of: Machine, peers: tuple[str, ...]) -> Iterator[Shared]:
+def addresses(reader: PropertyReader, *, of: GuestMachine, peers: tuple[str, ...]) -> Iterator[Shared]:
     """Yield those addresses that can be a virtual IP, and tell of the others."""
     known = {**dict.fromkeys(peers, "one of the VRRP peers"), **taken(of)}
     for role in SERVERS:
@@ -63,7 +63,7 @@ def addresses(reader: Reader, *, of: Machine, peers: tuple[str, ...]) -> Iterato
 
 
 def carried(
-    reader: Reader,
+    reader: PropertyReader,
     wanted: Iterable[Shared],
     *,
     servers: Mapping[str, tuple[str, ...]],
@@ -83,7 +83,7 @@ def carried(
     return tuple(each if families[each.role] > 1 else replace(each, group=None) for each in kept)
 
 
-def taken(of: Machine) -> dict[str, str]:
+def taken(of: GuestMachine) -> dict[str, str]:
     """Return the addresses that no virtual IP can have, each with what it is already."""
     own = (each.partition("/")[0] for each in of.addresses)
     return {
@@ -93,7 +93,9 @@ def taken(of: Machine) -> dict[str, str]:
     }
 
 
-def _of_role(reader: Reader, role: str, own: tuple[str, ...], peers: tuple[str, ...]) -> Iterator[Shared]:
+def _of_role(
+    reader: PropertyReader, role: str, own: tuple[str, ...], peers: tuple[str, ...]
+) -> Iterator[Shared]:
     given = reader.many(f"{role}_vip", fields.shared_address)
     families = [_family(each) for each in given]
     if len(set(families)) < len(families):
@@ -111,7 +113,7 @@ def _of_role(reader: Reader, role: str, own: tuple[str, ...], peers: tuple[str, 
         )
 
 
-def _served(reader: Reader, role: str) -> tuple[str, ...]:
+def _served(reader: PropertyReader, role: str) -> tuple[str, ...]:
     """Return what comes to a virtual IP: its own role's, and the other's where that has no address."""
     alone = sum(f"{each}_vip" in reader.said for each in SERVERS) == 1
     return tuple(each for each in SERVERS if (alone or each == role) and SERVERS[each] in reader.said)
@@ -130,7 +132,7 @@ def _objection(each: Shared, known: Mapping[str, str], own: Iterable[str]) -> st
     return None
 
 
-def _can_be_kept(reader: Reader, each: Shared, servers: Mapping[str, tuple[str, ...]]) -> bool:
+def _can_be_kept(reader: PropertyReader, each: Shared, servers: Mapping[str, tuple[str, ...]]) -> bool:
     """Tell whether it has a peer where there are any, and servers for all that comes to it."""
     if "vrrp_peers" in reader.said and not each.peers:
         family = _family(each.number)

@@ -19,7 +19,7 @@ from appliance.net.control import peers
 from appliance.net.control.unix_listener import listen_unix
 from appliance.net.files import readers
 from appliance.net.loop.loop import Loop
-from appliance.wire.control import (
+from appliance.wire.lines.control import (
     Answer,
     ControlError,
     LineBuffer,

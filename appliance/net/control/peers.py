@@ -5,7 +5,7 @@ import struct
 from collections.abc import Collection
 from typing import Final
 
-from appliance.wire.control import Answer, bad
+from appliance.wire.lines.control import Answer, bad
 
 _CREDENTIALS: Final = struct.Struct("=iII")  # struct ucred: pid, uid, gid (unix(7))
 

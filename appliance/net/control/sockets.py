@@ -22,7 +22,7 @@ from gevent.queue import Empty, Queue
 
 from appliance.net.control import peers, unix_listener
 from appliance.net.files import readers
-from appliance.wire.control import (
+from appliance.wire.lines.control import (
     QUESTION_LIMIT,
     Answer,
     ControlError,

@@ -9,11 +9,11 @@ from collections.abc import Callable
 from errno import EAGAIN, ECONNABORTED, EINTR, EMFILE, ENFILE, ENOBUFS, ENOMEM
 from typing import Final
 
-from appliance.core.frontends import FrontendState
+from appliance.core.balancing.frontend_state import FrontendState
 from appliance.net.data import tcp
 from appliance.net.data.traffic import Traffic, Watcher
 from appliance.wire import sockaddr
-from appliance.wire.worker_board import Reason
+from appliance.wire.boards.worker_board import EndReason
 
 _READ: Final = 1
 _BATCH: Final = 8
@@ -107,27 +107,27 @@ class Acceptor:
 
     def _deny(self, fd: int) -> None:
         self.frontend.denied += 1
-        self._traffic.reasons[Reason.DENIED] += 1
+        self._traffic.reasons[EndReason.DENIED] += 1
         tcp.reset(fd)
 
     def _give_up(self, fd: int) -> None:
         """Reset a connection that nobody has taken over."""
         tcp.reset(fd)
         self.frontend.failed += 1
-        self._traffic.reasons[Reason.INTERNAL] += 1
+        self._traffic.reasons[EndReason.INTERNAL] += 1
 
     def _refused(self, code: int) -> None:
         if code in _NOTHING:
             return
         if code in _SCARCE:
-            self._traffic.reasons[Reason.NO_DESCRIPTORS] += 1
+            self._traffic.reasons[EndReason.NO_DESCRIPTORS] += 1
         self.resume_at = self._traffic.now + _PAUSE
         self._pause()
         self._traffic.scarce(code)
 
     def _pause(self) -> None:
         """Watch nothing until `resume`: a listener that stays ready would spin."""
-        self._traffic.reasons[Reason.ACCEPT_PAUSED] += 1
+        self._traffic.reasons[EndReason.ACCEPT_PAUSED] += 1
         self._traffic.changed = True
         self._traffic.paused = True
         self._watching = False

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING, Final
 
-from appliance.core.dispatch import Losses, PoolState
-from appliance.model.snapshot import Balance, Pool, SendProxy
+from appliance.core.balancing.pool_state import LostMembers, PoolState
+from appliance.model.snapshot.snapshot import Balance, Pool, SendProxy
 from appliance.net.data import tcp
 from appliance.wire import proxy_protocol, sockaddr
 
@@ -38,7 +38,7 @@ class Backend:
         self.pool = pool
         self._flatten(pool.config)
 
-    def apply(self, config: Pool) -> Losses:
+    def apply(self, config: Pool) -> LostMembers:
         """Obey another configuration from the next connection and the next timeout on.
 
         Returns the members that are found to be down or in maintenance now.

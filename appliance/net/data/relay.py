@@ -13,14 +13,14 @@ from random import random
 from socket import AF_INET, AF_INET6
 from typing import Final
 
-from appliance.core.dispatch import Queue
-from appliance.core.frontends import FrontendState
-from appliance.core.members import Member
+from appliance.core.balancing.frontend_state import FrontendState
+from appliance.core.balancing.pool_member import PoolMember
+from appliance.core.balancing.pool_state import MustWait
 from appliance.net.data.backend import Backend
 from appliance.net.data.sides import CHUNK, READ, WRITE, Side
 from appliance.net.data.tcp import STREAM, reset, set_on_connection
 from appliance.net.data.traffic import Traffic
-from appliance.wire.worker_board import Reason
+from appliance.wire.boards.worker_board import EndReason
 
 QUEUED: Final = 0
 DELAYED: Final = 1
@@ -31,29 +31,29 @@ PHASES: Final = ("queued", "delayed", "connecting", "open", "closed")
 """Names of the phases; DELAYED has a server and waits to connect to it."""
 
 _CONNECT_REASONS: Final = {
-    ECONNREFUSED: Reason.CONNECT_REFUSED,
-    ETIMEDOUT: Reason.CONNECT_TIMEOUT,
-    EADDRNOTAVAIL: Reason.NO_PORTS,
-    ECONNRESET: Reason.SERVER_ABORT,
-    EPIPE: Reason.SERVER_ABORT,
-    EMFILE: Reason.NO_DESCRIPTORS,
-    ENFILE: Reason.NO_DESCRIPTORS,
+    ECONNREFUSED: EndReason.CONNECT_REFUSED,
+    ETIMEDOUT: EndReason.CONNECT_TIMEOUT,
+    EADDRNOTAVAIL: EndReason.NO_PORTS,
+    ECONNRESET: EndReason.SERVER_ABORT,
+    EPIPE: EndReason.SERVER_ABORT,
+    EMFILE: EndReason.NO_DESCRIPTORS,
+    ENFILE: EndReason.NO_DESCRIPTORS,
 }
 _BRIEF: Final = 1.0
 """Age from which a connection to a server gets TCP keepalive, seconds; probes come after many more."""
 _SERVERS_FAULT: Final = frozenset(
-    {Reason.CONNECT_REFUSED, Reason.CONNECT_TIMEOUT, Reason.CONNECT_FAILED, Reason.SERVER_ABORT}
+    {EndReason.CONNECT_REFUSED, EndReason.CONNECT_TIMEOUT, EndReason.CONNECT_FAILED, EndReason.SERVER_ABORT}
 )
 """Failures of a connect that make the server doubtful (HAProxy's `observe layer4`); others are our own."""
 
 _CLEAN: Final = frozenset(
     {
-        Reason.COMPLETED,
-        Reason.CLIENT_TIMEOUT,
-        Reason.SERVER_TIMEOUT,
-        Reason.CLIENT_FIN_TIMEOUT,
-        Reason.SERVER_FIN_TIMEOUT,
-        Reason.MAX_AGE,
+        EndReason.COMPLETED,
+        EndReason.CLIENT_TIMEOUT,
+        EndReason.SERVER_TIMEOUT,
+        EndReason.CLIENT_FIN_TIMEOUT,
+        EndReason.SERVER_FIN_TIMEOUT,
+        EndReason.MAX_AGE,
     }
 )
 """Ends that a peer sees as a FIN; after any other it must not take what it got for the whole."""
@@ -96,8 +96,8 @@ class Session:
         self.started = traffic.now
         self.client = Side(self, fd, READ)
         self.server: Side | None = None
-        self.member: Member | None = None
-        self.tried: tuple[Member, ...] = ()
+        self.member: PoolMember | None = None
+        self.tried: tuple[PoolMember, ...] = ()
         self.early: bytes | None = None
         self.key = b""
         self.kept = False
@@ -126,25 +126,25 @@ class Session:
         except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this session and no other
             self.fail(error)
 
-    def settle(self, decision: Member | Queue | Reason) -> None:
+    def settle(self, decision: PoolMember | MustWait | EndReason) -> None:
         """Do what the pool has decided."""
-        if isinstance(decision, Member):
+        if isinstance(decision, PoolMember):
             self.take(decision)
             if decision in self.tried:
                 self.delay(self.backend.retry_delay)
             else:
                 self.connect(decision)
-        elif isinstance(decision, Queue):
+        elif isinstance(decision, MustWait):
             self.wait()
         else:
             self.end(decision)
 
-    def take(self, member: Member) -> None:
+    def take(self, member: PoolMember) -> None:
         """Have a place at a member; after another connect has failed that is counted."""
         self.member = member
         if self.tried:
             again = member in self.tried
-            self.traffic.reasons[Reason.RETRIED if again else Reason.REDISPATCHED] += 1
+            self.traffic.reasons[EndReason.RETRIED if again else EndReason.REDISPATCHED] += 1
 
     def wait(self) -> None:
         """Stand in the queue, and watch the client: one that leaves frees its place."""
@@ -185,7 +185,7 @@ class Session:
         """
         if not data:
             if self.early is None:
-                self.end(Reason.CLIENT_ABORT)
+                self.end(EndReason.CLIENT_ABORT)
             else:
                 self.client.watcher.stop()
             return
@@ -198,7 +198,7 @@ class Session:
         """Take the place that another session has left, before anybody else does."""
         try:
             decision = self.backend.pool.place(self.key, avoid=self.tried)
-            if not isinstance(decision, Member) or decision in self.tried:
+            if not isinstance(decision, PoolMember) or decision in self.tried:
                 self.settle(decision)
                 return
             self.take(decision)
@@ -215,7 +215,7 @@ class Session:
         except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this session and no other
             self.fail(error)
 
-    def connect(self, member: Member) -> None:
+    def connect(self, member: PoolMember) -> None:
         """Begin to connect."""
         if self.phase != CONNECTING:
             self.phase = CONNECTING
@@ -227,7 +227,7 @@ class Session:
         self.deadline = now + backend.timeout_connect
         address = member.address
         if address is None:
-            self.retry(Reason.CONNECT_FAILED)
+            self.retry(EndReason.CONNECT_FAILED)
             return
         try:
             connection = _socket.socket(AF_INET6 if ":" in address[0] else AF_INET, STREAM, 0)
@@ -239,7 +239,7 @@ class Session:
         code = connection.connect_ex(address)
         if code not in (EINPROGRESS, 0):
             connection.close()
-            self.retry(_CONNECT_REASONS.get(code, Reason.CONNECT_FAILED))
+            self.retry(_CONNECT_REASONS.get(code, EndReason.CONNECT_FAILED))
             return
         self.server = server = Side(self, connection.detach(), WRITE)
         server.watcher.start(self.on_connected)
@@ -301,9 +301,9 @@ class Session:
 
     def failed(self, error: OSError) -> None:
         """Note that a connect has failed, and go on."""
-        self.retry(_CONNECT_REASONS.get(error.errno or 0, Reason.CONNECT_FAILED))
+        self.retry(_CONNECT_REASONS.get(error.errno or 0, EndReason.CONNECT_FAILED))
 
-    def retry(self, reason: Reason) -> None:
+    def retry(self, reason: EndReason) -> None:
         """Try another server, the same one after a while, or end: the connect has failed."""
         server, member, pool, traffic = self.server, self.member, self.backend.pool, self.traffic
         if server is not None:
@@ -320,7 +320,7 @@ class Session:
         traffic.pass_on(pool.end(member))
         # One that accepts and resets before the first byte may be about to stop: others can still serve this
         # client, but to come back to it would only multiply its load.
-        alone = reason is Reason.SERVER_ABORT and not pool.has_others(self.tried)
+        alone = reason is EndReason.SERVER_ABORT and not pool.has_others(self.tried)
         if alone or self.attempts >= self.backend.retries:
             self.end(reason)
             return
@@ -329,7 +329,7 @@ class Session:
         decision = pool.place(self.key, avoid=self.tried)
         self.settle(decision)
 
-    def suspect(self, member: Member) -> None:
+    def suspect(self, member: PoolMember) -> None:
         """Have health look at a server that fails its clients."""
         if member.suspect():
             self.traffic.doubted.add(member)
@@ -338,9 +338,9 @@ class Session:
         """End, or connect elsewhere where there is no connection yet: the server has gone down."""
         try:
             if self.phase == OPEN:
-                self.end(Reason.SERVER_DOWN)
+                self.end(EndReason.SERVER_DOWN)
             else:
-                self.retry(Reason.SERVER_DOWN)
+                self.retry(EndReason.SERVER_DOWN)
         except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this session and no other
             self.fail(error)
 
@@ -350,16 +350,16 @@ class Session:
         A server that resets before it has said a word has refused the connection, with other means.
         """
         if side is self.client:
-            self.end(Reason.CLIENT_ABORT)
+            self.end(EndReason.CLIENT_ABORT)
             return
         if side.count == 0 and self.member is not None:
             self.suspect(self.member)
-        self.end(Reason.SERVER_ABORT)
+        self.end(EndReason.SERVER_ABORT)
 
     def fail(self, error: Exception) -> None:
         """Report a bug, and end."""
         self.traffic.fault(error)
-        self.end(Reason.INTERNAL)
+        self.end(EndReason.INTERNAL)
 
     def expire(self, now: float) -> None:
         """End what has lasted too long."""
@@ -374,11 +374,11 @@ class Session:
     def expire_early(self) -> None:
         """End a wait of a session that has no connection to a server yet."""
         if self.phase == QUEUED:
-            self.end(Reason.QUEUE_TIMEOUT)
+            self.end(EndReason.QUEUE_TIMEOUT)
         elif self.phase == DELAYED and self.member is not None:
             self.connect(self.member)
         else:
-            self.retry(Reason.CONNECT_TIMEOUT)
+            self.retry(EndReason.CONNECT_TIMEOUT)
 
     def expire_open(self, server: Side, now: float) -> None:
         """End where a side is idle for too long, which is shorter after a FIN was sent there, or too old."""
@@ -390,13 +390,17 @@ class Session:
             self.kept = True
             set_on_connection(server.fd, backend.keepalive)
         if now - client.active >= (frontend.timeout_client_fin if client.shut else frontend.timeout_client):
-            self.expire_side(client, Reason.CLIENT_FIN_TIMEOUT if client.shut else Reason.CLIENT_TIMEOUT)
+            self.expire_side(
+                client, EndReason.CLIENT_FIN_TIMEOUT if client.shut else EndReason.CLIENT_TIMEOUT
+            )
         if now - server.active >= (backend.timeout_server_fin if server.shut else backend.timeout_server):
-            self.expire_side(server, Reason.SERVER_FIN_TIMEOUT if server.shut else Reason.SERVER_TIMEOUT)
+            self.expire_side(
+                server, EndReason.SERVER_FIN_TIMEOUT if server.shut else EndReason.SERVER_TIMEOUT
+            )
         if 0.0 < self.expires <= now:
-            self.end(Reason.MAX_AGE)
+            self.end(EndReason.MAX_AGE)
 
-    def expire_side(self, side: Side, reason: Reason) -> None:
+    def expire_side(self, side: Side, reason: EndReason) -> None:
         """End, unless it is the other side that keeps this one waiting, or the peer takes what was sent."""
         if self.phase == CLOSED or (side.blocked() and not side.other.blocked()):
             return
@@ -430,7 +434,7 @@ class Session:
         connected = self.ready_at - self.connect_at if self.ready_at else -1.0
         return queued, connected
 
-    def end(self, reason: Reason) -> None:
+    def end(self, reason: EndReason) -> None:
         """Close both sides, count, and let the next one in; harmless where it has ended already."""
         phase, traffic, member = self.phase, self.traffic, self.member
         if phase == CLOSED:
@@ -453,7 +457,7 @@ class Session:
         if traffic.paused:
             traffic.make_room()
 
-    def report(self, reason: Reason) -> None:
+    def report(self, reason: EndReason) -> None:
         """Log the end; a bug there costs the line, and must not keep the session from its end."""
         report = self.traffic.report
         if report is None:
@@ -463,7 +467,7 @@ class Session:
         except Exception as error:  # noqa: BLE001  # the boundary: see above
             self.traffic.fault(error)
 
-    def close(self, reason: Reason) -> None:
+    def close(self, reason: EndReason) -> None:
         """Close both descriptors; a server that no FIN came from or went to is reset: no TIME_WAIT for it.
 
         As in HAProxy silence and age end with a FIN, and with a RST where bytes for that peer are dropped.

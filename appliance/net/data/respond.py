@@ -8,15 +8,15 @@ import os
 from os import read, write
 from typing import Final
 
-from appliance.core.dispatch import PoolState
-from appliance.core.frontends import FrontendState
+from appliance.core.balancing.frontend_state import FrontendState
+from appliance.core.balancing.pool_state import PoolState
 from appliance.net.data.relay import Session
 from appliance.net.data.tcp import reset, shutdown_write
 from appliance.net.data.traffic import Traffic, Watcher
-from appliance.wire import http_request
-from appliance.wire.http_request import Request, RequestError
+from appliance.wire.boards.worker_board import EndReason
+from appliance.wire.http import http_request
+from appliance.wire.http.http_request import Request, RequestError
 from appliance.wire.need import Need
-from appliance.wire.worker_board import Reason
 
 _READ: Final = 1
 _CHUNK: Final = 4096
@@ -69,20 +69,20 @@ class Responder:
             self._read()
         except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this connection and no other
             self.traffic.fault(error)
-            self.end(Reason.INTERNAL)
+            self.end(EndReason.INTERNAL)
 
     def expire(self, now: float) -> None:
         """End it where the client is too slow."""
         if now >= self.deadline:
-            self.end(Reason.CLIENT_TIMEOUT if self.received is not None else Reason.RESPONDED)
+            self.end(EndReason.CLIENT_TIMEOUT if self.received is not None else EndReason.RESPONDED)
 
-    def end(self, reason: Reason) -> None:
+    def end(self, reason: EndReason) -> None:
         """Close; harmless where it has ended already."""
         if self.watcher is None:
             return
         self.watcher.close()
         self.watcher = None
-        if reason is Reason.RESPONDED:
+        if reason is EndReason.RESPONDED:
             os.close(self.fd)
         else:
             reset(self.fd)
@@ -104,7 +104,7 @@ class Responder:
         except OSError:
             data = b""
         if not data:
-            self.end(Reason.CLIENT_ABORT if self.received is not None else Reason.RESPONDED)
+            self.end(EndReason.CLIENT_ABORT if self.received is not None else EndReason.RESPONDED)
             return
         self.frontend.bytes_in += len(data)
         if self.received is None:
@@ -142,7 +142,7 @@ class Responder:
         try:
             write(self.fd, response)
         except OSError:
-            self.end(Reason.CLIENT_ABORT)
+            self.end(EndReason.CLIENT_ABORT)
             return
         self.frontend.bytes_out += len(response)
         shutdown_write(self.fd)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 from appliance.net.data.pipes import PIPE_SIZE, Pipe
 from appliance.net.data.tcp import NO_DELAY, set_on_connection, shutdown_write, unsent
 from appliance.net.data.traffic import Watcher
-from appliance.wire.worker_board import Reason
+from appliance.wire.boards.worker_board import EndReason
 
 if TYPE_CHECKING:
     from appliance.net.data.relay import Session
@@ -223,7 +223,7 @@ class Side:
         self.eof = True
         other = self.other
         if other.eof:
-            self.session.end(Reason.COMPLETED)
+            self.session.end(EndReason.COMPLETED)
             return
         self.watcher.stop()
         if self.pipe is not None:

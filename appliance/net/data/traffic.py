@@ -12,10 +12,10 @@ from typing import Final, Protocol
 
 from gevent import get_hub
 
-from appliance.core.members import Member
-from appliance.core.shares import pipe_limit, session_limit
+from appliance.core.balancing.pool_member import PoolMember
+from appliance.core.balancing.worker_shares import pipe_limit, session_limit
 from appliance.net.data.pipes import Pipes
-from appliance.wire.worker_board import Reason
+from appliance.wire.boards.worker_board import EndReason
 
 TICK: Final = 0.05
 """Seconds between ticks: how exactly connect, queue and fin timeouts are kept."""
@@ -43,7 +43,7 @@ class Watcher(Protocol):
         ...
 
 
-class Loop(Protocol):
+class EventLoop(Protocol):
     """What sessions need of gevent's event loop."""
 
     def io(self, descriptor: int, events: int) -> Watcher:
@@ -62,7 +62,7 @@ class Swept(Protocol):
         """End it, or a wait of it, where `now` is past its deadline."""
         ...
 
-    def end(self, reason: Reason) -> None:
+    def end(self, reason: EndReason) -> None:
         """End it now."""
         ...
 
@@ -75,7 +75,7 @@ class Resting(Protocol):
         ...
 
 
-class Waiting(Protocol):
+class QueuedSession(Protocol):
     """Something that stands in a queue."""
 
     def hand_over(self) -> None:
@@ -120,15 +120,15 @@ class Traffic:
         scarce: Callable[[int], None],
         make_room: Callable[[], None],
     ) -> None:
-        self.loop: Loop = get_hub().loop
+        self.loop: EventLoop = get_hub().loop
         self.now = time.monotonic()
         self.live: set[Swept] = set()
-        self.doubted: set[Member] = set()
+        self.doubted: set[PoolMember] = set()
         self.hurried: set[Swept] = set()
         self.resting: list[Resting] = []
         self.limit = session_limit(descriptors)
         self.pipes = Pipes(pipe_limit(descriptors))
-        self.reasons = dict.fromkeys(Reason, 0)
+        self.reasons = dict.fromkeys(EndReason, 0)
         self.fault = fault
         self.scarce = scarce
         self.report: Callable[..., None] | None = None
@@ -168,12 +168,12 @@ class Traffic:
         for each in resting:
             each.resume()
 
-    def pass_on(self, waiter: "Waiting | None") -> None:
+    def pass_on(self, waiter: "QueuedSession | None") -> None:
         """Give the place that has become free to whoever was next in the queue."""
         if waiter is not None:
             waiter.hand_over()
 
-    def end_all(self, reason: Reason) -> None:
+    def end_all(self, reason: EndReason) -> None:
         """End every session."""
         for each in tuple(self.live):
             each.end(reason)

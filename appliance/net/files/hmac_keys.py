@@ -4,8 +4,8 @@ import errno
 import os
 import stat
 
-from appliance.model.router_words import key_bytes
-from appliance.model.virtual_router import Hmac, HmacKey
+from appliance.model.config.vrrp_values import key_bytes
+from appliance.model.snapshot.virtual_router import Hmac, HmacKey
 
 _LONGEST = 1024  # bytes: a key of 64 bytes in hexadecimal digits, and room for a mistake to be told from it
 

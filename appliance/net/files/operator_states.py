@@ -9,11 +9,11 @@ from pathlib import Path
 
 import msgspec
 
-from appliance.core.roster import Key
+from appliance.core.checks.checked_servers import Key
 from appliance.net.files import state_files
 from appliance.net.files.snapshots import write_atomically
 from appliance.net.files.state_files import FileUnusable
-from appliance.wire.health_board import Admin
+from appliance.wire.boards.health_board import Admin
 from appliance.wire.seal import SealError, seal, unseal
 
 

@@ -5,11 +5,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from appliance.model import problems, resolve
-from appliance.model.snapshot import Snapshot
+from appliance.model.messages import problems
+from appliance.model.snapshot import loading
+from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files import config_file
 from appliance.net.files.state_files import FileUnusable
-from appliance.wire.control import Problem
+from appliance.wire.lines.control import AnswerProblem
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,8 +18,8 @@ class Judged:
     """What a file amounts to: a snapshot and its warnings, or None and every error."""
 
     snapshot: Snapshot | None
-    errors: tuple[Problem, ...]
-    warnings: tuple[Problem, ...]
+    errors: tuple[AnswerProblem, ...]
+    warnings: tuple[AnswerProblem, ...]
 
 
 def judge(path: Path, *, number: int) -> Judged:
@@ -33,13 +34,14 @@ def judge(path: Path, *, number: int) -> Judged:
 def judge_content(content: bytes | FileUnusable, *, path: Path, number: int) -> Judged:
     """Check what was read from a file, or could not be."""
     if isinstance(content, FileUnusable):
-        return Judged(snapshot=None, errors=(Problem(message=f"{path}: {content}"),), warnings=())
-    drain = os.environ.get(resolve.DRAIN_VARIABLE)
-    loaded = resolve.load(content, source=str(path), number=number, drain=drain)
+        return Judged(snapshot=None, errors=(AnswerProblem(message=f"{path}: {content}"),), warnings=())
+    drain = os.environ.get(loading.DRAIN_VARIABLE)
+    loaded = loading.load(content, source=str(path), number=number, drain=drain)
     return Judged(snapshot=loaded.snapshot, errors=_told(loaded.errors), warnings=_told(loaded.warnings))
 
 
-def _told(found: Iterable[problems.Problem]) -> tuple[Problem, ...]:
+def _told(found: Iterable[problems.Problem]) -> tuple[AnswerProblem, ...]:
     return tuple(
-        Problem(message=each.message, path=each.path, line=each.line, column=each.column) for each in found
+        AnswerProblem(message=each.message, path=each.path, line=each.line, column=each.column)
+        for each in found
     )

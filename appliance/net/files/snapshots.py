@@ -17,10 +17,10 @@ import msgspec
 from structlog.typing import FilteringBoundLogger
 
 from appliance.model.paths import Paths
-from appliance.model.snapshot import Snapshot, SnapshotError, decode, encode, without_secrets
+from appliance.model.snapshot.snapshot import Snapshot, SnapshotError, decode, encode, without_secrets
 from appliance.net.files import readers, state_files
 from appliance.net.files.state_files import FileUnusable
-from appliance.wire.control import ControlError, Problem
+from appliance.wire.lines.control import AnswerProblem, ControlError
 from appliance.wire.seal import SealError, seal, unseal
 
 _NUMBER: Final = re.compile("[0-9]{1,9}", re.ASCII)
@@ -184,7 +184,7 @@ class Degraded:
     """Why the appliance runs from its last-good copy; `since` is unix seconds."""
 
     since: float
-    problems: tuple[Problem, ...]
+    problems: tuple[AnswerProblem, ...]
 
 
 def degraded_path(paths: Paths) -> Path:

@@ -30,14 +30,16 @@ _NONE: Final = (
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Applied:
+class AppliedProperties:
     """The report, and what hindered us ourselves: files that cannot be written."""
 
     report: GuestReport
     failures: tuple[str, ...]
 
 
-def apply(paths: Paths, *, root: Path, environment: Mapping[str, str], choice: Choice, now: float) -> Applied:
+def apply(
+    paths: Paths, *, root: Path, environment: Mapping[str, str], choice: Choice, now: float
+) -> AppliedProperties:
     """Apply what the sources say, below a root; the paths are below it already. `now` is Unix seconds."""
     device = wait_for_device(root)
     record = Record(root)
@@ -47,7 +49,7 @@ def apply(paths: Paths, *, root: Path, environment: Mapping[str, str], choice: C
     # What makes the machine reachable comes first, and waits for nothing that may be slow or fail.
     failures = [*_remember(record, found.data), *machine_files.configure(root, wanted, device)]
     settings = guest_settings(reader, wanted, interfaces=interfaces(root, device))
-    outcome = configuration.Outcome()
+    outcome = configuration.ConfigurationOutcome()
     try:
         outcome = configuration.place(paths.config, settings, record=record, choice=choice)
     except OSError as error:
@@ -66,7 +68,7 @@ def apply(paths: Paths, *, root: Path, environment: Mapping[str, str], choice: C
         publish(paths, report)
     except OSError as error:
         failures.append(error)
-    return Applied(report=report, failures=tuple(map(_failure, failures)))
+    return AppliedProperties(report=report, failures=tuple(map(_failure, failures)))
 
 
 def _remember(record: Record, data: bytes) -> Iterator[OSError]:

@@ -26,14 +26,14 @@ _EDITED: Final = ".edited"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Outcome:
+class ConfigurationOutcome:
     """What is to be told about it."""
 
     problems: tuple[GuestProblem, ...] = ()
     notes: tuple[str, ...] = ()
 
 
-def place(path: Path, settings: GuestSettings, *, record: Record, choice: Choice) -> Outcome:
+def place(path: Path, settings: GuestSettings, *, record: Record, choice: Choice) -> ConfigurationOutcome:
     """Do what is right with the configuration that properties amount to."""
     remove_scratches(path)
     if settings.yaml is None:
@@ -42,15 +42,15 @@ def place(path: Path, settings: GuestSettings, *, record: Record, choice: Choice
         return _refuse(path, settings.refused)
     _beside(path, _REFUSED).unlink(missing_ok=True)
     if settings.yaml is None:
-        return Outcome(notes=tuple(_nothing(path, settings)))
+        return ConfigurationOutcome(notes=tuple(_nothing(path, settings)))
     return _place(path, settings.yaml, digest_of(settings.said), record=record, choice=choice)
 
 
-def _refuse(path: Path, text: bytes) -> Outcome:
+def _refuse(path: Path, text: bytes) -> ConfigurationOutcome:
     refused = _beside(path, _REFUSED)
     _write(refused, text)
     stays = f", and {path} stays as it was" if path.exists() else ""
-    return Outcome(notes=(f"the configuration is refused: it is in {refused}{stays}",))
+    return ConfigurationOutcome(notes=(f"the configuration is refused: it is in {refused}{stays}",))
 
 
 def _nothing(path: Path, settings: GuestSettings) -> Iterator[str]:
@@ -66,7 +66,9 @@ def _nothing(path: Path, settings: GuestSettings) -> Iterator[str]:
         )
 
 
-def _place(path: Path, text: bytes, properties: str, *, record: Record, choice: Choice) -> Outcome:
+def _place(
+    path: Path, text: bytes, properties: str, *, record: Record, choice: Choice
+) -> ConfigurationOutcome:
     wanted = Placed(yaml=digest(text), properties=properties)
     current = path.read_bytes() if path.exists() else None
     decided = placement(
@@ -78,7 +80,7 @@ def _place(path: Path, text: bytes, properties: str, *, record: Record, choice: 
     )
     if decided is Placement.BESIDE:
         _write(_beside(path, _NEW), text)
-        return Outcome(problems=(GuestProblem(message=_both_ways_out(path)),))
+        return ConfigurationOutcome(problems=(GuestProblem(message=_both_ways_out(path)),))
     if decided is Placement.OVERWRITE and current is not None:
         _write(_unused(path), current)
     if decided in (Placement.WRITE, Placement.OVERWRITE):
@@ -89,7 +91,7 @@ def _place(path: Path, text: bytes, properties: str, *, record: Record, choice: 
     if decided is not Placement.EDITED or choice is Choice.KEEP:
         record.keep_placed(wanted)
     _beside(path, _NEW).unlink(missing_ok=True)
-    return Outcome(notes=tuple(_told(path, decided)))
+    return ConfigurationOutcome(notes=tuple(_told(path, decided)))
 
 
 def _told(path: Path, decided: Placement) -> Iterator[str]:

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Final
 
-from appliance.model.guest.machine import Machine
+from appliance.model.guest.machine import GuestMachine
 from appliance.net.files.snapshots import remove_scratches, write_atomically
 from appliance.net.guest.devices import Device
 
@@ -30,7 +30,7 @@ _OTHER_KEYS: Final = (
 _MADE: Final = "# Made by `appliance guest apply` from the properties of this virtual machine.\n"
 
 
-def configure(root: Path, wanted: Machine, device: Device | None) -> Iterator[OSError]:
+def configure(root: Path, wanted: GuestMachine, device: Device | None) -> Iterator[OSError]:
     """Write everything; yields what could not be, which hinders nothing else."""
     steps: tuple[Callable[[], None], ...] = (
         lambda: _put(root / NETWORK, _network(wanted, device)),
@@ -50,7 +50,7 @@ def login_keys(root: Path) -> int:
     return sum(len(_lines(root / each)) for each in (KEYS, _HOME_KEYS))
 
 
-def _network(wanted: Machine, device: Device | None) -> str:
+def _network(wanted: GuestMachine, device: Device | None) -> str:
     match = f"MACAddress={device.mac}\nType=ether" if device else "Type=ether"
     lines = [_MADE, "[Match]", match, "Kind=!*", "", "[Network]"]
     lines += [f"Address={each}" for each in wanted.addresses]
@@ -64,12 +64,12 @@ def _network(wanted: Machine, device: Device | None) -> str:
     return "\n".join([*lines, ""])
 
 
-def _clock(wanted: Machine) -> str:
+def _clock(wanted: GuestMachine) -> str:
     servers = " ".join(wanted.time_servers)
     return f"{_MADE}\n[Time]\nNTP={servers}\n" if servers else ""
 
 
-def _keys(root: Path, wanted: Machine) -> None:
+def _keys(root: Path, wanted: GuestMachine) -> None:
     if wanted.ssh_keys:
         before = () if wanted.keys_complete else _lines(root / KEYS)
         keys = dict.fromkeys((*before, *wanted.ssh_keys))

@@ -28,7 +28,7 @@ Ready = Callable[[], None]
 
 
 @dataclass(slots=True, eq=False)
-class _Watched:
+class _WatchedDescriptor:
     """Callbacks of one descriptor, emptied when it is forgotten: its event may have been fetched already."""
 
     read: Ready | None = None
@@ -44,7 +44,7 @@ class Loop:
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
-        self._watched: dict[int, _Watched] = {}
+        self._watched: dict[int, _WatchedDescriptor] = {}
         self._timer = Timer()
         self._timed: dict[Timed, Callable[[], bool]] = {}
         self._asked: set[Timed] = set()
@@ -55,13 +55,13 @@ class Loop:
 
     def read(self, descriptor: int, ready: Ready | None) -> None:
         """Call `ready` whenever the descriptor can be read; None ends that, for one not watched as well."""
-        watched = self._watched.setdefault(descriptor, _Watched())
+        watched = self._watched.setdefault(descriptor, _WatchedDescriptor())
         before, watched.read = watched.events, ready
         self._settle(descriptor, watched, before)
 
     def write(self, descriptor: int, ready: Ready | None) -> None:
         """Call `ready` whenever the descriptor can be written; None ends that."""
-        watched = self._watched.setdefault(descriptor, _Watched())
+        watched = self._watched.setdefault(descriptor, _WatchedDescriptor())
         before, watched.write = watched.events, ready
         self._settle(descriptor, watched, before)
 
@@ -143,7 +143,7 @@ class Loop:
 
     def _serve(self, timeout: float | None) -> None:
         for key, events in self._selector.select(timeout):
-            watched: _Watched = key.data
+            watched: _WatchedDescriptor = key.data
             if events & _READ and watched.read is not None:
                 watched.read()
             if events & _WRITE and watched.write is not None:
@@ -166,7 +166,7 @@ class Loop:
         if timed in self._timed and (at := timed.deadline) is not None and at <= now:
             timed.tick(now)
 
-    def _settle(self, descriptor: int, watched: _Watched, before: int) -> None:
+    def _settle(self, descriptor: int, watched: _WatchedDescriptor, before: int) -> None:
         """Tell the kernel what changed."""
         events = watched.events
         if events == before and events:

@@ -18,14 +18,15 @@ import time
 from enum import Enum
 from typing import Final
 
-from appliance.core.health import Outcome
-from appliance.model.snapshot import Check, CheckType
+from appliance.core.checks.server_health import CheckOutcome
+from appliance.model.snapshot.snapshot import Check, CheckType
 from appliance.net.probing.deadline import Deadline, OutOfTime
 from appliance.net.probing.peer import WRITE, FloodError, Plain, Stream, Tls, wait
 from appliance.net.probing.tls_contexts import AuthorityError, TlsContexts
-from appliance.wire import http_response, proxy_protocol
-from appliance.wire.health_board import CheckResult
-from appliance.wire.http_response import ResponseError, StatusLine
+from appliance.wire import proxy_protocol
+from appliance.wire.boards.health_board import CheckResult
+from appliance.wire.http import http_response
+from appliance.wire.http.http_response import ResponseError, StatusLine
 
 _RESET: Final = struct.pack("ii", 1, 0)
 _KIND: Final = socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
@@ -40,7 +41,7 @@ class ProbeImpossible(Exception):  # noqa: N818  # a state of this machine, not 
     """This machine could not even try, out of descriptors or ports say: nothing is known of the server."""
 
 
-class _Phase(Enum):
+class _CheckPhase(Enum):
     """How far a check has come, with the results of failing and of running out of time there."""
 
     CONNECT = (CheckResult.L4CON, CheckResult.L4TOUT)
@@ -58,16 +59,16 @@ class Probe:
         self._address = (host, port)
         self._preface = proxy_protocol.local(check.send_proxy)
         self._request = request(check)
-        self._phase = _Phase.CONNECT
+        self._phase = _CheckPhase.CONNECT
 
-    def run(self, *, until: float | None = None) -> Outcome:
+    def run(self, *, until: float | None = None) -> CheckOutcome:
         """Return how the check ended; raises ProbeImpossible.
 
         All of it takes the check's timeout at the most; `until` (monotonic) is where less of that is left.
         """
         started = time.monotonic()
         whole = self._check.timeout if until is None else min(self._check.timeout, until - started)
-        self._phase = _Phase.CONNECT
+        self._phase = _CheckPhase.CONNECT
         with self._socket() as connection, self._deadline(whole) as deadline:
             try:
                 result, status, detail = self._converse(connection, deadline)
@@ -75,14 +76,14 @@ class Probe:
                 result, status, detail = self._phase.value[1], 0, self._out_of_time(whole)
             except (OSError, ResponseError, FloodError) as error:
                 result, status, detail = self._phase.value[0], 0, _reason(error)
-        return Outcome(result=result, status=status, duration=time.monotonic() - started, detail=detail)
+        return CheckOutcome(result=result, status=status, duration=time.monotonic() - started, detail=detail)
 
     def _deadline(self, whole: float) -> Deadline:
         return Deadline(connect=self._check.timeout_connect, whole=whole)
 
     def _out_of_time(self, whole: float) -> str:
         """Return the time that was not enough, rounded: what is left of it differs by microseconds."""
-        connecting = self._phase is _Phase.CONNECT
+        connecting = self._phase is _CheckPhase.CONNECT
         seconds = min(self._check.timeout_connect, whole) if connecting else whole
         return f"no answer within {round(seconds, 2):g} s"
 
@@ -107,7 +108,7 @@ class Probe:
         if isinstance(stream, Tls) and kind is CheckType.TLS:
             stream.finish()
             return CheckResult.L6OK, 0, ""
-        self._phase = _Phase.ANSWER
+        self._phase = _CheckPhase.ANSWER
         stream.send(self._request)
         answer = _status(stream)
         _reset_on_close(connection)
@@ -115,7 +116,7 @@ class Probe:
         return CheckResult.L7OK if passed else CheckResult.L7STS, answer.status, answer.reason
 
     def _secure(self, plain: Plain) -> Tls:
-        self._phase = _Phase.HANDSHAKE
+        self._phase = _CheckPhase.HANDSHAKE
         check = self._check
         try:
             context = self._contexts.context(verify=check.verify, named=check.sni is not None)

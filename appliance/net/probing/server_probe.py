@@ -2,12 +2,12 @@
 
 import time
 
-from appliance.core.health import Outcome
-from appliance.model.snapshot import Check, Server
+from appliance.core.checks.server_health import CheckOutcome
+from appliance.model.snapshot.snapshot import Check, Server
 from appliance.net.probing.probe import Probe
 from appliance.net.probing.resolver import Resolver
 from appliance.net.probing.tls_contexts import TlsContexts
-from appliance.wire.health_board import CheckResult
+from appliance.wire.boards.health_board import CheckResult
 
 
 class ServerProbe:
@@ -22,7 +22,7 @@ class ServerProbe:
         self._host = ""
         self._probe: Probe | None = None
 
-    def run(self) -> Outcome:
+    def run(self) -> CheckOutcome:
         """Return how a check made now ends; raises ProbeImpossible.
 
         One time-out bounds all of it, the wait for an address that was never known as well.
@@ -31,7 +31,7 @@ class ServerProbe:
         host = self._resolver.address(self._name, timeout=self._check.timeout)
         if not host:
             reason = self._resolver.problem(self._name) or "no answer yet"
-            return Outcome(result=CheckResult.L4CON, detail=f"name not resolved: {reason}")
+            return CheckOutcome(result=CheckResult.L4CON, detail=f"name not resolved: {reason}")
         outcome = self._at(host).run(until=until)
         if not outcome.passed:
             self._resolver.doubt(self._name)

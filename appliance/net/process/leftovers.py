@@ -14,9 +14,10 @@ from typing import Final
 from structlog.typing import FilteringBoundLogger
 
 from appliance.model.paths import Paths
-from appliance.net.process import capabilities, orphans
+from appliance.net.privileges import capabilities
+from appliance.net.process import subreaper
 from appliance.net.process.own_processes import own_processes
-from appliance.wire.control import Question, encode_question
+from appliance.wire.lines.control import Question, encode_question
 
 _MODULES: Final = tuple(
     f"appliance.programs.{name}" for name in ("reload", "health", "proxy", "vrrp", "worker")
@@ -88,7 +89,7 @@ class Leftovers:
     def _listening(self) -> dict[int, str]:
         """Return who listens on the programs' control sockets; 0 is a process of another namespace."""
         sockets = (each for each in self._paths.runtime.glob("*.control") if not each.match("worker-*"))
-        found = {orphans.listener(path): path.name for path in sockets}
+        found = {subreaper.listener(path): path.name for path in sockets}
         return {pid: name for pid, name in found.items() if pid and pid != os.getpid()}
 
 

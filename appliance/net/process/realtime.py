@@ -1,7 +1,7 @@
 """What makes this process be on time, each part as far as it is permitted.
 
 Its children are ordinary again: scheduling is reset on fork, locked memory is not inherited, and they give
-up the rest themselves (net/process/ordinary).
+up the rest themselves (net/process/ordinary_scheduling).
 """
 
 import ctypes
@@ -16,8 +16,8 @@ from pathlib import Path
 from types import FrameType
 from typing import Final
 
-from appliance.net.process import privileges
-from appliance.net.process.privileges import Capability
+from appliance.net.privileges import needed_capabilities
+from appliance.net.privileges.needed_capabilities import Capability
 
 PRIORITY: Final = 50
 """Of SCHED_RR: that of the kernel's threaded interrupts, above every ordinary process."""
@@ -128,7 +128,7 @@ def _give_up(_: int, __: FrameType | None) -> None:
 def _lock() -> None:
     # Under a limit the lock would succeed now, and fail some later allocation.
     unlimited = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] == resource.RLIM_INFINITY
-    if not unlimited and not privileges.has(Capability.CAP_IPC_LOCK):
+    if not unlimited and not needed_capabilities.has(Capability.CAP_IPC_LOCK):
         raise PermissionError(0, "not permitted beyond the limit of RLIMIT_MEMLOCK")
     library = ctypes.CDLL(None, use_errno=True)
     if library.mlockall(_LOCK_CURRENT_AND_FUTURE):

@@ -15,7 +15,7 @@ from structlog.typing import FilteringBoundLogger
 from supervisor.options import ServerOptions, decode_wait_status
 from supervisor.poller import PollPoller
 
-from appliance.net.process import capabilities
+from appliance.net.privileges import capabilities
 
 # The first two are events as well; the third is about our socket, which only its owner can open.
 _UNSAID: Final = ("exited: ", "stopped: ", "Server 'unix_http_server' running without")

@@ -9,16 +9,16 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
+from appliance.model.document.document import read
+from appliance.model.document.tree import SourceError
 from appliance.model.paths import Paths
-from appliance.model.snapshot import Snapshot
-from appliance.model.source import read
-from appliance.model.tree import SourceError
+from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files import config_file, lock_files, snapshots, state_files
 from appliance.net.files.operators_file import judge
 from appliance.net.files.state_files import FileUnusable
-from appliance.net.process import private_directory
+from appliance.net.privileges import private_directory
 from appliance.net.process.own_processes import own_processes
-from appliance.wire.control import Problem
+from appliance.wire.lines.control import AnswerProblem
 
 # sun_path holds 107 bytes (unix(7)); below the runtime directory a name such as
 # ".worker-proxy-ingress-100000-100.control.4194304" needs this many.
@@ -29,7 +29,7 @@ _SUPERVISOR: Final = "appliance.programs.supervisor"
 class BootError(Exception):
     """Nothing can be started; every reason, each with its place in the configuration where it has one."""
 
-    def __init__(self, *problems: Problem) -> None:
+    def __init__(self, *problems: AnswerProblem) -> None:
         self.problems = problems
         super().__init__("; ".join(each.message for each in problems))
 
@@ -42,9 +42,9 @@ class Start:
     """
 
     snapshot: Snapshot
-    errors: tuple[Problem, ...]
-    warnings: tuple[Problem, ...]
-    damaged: tuple[Problem, ...] = ()
+    errors: tuple[AnswerProblem, ...]
+    warnings: tuple[AnswerProblem, ...]
+    damaged: tuple[AnswerProblem, ...] = ()
 
 
 def make_directories(paths: Paths) -> None:
@@ -57,14 +57,14 @@ def make_directories(paths: Paths) -> None:
         too_long = (
             f"{paths.runtime}: a runtime directory of more than {_LONGEST_RUNTIME} bytes: sockets need room"
         )
-        raise BootError(Problem(message=too_long))
+        raise BootError(AnswerProblem(message=too_long))
     path = paths.runtime
     try:
         _make(path)
     except OSError as error:
-        raise BootError(Problem(message=f"{path}: cannot be created: {error.strerror}")) from error
+        raise BootError(AnswerProblem(message=f"{path}: cannot be created: {error.strerror}")) from error
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
-        raise BootError(Problem(message=f"{path}: not writable for user {os.getuid()}"))
+        raise BootError(AnswerProblem(message=f"{path}: not writable for user {os.getuid()}"))
     with contextlib.suppress(OSError):
         _make(paths.state)
 
@@ -79,7 +79,7 @@ def _refuse_shared(path: Path) -> None:
     found = private_directory.flaw(path, owner=os.geteuid())
     if found:
         words = f"{path}: refused: {found}; whoever can write there runs commands as this user"
-        raise BootError(Problem(message=words))
+        raise BootError(AnswerProblem(message=words))
 
 
 def lock(paths: Paths) -> int:
@@ -91,9 +91,9 @@ def lock(paths: Paths) -> int:
     try:
         descriptor = lock_files.hold(path)
     except OSError as error:
-        raise BootError(Problem(message=f"{path}: {error.strerror}")) from error
+        raise BootError(AnswerProblem(message=f"{path}: {error.strerror}")) from error
     if descriptor is None or _is_supervised(paths):
-        raise BootError(Problem(message=f"{paths.runtime}: an appliance runs here already"))
+        raise BootError(AnswerProblem(message=f"{paths.runtime}: an appliance runs here already"))
     os.set_inheritable(descriptor, True)  # noqa: FBT003  # its only parameter
     return descriptor
 
@@ -131,7 +131,7 @@ def wanted_readers(paths: Paths) -> str | None:
     return None
 
 
-def write(paths: Paths, start: Start, *, clock: Callable[[], float] = time.time) -> tuple[Problem, ...]:
+def write(paths: Paths, start: Start, *, clock: Callable[[], float] = time.time) -> tuple[AnswerProblem, ...]:
     """Put what was chosen where every program reads it; return what is not kept; raises BootError.
 
     Only what programs read has to be written. What a later start may want is disposable.
@@ -156,7 +156,7 @@ def _note(paths: Paths, start: Start, clock: Callable[[], float]) -> None:
         snapshots.clear_degraded(paths)
 
 
-def _attempt(step: Callable[[], None]) -> Problem | None:
+def _attempt(step: Callable[[], None]) -> AnswerProblem | None:
     try:
         step()
     except OSError as error:
@@ -164,14 +164,14 @@ def _attempt(step: Callable[[], None]) -> Problem | None:
     return None
 
 
-def _problem(error: OSError) -> Problem:
-    return Problem(message=f"{error.filename}: {error.strerror or error}")
+def _problem(error: OSError) -> AnswerProblem:
+    return AnswerProblem(message=f"{error.filename}: {error.strerror or error}")
 
 
-def _set_aside(paths: Paths) -> Iterator[Problem]:
+def _set_aside(paths: Paths) -> Iterator[AnswerProblem]:
     for path, reason in list(snapshots.damaged(paths)):
         aside = state_files.set_aside(path)
-        yield Problem(message=f"{reason}: " + (f"set aside as {aside}" if aside else "passed over"))
+        yield AnswerProblem(message=f"{reason}: " + (f"set aside as {aside}" if aside else "passed over"))
 
 
 def remove_stale_sockets(paths: Paths) -> None:

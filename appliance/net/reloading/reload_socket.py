@@ -17,9 +17,9 @@ from gevent import Greenlet, socket
 from structlog.typing import FilteringBoundLogger
 
 from appliance.net.control.sockets import listen_unix
-from appliance.net.process.orphans import listener
-from appliance.wire.control import Answer, encode_answer
-from appliance.wire.reload_line import ReloadLine, ReloadLines, UnknownLine
+from appliance.net.process.subreaper import listener
+from appliance.wire.lines.control import Answer, encode_answer
+from appliance.wire.lines.reload_line import ReloadLine, ReloadLines, UnknownLine
 
 Respond = Callable[[ReloadLine | UnknownLine], Answer]
 """Obeys one line and returns its answer; blocks the connection's greenlet until its turn is done."""
@@ -73,7 +73,7 @@ class ReloadSockets:
     def __init__(self, respond: Respond, log: FilteringBoundLogger) -> None:
         self._respond = respond
         self._log = log
-        self._listeners: dict[Path, _Listener] = {}
+        self._listeners: dict[Path, _ReloadListener] = {}
         self._keeper = gevent.spawn(self._keep)
 
     @property
@@ -87,7 +87,7 @@ class ReloadSockets:
         for path in self._listeners.keys() - wanted:
             self._listeners.pop(path).close()
         for path in wanted - self._listeners.keys():
-            self._listeners[path] = _Listener(path, self._serve, self._log)
+            self._listeners[path] = _ReloadListener(path, self._serve, self._log)
 
     def close(self) -> None:
         """Stop listening and remove the sockets that are ours."""
@@ -115,7 +115,7 @@ class ReloadSockets:
             connection.close()
 
 
-class _Listener:
+class _ReloadListener:
     def __init__(self, path: Path, serve: Callable[[socket.socket], None], log: FilteringBoundLogger) -> None:
         self.failure = ""
         self._path = path

@@ -42,7 +42,7 @@ class ProcessInfo:
     description: str
 
 
-class Supervisor:
+class SupervisorClient:
     """The supervisord whose socket is at `path`; each call is a connection of its own, with a timeout."""
 
     def __init__(self, path: Path, *, timeout: float = 5.0) -> None:
@@ -63,7 +63,7 @@ class Supervisor:
         """Return every program, by name; raises SupervisorUnavailable."""
         said = self._ask("supervisor.getAllProcessInfo")
         try:
-            return [_process(each) for each in msgspec.convert(said, list[_Process])]
+            return [_process(each) for each in msgspec.convert(said, list[_ProcessReply])]
         except msgspec.ValidationError as error:
             raise SupervisorUnavailable(f"{self._path}: {error}") from error
 
@@ -124,7 +124,7 @@ class _UnixTransport(Transport):
         return _UnixConnection(self._path, self._seconds)
 
 
-class _Process(msgspec.Struct):
+class _ProcessReply(msgspec.Struct):
     """What supervisord's getProcessInfo says, as far as it is used."""
 
     name: str
@@ -136,7 +136,7 @@ class _Process(msgspec.Struct):
     description: str
 
 
-def _process(said: _Process) -> ProcessInfo:
+def _process(said: _ProcessReply) -> ProcessInfo:
     return ProcessInfo(
         name=said.name,
         state=said.statename,

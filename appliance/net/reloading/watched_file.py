@@ -3,7 +3,7 @@
 import hashlib
 from pathlib import Path
 
-from appliance.core.file_watch import FileWatch
+from appliance.core.rollout.unasked_reload import UnaskedReload
 from appliance.net.files import config_file
 from appliance.net.files.state_files import FileUnusable
 
@@ -16,7 +16,7 @@ class WatchedFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._watch = FileWatch()
+        self._watch = UnaskedReload()
 
     def read(self) -> Content:
         """Return what it holds, which is judged now."""

@@ -8,15 +8,15 @@ from typing import Final
 
 import gevent
 
-from appliance.core.health import Outcome
-from appliance.core.roster import is_literal
-from appliance.model.snapshot import Check, CheckInit, CheckType, SendProxy
-from appliance.model.virtual_router import Track
+from appliance.core.checks.checked_servers import is_literal
+from appliance.core.checks.server_health import CheckOutcome
+from appliance.model.snapshot.snapshot import Check, CheckInit, CheckType, SendProxy
+from appliance.model.snapshot.virtual_router import Track
 from appliance.net.probing.probe import Probe, ProbeImpossible
 from appliance.net.probing.resolver import Resolver
 from appliance.net.probing.tls_contexts import TlsContexts
-from appliance.net.tracking.check import Seen, Unseen
-from appliance.wire.health_board import CheckResult
+from appliance.net.tracking.tracked_check import Seen, Unseen
+from appliance.wire.boards.health_board import CheckResult
 
 _LOOPBACK: Final = ("::1", "127.0.0.1")
 _NOBODY_THERE: Final = frozenset({CheckResult.L4CON, CheckResult.L4TOUT})
@@ -66,7 +66,7 @@ class EndpointTrack:
             self._addresses = (address,)
             self._probes.clear()
 
-    def _ask(self, until: float) -> Outcome:
+    def _ask(self, until: float) -> CheckOutcome:
         """Try the next address only where nobody listens on one: that is known at once, and costs no time."""
         first, *others = self._addresses
         outcome = self._probe(first).run(until=until)
@@ -114,7 +114,7 @@ def probe_check(
     )
 
 
-def _detail(outcome: Outcome) -> str:
+def _detail(outcome: CheckOutcome) -> str:
     if outcome.status:
         return f"HTTP {outcome.status} {outcome.detail}".rstrip()
     return outcome.detail or ("it accepts" if outcome.passed else outcome.result.value)

@@ -14,7 +14,7 @@ import gevent
 from gevent.event import AsyncResult
 
 from appliance.net.loop import thread_pool
-from appliance.net.tracking.check import Seen, Unseen, judge_timeout
+from appliance.net.tracking.tracked_check import Seen, Unseen, judge_timeout
 
 _LONGEST: Final = 64
 _NUMBER: Final = re.compile(rb"[+-]?[0-9]{1,10}")

@@ -7,9 +7,9 @@ from typing import Final
 
 import gevent
 
-from appliance.core.tracking import Rise
-from appliance.model.virtual_router import Track
-from appliance.net.tracking.check import Seen, TrackCheck, Unseen
+from appliance.core.tracking.rise_and_fall import RiseAndFall
+from appliance.model.snapshot.virtual_router import Track
+from appliance.net.tracking.tracked_check import Seen, TrackCheck, Unseen
 
 _BREATH: Final = 0.01
 """Seconds between two looks at least, however long the looks take."""
@@ -46,7 +46,7 @@ class Follower:
         self._check = check
         self._on_news = on_news
         self._on_bug = on_bug
-        self._rise = Rise(rise=track.rise, fall=track.fall)
+        self._rise = RiseAndFall(rise=track.rise, fall=track.fall)
         self._loop = gevent.spawn(self._follow)
 
     def close(self) -> None:

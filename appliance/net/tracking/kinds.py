@@ -6,9 +6,8 @@ from typing import Final
 import gevent
 
 from appliance.model.paths import Paths
-from appliance.model.virtual_router import Track, TrackKind
+from appliance.model.snapshot.virtual_router import Track, TrackKind
 from appliance.net.probing.tls_contexts import TlsContexts
-from appliance.net.tracking.check import Seen, TrackCheck
 from appliance.net.tracking.file import FileTrack
 from appliance.net.tracking.http import http_track
 from appliance.net.tracking.pool import PoolTrack
@@ -16,6 +15,7 @@ from appliance.net.tracking.process import ProcessTrack
 from appliance.net.tracking.program import program_track
 from appliance.net.tracking.script import ScriptTrack
 from appliance.net.tracking.tcp import tcp_track
+from appliance.net.tracking.tracked_check import Seen, TrackCheck
 
 
 def check_of(track: Track, *, paths: Paths, contexts: TlsContexts) -> TrackCheck:

@@ -6,9 +6,9 @@ from typing import Final
 
 import gevent
 
-from appliance.net.files.boards import BoardError, BoardReader
-from appliance.net.tracking.check import Seen
-from appliance.wire.health_board import BoardFormatError, ServerHealth, ServerState, decode
+from appliance.net.boards.boards import BoardError, BoardReader
+from appliance.net.tracking.tracked_check import Seen
+from appliance.wire.boards.health_board import BoardFormatError, ServerHealthRecord, ServerState, decode
 
 _GLANCE: Final = 0.05
 """Seconds between looks at whether the board has moved, as workers do it."""
@@ -61,7 +61,7 @@ class PoolTrack:
             return True
 
 
-def _judge(servers: list[ServerHealth]) -> Seen:
+def _judge(servers: list[ServerHealthRecord]) -> Seen:
     if not servers:
         return Seen(up=False, detail="health knows no server of it")
     up = sum(each.state is ServerState.UP for each in servers)

@@ -10,8 +10,8 @@ from typing import Final
 
 import gevent
 
-from appliance.net.tracking.check import Seen, Unseen
-from appliance.net.tracking.lives import Lives
+from appliance.net.process.process_lives import ProcessExits
+from appliance.net.tracking.tracked_check import Seen, Unseen
 
 _PROC: Final = Path("/proc")
 _AT_A_TIME: Final = 100
@@ -23,7 +23,7 @@ class ProcessTrack:
 
     def __init__(self, name: str) -> None:
         self._name = name
-        self._lives = Lives()
+        self._lives = ProcessExits()
 
     def look(self) -> Seen:
         """Return whether one runs; raises Unseen."""

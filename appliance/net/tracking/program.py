@@ -7,15 +7,15 @@ from typing import Final
 import gevent
 
 from appliance.model.paths import Paths
+from appliance.net.boards.boards import BoardError, BoardReader
 from appliance.net.control import sockets
 from appliance.net.control.sockets import ControlUnavailable
-from appliance.net.files.boards import BoardError, BoardReader
-from appliance.net.tracking.check import Seen, TrackCheck, Unseen, judge_timeout
-from appliance.net.tracking.lives import Lives
-from appliance.wire import worker_board
-from appliance.wire.control import Question
-from appliance.wire.health_board import BoardFormatError
-from appliance.wire.worker_board import Phase, WorkerBoard
+from appliance.net.process.process_lives import ProcessExits
+from appliance.net.tracking.tracked_check import Seen, TrackCheck, Unseen, judge_timeout
+from appliance.wire.boards import worker_board
+from appliance.wire.boards.health_board import BoardFormatError
+from appliance.wire.boards.worker_board import WorkerBoard, WorkerPhase
+from appliance.wire.lines.control import Question
 
 _WORKER: Final = b"appliance.programs.worker"
 
@@ -33,7 +33,7 @@ class ProxyTrack:
     def __init__(self, program: str, paths: Paths) -> None:
         self._program = program
         self._runtime = paths.runtime
-        self._lives = Lives()
+        self._lives = ProcessExits()
 
     def look(self) -> Seen:
         """Return whether a living worker accepts; raises Unseen."""
@@ -44,7 +44,7 @@ class ProxyTrack:
         except OSError as error:
             raise Unseen(f"no process can be held: {error.strerror}") from error
         phases = [mine[pid] for pid in self._lives.living()]
-        accepting = phases.count(Phase.ACCEPTING)
+        accepting = phases.count(WorkerPhase.ACCEPTING)
         if accepting:
             return Seen(up=True, detail=f"workers that accept: {accepting}")
         return Seen(up=False, detail=f"none of {len(phases)} workers accepts" if phases else "no worker runs")

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import gevent
 
-from appliance.net.tracking.account import Account, UnknownUserError, account
-from appliance.net.tracking.check import Seen, Unseen
-from appliance.net.tracking.command import Command
+from appliance.net.commands.account import Account, UnknownUserError, account
+from appliance.net.commands.command import Command
+from appliance.net.tracking.tracked_check import Seen, Unseen
 
 
 class ScriptTrack:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from appliance.net.loop.loop import Loop
-from appliance.wire.control import ControlError, LineBuffer
+from appliance.wire.lines.control import ControlError, LineBuffer
 
 _CHUNK: Final = 65536
 _LONGEST_BACKLOG: Final = 1 << 20  # bytes that a child which does not read may owe us

@@ -20,7 +20,7 @@ class AlreadyRunning(Exception):  # noqa: N818  # a state of the machine, not a 
     """Another master serves this group."""
 
 
-class Numbers:
+class GenerationNumbers:
     """Numbers never used twice. Holds the lock that keeps a second master of the program out.
 
     Raises AlreadyRunning and OSError.

@@ -28,7 +28,7 @@ from typing import Final
 
 from gevent.socket import getaddrinfo
 
-from appliance.model.snapshot import Bind
+from appliance.model.snapshot.snapshot import Bind
 from appliance.net.workers.port_owner import port_owner
 
 _SOMAXCONN: Final = Path("/proc/sys/net/core/somaxconn")
@@ -85,7 +85,7 @@ class BindProblem:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Reserved:
+class ReservedBinds:
     """Every wanted bind with the addresses of its sockets; `fresh` were bound for it, `notes` warn."""
 
     addresses: dict[Bind, tuple[Address, ...]]
@@ -97,7 +97,7 @@ Lend = Callable[[int], Iterable[socket.socket]]
 """Returns copies of what other programs of ours listen on at a port."""
 
 
-class _Refused(Exception):  # noqa: N818  # it never leaves this module
+class _BindRefused(Exception):  # noqa: N818  # it never leaves this module
     """A bind failed; the message says why."""
 
 
@@ -141,7 +141,7 @@ class Listeners:
 
     def reserve(
         self, binds: Iterable[Bind], *, virtual: Container[str] = ()
-    ) -> Reserved | tuple[BindProblem, ...]:
+    ) -> ReservedBinds | tuple[BindProblem, ...]:
         """Bind what is not held yet; with any problem, all are returned and nothing has changed.
 
         `virtual` are addresses that may come to this machine later: it binds them beforehand.
@@ -154,12 +154,12 @@ class Listeners:
         for bind in binds:
             try:
                 addresses[bind] = self._reserve(bind, fresh, notes, virtual)
-            except _Refused as refused:
+            except _BindRefused as refused:
                 problems.append(BindProblem(bind=bind, reason=str(refused)))
         if problems:
             self.release(fresh)
             return tuple(problems)
-        return Reserved(addresses=addresses, fresh=frozenset(fresh), notes=tuple(notes))
+        return ReservedBinds(addresses=addresses, fresh=frozenset(fresh), notes=tuple(notes))
 
     def open(self, addresses: Iterable[Address]) -> None:
         """Listen where others stand in the way until now; raises OSError."""
@@ -199,7 +199,7 @@ class Listeners:
                 reserved += self._reserve_address(address, fresh, early=address.host in virtual)
             except OSError as error:
                 if not self._without_ipv6(address, error, candidates):
-                    raise _Refused(self._reason(address, error)) from error
+                    raise _BindRefused(self._reason(address, error)) from error
                 notes.append(BindProblem(bind=bind, reason=f"no IPv6 here, IPv4 only ({error.strerror})"))
                 if address.host == "::":
                     reserved += self._reserve_address(Address("0.0.0.0", address.port), fresh)  # noqa: S104  # asked for
@@ -283,7 +283,7 @@ def lost(binds: Iterable[Bind], going: Container[str]) -> tuple[BindProblem, ...
     """Return the binds of addresses that are `going`: a socket outlives them, but is not made again."""
     problems = []
     for bind in binds:
-        with suppress(_Refused):  # a name: whether it has an address is asked where it is bound
+        with suppress(_BindRefused):  # a name: whether it has an address is asked where it is bound
             if any(each.host in going for each in _candidates(bind)):
                 problems.append(BindProblem(bind=bind, reason=_GOING))
     return tuple(problems)
@@ -294,7 +294,7 @@ def _candidates(bind: Bind) -> tuple[Address, ...]:
     try:
         found = getaddrinfo(bind.host, bind.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
     except OSError as error:
-        raise _Refused(f"name not resolved: {error.strerror or error}") from error
+        raise _BindRefused(f"name not resolved: {error.strerror or error}") from error
     return tuple(dict.fromkeys(_address(sockaddr) for *_, sockaddr in found))
 
 

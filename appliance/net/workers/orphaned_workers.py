@@ -14,15 +14,16 @@ from typing import Final, Literal
 import gevent
 import msgspec
 
-from appliance.core.generations import Orphan, WorkerId, WorkerPhase
+from appliance.core.rollout.events import Orphan, WorkerId, WorkerState
 from appliance.model.paths import Paths
+from appliance.net.boards.boards import BoardError, BoardReader
 from appliance.net.control.sockets import ControlClient, ControlUnavailable
-from appliance.net.files.boards import BoardError, BoardReader
 from appliance.net.process.own_processes import own_processes
-from appliance.wire import worker_board, worker_orders
-from appliance.wire.control import Answer, Question
-from appliance.wire.health_board import BoardFormatError
-from appliance.wire.worker_orders import Orders, OrdersError
+from appliance.wire.boards import worker_board
+from appliance.wire.boards.health_board import BoardFormatError
+from appliance.wire.lines import worker_arguments
+from appliance.wire.lines.control import Answer, Question
+from appliance.wire.lines.worker_arguments import WorkerArguments, WorkerArgumentsError
 
 PATIENCE = 10.0
 """Seconds for a worker to answer its new master."""
@@ -53,11 +54,11 @@ class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     def orphan(self, index: int) -> Orphan:
         """Return what the rollout is told of it."""
         left = max(0.0, (self.drain_deadline or 0.0) - time.time())
-        return Orphan(index=index, snapshot=self.snapshot, phase=WorkerPhase(self.phase), drain_within=left)
+        return Orphan(index=index, snapshot=self.snapshot, phase=WorkerState(self.phase), drain_within=left)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Living:
+class LivingWorker:
     """A worker that answered, on a connection that it takes for its master's."""
 
     worker: WorkerId
@@ -66,13 +67,13 @@ class Living:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Silent:
+class SilentWorker:
     """A worker that runs and does not answer: it hangs, or cannot make its socket."""
 
     worker: WorkerId
     pid: int
-    orders: Orders
-    phase: WorkerPhase
+    orders: WorkerArguments
+    phase: WorkerState
 
     @property
     def orphan(self) -> Orphan:
@@ -95,7 +96,7 @@ def adopt(client: ControlClient, *, patience: float = PATIENCE) -> WorkerStatus:
 
 def adopt_all(
     paths: Paths, program: str, *, known: Collection[WorkerId] = (), patience: float = PATIENCE
-) -> tuple[list[Living], list[Silent]]:
+) -> tuple[list[LivingWorker], list[SilentWorker]]:
     """Adopt every living worker of a program that is not `known`, and remove what dead ones left behind.
 
     One that does not answer within `patience` seconds is left alone: it can be told nothing, but it may hold
@@ -104,7 +105,7 @@ def adopt_all(
     # As of now: a worker that starts while others are waited for has its board before its socket.
     boards = {worker for worker, _ in _places(paths, program, "board") if worker not in known}
     deadline = time.monotonic() + patience
-    living: dict[WorkerId, Living] = {}
+    living: dict[WorkerId, LivingWorker] = {}
     while True:
         living |= _adopt_answering(paths, program, {*known, *living}, deadline - time.monotonic())
         silent = [each for each in _running(paths, program) if each.worker not in {*known, *living}]
@@ -117,12 +118,12 @@ def adopt_all(
     return sorted(living.values(), key=_place), sorted(silent, key=_place)
 
 
-def find(paths: Paths, program: str, worker: WorkerId) -> Living | None:
+def find(paths: Paths, program: str, worker: WorkerId) -> LivingWorker | None:
     """Adopt one worker; None while it does not answer."""
     return _try(worker, paths.worker_control(program, worker.generation, worker.index), PATIENCE)
 
 
-def listeners_of(living: Living) -> tuple[int, ...]:
+def listeners_of(living: LivingWorker) -> tuple[int, ...]:
     """Return copies of a worker's listening sockets, now the caller's; raises ControlUnavailable."""
     _, descriptors = living.client.ask_for_descriptors(Question(command="listeners"), timeout=5.0)
     return descriptors
@@ -134,38 +135,38 @@ def remove_files(paths: Paths, program: str, worker: WorkerId) -> None:
         path(program, worker.generation, worker.index).unlink(missing_ok=True)
 
 
-def _place(each: Living | Silent) -> tuple[int, int]:
+def _place(each: LivingWorker | SilentWorker) -> tuple[int, int]:
     return each.worker.generation, each.worker.index
 
 
 def _adopt_answering(
     paths: Paths, program: str, known: Collection[WorkerId], patience: float
-) -> dict[WorkerId, Living]:
+) -> dict[WorkerId, LivingWorker]:
     sockets = {worker: path for worker, path in _places(paths, program, "control") if worker not in known}
     tries = [gevent.spawn(_try, worker, path, max(0.1, patience)) for worker, path in sockets.items()]
     gevent.joinall(tries)
     return {each.value.worker: each.value for each in tries if each.value is not None}
 
 
-def _running(paths: Paths, program: str) -> Iterator[Silent]:
+def _running(paths: Paths, program: str) -> Iterator[SilentWorker]:
     for process in own_processes(paths.runtime):
-        with contextlib.suppress(OrdersError):
-            orders = worker_orders.decode("".join(process.arguments[:1]))
+        with contextlib.suppress(WorkerArgumentsError):
+            orders = worker_arguments.decode("".join(process.arguments[:1]))
             if orders.program == program:
                 worker = WorkerId(orders.generation, orders.index)
                 phase = _phase_on_board(paths, program, worker)
-                yield Silent(worker=worker, pid=process.pid, orders=orders, phase=phase)
+                yield SilentWorker(worker=worker, pid=process.pid, orders=orders, phase=phase)
 
 
-def _phase_on_board(paths: Paths, program: str, worker: WorkerId) -> WorkerPhase:
+def _phase_on_board(paths: Paths, program: str, worker: WorkerId) -> WorkerState:
     """Return the phase that a board shows; without a board a worker is taken for one that accepts."""
     path = paths.worker_board(program, worker.generation, worker.index)
     with contextlib.suppress(BoardError, BoardFormatError), BoardReader(path) as reader:
-        return WorkerPhase(worker_board.decode(reader.read()).phase.name.lower())
-    return WorkerPhase.ACCEPTING
+        return WorkerState(worker_board.decode(reader.read()).phase.name.lower())
+    return WorkerState.ACCEPTING
 
 
-def _try(worker: WorkerId, path: Path, patience: float) -> Living | None:
+def _try(worker: WorkerId, path: Path, patience: float) -> LivingWorker | None:
     try:
         client = ControlClient(path)
     except ControlUnavailable as error:
@@ -173,7 +174,7 @@ def _try(worker: WorkerId, path: Path, patience: float) -> Living | None:
             path.unlink(missing_ok=True)
         return None
     with contextlib.suppress(ControlUnavailable, WorkerUnusable):
-        return Living(worker=worker, client=client, status=adopt(client, patience=patience))
+        return LivingWorker(worker=worker, client=client, status=adopt(client, patience=patience))
     client.close()
     return None
 

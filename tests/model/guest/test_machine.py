@@ -3,17 +3,17 @@
 import pytest
 from support.keys import ED25519
 
-from appliance.model.guest.machine import Machine, machine
-from appliance.model.guest.reader import Reader
+from appliance.model.guest.machine import GuestMachine, machine
+from appliance.model.guest.reader import PropertyReader
 
 pytestmark = pytest.mark.pure
 
 STATIC = {"address": "10.0.0.11/24, 2001:db8::11/64", "ssh_key": ED25519}
 
 
-def read(said: dict[str, str]) -> tuple[Machine, list[str], list[str]]:
+def read(said: dict[str, str]) -> tuple[GuestMachine, list[str], list[str]]:
     """Return the machine, the problems and the notes."""
-    reader = Reader(said)
+    reader = PropertyReader(said)
     return machine(reader), [str(each) for each in reader.problems], reader.notes
 
 
@@ -27,7 +27,7 @@ def test_everything_that_is_said_holds():
         "ntp": "ntp.example.com, 10.0.0.3",
     }
     found, problems, notes = read(said)
-    assert found == Machine(
+    assert found == GuestMachine(
         host_name="lb-1",
         addresses=("10.0.0.11/24", "2001:db8::11/64"),
         gateways=("10.0.0.1", "fe80::1"),
@@ -41,7 +41,7 @@ def test_everything_that_is_said_holds():
 def test_nothing_said_is_dhcp_and_nobody_can_log_in():
     """That is told, as it is no error."""
     found, problems, notes = read({})
-    assert found == Machine()
+    assert found == GuestMachine()
     assert problems == []
     assert "no SSH public key" in notes[0]
 

@@ -11,8 +11,8 @@ from support.keys import ED25519
 from appliance.model.guest.machine import machine
 from appliance.model.guest.properties import BY_KEY
 from appliance.model.guest.settings import GuestSettings, begun, guest_settings
-from appliance.model.resolve import load
-from appliance.model.snapshot import Snapshot
+from appliance.model.snapshot.loading import load
+from appliance.model.snapshot.snapshot import Snapshot
 
 pytestmark = pytest.mark.pure
 

@@ -15,7 +15,7 @@ from support.waiting import wait_until
 
 from appliance.net.control.loop_sockets import Deferred, LoopControlServer
 from appliance.net.loop.loop import Loop
-from appliance.wire.control import Answer, Question, bad, good
+from appliance.wire.lines.control import Answer, Question, bad, good
 
 pytestmark = pytest.mark.programs
 

@@ -22,7 +22,7 @@ from appliance.net.control.loop_sockets import LoopControlServer
 from appliance.net.control.sockets import Call, ControlClient, ControlServer, WithDescriptors
 from appliance.net.files import readers
 from appliance.net.loop.loop import Loop
-from appliance.wire.control import Answer, Question, good
+from appliance.wire.lines.control import Answer, Question, good
 
 pytestmark = [pytest.mark.programs, pytest.mark.needs("setpriv", root=True)]
 

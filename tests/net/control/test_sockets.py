@@ -20,7 +20,7 @@ from appliance.net.control.sockets import (
     WithDescriptors,
     ask,
 )
-from appliance.wire.control import Answer, Question, bad, good
+from appliance.wire.lines.control import Answer, Question, bad, good
 
 pytestmark = pytest.mark.programs
 

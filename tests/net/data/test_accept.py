@@ -11,10 +11,10 @@ import pytest
 from support.snapshots import frontend
 from support.trace import is_reset
 
-from appliance.core.frontends import FrontendState
+from appliance.core.balancing.frontend_state import FrontendState
 from appliance.net.data.accept import Acceptor
 from appliance.net.data.traffic import Traffic
-from appliance.wire.worker_board import Reason
+from appliance.wire.boards.worker_board import EndReason
 
 pytestmark = pytest.mark.programs
 
@@ -117,7 +117,7 @@ def test_bug_costs_one_connection(desk: Desk):
     assert open_files() == before
     assert is_reset(first)
     assert (desk.frontend.total, desk.frontend.current, desk.frontend.failed) == (1, 0, 1)
-    assert desk.traffic.reasons[Reason.INTERNAL] == 1
+    assert desk.traffic.reasons[EndReason.INTERNAL] == 1
     desk.bug = None
     second = desk.connect()
     desk.until(lambda: len(desk.taken) == 1)
@@ -140,7 +140,7 @@ def test_need_of_descriptors_pauses_for_a_moment(desk: Desk):
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         for filler in fillers:
             os.close(filler)
-    assert desk.traffic.reasons[Reason.NO_DESCRIPTORS] == 1
+    assert desk.traffic.reasons[EndReason.NO_DESCRIPTORS] == 1
     desk.until(lambda: desk.acceptor.resume() is False)
     desk.until(lambda: len(desk.taken) == 1)
     client.close()

@@ -13,18 +13,18 @@ from support.lone_worker import up
 from support.snapshots import frontend, pool, server
 from support.trace import is_reset, read_all
 
-from appliance.core.dispatch import PoolState
-from appliance.core.frontends import FrontendState
-from appliance.core.members import Member
-from appliance.model.snapshot import Balance, SendProxy
+from appliance.core.balancing.frontend_state import FrontendState
+from appliance.core.balancing.pool_member import PoolMember
+from appliance.core.balancing.pool_state import PoolState
+from appliance.model.snapshot.snapshot import Balance, SendProxy
 from appliance.net.data import sides, tcp
 from appliance.net.data.backend import Backend
 from appliance.net.data.relay import DELAYED, QUEUED, Session
 from appliance.net.data.sides import CHUNK
 from appliance.net.data.traffic import Traffic
 from appliance.wire import proxy_protocol
-from appliance.wire.health_board import Verdict
-from appliance.wire.worker_board import Reason
+from appliance.wire.boards.health_board import Verdict
+from appliance.wire.boards.worker_board import EndReason
 
 pytestmark = pytest.mark.programs
 
@@ -54,7 +54,7 @@ class Desk:
         self.backend = Backend(state)
 
     @property
-    def member(self) -> Member:
+    def member(self) -> PoolMember:
         """The first server."""
         return self.backend.pool.members[0]
 
@@ -92,7 +92,7 @@ def desk() -> Iterator[Desk]:
     with ExitStack() as stack:
         made = Desk(stack)
         yield made
-        made.traffic.end_all(Reason.KILLED)
+        made.traffic.end_all(EndReason.KILLED)
         made.traffic.close()
 
 
@@ -104,7 +104,7 @@ def test_bug_costs_one_session(desk: Desk):
     desk.member.address = ("127.0.0.1", 99999)
     bad, _ = desk.session()
     assert [type(fault) for fault in desk.faults] == [OverflowError]
-    assert desk.traffic.reasons[Reason.INTERNAL] == 1
+    assert desk.traffic.reasons[EndReason.INTERNAL] == 1
     assert is_reset(bad)
     good.sendall(b"still here")
     desk.until(lambda: session.client.count == 10)
@@ -167,7 +167,7 @@ def test_pipe_returns_when_a_session_ends_with_bytes_in_it(desk: Desk):
     desk.until(stuck)
     assert session.client.pipe is not None
     assert desk.traffic.pipes.lent == 1
-    session.end(Reason.KILLED)
+    session.end(EndReason.KILLED)
     assert desk.traffic.pipes.lent == 0
 
 
@@ -187,7 +187,7 @@ def test_reset_while_the_other_side_is_stuck_ends_the_session(desk: Desk):
 
     desk.until(stuck)
     tcp.reset(server.detach())
-    desk.until(lambda: desk.traffic.reasons[Reason.SERVER_ABORT] == 1)
+    desk.until(lambda: desk.traffic.reasons[EndReason.SERVER_ABORT] == 1)
     assert not desk.traffic.live
     assert not desk.faults
 
@@ -195,10 +195,10 @@ def test_reset_while_the_other_side_is_stuck_ends_the_session(desk: Desk):
 def test_end_is_harmless_twice(desk: Desk):
     """A session that has ended ends no second time, and counts once."""
     _, session = desk.session()
-    session.end(Reason.KILLED)
-    session.end(Reason.DRAIN_CUT)
+    session.end(EndReason.KILLED)
+    session.end(EndReason.DRAIN_CUT)
     session.expire(1e12)
-    assert desk.traffic.reasons[Reason.DRAIN_CUT] == 0
+    assert desk.traffic.reasons[EndReason.DRAIN_CUT] == 0
     assert (desk.member.current, desk.frontend.current) == (0, 0)
 
 
@@ -211,8 +211,10 @@ def test_server_that_resets_before_the_first_byte_is_left_for_another():
         tcp.reset(desk.server(0).detach())
         desk.until(lambda: session.ready_at)
         assert desk.server(1).recv(10) == b"hello"
-        assert desk.traffic.reasons[Reason.SERVER_ABORT] == desk.traffic.reasons[Reason.REDISPATCHED] == 1
-        desk.traffic.end_all(Reason.KILLED)
+        assert (
+            desk.traffic.reasons[EndReason.SERVER_ABORT] == desk.traffic.reasons[EndReason.REDISPATCHED] == 1
+        )
+        desk.traffic.end_all(EndReason.KILLED)
 
 
 def test_only_server_that_resets_before_the_first_byte_is_not_tried_again(desk: Desk):
@@ -222,7 +224,7 @@ def test_only_server_that_resets_before_the_first_byte_is_not_tried_again(desk: 
     desk.until(lambda: not desk.traffic.live)
     assert is_reset(client)
     assert session.attempts == 0
-    assert desk.traffic.reasons[Reason.SERVER_ABORT] == 1
+    assert desk.traffic.reasons[EndReason.SERVER_ABORT] == 1
 
 
 @pytest.mark.parametrize("version", [SendProxy.V1, SendProxy.V2])
@@ -236,12 +238,12 @@ def test_proxy_header_is_written_once_to_the_server_that_takes_over(version: Sen
         desk.until(lambda: session.ready_at)
         client.sendall(b"late")
         desk.until(lambda: session.client.count == len(first + b"late"))
-        assert desk.traffic.reasons[Reason.REDISPATCHED] == 1
+        assert desk.traffic.reasons[EndReason.REDISPATCHED] == 1
         client.shutdown(socket.SHUT_WR)
         desk.until(lambda: session.client.eof)
         header = proxy_protocol.encode(version, client.getsockname(), client.getpeername())
         assert read_all(desk.server(1)) == header + first + b"late"
-        desk.traffic.end_all(Reason.KILLED)
+        desk.traffic.end_all(EndReason.KILLED)
 
 
 def jam(desk: Desk, session: Session, origin: socket.socket) -> int:
@@ -259,9 +261,9 @@ def jam(desk: Desk, session: Session, origin: socket.socket) -> int:
 
 
 @pytest.mark.parametrize(
-    ("half_closed", "reason"), [(False, Reason.SERVER_TIMEOUT), (True, Reason.SERVER_FIN_TIMEOUT)]
+    ("half_closed", "reason"), [(False, EndReason.SERVER_TIMEOUT), (True, EndReason.SERVER_FIN_TIMEOUT)]
 )
-def test_slow_client_does_not_cost_its_server_time(desk: Desk, half_closed: bool, reason: Reason):  # noqa: FBT001  # a parameter
+def test_slow_client_does_not_cost_its_server_time(desk: Desk, half_closed: bool, reason: EndReason):  # noqa: FBT001  # a parameter
     """While its client is slow a server is not read; its timeout begins when it is read again."""
     desk.backend.timeout_server = desk.backend.timeout_server_fin = 10.0
     client, session = desk.session()
@@ -342,7 +344,7 @@ def test_rest_ends_with_the_session(desk: Desk, monkeypatch: pytest.MonkeyPatch)
     client.sendall(b"x")
     while not desk.traffic.resting:
         gevent.sleep(0.001)
-    session.end(Reason.KILLED)
+    session.end(EndReason.KILLED)
     desk.traffic.tick()
     assert not desk.faults
     assert not desk.traffic.resting
@@ -355,7 +357,7 @@ def test_client_that_loses_bytes_is_reset(desk: Desk):
     desk.until(lambda: session.ready_at)
     jam(desk, session, desk.server())
     session.expire(desk.traffic.now + 10.0)
-    assert desk.traffic.reasons[Reason.CLIENT_TIMEOUT] == 1
+    assert desk.traffic.reasons[EndReason.CLIENT_TIMEOUT] == 1
     assert is_reset(client)
 
 
@@ -377,7 +379,7 @@ def test_server_that_loses_bytes_is_reset(desk: Desk):
     desk.until(stuck)
     desk.frontend.timeout_client_fin = 60.0
     session.expire(desk.traffic.now + 10.0)
-    assert desk.traffic.reasons[Reason.SERVER_TIMEOUT] == 1
+    assert desk.traffic.reasons[EndReason.SERVER_TIMEOUT] == 1
     assert is_reset(origin)
 
 
@@ -391,14 +393,14 @@ def test_log_that_raises_costs_its_line_only(desk: Desk):
     client, session = desk.session()
     desk.until(lambda: session.ready_at)
     server = desk.server()
-    desk.traffic.end_all(Reason.KILLED)
+    desk.traffic.end_all(EndReason.KILLED)
     assert [type(fault) for fault in desk.faults] == [ZeroDivisionError]
     assert not desk.traffic.live
     assert (session.client.fd, session.server.fd) == (-1, -1)
     assert is_reset(client)
     assert is_reset(server)
     assert (desk.member.current, desk.frontend.current) == (0, 0)
-    assert desk.traffic.reasons[Reason.KILLED] == 1
+    assert desk.traffic.reasons[EndReason.KILLED] == 1
 
 
 def test_bug_in_a_hand_over_costs_the_waiter_alone():
@@ -411,7 +413,7 @@ def test_bug_in_a_hand_over_costs_the_waiter_alone():
         assert waiter.phase == QUEUED
         waiter.key = None  # type: ignore[assignment]  # no key that a pool could use
         desk.backend.pool.apply(replace(desk.backend.pool.config, balance=Balance.SOURCE))
-        session.end(Reason.KILLED)
+        session.end(EndReason.KILLED)
         assert is_reset(client)
         assert is_reset(waiting)
         assert [type(fault) for fault in desk.faults] == [TypeError]
@@ -431,7 +433,7 @@ def test_waiter_is_let_in_again_where_it_has_failed_after_a_delay():
             gevent.sleep(0)
         assert (first[1].phase, first[1].attempts) == (DELAYED, 1)
         assert second[1].phase == QUEUED
-        desk.traffic.end_all(Reason.KILLED)
+        desk.traffic.end_all(EndReason.KILLED)
 
 
 def test_redispatch_is_counted_when_there_is_another_server():
@@ -446,16 +448,20 @@ def test_redispatch_is_counted_when_there_is_another_server():
         desk.origins[desk.backend.pool.members.index(other)].close()
         _, waiter = desk.session()
         desk.until(lambda: waiter.phase == QUEUED)
-        assert (reasons[Reason.CONNECT_REFUSED], reasons[Reason.REDISPATCHED], reasons[Reason.RETRIED]) == (
+        assert (
+            reasons[EndReason.CONNECT_REFUSED],
+            reasons[EndReason.REDISPATCHED],
+            reasons[EndReason.RETRIED],
+        ) == (
             1,
             0,
             0,
         )
-        session.end(Reason.KILLED)
+        session.end(EndReason.KILLED)
         desk.until(lambda: waiter.ready_at)
         assert waiter.member is holder
-        assert (reasons[Reason.REDISPATCHED], reasons[Reason.RETRIED]) == (1, 0)
-        desk.traffic.end_all(Reason.KILLED)
+        assert (reasons[EndReason.REDISPATCHED], reasons[EndReason.RETRIED]) == (1, 0)
+        desk.traffic.end_all(EndReason.KILLED)
 
 
 def test_nothing_is_counted_where_no_server_is_left(desk: Desk):
@@ -466,7 +472,11 @@ def test_nothing_is_counted_where_no_server_is_left(desk: Desk):
     )
     session.server_down()
     reasons = desk.traffic.reasons
-    assert (reasons[Reason.NO_SERVER], reasons[Reason.RETRIED], reasons[Reason.REDISPATCHED]) == (1, 0, 0)
+    assert (reasons[EndReason.NO_SERVER], reasons[EndReason.RETRIED], reasons[EndReason.REDISPATCHED]) == (
+        1,
+        0,
+        0,
+    )
 
 
 def test_early_bytes_do_not_grow_with_each_wait(desk: Desk):
@@ -504,16 +514,16 @@ def test_sticky_waiter_is_let_in_at_another_server_than_the_one_that_refused():
         _, session = desk.session()
         owner = session.member
         assert owner is not None
-        session.end(Reason.KILLED)
+        session.end(EndReason.KILLED)
         other = pool.place(session.key, avoid=[owner])
-        assert isinstance(other, Member)
+        assert isinstance(other, PoolMember)
         desk.origins[pool.members.index(owner)].close()
         _, waiter = desk.session()
         desk.until(lambda: waiter.phase == QUEUED)
         desk.traffic.pass_on(pool.end(other))
         desk.until(lambda: waiter.ready_at)
         assert waiter.member is other
-        desk.traffic.end_all(Reason.KILLED)
+        desk.traffic.end_all(EndReason.KILLED)
 
 
 def test_small_writes_to_a_server_wait_for_nothing(desk: Desk):

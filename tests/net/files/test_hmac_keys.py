@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.model.virtual_router import Hmac, HmacKey, HmacMode
+from appliance.model.snapshot.virtual_router import Hmac, HmacKey, HmacMode
 from appliance.net.files.hmac_keys import secrets
 
 pytestmark = pytest.mark.programs

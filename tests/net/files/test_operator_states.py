@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from appliance.net.files.operator_states import OperatorStatesError, load, save
-from appliance.wire.health_board import Admin
+from appliance.wire.boards.health_board import Admin
 
 pytestmark = pytest.mark.programs
 

@@ -10,10 +10,10 @@ from support import nobody
 from support.snapshots import snapshot
 
 from appliance.model.paths import Paths
-from appliance.model.snapshot import SnapshotError
+from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.net.files import snapshots
-from appliance.net.process import log as logs
-from appliance.wire.control import ControlError, Problem
+from appliance.net.logging import log as logs
+from appliance.wire.lines.control import AnswerProblem, ControlError
 
 pytestmark = pytest.mark.programs
 
@@ -108,7 +108,9 @@ def test_pruning_keeps_what_may_be_read(paths: Paths):
 
 def test_the_note_of_a_degraded_start(paths: Paths):
     """It is read as it was written, and gone after it is cleared, twice."""
-    note = snapshots.Degraded(since=1.5, problems=(Problem(message="no", path="api", line=3, column=1),))
+    note = snapshots.Degraded(
+        since=1.5, problems=(AnswerProblem(message="no", path="api", line=3, column=1),)
+    )
     assert snapshots.read_degraded(paths) is None
     snapshots.write_degraded(paths, note)
     assert snapshots.read_degraded(paths) == note

@@ -10,15 +10,16 @@ from support.snapshots import snapshot
 
 from appliance.model.guest.placement import Placed
 from appliance.model.paths import Paths
-from appliance.model.snapshot import SnapshotError
-from appliance.net.files import heartbeats, lock_files, operator_states, snapshots, state_files
-from appliance.net.files.boards import BoardError, BoardReader, BoardWriter
+from appliance.model.snapshot.snapshot import SnapshotError
+from appliance.net.boards import heartbeats
+from appliance.net.boards.boards import BoardError, BoardReader, BoardWriter
+from appliance.net.files import lock_files, operator_states, snapshots, state_files
 from appliance.net.files.operator_states import OperatorStatesError
 from appliance.net.files.state_files import FileUnusable
 from appliance.net.guest.record import Record
-from appliance.net.interfaces.owned_addresses import OwnedAddresses
-from appliance.net.workers.generation_numbers import Numbers
-from appliance.wire.health_board import Admin
+from appliance.net.netlink.owned_addresses import OwnedAddresses
+from appliance.net.workers.generation_numbers import GenerationNumbers
+from appliance.wire.boards.health_board import Admin
 
 pytestmark = pytest.mark.programs
 
@@ -85,11 +86,11 @@ def test_damaged_operator_states_are_an_error_and_written_again(tmp_path: Path, 
 def test_a_damaged_lock_locks_and_numbers_go_on(tmp_path: Path, damage: str):
     """A lock file is a lock whatever it holds, and a number that cannot be right is none."""
     path = tmp_path / "proxy-api.lock"
-    first = Numbers(path)
+    first = GenerationNumbers(path)
     assert first.next() == 1
     first.close()
     SPOILS[damage](path)
-    numbers = Numbers(path)
+    numbers = GenerationNumbers(path)
     assert 1 <= numbers.next() < 2**32
     assert lock_files.hold(path) is None
     numbers.close()

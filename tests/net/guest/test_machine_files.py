@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from support.keys import ED25519, RSA
 
-from appliance.model.guest.machine import Machine
+from appliance.model.guest.machine import GuestMachine
 from appliance.net.guest.machine_files import (
     CLOCK,
     HOST_NAME,
@@ -21,7 +21,7 @@ from appliance.net.guest.machine_files import (
 pytestmark = pytest.mark.programs
 
 DEVICE = Device(name="ens192", mac="00:50:56:00:00:02", index=2)
-STATIC = Machine(
+STATIC = GuestMachine(
     host_name="lb-1.example.com",
     addresses=("10.0.0.11/24", "2001:db8::11/64"),
     gateways=("10.0.0.1", "fe80::1"),
@@ -60,7 +60,7 @@ def test_every_setting_has_its_file(root: Path):
 
 def test_without_addresses_it_is_dhcp(root: Path):
     """On any Ethernet device where none was found."""
-    list(configure(root, Machine(), None))
+    list(configure(root, GuestMachine(), None))
     assert lines(root / NETWORK) == [
         "[Match]", "Type=ether", "Kind=!*", "[Network]", "DHCP=yes", "KeepConfiguration=static"
     ]  # fmt: skip

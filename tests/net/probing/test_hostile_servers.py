@@ -13,12 +13,12 @@ from support.certificates import Certificates
 from support.hostile import PLAIN, SECURE, hostile
 from support.tracks import track
 
-from appliance.model.virtual_router import TrackKind
+from appliance.model.snapshot.virtual_router import TrackKind
 from appliance.net.probing.peer import MOST_BYTES
 from appliance.net.probing.probe import Probe
 from appliance.net.probing.tls_contexts import TlsContexts
 from appliance.net.tracking.http import http_track
-from appliance.wire.health_board import CheckResult
+from appliance.wire.boards.health_board import CheckResult
 
 pytestmark = pytest.mark.programs
 

@@ -26,11 +26,11 @@ from support.ports import accepts, free_port
 from support.processes import descriptors, running
 from support.waiting import wait_until
 
-from appliance.core.health import Outcome
-from appliance.model.snapshot import Check, SendProxy
+from appliance.core.checks.server_health import CheckOutcome
+from appliance.model.snapshot.snapshot import Check, SendProxy
 from appliance.net.probing.probe import Probe, ProbeImpossible, request
 from appliance.net.probing.tls_contexts import TlsContexts
-from appliance.wire.health_board import CheckResult
+from appliance.wire.boards.health_board import CheckResult
 
 pytestmark = [pytest.mark.programs, pytest.mark.needs("nginx")]
 
@@ -73,7 +73,7 @@ def secure(files: Certificates) -> Iterator[int]:
         yield server.port
 
 
-def probe(kind: str, port: int, *, at: str = "127.0.0.1", **changes: object) -> Outcome:
+def probe(kind: str, port: int, *, at: str = "127.0.0.1", **changes: object) -> CheckOutcome:
     """Return the outcome of one check."""
     settings: dict[str, object] = {"path": "/readyz", "timeout": ENOUGH, **changes}
     return Probe(snapshots.check(kind, **settings), at, port, TlsContexts()).run()

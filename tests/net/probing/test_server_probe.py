@@ -11,11 +11,11 @@ from gevent.event import Event
 from support import snapshots
 from support.ports import free_port
 
-from appliance.model.snapshot import Check, Server
+from appliance.model.snapshot.snapshot import Check, Server
 from appliance.net.probing.resolver import Resolver
 from appliance.net.probing.server_probe import ServerProbe
 from appliance.net.probing.tls_contexts import TlsContexts
-from appliance.wire.health_board import CheckResult
+from appliance.wire.boards.health_board import CheckResult
 
 pytestmark = pytest.mark.programs
 

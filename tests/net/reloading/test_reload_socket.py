@@ -16,8 +16,8 @@ from gevent.event import Event
 from structlog.testing import CapturingLogger
 
 from appliance.net.reloading.reload_socket import Outbox, ReloadSockets
-from appliance.wire.control import Answer, bad, good
-from appliance.wire.reload_line import LINE_LIMIT, ReloadLine, UnknownLine
+from appliance.wire.lines.control import Answer, bad, good
+from appliance.wire.lines.reload_line import LINE_LIMIT, ReloadLine, UnknownLine
 
 pytestmark = pytest.mark.programs
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from support.waiting import wait_until
 
-from appliance.net.reloading.supervisor_rpc import Supervisor, SupervisorUnavailable
+from appliance.net.reloading.supervisor_rpc import SupervisorClient, SupervisorUnavailable
 
 pytestmark = pytest.mark.programs
 
@@ -37,7 +37,7 @@ stopwaitsecs=2
 """
 
 
-def state(supervisor: Supervisor, name: str) -> str:
+def state(supervisor: SupervisorClient, name: str) -> str:
     """Return a program's state, "" while no supervisord answers."""
     try:
         return next(each.state for each in supervisor.processes() if each.name == name)
@@ -46,7 +46,7 @@ def state(supervisor: Supervisor, name: str) -> str:
 
 
 @pytest.fixture
-def supervisord(tmp_path: Path) -> Iterator[tuple[Supervisor, "subprocess.Popen[bytes]"]]:
+def supervisord(tmp_path: Path) -> Iterator[tuple[SupervisorClient, "subprocess.Popen[bytes]"]]:
     """Run a supervisord of four programs."""
     configuration = tmp_path / "supervisord.conf"
     configuration.write_text(_CONFIG.format(root=tmp_path))
@@ -54,7 +54,7 @@ def supervisord(tmp_path: Path) -> Iterator[tuple[Supervisor, "subprocess.Popen[
         [sys.executable, "-m", "supervisor.supervisord", "-n", "-c", str(configuration)],
         stdout=subprocess.DEVNULL,
     ) as process:
-        supervisor = Supervisor(tmp_path / "supervisor.sock")
+        supervisor = SupervisorClient(tmp_path / "supervisor.sock")
         wait_until(lambda: state(supervisor, "steady") == "RUNNING", what="steady is up", timeout=20.0)
         # Its shell may not have read a line yet; then TERM would end it at once.
         wait_until((tmp_path / "deaf").exists, what="stubborn does not heed TERM", timeout=20.0)
@@ -62,7 +62,7 @@ def supervisord(tmp_path: Path) -> Iterator[tuple[Supervisor, "subprocess.Popen[
         process.terminate()
 
 
-def test_processes_tell_what_supervisord_knows(supervisord: tuple[Supervisor, object]):
+def test_processes_tell_what_supervisord_knows(supervisord: tuple[SupervisorClient, object]):
     """A running program has a pid and a start, one that cannot start has its reason."""
     supervisor, _ = supervisord
     failed = {"BACKOFF", "FATAL"}
@@ -75,7 +75,7 @@ def test_processes_tell_what_supervisord_knows(supervisord: tuple[Supervisor, ob
     assert "/no/such/program" in processes["missing"].spawn_error
 
 
-def test_start_and_stop_can_be_repeated(supervisord: tuple[Supervisor, object]):
+def test_start_and_stop_can_be_repeated(supervisord: tuple[SupervisorClient, object]):
     """Starting what runs and stopping what is down are no errors."""
     supervisor, _ = supervisord
     supervisor.start("waiting")
@@ -86,14 +86,14 @@ def test_start_and_stop_can_be_repeated(supervisord: tuple[Supervisor, object]):
     supervisor.stop("waiting")
 
 
-def test_unknown_program_is_refused(supervisord: tuple[Supervisor, object]):
+def test_unknown_program_is_refused(supervisord: tuple[SupervisorClient, object]):
     """A name that supervisord does not have is an error with that name."""
     supervisor, _ = supervisord
     with pytest.raises(SupervisorUnavailable, match="nobody"):
         supervisor.start("nobody")
 
 
-def test_shutting_down(supervisord: tuple[Supervisor, "subprocess.Popen[bytes]"]):
+def test_shutting_down(supervisord: tuple[SupervisorClient, "subprocess.Popen[bytes]"]):
     """It is going down from its TERM until its end, and before it is not."""
     supervisor, process = supervisord
     assert not supervisor.shutting_down()
@@ -103,7 +103,7 @@ def test_shutting_down(supervisord: tuple[Supervisor, "subprocess.Popen[bytes]"]
 
 def test_nobody_there(tmp_path: Path):
     """Without a supervisord every call says so."""
-    supervisor = Supervisor(tmp_path / "none.sock")
+    supervisor = SupervisorClient(tmp_path / "none.sock")
     with pytest.raises(SupervisorUnavailable):
         supervisor.shutting_down()
     with pytest.raises(SupervisorUnavailable):
@@ -116,4 +116,4 @@ def test_silent_supervisord_is_given_up(tmp_path: Path):
         listener.bind(str(tmp_path / "mute.sock"))
         listener.listen()
         with pytest.raises(SupervisorUnavailable):
-            Supervisor(tmp_path / "mute.sock", timeout=0.1).shutting_down()
+            SupervisorClient(tmp_path / "mute.sock", timeout=0.1).shutting_down()

@@ -14,12 +14,12 @@ from support.nginx import nginx
 from support.ports import free_port
 from support.tracks import track
 
-from appliance.model.virtual_router import TrackKind
+from appliance.model.snapshot.virtual_router import TrackKind
 from appliance.net.probing.tls_contexts import TlsContexts
-from appliance.net.tracking.check import Seen, Unseen
 from appliance.net.tracking.endpoint import EndpointTrack
 from appliance.net.tracking.http import http_track
 from appliance.net.tracking.tcp import tcp_track
+from appliance.net.tracking.tracked_check import Seen, Unseen
 
 pytestmark = pytest.mark.programs
 

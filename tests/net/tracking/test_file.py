@@ -9,8 +9,8 @@ import pytest
 from gevent.threadpool import ThreadPool
 from support.greenlets import until
 
-from appliance.net.tracking.check import Seen, Unseen
 from appliance.net.tracking.file import FileTrack
+from appliance.net.tracking.tracked_check import Seen, Unseen
 
 pytestmark = pytest.mark.programs
 

@@ -8,9 +8,9 @@ import pytest
 from support.greenlets import until
 from support.tracks import track
 
-from appliance.model.virtual_router import Track
-from appliance.net.tracking.check import Seen, Unseen
+from appliance.model.snapshot.virtual_router import Track
 from appliance.net.tracking.follower import Follower
+from appliance.net.tracking.tracked_check import Seen, Unseen
 
 pytestmark = pytest.mark.programs
 

@@ -7,10 +7,10 @@ import pytest
 from support import boards
 from support.greenlets import until
 
-from appliance.net.files.boards import BoardWriter
-from appliance.net.tracking.check import Seen
+from appliance.net.boards.boards import BoardWriter
 from appliance.net.tracking.pool import PoolTrack
-from appliance.wire.health_board import Admin, ServerHealth, Verdict, encode
+from appliance.net.tracking.tracked_check import Seen
+from appliance.wire.boards.health_board import Admin, ServerHealthRecord, Verdict, encode
 
 pytestmark = pytest.mark.programs
 
@@ -23,7 +23,7 @@ class Health:
     def __init__(self, path: Path) -> None:
         self.board = BoardWriter(path, capacity=64)
 
-    def says(self, *servers: ServerHealth, changed: bool = True) -> None:
+    def says(self, *servers: ServerHealthRecord, changed: bool = True) -> None:
         """Publish these servers."""
         self.board.publish(encode(boards.health_board(*servers)), changed=changed)
 
@@ -42,7 +42,7 @@ def track(path: Path) -> PoolTrack:
 
 def server(
     verdict: Verdict = Verdict.UP, *, pool: str = "masters", admin: Admin = Admin.READY
-) -> ServerHealth:
+) -> ServerHealthRecord:
     """Return a server's record."""
     return boards.health(pool=pool, verdict=verdict, admin=admin)
 
@@ -62,7 +62,7 @@ def test_one_server_up_is_enough(path: Path, track: PoolTrack):
         server(admin=Admin.DRAIN),
     ],
 )
-def test_without_one_it_is_down(record: ServerHealth, path: Path, track: PoolTrack):
+def test_without_one_it_is_down(record: ServerHealthRecord, path: Path, track: PoolTrack):
     """A server that takes no new connections does not count, and neither does another pool's."""
     Health(path).says(record, server(pool="workers"))
     assert track.look() == Seen(up=False, detail="0 of 1 servers up")

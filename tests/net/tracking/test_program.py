@@ -15,12 +15,12 @@ from support.lone_worker import LoneWorker, lone_worker
 from support.ports import free_port
 
 from appliance.model.paths import Paths
+from appliance.net.boards.boards import BoardWriter
 from appliance.net.control.sockets import ControlServer
-from appliance.net.files.boards import BoardWriter
-from appliance.net.tracking.check import Seen, TrackCheck, Unseen
 from appliance.net.tracking.program import program_track
-from appliance.wire import worker_board
-from appliance.wire.control import bad, good
+from appliance.net.tracking.tracked_check import Seen, TrackCheck, Unseen
+from appliance.wire.boards import worker_board
+from appliance.wire.lines.control import bad, good
 
 pytestmark = pytest.mark.programs
 
@@ -66,7 +66,7 @@ def test_the_death_of_a_worker_ends_the_wait():
         gevent.sleep(0)
         worker.process.kill()
         until(waiting.ready, what="its death is seen")
-        assert worker.board().phase is worker_board.Phase.ACCEPTING
+        assert worker.board().phase is worker_board.WorkerPhase.ACCEPTING
         assert track.look() == Seen(up=False, detail="no worker runs")
 
 

@@ -7,8 +7,8 @@ import pytest
 from support.greenlets import until
 from support.processes import alive
 
-from appliance.net.tracking.check import Seen
 from appliance.net.tracking.script import ScriptTrack
+from appliance.net.tracking.tracked_check import Seen
 
 pytestmark = pytest.mark.programs
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.net.workers.generation_numbers import AlreadyRunning, Numbers
+from appliance.net.workers.generation_numbers import AlreadyRunning, GenerationNumbers
 
 pytestmark = pytest.mark.programs
 
@@ -12,10 +12,10 @@ pytestmark = pytest.mark.programs
 def test_never_used_twice(tmp_path: Path) -> None:
     """The next master goes on where the last one was, or above what it finds."""
     path = tmp_path / "proxy-api.lock"
-    numbers = Numbers(path)
+    numbers = GenerationNumbers(path)
     assert [numbers.next(), numbers.next()] == [1, 2]
     numbers.close()
-    numbers = Numbers(path)
+    numbers = GenerationNumbers(path)
     assert numbers.next() == 3
     numbers.seen(10)
     numbers.seen(4)
@@ -25,16 +25,16 @@ def test_never_used_twice(tmp_path: Path) -> None:
 
 def test_one_master_at_a_time(tmp_path: Path) -> None:
     """A second master is kept out while the first one lives."""
-    numbers = Numbers(tmp_path / "lock")
+    numbers = GenerationNumbers(tmp_path / "lock")
     with pytest.raises(AlreadyRunning):
-        Numbers(tmp_path / "lock")
+        GenerationNumbers(tmp_path / "lock")
     numbers.close()
-    Numbers(tmp_path / "lock").close()
+    GenerationNumbers(tmp_path / "lock").close()
 
 
 def test_garbage_in_the_file(tmp_path: Path) -> None:
     """A file that holds no number starts over."""
     (tmp_path / "lock").write_text("?")
-    numbers = Numbers(tmp_path / "lock")
+    numbers = GenerationNumbers(tmp_path / "lock")
     assert numbers.next() == 1
     numbers.close()

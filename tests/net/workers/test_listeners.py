@@ -13,8 +13,8 @@ from collections.abc import Iterator
 import pytest
 from support.ports import free_port
 
-from appliance.model.snapshot import Bind
-from appliance.net.workers.listeners import Address, Listeners, Reserved, overlap
+from appliance.model.snapshot.snapshot import Bind
+from appliance.net.workers.listeners import Address, Listeners, ReservedBinds, overlap
 
 pytestmark = pytest.mark.programs
 
@@ -27,17 +27,17 @@ def listeners() -> Iterator[Listeners]:
     listeners.keep_only(())
 
 
-def reserved(listeners: Listeners, *binds: Bind) -> Reserved:
+def reserved(listeners: Listeners, *binds: Bind) -> ReservedBinds:
     """Reserve binds that must be had."""
     result = listeners.reserve(binds)
-    assert isinstance(result, Reserved), result
+    assert isinstance(result, ReservedBinds), result
     return result
 
 
 def refused(listeners: Listeners, *binds: Bind) -> list[str]:
     """Reserve binds that must not be had, and return what the operator reads."""
     result = listeners.reserve(binds)
-    assert not isinstance(result, Reserved)
+    assert not isinstance(result, ReservedBinds)
     return [str(problem) for problem in result]
 
 
@@ -245,7 +245,7 @@ def test_virtual_address(listeners: Listeners, host: str, other: str) -> None:
     """A virtual address is bound where it is not; any other one that no interface has is an error."""
     ours, absent = (Bind(host=each, port=free_port()) for each in (host, other))
     held = listeners.reserve([ours], virtual={host})
-    assert isinstance(held, Reserved), held
+    assert isinstance(held, ReservedBinds), held
     assert held.addresses[ours] == (Address(host, ours.port),)
     problems = listeners.reserve([ours, absent], virtual={host})
     assert isinstance(problems, tuple)
@@ -255,7 +255,7 @@ def test_virtual_address(listeners: Listeners, host: str, other: str) -> None:
 
 VIRTUAL = """
 import socket, subprocess
-from appliance.model.snapshot import Bind
+from appliance.model.snapshot.snapshot import Bind
 from appliance.net.workers.listeners import Listeners
 listeners, hosts = Listeners(), ("192.0.2.1", "2001:db8::1")
 subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
@@ -298,7 +298,7 @@ PRIVILEGED = """
 import os
 import platform
 import gevent.resolver.thread
-from appliance.model.snapshot import Bind
+from appliance.model.snapshot.snapshot import Bind
 from appliance.net.workers.listeners import Listeners
 Listeners().reserve([Bind(host="127.0.0.1", port=1)])  # whatever is imported late is imported now
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
@@ -317,7 +317,7 @@ def test_privileged_port() -> None:
 
 
 NO_IPV6 = """
-from appliance.model.snapshot import Bind
+from appliance.model.snapshot.snapshot import Bind
 from appliance.net.workers.listeners import Listeners
 open("/proc/sys/net/ipv6/conf/all/disable_ipv6", "w").write("1")
 print(Listeners().reserve([Bind(host="::1", port=8001)])[0])
@@ -337,7 +337,7 @@ def test_ipv6_is_off() -> None:
 # seccomp(2): socket(AF_INET6, ...) fails with EAFNOSUPPORT, as on a kernel without IPv6.
 NO_KERNEL_IPV6 = """
 import ctypes, struct
-from appliance.model.snapshot import Bind
+from appliance.model.snapshot.snapshot import Bind
 from appliance.net.workers.listeners import Listeners
 Listeners().reserve([Bind(host="127.0.0.1", port=1)])
 steps = [(0x20, 0, 0, 0), (0x15, 0, 3, 41), (0x20, 0, 0, 16), (0x15, 0, 1, 10), (6, 0, 0, 0x50000 | 97),

@@ -10,12 +10,12 @@ from tempfile import TemporaryDirectory
 import gevent
 import pytest
 
-from appliance.core.generations import Orphan, WorkerId, WorkerPhase
+from appliance.core.rollout.events import Orphan, WorkerId, WorkerState
 from appliance.model.paths import Paths
+from appliance.net.boards.boards import BoardWriter
 from appliance.net.control.sockets import Call, ControlServer, WithDescriptors
-from appliance.net.files.boards import BoardWriter
 from appliance.net.workers.orphaned_workers import WorkerStatus, adopt_all, listeners_of, remove_files
-from appliance.wire.control import Answer, bad, good
+from appliance.wire.lines.control import Answer, bad, good
 
 pytestmark = pytest.mark.programs
 
@@ -71,7 +71,7 @@ def test_living_are_adopted(paths: Paths) -> None:
         assert silent == []
         assert [each.worker for each in living] == [WorkerId(9, 1), WorkerId(10, 0)]
         assert living[0].status.snapshot == 7
-        assert living[0].status.orphan(1) == Orphan(index=1, snapshot=7, phase=WorkerPhase.ACCEPTING)
+        assert living[0].status.orphan(1) == Orphan(index=1, snapshot=7, phase=WorkerState.ACCEPTING)
         assert [os.path.sameopenfile(worker.outputs[0], 1) for worker in (first, second)] == [True] * 2
         (descriptor,) = listeners_of(living[0])
         with socket.socket(fileno=descriptor) as listener:

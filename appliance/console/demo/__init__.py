@@ -1,0 +1,1 @@
+"""The subcommand `demo`: an appliance with generated servers."""

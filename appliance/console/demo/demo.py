@@ -1,0 +1,211 @@
+"""`appliance demo`: the whole appliance with generated backends, in a directory that is gone afterwards."""
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import click
+import gevent
+from gevent.event import Event
+from rich.console import Console, ConsoleOptions, RenderResult
+from rich.live import Live
+
+from appliance.console.demo.demo_site import DemoError, DemoSite, site
+from appliance.console.status.changes import Facts, facts, news
+from appliance.console.status.observation import observe
+from appliance.console.status.status_tables import summary, tables
+from appliance.core.status.assessment import assess
+from appliance.core.status.status import Status
+from appliance.net.process import python, subreaper
+
+_REFRESH: Final = 1.0
+_END_PATIENCE: Final = 40.0  # above the drain time of config/demo.yaml and what comes after it
+_LAST_PATIENCE: Final = 10.0
+_ORPHAN_PATIENCE: Final = 3.0
+_POLL: Final = 0.05
+_LAST_LINES: Final = 15
+_PR_SET_PDEATHSIG: Final = 1  # prctl(2)
+
+
+class StopSignal:
+    """Whether the operator wants the end, by Ctrl-C or TERM: the first in order, the second at once."""
+
+    def __init__(self) -> None:
+        self.asked = Event()
+        self.at_once = Event()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            gevent.signal_handler(number, self._note)
+
+    def _note(self) -> None:
+        (self.at_once if self.asked.is_set() else self.asked).set()
+
+
+@click.command(epilog="Example: appliance demo --port-offset 1000")
+@click.option(
+    "--port-offset",
+    type=click.IntRange(-8000, 40000),
+    default=0,
+    show_default=True,
+    help="Added to every port of the demo, where another program has one of them.",
+)
+def demo(*, port_offset: int) -> None:
+    """Run the whole appliance with generated backends: three TLS masters and two routers.
+
+    Needs no root and no configuration. Prints what to try in a second terminal and shows what happens in this
+    one: as a live table, or as lines where it is no terminal. Ctrl-C ends it and leaves nothing behind; a
+    second one ends it at once.
+    """
+    console = Console(highlight=False)
+    stop = StopSignal()
+    try:
+        with site(offset=port_offset) as made, _appliance(made, stop) as child:
+            console.print(advice(made), markup=False, soft_wrap=True)
+            ended_well = _watch(made, child, stop, console)
+    except DemoError as error:
+        raise click.ClickException(str(error)) from error
+    if not ended_well:
+        raise SystemExit(1)
+
+
+def advice(made: DemoSite) -> str:
+    """Return what the operator may try."""
+    port = made.port
+    api = f"https://localhost:{port(9445)}"
+    return f"""\
+Three masters and two routers behind a load balancer. In a second terminal:
+
+  . {made.environment_file}
+  curl -k {api}/readyz     # each master in turn
+  curl http://localhost:{port(8080)}/             # ingress; and with TLS:
+  curl -k https://localhost:{port(8443)}/
+  while curl -sSk {api}/readyz; do sleep .1; done
+                                        # leave it running; in a third one:
+    supervisorctl stop master-1         # no request fails
+    supervisorctl start master-1
+    supervisorctl restart proxy-api     # nor now
+    $EDITOR $APPLIANCE_CONFIG
+    appliance reload                    # nor now
+  curl -kN {api}/watch     # one long answer outlives all that
+  appliance status ; appliance sessions
+  appliance maint masters/master-2 ; appliance ready masters/master-2
+
+Logs: {made.log}    Ctrl-C here ends it all.
+"""
+
+
+@contextlib.contextmanager
+def _appliance(made: DemoSite, stop: StopSignal) -> Iterator["subprocess.Popen[bytes]"]:
+    """Run the appliance, and end it when the caller is done."""
+    subreaper.become_subreaper()  # so that nothing is left even where supervisord was killed
+    with made.log.open("ab") as log:
+        child = subprocess.Popen(  # noqa: S603  # our own command
+            # Its directory is root's where root runs it, and nobody else has to reach it.
+            python.command("appliance.console", "run", *(["--user", "root"] if os.geteuid() == 0 else [])),
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            env={
+                **os.environ,
+                **made.paths.environment(),
+                "APPLIANCE_SUPERVISOR_INCLUDE": str(made.include),
+            },
+            start_new_session=True,  # Ctrl-C of the terminal is for us; we tell supervisord
+            preexec_fn=_die_with(os.getpid()),  # noqa: PLW1509  # no threads yet, and prctl is all it does
+        )
+    try:
+        yield child
+    finally:
+        made.hurry.touch()
+        _end(child, stop)
+
+
+def _die_with(parent: int) -> Callable[[], None]:
+    """Return what makes the kernel TERM a child when this process dies, even by KILL."""
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+
+    def before_exec() -> None:
+        prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+        if os.getppid() != parent:
+            os._exit(1)
+
+    return before_exec
+
+
+def _end(child: "subprocess.Popen[bytes]", stop: StopSignal) -> None:
+    """End supervisord in order, or at once when the operator asks again; then what may be left of it."""
+    if child.poll() is None:
+        child.terminate()
+    deadline = time.monotonic() + _END_PATIENCE
+    while child.poll() is None and not stop.at_once.is_set() and time.monotonic() < deadline:
+        stop.at_once.wait(timeout=_POLL)
+    deadline = time.monotonic() + _LAST_PATIENCE
+    while child.poll() is None and time.monotonic() < deadline:
+        child.terminate()  # from the second one on supervisord kills everything at once
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            child.wait(timeout=0.5)
+    subreaper.end_children(patience=_ORPHAN_PATIENCE, last_patience=_LAST_PATIENCE)
+
+
+def _watch(made: DemoSite, child: "subprocess.Popen[bytes]", stop: StopSignal, console: Console) -> bool:
+    """Show what happens until the operator has seen enough; return whether the appliance ran until then."""
+    show = _live if console.is_terminal else _lines
+    with show(console, advice(made)) as update:
+        while child.poll() is None:
+            if made.paths.supervisor_socket.exists():  # before that there is nothing to see
+                update(assess(observe(made.paths), time.time()))
+            if stop.asked.wait(timeout=_REFRESH):
+                break
+    if stop.asked.is_set():
+        console.print(
+            "Stopping: open connections may end within the drain time. Ctrl-C again ends all at once."
+        )
+        return True
+    console.print(f"The appliance has ended, with status {child.returncode}. Its last lines:")
+    console.print("\n".join(_last_lines(made.log)), markup=False, soft_wrap=True)
+    return False
+
+
+@dataclass(frozen=True, slots=True)
+class DemoView:
+    """A status as tables where they leave the `below` lines above them on the screen, else in a few lines."""
+
+    status: Status
+    below: int
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        """Give rich what fits."""
+        whole = tables(self.status)
+        lines = console.render_lines(whole, options, pad=False)
+        yield whole if len(lines) + self.below <= console.height else summary(self.status)
+
+
+@contextlib.contextmanager
+def _live(console: Console, above: str) -> Iterator[Callable[[Status], None]]:
+    taken = 1 + sum(-(-max(1, len(line)) // console.width) for line in above.splitlines())  # and the cursor's
+    with Live(console=console, auto_refresh=False, transient=True) as live:
+        yield lambda status: live.update(DemoView(status, below=taken), refresh=True)
+
+
+@contextlib.contextmanager
+def _lines(console: Console, _: str) -> Iterator[Callable[[Status], None]]:
+    known: Facts = {}
+
+    def update(status: Status) -> None:
+        nonlocal known
+        now = facts(status)
+        for line in news(known, now):
+            console.print(f"{time.strftime('%H:%M:%S')} {line}", markup=False, soft_wrap=True)
+        known = now
+
+    yield update
+
+
+def _last_lines(path: Path) -> list[str]:
+    return path.read_text(errors="replace").splitlines()[-_LAST_LINES:]

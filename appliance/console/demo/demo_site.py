@@ -1,0 +1,208 @@
+"""Everything on disk that the demo needs: one directory with certificates, configuration and supervision.
+
+Ports come from config/demo.yaml; an offset moves them all together.
+"""
+
+import contextlib
+import errno
+import re
+import shlex
+import socket
+import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from appliance.model.paths import Paths
+from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.files.operators_file import judge
+from appliance.net.files.packaged import packaged
+from appliance.net.process import python
+
+DEMO_PORTS: Final = re.compile(r"(?<=[:\s])(?:9445|9444|9454|8080|8443|16443|11936|18080|18443)\b")
+_IPV6_BINDS: Final = re.compile(r', "\[::1\]:\d+"')
+_LONGEST_ROOT: Final = 40  # below it live socket names, and all of one has to fit into 107 bytes
+_DELAY: Final = 5.0
+
+
+class DemoError(Exception):
+    """The demo cannot run here; the message says what to do about it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DemoSite:
+    """One demo's directory and ports."""
+
+    root: Path
+    paths: Paths
+    offset: int
+
+    @property
+    def log(self) -> Path:
+        """File that all programs log to."""
+        return self.root / "log"
+
+    @property
+    def environment_file(self) -> Path:
+        """File for a second terminal to read."""
+        return self.root / "env"
+
+    @property
+    def include(self) -> Path:
+        """Supervisord's file of the backends."""
+        return self.root / "backends.conf"
+
+    @property
+    def hurry(self) -> Path:
+        """File whose existence tells the backends that nobody waits for them any more."""
+        return self.root / "ending"
+
+    @property
+    def certificate(self) -> Path:
+        """Key and certificate of all backends."""
+        return self.root / "backend.pem"
+
+    def port(self, number: int) -> int:
+        """Return the port that stands for `number` of config/demo.yaml."""
+        return number + self.offset
+
+
+@contextlib.contextmanager
+def site(*, offset: int) -> Iterator[DemoSite]:
+    """Make the demo's directory, and remove it with everything in it; raises DemoError."""
+    with tempfile.TemporaryDirectory(prefix="lb-demo-", dir=_short_directory()) as name:
+        root = Path(name)
+        paths = Paths(config=root / "appliance.yaml", runtime=root / "run", state=root / "state")
+        made = DemoSite(root=root, paths=paths, offset=offset)
+        paths.config.write_text(configuration(offset=offset, ipv6=_has_ipv6()))
+        snapshot = _judged(paths.config)
+        _refuse_taken(snapshot, offset)
+        _certify(made)
+        made.include.write_text("".join(_programs(made)))
+        made.environment_file.write_text(_environment(made))
+        yield made
+
+
+def configuration(*, offset: int, ipv6: bool) -> str:
+    """Return config/demo.yaml with its ports moved, its comments kept."""
+    text = packaged("demo.yaml").read_text()
+    moved = DEMO_PORTS.sub(lambda match: str(int(match[0]) + offset), text)
+    return moved if ipv6 else _IPV6_BINDS.sub("", moved)
+
+
+def _short_directory() -> str:
+    standard = tempfile.gettempdir()
+    return standard if len(standard) <= _LONGEST_ROOT - len("/lb-demo-12345678") else "/tmp"  # noqa: S108  # mkdtemp makes it ours
+
+
+def _has_ipv6() -> bool:
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+    except OSError:
+        return False
+    return True
+
+
+def _judged(path: Path) -> Snapshot:
+    judged = judge(path, number=1)
+    if judged.snapshot is None:
+        raise DemoError("; ".join(error.message for error in judged.errors))
+    return judged.snapshot
+
+
+def _refuse_taken(snapshot: Snapshot, offset: int) -> None:
+    taken = sorted({port for host, port in _addresses(snapshot) if _taken(host, port)})
+    if taken:
+        raise DemoError(
+            f"other programs have these ports already: {', '.join(map(str, taken))}."
+            f" Choose others, for example with --port-offset {offset + 1000},"
+            f" which adds {offset + 1000} to every port of the demo."
+        )
+
+
+def _addresses(snapshot: Snapshot) -> Iterator[tuple[str, int]]:
+    for group in snapshot.groups:
+        yield from ((bind.host, bind.port) for frontend in group.frontends for bind in frontend.binds)
+    for pool in snapshot.pools:
+        for server in pool.servers:
+            yield server.host, server.port
+            if server.check and server.check.port:
+                yield server.host, server.check.port
+
+
+def _taken(host: str, port: int) -> bool:
+    with socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError as error:
+            if error.errno == errno.EADDRINUSE:
+                return True
+            raise DemoError(f"cannot listen on {host} port {port}: {error.strerror}") from error
+    return False
+
+
+def _certify(made: DemoSite) -> None:
+    try:
+        import trustme  # noqa: PLC0415  # only the demo and the tests have it
+    except ImportError as error:
+        raise DemoError(
+            "the demo makes certificates with trustme, which is missing: pip install 'lb-appliance[demo]'"
+        ) from error
+    authority = trustme.CA(organization_name="appliance demo")
+    authority.cert_pem.write_to_path(str(made.root / "ca.pem"))
+    leaf = authority.issue_cert("localhost", "127.0.0.1", "::1")
+    leaf.private_key_and_cert_chain_pem.write_to_path(str(made.certificate))
+
+
+def _programs(made: DemoSite) -> Iterator[str]:
+    for index in range(3):
+        address = f"127.0.0.{21 + index}"
+        yield _program(made, f"master-{index}", https=[f"{address}:{made.port(16443)}"], http=[])
+    for index in range(2):
+        address = f"127.0.0.{11 + index}"
+        clear = [f"{address}:{made.port(port)}" for port in (18080, 11936)]
+        yield _program(made, f"router-{index}", https=[f"{address}:{made.port(18443)}"], http=clear)
+
+
+def _program(made: DemoSite, name: str, *, https: Iterable[str], http: Iterable[str]) -> str:
+    """Return supervisord's section for a backend; the lowest priority stops last, after the proxies."""
+    words = python.command("appliance.console.demo.demo_backend", name)
+    words += [word for each in https for word in ("--https", each)]
+    words += [word for each in http for word in ("--http", each)]
+    words += ["--certificate", str(made.certificate), "--delay", f"{_DELAY:g}", "--hurry", str(made.hurry)]
+    command = shlex.join(words).replace("%", "%%")
+    return f"""\
+[program:{name}]
+command = {command}
+priority = 5
+autorestart = true
+startsecs = 0
+stopsignal = TERM
+stopwaitsecs = {_DELAY + 5:.0f}
+killasgroup = true
+stdout_logfile = /dev/stdout
+stdout_logfile_maxbytes = 0
+stderr_logfile = NONE
+stderr_events_enabled = true
+
+"""
+
+
+def _environment(made: DemoSite) -> str:
+    """Return what a second terminal reads: paths, and supervisorctl talking to this demo."""
+    exports = [f"export {name}={shlex.quote(value)}" for name, value in made.paths.environment().items()]
+    bin_directory = shlex.quote(str(Path(sys.executable).parent))
+    control = shlex.quote(f"unix://{made.paths.supervisor_socket}")
+    return "\n".join(
+        [
+            "# For a shell that shall talk to the demo.",
+            *exports,
+            f'export PATH={bin_directory}:"$PATH"',
+            f'supervisorctl() {{ command supervisorctl -s {control} "$@"; }}',
+            "",
+        ]
+    )

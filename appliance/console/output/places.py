@@ -1,0 +1,12 @@
+"""Where an error is, the way compilers say it, so that editors can jump there."""
+
+from pathlib import Path
+
+from appliance.wire.lines.control import AnswerProblem
+
+
+def located(problem: AnswerProblem, file: Path | None) -> str:
+    """Return `file:line:column: path: message`, as much of it as there is."""
+    place = [str(each) for each in (file, problem.line, problem.column) if each is not None]
+    prefix = [":".join(place)] if problem.line is not None else []
+    return ": ".join([*prefix, *filter(None, [problem.path]), problem.message])

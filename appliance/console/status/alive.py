@@ -1,0 +1,81 @@
+"""`appliance alive`: the health check of a container, without a shell or curl."""
+
+import http.client
+from collections.abc import Iterator
+from typing import Final
+
+import click
+
+from appliance.console.access import look_into
+from appliance.console.asking import ask_program
+from appliance.core.rollout.needed_programs import needed
+from appliance.model.paths import Paths
+from appliance.model.snapshot.snapshot import Frontend, Snapshot, SnapshotError
+from appliance.net.files import snapshots
+from appliance.wire.lines.control import Question
+
+_READY: Final = "/haproxy_ready"
+_LOOPBACK: Final = {"::": "localhost", "0.0.0.0": "127.0.0.1"}  # noqa: S104  # what one connects to
+
+
+@click.command(epilog="Example: appliance alive || appliance status")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0, min_open=True),
+    default=5.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="How long to wait for an answer.",
+)
+@click.pass_obj
+def alive(paths: Paths, *, timeout: float) -> None:
+    """Say whether it serves: exit code 0 or 1.
+
+    It asks over HTTP for the endpoint that answers `respond: /haproxy_ready`, or whichever it has that needs
+    no pool. Without any it asks each program whether it is there. Servers that are down are no reason to
+    restart the appliance, and do not matter here.
+    """
+    look_into(paths.runtime)
+    snapshot = _accepted(paths)
+    endpoint = next(_endpoints(snapshot), None)
+    if endpoint is None:
+        for program in needed(snapshot):
+            ask_program(paths.control(program), Question(command="status"), timeout=timeout)
+        click.echo("every program answers")
+        return
+    click.echo(_get(endpoint, timeout))
+
+
+def _accepted(paths: Paths) -> Snapshot:
+    try:
+        accepted = snapshots.read(paths.accepted)
+    except SnapshotError as error:
+        raise click.ClickException(str(error)) from error
+    if accepted is None:
+        raise click.ClickException(f"{paths.accepted}: not there. Is the appliance running?")
+    return accepted
+
+
+def _endpoints(snapshot: Snapshot) -> Iterator[Frontend]:
+    """Yield the endpoints that tell of the appliance and not of its servers, the customary one first."""
+    frontends = [each for group in snapshot.groups for each in group.frontends]
+    candidates = [each for each in frontends if each.respond and each.needs is None]
+    yield from sorted(candidates, key=lambda each: each.respond != _READY)
+
+
+def _get(frontend: Frontend, timeout: float) -> str:
+    """Return the endpoint's answer in words; raises ClickException for any but 200."""
+    bind = frontend.binds[0]
+    connection = http.client.HTTPConnection(_LOOPBACK.get(bind.host, bind.host), bind.port, timeout=timeout)
+    try:
+        connection.request("GET", frontend.respond or "/")
+        status = connection.getresponse().status
+    except OSError as error:
+        raise click.ClickException(f"{frontend.name} at {bind}: {error.strerror or error}") from error
+    except http.client.HTTPException as error:
+        raise click.ClickException(f"{frontend.name} at {bind}: {error}") from error
+    finally:
+        connection.close()
+    if status != http.client.OK:
+        raise click.ClickException(f"{frontend.name} at {bind}: answers {status}")
+    return f"{frontend.name} at {bind}: answers {status}"

@@ -1,0 +1,49 @@
+"""A status as single facts, and what is new between two: for logs and pipes, where tables make no sense."""
+
+from collections.abc import Iterator, Mapping
+
+from appliance.core.status.status import GenerationStatus, ServerStatus, Status
+
+Facts = Mapping[str, str]
+
+
+def facts(status: Status) -> Facts:
+    """Return what is worth a line when it changes, by subject. Counters are not."""
+    return dict(_facts(status))
+
+
+def news(before: Facts, now: Facts) -> Iterator[str]:
+    """Yield a line for every fact that differs, also for those that are no more."""
+    for subject, fact in now.items():
+        if before.get(subject) != fact:
+            yield f"{subject}: {fact}"
+    for subject in before.keys() - now.keys():
+        yield f"{subject}: gone"
+
+
+def _facts(status: Status) -> Iterator[tuple[str, str]]:
+    if status.configuration is not None:
+        yield "configuration", f"number {status.configuration} from {status.source}"
+    for program in status.programs:
+        reason = f" ({program.reason})" if program.reason else ""
+        yield f"program {program.name}", f"{program.state}{reason}"
+    for pool in status.pools:
+        yield from ((f"server {pool.name}/{server.name}", _server(server)) for server in pool.servers)
+    for each in status.generations:
+        yield f"generation {each.program} {each.generation}", _generation(each)
+    yield "appliance", "all is well" if status.ok else "; ".join(status.problems)
+
+
+def _server(server: ServerStatus) -> str:
+    check = server.check
+    if check is None or server.state is None:
+        return server.state or "unknown"
+    return (
+        f"{server.state} ({check.result}/{check.status})"
+        if check.status
+        else f"{server.state} ({check.result})"
+    )
+
+
+def _generation(each: GenerationStatus) -> str:
+    return each.phase

@@ -1,0 +1,171 @@
+"""Collects the evidence for a status from one runtime directory, whatever of it there is.
+
+Every question has a short timeout and all are asked at once, so that a program that hangs costs one wait.
+"""
+
+import contextlib
+import errno
+import os
+import socket
+from collections.abc import Callable, Iterable
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from appliance.console.asking import at_once
+from appliance.core.rollout.needed_programs import VRRP
+from appliance.core.status.assessment import (
+    Observations,
+    StatusAnswer,
+    SupervisedProgram,
+    SupervisordNotAsked,
+)
+from appliance.core.status.status import DegradedStart, ProgramState
+from appliance.core.status.vrrp_answer import VrrpStatus
+from appliance.model.paths import Paths
+from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
+from appliance.net.boards.boards import BoardError, BoardReader
+from appliance.net.control.sockets import ControlUnavailable, ask
+from appliance.net.files import snapshots, state_files
+from appliance.net.guest import report_file
+from appliance.net.reloading.supervisor_rpc import ProcessInfo, SupervisorClient, SupervisorUnavailable
+from appliance.wire.boards import health_board, worker_board
+from appliance.wire.boards.health_board import BoardFormatError, HealthBoard
+from appliance.wire.boards.worker_board import WorkerBoard
+from appliance.wire.lines.control import Answer, AnswerProblem, Question
+
+TIMEOUT: Final = 2.0
+_DOWN: Final = frozenset({"BACKOFF", "EXITED", "FATAL", "UNKNOWN"})
+
+
+def observe(paths: Paths, *, timeout: float = TIMEOUT) -> Observations:
+    """Return what can be found; `timeout` is seconds for each program asked."""
+    programs: dict[str, Answer] = {}
+    supervised: list[tuple[SupervisedProgram, ...] | SupervisordNotAsked | str] = []
+
+    def ask_supervisord() -> None:
+        supervised.append(_supervised(paths.supervisor_socket, timeout))
+
+    def ask_program(path: Path) -> None:
+        with contextlib.suppress(ControlUnavailable):
+            programs[path.stem] = ask(path, Question(command="status"), timeout=timeout)
+
+    questions: list[Callable[[], None]] = [ask_supervisord]
+    questions += [partial(ask_program, path) for path in _program_sockets(paths)]
+    at_once(questions)
+    return Observations(
+        snapshot=_snapshot(paths),
+        supervised=supervised[0],
+        said={name: said for name, answer in sorted(programs.items()) if (said := _said(answer))},
+        health=_health(paths.health_board),
+        workers=tuple(living_workers(paths.runtime)),
+        failures=dict(_failures(paths.runtime)),
+        degraded=_degraded(paths),
+        vrrp=vrrp_said(programs[VRRP]) if VRRP in programs else None,
+        guest=report_file.read(paths),
+        set_aside=tuple(
+            str(each) for root in (paths.runtime, paths.state) for each in state_files.found_aside(root)
+        ),
+    )
+
+
+def vrrp_said(answer: Answer) -> VrrpStatus | None:
+    """Return what vrrp answered to `status`, None where it is no such answer."""
+    with contextlib.suppress(msgspec.ValidationError):
+        return msgspec.convert(answer.values, VrrpStatus) if answer.ok else None
+    return None
+
+
+def living_workers(runtime: Path) -> Iterable[WorkerBoard]:
+    """Yield the board of every worker that is alive; what a dead one left behind is passed over."""
+    for path in sorted(runtime.glob("worker-*.board")):
+        with contextlib.suppress(BoardError, BoardFormatError), BoardReader(path) as reader:
+            board = worker_board.decode(reader.read())
+            if _alive(board.pid, path.with_suffix(".control")):
+                yield board
+
+
+def _alive(pid: int, control: Path) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        pass  # somebody else's process
+    # The number may belong to another process by now: a socket that refuses has no worker behind it.
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM | socket.SOCK_NONBLOCK) as probe:
+        try:
+            probe.connect(str(control))
+        except ConnectionRefusedError:
+            return False
+        except OSError:
+            return True
+    return True
+
+
+def _program_sockets(paths: Paths) -> list[Path]:
+    return [path for path in paths.runtime.glob("[!.]*.control") if not path.name.startswith("worker-")]
+
+
+def _said(answer: Answer) -> StatusAnswer | None:
+    with contextlib.suppress(msgspec.ValidationError):
+        return msgspec.convert(answer.values, StatusAnswer) if answer.ok else StatusAnswer()
+    return None
+
+
+def _supervised(path: Path, timeout: float) -> tuple[SupervisedProgram, ...] | SupervisordNotAsked | str:
+    try:
+        return tuple(map(_process, SupervisorClient(path, timeout=timeout).processes()))
+    except SupervisorUnavailable as error:
+        return SupervisordNotAsked.PERMISSION if isinstance(error.__cause__, PermissionError) else str(error)
+
+
+def _process(info: ProcessInfo) -> SupervisedProgram:
+    running = info.state in {"RUNNING", "STARTING"}
+    return SupervisedProgram(
+        name=info.name,
+        state=ProgramState(info.state.lower()),
+        pid=info.pid,
+        started_at=info.started_at if running else None,
+        reason=_why(info),
+    )
+
+
+def _why(info: ProcessInfo) -> str | None:
+    if info.state not in _DOWN:
+        return None
+    return info.spawn_error or f"exit status {info.exit_status}"
+
+
+def _snapshot(paths: Paths) -> Snapshot | str:
+    try:
+        return snapshots.for_readers(paths) or f"{paths.accepted}: {os.strerror(errno.ENOENT)}"
+    except SnapshotError as error:
+        return str(error)
+
+
+def _health(path: Path) -> HealthBoard | None:
+    with contextlib.suppress(BoardError, BoardFormatError), BoardReader(path) as reader:
+        return health_board.decode(reader.read())
+    return None
+
+
+class _ProgramFailure(msgspec.Struct):
+    """What a program leaves behind to say why it could not start (programs/proxy.py)."""
+
+    problems: tuple[AnswerProblem, ...]
+
+
+def _failures(runtime: Path) -> Iterable[tuple[str, str]]:
+    for path in sorted(runtime.glob("*.failure.json")):
+        failure = state_files.decoded(path, _ProgramFailure)
+        if failure is not None:
+            reason = "; ".join(problem.message for problem in failure.problems)
+            yield path.name.removesuffix(".failure.json"), reason
+
+
+def _degraded(paths: Paths) -> DegradedStart | None:
+    note = snapshots.read_degraded(paths)
+    return DegradedStart(since=note.since, errors=note.problems) if note else None

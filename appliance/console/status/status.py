@@ -1,0 +1,45 @@
+"""`appliance status`: one look at everything, also when parts of it are down."""
+
+import time
+
+import click
+
+from appliance.console.access import look_into
+from appliance.console.output.printing import print_json, print_table
+from appliance.console.status.observation import observe
+from appliance.console.status.status_tables import tables
+from appliance.core.status.assessment import assess
+from appliance.core.status.status import Status
+from appliance.model.paths import Paths
+
+
+def current_status(paths: Paths) -> Status:
+    """Return the status now."""
+    return assess(observe(paths), time.time())
+
+
+@click.command(epilog="Example: appliance status --json | jq '.pools[].servers[] | {name, state}'")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as JSON; the keys are stable.")
+@click.pass_obj
+def status(paths: Paths, *, as_json: bool) -> None:
+    """Show programs, virtual IPs, frontends, pools, servers, and what draining generations still hold.
+
+    Exits 0 when every program that the configuration needs runs, every pool in use has a server up, no
+    frontend is at its max_connections, every reload socket is listened on, the last reload was not refused,
+    all files could be written, no virtual IP is in fault or conflict, and nothing is wrong with the
+    properties of a virtual machine, else 1: each line with `!` is a reason. Works when any program is down,
+    supervisord too.
+
+    JSON: ok, problems, at, version, configuration (its number), source, cluster, degraded, supervisor,
+    programs, frontends, pools (with servers and their last check), generations (with what they hold), ended,
+    virtual_ips, guest (properties of a virtual machine, null elsewhere), set_aside (damaged files). Times are
+    Unix seconds, durations seconds.
+    """
+    look_into(paths.runtime)
+    now = current_status(paths)
+    if as_json:
+        print_json(now)
+    else:
+        print_table(tables(now))
+    if not now.ok:
+        raise SystemExit(1)

@@ -1,0 +1,234 @@
+"""A status as tables for a terminal; `appliance status` and the demo's live view print the same ones."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from appliance.console.output.places import located
+from appliance.console.output.quantities import duration, size
+from appliance.console.status.fitting import Fitting
+from appliance.core.rollout.events import NO_DEADLINE
+from appliance.core.status.status import (
+    CheckStatus,
+    FrontendStatus,
+    GenerationPhase,
+    GenerationStatus,
+    PoolStatus,
+    ProgramState,
+    ProgramStatus,
+    ServerStatus,
+    Status,
+    VirtualIpStatus,
+)
+from appliance.model.config.units import printable
+from appliance.wire.boards.health_board import ServerState
+
+_STATE_STYLES: Final = {
+    ServerState.UP: "green",
+    ServerState.DOWN: "bold red",
+    ServerState.DRAIN: "yellow",
+    ServerState.MAINT: "blue",
+    ServerState.CHECKING: "dim",
+}
+
+ROUTER_STYLES: Final = {"active": "bold green", "backup": "green", "fault": "bold red"}
+"""Styles of a virtual router's state; any other one is on its way."""
+
+
+def tables(status: Status) -> RenderableType:
+    """Return everything that is known; a narrow terminal gets fewer columns."""
+    programs = Fitting(table=_programs(status), spare=("generation", "pid", "uptime"))
+    parts: list[RenderableType] = [*_alarms(status), _title(status), programs]
+    if status.virtual_ips:
+        parts += ["", Fitting(table=_virtual_ips(status), spare=("since", "id", "interface", "priority"))]
+    if status.pools:
+        spare = ("weight", "queue", "total", "failed", "address", "since")
+        parts += ["", Fitting(table=_servers(status), spare=spare)]
+    if draining := [each for each in status.generations if each.phase is GenerationPhase.DRAINING]:
+        parts += ["", _draining(draining, status.at)]
+    if status.frontends:
+        parts += ["", Fitting(table=_frontends(status), spare=("in", "out", "denied", "failed", "total"))]
+    return Group(*parts)
+
+
+def summary(status: Status) -> RenderableType:
+    """Return the same in a few lines, for a terminal that has no room for tables."""
+    running = [each for each in status.programs if each.state is ProgramState.RUNNING]
+    servers = [server for pool in status.pools for server in pool.servers]
+    up = [server for server in servers if server.state is ServerState.UP]
+    connections = sum(frontend.current for frontend in status.frontends)
+    counts = (
+        f"{len(running)} programs run, {len(up)} of {len(servers)} servers are up, {connections} connections"
+    )
+    return Group(*_alarms(status), _title(status), Text(counts))
+
+
+def _alarms(status: Status) -> Iterator[RenderableType]:
+    if status.degraded is not None:
+        yield Text(
+            "DEGRADED: the last good configuration runs, because the file has errors", style="bold red"
+        )
+        for error in status.degraded.errors:
+            yield Text(f"  {located(error, None)}", style="red")
+    for problem in status.problems:
+        yield Text(f"! {printable(problem)}", style="red")
+    for path in status.set_aside:
+        yield Text(f"  was damaged and set aside, remove it when you have looked: {path}", style="yellow")
+
+
+def _title(status: Status) -> Text:
+    about = f"configuration {status.configuration} from {status.source}"
+    name = f"{status.cluster}: " if status.cluster else ""
+    version = f", version {status.version}" if status.version else ""
+    said = f"{about}{version}" if status.configuration else "no configuration"
+    return Text(f"{name}{said}", style="bold", no_wrap=True, overflow="ellipsis")
+
+
+def columns(*names: str) -> Table:
+    """Return a table without rows; a column's name ends with > where it holds numbers, with ... for prose."""
+    table = Table(box=None, pad_edge=False)
+    for name in names:
+        prose = name.endswith("...")
+        table.add_column(
+            name.rstrip(">."),
+            justify="right" if name.endswith(">") else "left",
+            header_style="dim",
+            no_wrap=not prose,
+            overflow="fold" if prose else "ellipsis",
+        )
+    return table
+
+
+def _programs(status: Status) -> Table:
+    table = columns(
+        "program", "state", "pid>", "uptime>", "generation>", "workers>", "configuration>", "reason..."
+    )
+    for program in status.programs:
+        table.add_row(*_program_row(program))
+    return table
+
+
+def _program_row(program: ProgramStatus) -> tuple[RenderableType, ...]:
+    idle = program.state is ProgramState.STOPPED and not program.expected
+    style = "dim" if idle else ("green" if program.state is ProgramState.RUNNING else "bold red")
+    return (
+        program.name,
+        Text("not needed" if idle and not program.reason else program.state.value, style=style),
+        _number(program.pid),
+        duration(program.uptime),
+        _number(program.generation),
+        _number(program.workers),
+        _number(program.configuration),
+        Text(program.reason or "", style="red"),
+    )
+
+
+def _virtual_ips(status: Status) -> Table:
+    table = columns(
+        "virtual ip", "addresses", "interface", "id>", "state", "since>", "priority>", "active on"
+    )
+    for each in status.virtual_ips:
+        table.add_row(*_virtual_ip_row(each, status.at))
+    return table
+
+
+def _virtual_ip_row(each: VirtualIpStatus, now: float) -> tuple[RenderableType, ...]:
+    state = each.state or "unknown"
+    away = " (moved away)" if each.yielded else ""
+    return (
+        each.name,
+        Text(" ".join(each.addresses)),
+        Text(each.interface),
+        _number(each.router_id),
+        Text(f"{state}{away}", style=ROUTER_STYLES.get(state, "yellow")),
+        duration(now - each.since) if each.since else "-",
+        _number(each.priority),
+        Text("this node" if each.active else each.active_peer or "-"),
+    )
+
+
+def _frontends(status: Status) -> Table:
+    table = columns("frontend", "address", "to", "current>", "total>", "denied>", "failed>", "in>", "out>")
+    for frontend in status.frontends:
+        table.add_row(*_frontend_row(frontend))
+    return table
+
+
+def _frontend_row(frontend: FrontendStatus) -> tuple[RenderableType, ...]:
+    return (
+        frontend.name,
+        Text(" ".join(frontend.binds)),
+        frontend.pool or f"answers {frontend.respond}",
+        Text(_connections(frontend), style="red" if frontend.full else ""),
+        _number(frontend.total),
+        _number(frontend.denied),
+        _number(frontend.failed),
+        size(frontend.bytes_in),
+        size(frontend.bytes_out),
+    )
+
+
+def _connections(frontend: FrontendStatus) -> str:
+    return f"{frontend.current} of {frontend.max_connections}" if frontend.full else str(frontend.current)
+
+
+def _servers(status: Status) -> Table:
+    table = columns(
+        "server", "address", "state", "since>", "last check", "weight>", "current>", "total>", "failed>",
+        "queue>",
+    )  # fmt: skip
+    for pool in status.pools:
+        for server in pool.servers:
+            table.add_row(*_server_row(pool, server, status.at))
+    return table
+
+
+def _server_row(pool: PoolStatus, server: ServerStatus, now: float) -> tuple[RenderableType, ...]:
+    return (
+        f"{pool.name}/{server.name}" + (" (backup)" if server.backup else ""),
+        Text(server.address),
+        Text(server.state.value, style=_STATE_STYLES[server.state]) if server.state else "unknown",
+        duration(now - server.since) if server.since else "-",
+        Text(_check(server.check)),
+        _weight(server),
+        _number(server.current),
+        _number(server.total),
+        _number(server.failed),
+        _number(server.queued),
+    )
+
+
+def _check(check: CheckStatus | None) -> str:
+    if check is None:
+        return "-"
+    result = f"{check.result}/{check.status}" if check.status else str(check.result)
+    return " ".join(filter(None, (result, duration(check.duration), check.detail)))
+
+
+def _weight(server: ServerStatus) -> str:
+    effective = server.effective_weight
+    if effective is None or effective == server.weight:
+        return str(server.weight)
+    return f"{effective:.3g} of {server.weight}"
+
+
+def _draining(generations: list[GenerationStatus], now: float) -> Table:
+    table = columns("draining", "generation>", "sessions>", "cut in>", "still holds...")
+    for each in generations:
+        left = _cut_in(each.drain_deadline, now)
+        holds = ", ".join(f"{held.pool}/{held.server} {held.connections}" for held in each.holds)
+        table.add_row(each.program, str(each.generation), str(each.sessions), left, Text(holds))
+    return table
+
+
+def _cut_in(deadline: float | None, now: float) -> str:
+    if deadline is None:
+        return "-"
+    return "never" if deadline - now > NO_DEADLINE / 2 else duration(max(0.0, deadline - now))
+
+
+def _number(value: int | None) -> str:
+    return "-" if value is None else str(value)

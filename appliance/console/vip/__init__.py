@@ -1,0 +1,1 @@
+"""The subcommands `vip` and `vr-ids`."""

@@ -1,0 +1,158 @@
+"""`appliance vip`: what the virtual IPs of this node do, and planned hand-overs."""
+
+import time
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import Final
+
+import click
+import msgspec
+
+from appliance.console.asking import ask_program
+from appliance.console.output.printing import print_json, print_table
+from appliance.console.vip.vip_tables import vip_tables
+from appliance.core.rollout.needed_programs import VRRP
+from appliance.core.status.vrrp_answer import VrrpStatus, troubles
+from appliance.model.paths import Paths
+from appliance.model.snapshot.snapshot import SnapshotError
+from appliance.model.snapshot.virtual_router import VirtualRouter
+from appliance.net.files import snapshots
+from appliance.wire.lines.control import Answer, Question
+
+_TIMEOUT: Final = 10.0
+_MARGIN: Final = 10.0
+"""Seconds beyond the longest hand-over for which `move` waits for its answer."""
+
+_json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+@click.group(epilog="Example: appliance vip status && appliance vip move api")
+def vip() -> None:
+    """Show the virtual IPs of this node, move one away, or take part again."""
+
+
+@vip.command("status", epilog="Example: appliance vip status api --json | jq '.routers[0].state'")
+@click.argument("name", metavar="[NAME]", required=False)
+@_json
+@click.pass_obj
+def vip_status(paths: Paths, *, name: str | None, as_json: bool) -> None:
+    """Show states, priorities with their parts, the routers that are heard, timers and transitions.
+
+    Exits 0 when nothing is wrong with what is shown, 1 when something is: a fault, a conflict, two active
+    routers, a capability that is missing, or no answer.
+
+    JSON: missing (capabilities), realtime, late_wakeups, latest_wakeup_s, and routers, each with name, state,
+    since, priority, base, parts, fault_reasons, addresses, held, heard, timers, transitions, conflicts,
+    yielded, counters, drops. Moments are Unix seconds, durations seconds.
+    """
+    configured = _configured(paths)
+    if name is not None:
+        _check(name, configured)
+    if configured == ():
+        print_json({"missing": [], "routers": []}) if as_json else click.echo(
+            "No virtual IPs are configured."
+        )
+        return
+    answer = ask_program(paths.control(VRRP), Question(command="status"), timeout=_TIMEOUT)
+    said = _understood(answer)
+    shown = replace(said, routers=tuple(each for each in said.routers if name in (None, each.name)))
+    wrong = tuple(troubles(shown))
+    if as_json:
+        print_json(_values(answer, name))
+    else:
+        print_table(vip_tables(shown, wrong, time.time()))
+    if wrong:
+        raise SystemExit(1)
+
+
+@vip.command(epilog="Example: appliance vip move api")
+@click.argument("name", metavar="NAME")
+@_json
+@click.pass_obj
+def move(paths: Paths, *, name: str, as_json: bool) -> None:
+    """Hand a virtual IP over to another router, with its sync group, losing nothing.
+
+    This node goes on serving until the successor is heard. Afterwards it does not take the virtual IP back,
+    whatever its priority, until the successor is gone or `appliance vip reclaim` is called. Exits 1 when this
+    node is not active, or nobody has taken over in time: then everything is as before.
+
+    JSON: name, ok, successor, errors.
+    """
+    configured = _configured(paths)
+    _check(name, configured)
+    patience = max((each.hand_over for each in configured or ()), default=0.0) + _MARGIN
+    answer = _told(paths, "move", name, timeout=patience)
+    successor = answer.values.get("successor")
+    if as_json:
+        print_json({"name": name, "ok": answer.ok, "successor": successor, "errors": _messages(answer)})
+    elif answer.ok:
+        click.echo(f"{name}: handed over to {successor or 'another router'}")
+    _end(answer, quietly=as_json)
+
+
+@vip.command(epilog="Example: appliance vip reclaim api")
+@click.argument("name", metavar="NAME")
+@_json
+@click.pass_obj
+def reclaim(paths: Paths, *, name: str, as_json: bool) -> None:
+    """Forget that a virtual IP was moved away: priorities decide again.
+
+    JSON: name, ok, errors.
+    """
+    _check(name, _configured(paths))
+    answer = _told(paths, "reclaim", name, timeout=_TIMEOUT)
+    if as_json:
+        print_json({"name": name, "ok": answer.ok, "errors": _messages(answer)})
+    elif answer.ok:
+        was_moved = answer.values.get("changed", True)
+        click.echo(f"{name}: {'priorities decide again' if was_moved else 'was not moved away'}")
+    _end(answer, quietly=as_json)
+
+
+def _told(paths: Paths, command: str, name: str, *, timeout: float) -> Answer:
+    return ask_program(paths.control(VRRP), Question(command=command, values={"name": name}), timeout=timeout)
+
+
+def _end(answer: Answer, *, quietly: bool) -> None:
+    if answer.ok:
+        return
+    if quietly:
+        raise SystemExit(1)
+    raise click.ClickException("; ".join(_messages(answer)))
+
+
+def _messages(answer: Answer) -> list[str]:
+    return [problem.message for problem in answer.errors]
+
+
+def _configured(paths: Paths) -> tuple[VirtualRouter, ...] | None:
+    """Return the virtual routers of the accepted configuration, None where it cannot be read."""
+    try:
+        accepted = snapshots.for_readers(paths)
+    except SnapshotError:
+        return None
+    return accepted.virtual_routers if accepted else None
+
+
+def _check(name: str, configured: tuple[VirtualRouter, ...] | None) -> None:
+    names = [each.name for each in configured or ()]
+    if configured is None or name in names:
+        return
+    near = get_close_matches(name, names, n=1) or names
+    hint = f" Did you mean {' or '.join(near)}?" if near else " None is configured."
+    raise click.BadParameter(f"there is no virtual IP {name!r}.{hint}", param_hint="NAME")
+
+
+def _understood(answer: Answer) -> VrrpStatus:
+    if not answer.ok:
+        raise click.ClickException("; ".join(_messages(answer)))
+    try:
+        return msgspec.convert(answer.values, VrrpStatus)
+    except msgspec.ValidationError as error:
+        raise click.ClickException(f"the program {VRRP} speaks otherwise: {error}") from error
+
+
+def _values(answer: Answer, name: str | None) -> dict[str, object]:
+    """Return the answer as it came, with the one virtual IP that was asked for."""
+    routers = msgspec.convert(answer.values.get("routers", []), list[dict[str, object]])
+    return {**answer.values, "routers": [each for each in routers if name in (None, each.get("name"))]}

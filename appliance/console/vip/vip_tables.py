@@ -1,0 +1,114 @@
+"""The virtual IPs as tables for a terminal."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from appliance.console.output.quantities import duration
+from appliance.console.status.status_tables import ROUTER_STYLES, columns
+from appliance.core.status.vrrp_answer import PriorityPartStatus, RouterStatus, VrrpStatus
+
+_TRANSITIONS: Final = 5
+"""Transitions that are shown, the latest ones; the JSON has more."""
+
+
+def vip_tables(said: VrrpStatus, wrong: Iterable[str], now: float) -> RenderableType:
+    """Return everything about the virtual IPs at `now`, Unix seconds; what is wrong stands on top."""
+    parts: list[RenderableType] = [Text(f"! {each}", style="red") for each in wrong]
+    if said.late_wakeups:
+        late = f"vrrp woke up late {said.late_wakeups} times, by {duration(said.latest_wakeup_s)} at worst"
+        parts.append(Text(late, style="yellow"))
+    for router in said.routers:
+        parts += [*([""] if parts else []), *_router(router, now)]
+    return Group(*parts)
+
+
+def _router(router: RouterStatus, now: float) -> Iterator[RenderableType]:
+    yield _title(router, now)
+    yield _facts(router, now)
+    for table in (_parts(router), _heard(router, now), _transitions(router, now)):
+        if table.row_count:
+            yield table
+
+
+def _title(router: RouterStatus, now: float) -> Text:
+    since = f" for {duration(now - router.since)}" if router.since else ""
+    state = Text(router.state or "unknown", style=ROUTER_STYLES.get(router.state, "yellow"))
+    return Text.assemble((router.name, "bold"), ": ", state, f"{since}, {' '.join(router.addresses)}")
+
+
+def _facts(router: RouterStatus, now: float) -> Table:
+    table = Table(box=None, pad_edge=False, show_header=False)
+    table.add_column(style="dim", no_wrap=True)
+    table.add_column(overflow="fold")
+    for name, fact in _lines(router, now):
+        table.add_row(name, Text(fact))
+    return table
+
+
+def _lines(router: RouterStatus, now: float) -> Iterator[tuple[str, str]]:
+    group = f", sync group {router.sync_group}" if router.sync_group else ""
+    yield "router", f"id {router.router_id} on {router.interface}, version {router.version}{group}"
+    yield "priority", _sum(router)
+    timers = router.timers
+    due = "" if timers.deadline_in is None else f", due in {duration(timers.deadline_in)}"
+    down = f"dead after {_exact(timers.down_interval)}, skew {_exact(timers.skew)}"
+    yield "timers", f"advert {_exact(timers.advert)}, {down}{due}"
+    counts = {**router.counters, **{f"dropped {reason}": count for reason, count in router.drops.items()}}
+    told = [f"{name.replace('_', ' ')} {count}" for name, count in counts.items() if count]
+    if told:
+        yield "counters", ", ".join(told)
+    if router.yielded:
+        yield (
+            "moved",
+            f"away by `appliance vip move`: takes part again with `appliance vip reclaim {router.name}`",
+        )
+    for conflict in router.conflicts:
+        ago = f", {duration(now - conflict.last_heard)} ago" if conflict.last_heard else ""
+        yield "conflict", f"{conflict.kind} with {conflict.peer or '-'}{ago}: {conflict.detail}"
+
+
+def _exact(seconds: float) -> str:
+    """Return a timer: whole units would hide the skew."""
+    return f"{seconds * 1000:.4g}ms" if seconds < 1 else f"{seconds:.4g}s"
+
+
+def _sum(router: RouterStatus) -> str:
+    """Return the priority as the sum that it is."""
+    added = [f"{part.added:+d} {part.track}" for part in router.parts if part.added]
+    parts = " ".join([str(router.base), *added])
+    return parts if not added and router.priority == router.base else f"{router.priority} = {parts}"
+
+
+def _parts(router: RouterStatus) -> Table:
+    table = columns("tracked", "state", "weight>", "adds>", "detail...")
+    for part in router.parts:
+        weight = "fault" if part.weight is None else str(part.weight)
+        table.add_row(part.track, _verdict(part), weight, str(part.added), Text(part.detail))
+    return table
+
+
+def _verdict(part: PriorityPartStatus) -> Text:
+    if part.up is None:
+        return Text("checking", style="dim")
+    value = f" ({part.value})" if part.value else ""
+    return Text(f"{'up' if part.up else 'down'}{value}", style="green" if part.up else "bold red")
+
+
+def _heard(router: RouterStatus, now: float) -> Table:
+    table = columns("heard", "state", "priority>", "last>")
+    for each in router.heard:
+        ago = f"{duration(now - each.last_heard)} ago" if each.last_heard else "-"
+        table.add_row(Text(each.peer), Text(each.state), str(each.priority), ago)
+    return table
+
+
+def _transitions(router: RouterStatus, now: float) -> Table:
+    table = columns("transition", "from", "to", "cause", "by")
+    for each in router.transitions[-_TRANSITIONS:]:
+        words = (each.previous, each.state, each.cause, each.peer or "-")
+        table.add_row(f"{duration(now - each.at)} ago", *map(Text, words))
+    return table

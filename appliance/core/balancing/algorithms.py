@@ -1,0 +1,187 @@
+"""The balance algorithms: which of the eligible members takes a connection.
+
+All of them keep their state in the members' `turn` (a virtual time that grows by 1/weight with each
+connection) or have none, so that members may come, go and change weight at any moment.
+"""
+
+import hashlib
+from collections.abc import Sequence
+from math import log
+from operator import attrgetter
+from random import Random
+from typing import Final, Protocol, assert_never
+
+from appliance.core.balancing.pool_member import PoolMember
+from appliance.model.snapshot.snapshot import Balance
+
+_TURN: Final = attrgetter("turn")
+_MASK: Final = (1 << 64) - 1
+_CACHE_SIZE: Final = 8192
+
+
+class Balancer(Protocol):
+    """Chooses a member; `members` is never empty and all weights are above 0."""
+
+    sticky: bool
+    """Whether a key belongs to one member, so that it waits for that one when it is full."""
+
+    def choose(self, members: Sequence[PoolMember], key: bytes) -> PoolMember:
+        """Return the member that takes the next connection of `key`."""
+        ...
+
+    def reweigh(self, member: PoolMember, weight: float) -> None:
+        """Give the member another weight."""
+        ...
+
+    def forget(self) -> None:
+        """Note that the eligible members are others now."""
+        ...
+
+
+class Turns:
+    """Stride scheduling: whoever's turn is first; each connection puts it off by 1/weight.
+
+    What smooth weighted roundrobin gives, with weights that may be fractions and change while they are used.
+    """
+
+    sticky = False
+    _missed = 1.0
+    """How many connections a member may lag behind its turn; more it does not get back."""
+
+    def __init__(self) -> None:
+        self._now = 0.0
+
+    def choose(self, members: Sequence[PoolMember], key: bytes) -> PoolMember:  # noqa: ARG002  # of no use here
+        """Return the member whose turn it is."""
+        chosen = min(members, key=_TURN) if len(members) > 1 else members[0]
+        self.take(chosen)
+        return chosen
+
+    def take(self, chosen: PoolMember) -> None:
+        """Put the member's turn off by one connection."""
+        step = 1.0 / chosen.weight
+        turn = chosen.turn
+        earliest = self._now - step * self._missed
+        if turn > self._now:
+            self._now = turn
+        elif turn < earliest:
+            # It was away: it gets its share from now on, and not what it has missed.
+            turn = earliest
+        chosen.turn = turn + step
+
+    def reweigh(self, member: PoolMember, weight: float) -> None:
+        """Give the member another weight; the wait for its turn shrinks or grows with it."""
+        if member.weight and weight:
+            member.turn = self._now + (member.turn - self._now) * member.weight / weight
+        member.weight = weight
+
+    def forget(self) -> None:
+        """Do nothing: turns hold for any set of members."""
+
+
+class LeastConnections(Turns):
+    """The member with the fewest connections for its weight, by turns where several have as few."""
+
+    def choose(self, members: Sequence[PoolMember], key: bytes) -> PoolMember:  # noqa: ARG002  # of no use here
+        """Return the least loaded member."""
+        chosen = min(members, key=_load)
+        self.take(chosen)
+        return chosen
+
+
+class RandomOfTwo(Turns):
+    """Two members drawn by weight, the less loaded one of them; by turns where both are as loaded.
+
+    Short connections leave no load behind, and the turns keep the shares even then.
+    """
+
+    _missed = 64.0
+
+    def __init__(self, random: Random) -> None:
+        super().__init__()
+        self._random = random
+
+    def choose(self, members: Sequence[PoolMember], key: bytes) -> PoolMember:  # noqa: ARG002  # of no use here
+        """Return the less loaded one of two."""
+        first = self._draw(members)
+        others = [member for member in members if member is not first]
+        chosen = min(first, self._draw(others), key=_load) if others else first
+        self.take(chosen)
+        return chosen
+
+    def _draw(self, members: Sequence[PoolMember]) -> PoolMember:
+        return self._random.choices(members, [member.weight for member in members])[0]
+
+
+class Rendezvous:
+    """Weighted rendezvous hashing: each member has a score for a key, the highest takes it.
+
+    The scores depend on nothing but key, name and weight: the same in every worker, generation and
+    appliance, and a member that leaves moves only its own keys.
+    """
+
+    sticky = True
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, PoolMember] = {}
+        self._members: Sequence[PoolMember] = ()
+
+    def choose(self, members: Sequence[PoolMember], key: bytes) -> PoolMember:
+        """Return the member that the key belongs to."""
+        if members is not self._members:
+            self._known, self._members = {}, members
+        chosen = self._known.get(key)
+        if chosen is None:
+            if len(self._known) >= _CACHE_SIZE:
+                self._known.clear()
+            chosen = self._known[key] = highest(members, key)
+        return chosen
+
+    def reweigh(self, member: PoolMember, weight: float) -> None:
+        """Give the member another weight."""
+        member.weight = weight
+        self.forget()
+
+    def forget(self) -> None:
+        """Forget whom the keys belong to."""
+        self._known, self._members = {}, ()
+
+
+def highest(members: Sequence[PoolMember], key: bytes) -> PoolMember:
+    """Return the member with the highest score for the key.
+
+    Schindelhauer and Schomaker, "Weighted Distributed Hash Tables": weight / -ln(uniform hash).
+    """
+    digest = seed(key)
+    return max(members, key=lambda member: -member.weight / log(_uniform(digest ^ member.seed)))
+
+
+def seed(data: bytes) -> int:
+    """Return 64 bits that every process computes alike from `data`."""
+    return int.from_bytes(hashlib.blake2b(data, digest_size=8).digest(), "big")
+
+
+def balancer(kind: Balance, *, random: Random) -> Balancer:
+    """Return the algorithm of that name; `random` is drawn from by `random` alone."""
+    match kind:
+        case Balance.ROUNDROBIN:
+            return Turns()
+        case Balance.LEASTCONN:
+            return LeastConnections()
+        case Balance.RANDOM:
+            return RandomOfTwo(random)
+        case Balance.SOURCE | Balance.HASH:
+            return Rendezvous()
+        case _:
+            assert_never(kind)
+
+
+def _load(member: PoolMember) -> tuple[float, float]:
+    return member.current / member.weight, member.turn
+
+
+def _uniform(bits: int) -> float:
+    """Return a number between 0 and 1 from 64 bits, mixed by the finaliser of splitmix64."""
+    bits = (bits ^ bits >> 30) * 0xBF58476D1CE4E5B9 & _MASK
+    bits = (bits ^ bits >> 27) * 0x94D049BB133111EB & _MASK
+    return ((bits ^ bits >> 31) + 0.5) / 2.0**64

@@ -1,0 +1,52 @@
+"""A frontend as one worker sees it: its configuration flattened for the data path, and its counters."""
+
+from appliance.core.balancing.access_lists import AccessLists
+from appliance.core.balancing.worker_shares import share
+from appliance.model.snapshot.snapshot import Frontend
+
+
+class FrontendState:
+    """A frontend's live state. `limit` is this worker's share of max_connections; times are seconds."""
+
+    __slots__ = (
+        "admission",
+        "bytes_in",
+        "bytes_out",
+        "config",
+        "current",
+        "denied",
+        "failed",
+        "limit",
+        "max_age",
+        "timeout_client",
+        "timeout_client_fin",
+        "total",
+    )
+
+    def __init__(self, config: Frontend, *, workers: int, index: int) -> None:
+        self.current = self.total = self.denied = self.failed = self.bytes_in = self.bytes_out = 0
+        self.apply(config, workers=workers, index=index)
+
+    @property
+    def name(self) -> str:
+        """Name of the frontend."""
+        return self.config.name
+
+    @property
+    def full(self) -> bool:
+        """Whether the limit is reached."""
+        return 0 < self.limit <= self.current
+
+    def apply(self, config: Frontend, *, workers: int, index: int) -> None:
+        """Obey another configuration from the next connection, the next timeout and the next limit on."""
+        self.config = config
+        self.limit = share(config.max_connections, workers=workers, index=index)
+        self.timeout_client = config.timeout_client
+        self.timeout_client_fin = config.timeout_client_fin
+        self.max_age = config.max_age or 0.0
+        listed = config.allow or config.deny
+        self.admission = AccessLists(allow=config.allow, deny=config.deny) if listed else None
+
+    def expiry(self, now: float, *, chance: float) -> float:
+        """Return when a connection that begins now is too old; `chance` is from 0 to 1."""
+        return now + self.max_age * (1.0 + self.config.max_age_jitter * (2.0 * chance - 1.0))

@@ -1,0 +1,63 @@
+"""One server of a pool as one worker sees it: what balancing decides by, and what it has counted."""
+
+from dataclasses import dataclass
+
+from appliance.model.snapshot.snapshot import Server
+from appliance.wire.boards.health_board import Admin, ServerState
+
+Address = tuple[str, int]
+
+
+@dataclass(slots=True, eq=False)
+class PoolMember:
+    """A server with its live state. `limit` is this worker's share of max_connections, 0 is none.
+
+    `weight` is the effective one, and `turn` and `seed` belong to the balance algorithms. `address` None
+    means that the server's name has not been resolved. `unreachable` is health's word, and `errors` counts
+    connects in a row that failed at the server.
+    """
+
+    pool: str
+    config: Server
+    address: Address | None
+    limit: int
+    seed: int
+    turn: float
+    weight: float = 0.0
+    state: ServerState = ServerState.CHECKING
+    admin: Admin = Admin.READY
+    unreachable: bool = False
+    errors: int = 0
+    current: int = 0
+    total: int = 0
+    failed: int = 0
+    queued: int = 0
+    bytes_in: int = 0
+    bytes_out: int = 0
+
+    @property
+    def name(self) -> str:
+        """Name of the server within its pool."""
+        return self.config.name
+
+    @property
+    def label(self) -> str:
+        """Pool and server, as operators write them."""
+        return f"{self.pool}/{self.config.name}"
+
+    def suspect(self) -> bool:
+        """Count an error of the server; True when there were as many in a row as make it doubtful.
+
+        As with HAProxy's error-limit, counting begins anew then.
+        """
+        self.errors += 1
+        limit = self.config.check.error_limit if self.config.check else 0
+        if not 0 < limit <= self.errors:
+            return False
+        self.errors = 0
+        return True
+
+    @property
+    def full(self) -> bool:
+        """Whether the limit is reached."""
+        return 0 < self.limit <= self.current

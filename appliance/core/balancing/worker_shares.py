@@ -1,0 +1,47 @@
+"""Limits of a group divided among its workers, and what the limit of open files makes of them."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from appliance.model.snapshot.snapshot import Group
+
+_PIPES: Final = 256
+_RESERVED: Final = 64
+"""Files of a worker that are no session's: listeners, boards, control sockets, the log."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shortage:
+    """What each worker may open, the sessions that fit in that, and how many the configuration wants."""
+
+    open_files: int
+    sessions: int
+    wanted: int
+
+
+def shortage(group: Group, *, workers: int, open_files: int) -> Shortage | None:
+    """Return what a worker of the group lacks, None where it may open all files that it can need."""
+    wanted = -(-sum(each.max_connections for each in group.frontends if each.pool) // workers)
+    sessions = session_limit(open_files)
+    return Shortage(open_files=open_files, sessions=sessions, wanted=wanted) if sessions < wanted else None
+
+
+def session_limit(open_files: int) -> int:
+    """Return how many sessions a worker can hold that may open so many files: two for each, and pipes."""
+    return max(1, (open_files - _RESERVED) // 2 - pipe_limit(open_files))
+
+
+def pipe_limit(open_files: int) -> int:
+    """Return how many pipes for bulk a worker may hold that may open so many files."""
+    return max(2, min(_PIPES, open_files // 16))
+
+
+def share(total: int, *, workers: int, index: int) -> int:
+    """Return one worker's part of `total`, 0 (no limit) for 0.
+
+    The parts add up to `total` (largest remainder), except that nobody gets less than 1: a limit below the
+    number of workers would otherwise leave some of them without the server that their clients wait for.
+    """
+    if total == 0:
+        return 0
+    return max(1, total // workers + (index % workers < total % workers))

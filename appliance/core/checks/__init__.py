@@ -1,0 +1,1 @@
+"""What health checks say of servers over time."""

@@ -1,0 +1,109 @@
+"""How many lines of one kind a log takes: what repeats without end is counted and not written.
+
+A kind is an event's name with the names of what it is about: two servers that go down are two kinds. What a
+stranger chooses (who it is, what it sent) is no part of a kind, or it would have as many as it likes.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+BURST: Final = 20
+"""Lines of one kind that are written in one interval: a server that flaps as fast as it can has fewer."""
+
+INTERVAL: Final = 60.0
+"""Seconds until a kind that was over its burst is written again."""
+
+MOST_KINDS: Final = 16_384
+"""Kinds that are told apart; those of an event that come when all places are taken count as one."""
+
+_NAMES: Final = (  # of what a configuration or a file system holds: nobody outside can make more of them
+    "name",
+    "router",
+    "pool",
+    "server",
+    "frontend",
+    "bind",
+    "group",
+    "track",
+    "program",
+    "interface",
+    "address",
+    "path",
+    "file",
+    "config",
+    "board",
+    "of",
+    # Of a few words each, by which an operator tells two troubles of the same thing apart.
+    "state",
+    "kind",
+    "cause",
+    "doing",
+)
+_LONGEST_NAME: Final = 300
+
+Kind = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OmittedLines:
+    """Lines of one kind that were not written: what they had in common, and how many."""
+
+    kind: Kind
+    count: int
+
+
+@dataclass(slots=True, kw_only=True)
+class _Interval:
+    ends: float
+    written: int = 0
+    left_out: int = 0
+
+
+class LogRateLimit:
+    """Decides for each line. `now` is in seconds of one clock, which only goes forward."""
+
+    def __init__(self, *, burst: int = BURST, interval: float = INTERVAL, kinds: int = MOST_KINDS) -> None:
+        self.deadline: float | None = None
+        """When `due` has something to say for the first time; None while nothing is left out."""
+        self._burst = burst
+        self._interval = interval
+        self._most = kinds
+        self._intervals: dict[Kind, _Interval] = {}  # in the order in which they end
+
+    def admits(self, event: str, fields: Mapping[str, object], now: float) -> bool:
+        """Say whether a line is written; one that is not is counted. `due` comes before it."""
+        found = self._of(event, fields, now)
+        if found.written < self._burst:
+            found.written += 1
+            return True
+        found.left_out += 1
+        self.deadline = found.ends if self.deadline is None else min(self.deadline, found.ends)
+        return False
+
+    def due(self, now: float) -> list[OmittedLines]:
+        """Return what was left out in the intervals that are over, which are forgotten."""
+        told = []
+        while self._intervals:
+            kind, first = next(iter(self._intervals.items()))
+            if first.ends > now:
+                break
+            del self._intervals[kind]
+            if first.left_out:
+                told.append(OmittedLines(kind=kind, count=first.left_out))
+        if told:
+            self.deadline = min(
+                (each.ends for each in self._intervals.values() if each.left_out), default=None
+            )
+        return told
+
+    def _of(self, event: str, fields: Mapping[str, object], now: float) -> _Interval:
+        kind = _kind(event, fields)
+        if kind not in self._intervals and len(self._intervals) >= self._most:
+            kind = _kind(event, {})
+        return self._intervals.setdefault(kind, _Interval(ends=now + self._interval))
+
+
+def _kind(event: str, fields: Mapping[str, object]) -> Kind:
+    named = ((name, str(fields[name])[:_LONGEST_NAME]) for name in _NAMES if name in fields)
+    return (("event", event), *named)

@@ -1,0 +1,1 @@
+"""Generations of proxy workers: what a changed configuration starts, drains and ends."""

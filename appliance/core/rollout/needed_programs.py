@@ -1,0 +1,64 @@
+"""Which programs a configuration needs, and what a change from one to the next asks of them."""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from appliance.model.snapshot.snapshot import Snapshot
+
+VRRP: Final = "vrrp"
+"""The program that serves the virtual IPs."""
+
+PROXIES: Final = ("proxy-api", "proxy-ingress")
+"""The programs that serve groups of frontends."""
+
+PROGRAMS: Final = ("health", *PROXIES, VRRP)
+"""Every program that a configuration can need."""
+
+VRRP_STOP_SECONDS: Final = 65
+"""Seconds that vrrp has to stop alone: a reload may have changed its hand-over, which is a minute at most."""
+
+STOP_MARGIN: Final = 5
+"""Seconds that a program has beyond the time it needs to stop before supervisord kills it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramChanges:
+    """Programs in the order of commits: `health` first, so that a new generation finds its servers' verdicts.
+
+    `vrrp` is last: it attracts clients, and what serves them has to be there.
+
+    `prepare` holds all that the old configuration needed, `stop` those of them that the new one does not:
+    they are prepared and committed too, which drains them. `start` holds those that only the new one needs.
+    """
+
+    prepare: tuple[str, ...]
+    start: tuple[str, ...]
+    stop: tuple[str, ...]
+
+
+def needed(snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the programs that have something to do, `health` first and `vrrp` last."""
+    health = ("health",) if snapshot.pools else ()
+    vrrp = (VRRP,) if snapshot.virtual_routers else ()
+    return (*health, *sorted(group.program for group in snapshot.groups), *vrrp)
+
+
+def stop_seconds(snapshot: Snapshot, program: str) -> int | None:
+    """Return the seconds that a program may take when all stop; None where that is not the snapshot's."""
+    if program == VRRP:
+        waits = (each.hand_over for each in snapshot.virtual_routers)
+        return math.ceil(max(waits, default=0.0)) + STOP_MARGIN
+    if program.startswith("proxy-"):
+        return int(snapshot.drain) + STOP_MARGIN
+    return None
+
+
+def plan(old: Snapshot, new: Snapshot) -> ProgramChanges:
+    """Return what going from `old` to `new` asks of the programs."""
+    before, after = needed(old), needed(new)
+    return ProgramChanges(
+        prepare=tuple(sorted(before, key=lambda each: (each == VRRP, each not in after))),
+        start=tuple(each for each in after if each not in before),
+        stop=tuple(each for each in before if each not in after),
+    )

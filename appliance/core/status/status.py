@@ -1,0 +1,210 @@
+"""What `appliance status` shows, as values: the fields and their names are the keys of its JSON.
+
+Times are Unix seconds, durations seconds. Counters are sums over the workers that live now: those of a
+worker leave with it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from appliance.model.guest.report import GuestReport
+from appliance.wire.boards.health_board import CheckResult, ServerState
+from appliance.wire.lines.control import AnswerProblem
+
+
+class ProgramState(StrEnum):
+    """Supervisord's words, and two of ours for when it cannot be asked or does not know the program."""
+
+    STOPPED = "stopped"
+    STARTING = "starting"
+    RUNNING = "running"
+    BACKOFF = "backoff"
+    STOPPING = "stopping"
+    EXITED = "exited"
+    FATAL = "fatal"
+    UNKNOWN = "unknown"
+    GONE = "gone"
+
+
+class GenerationPhase(StrEnum):
+    """What a generation of workers is doing."""
+
+    READY = "ready"
+    ACCEPTING = "accepting"
+    DRAINING = "draining"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProgramStatus:
+    """One supervised program. `expected` is whether the accepted configuration needs it.
+
+    `generation` is a proxy's accepting one, `workers` how many of it accept, None for what has no workers.
+    `reason` says what is wrong, or why it does not run.
+    """
+
+    name: str
+    state: ProgramState
+    expected: bool
+    ok: bool
+    pid: int | None
+    uptime: float | None
+    generation: int | None
+    workers: int | None
+    configuration: int | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FrontendStatus:
+    """One frontend; exactly one of `pool` and `respond` is set. `full`: it has as many as it may have."""
+
+    name: str
+    program: str
+    binds: tuple[str, ...]
+    pool: str | None
+    respond: str | None
+    max_connections: int
+    full: bool
+    current: int
+    total: int
+    denied: int
+    failed: int
+    bytes_in: int
+    bytes_out: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CheckStatus:
+    """The last check of a server. `status` is HTTP's, None without one; `streak` counts results like it."""
+
+    result: CheckResult
+    status: int | None
+    detail: str
+    duration: float
+    ended_at: float
+    streak: int
+    failed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerStatus:
+    """One server. `resolved` is the address that its name stands for, `check` None before the first one.
+
+    `state` is None where nothing of the appliance runs that could know it.
+    """
+
+    name: str
+    address: str
+    resolved: str | None
+    state: ServerState | None
+    since: float | None
+    backup: bool
+    weight: int
+    effective_weight: float | None
+    check: CheckStatus | None
+    current: int
+    total: int
+    failed: int
+    queued: int
+    bytes_in: int
+    bytes_out: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolStatus:
+    """One pool. `up` counts the servers that are; `ok` is false for a pool in use that has none."""
+
+    name: str
+    balance: str
+    in_use: bool
+    ok: bool
+    up: int
+    current: int
+    total: int
+    queued: int
+    servers: tuple[ServerStatus, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VirtualIpStatus:
+    """One virtual IP. `state` is None where the program vrrp does not tell it, and so are the others.
+
+    `active` is whether this node serves it, `active_peer` the address of the router that does instead, as far
+    as one is heard. `base` is the configured priority, `priority` what tracked things make of it.
+    """
+
+    name: str
+    addresses: tuple[str, ...]
+    interface: str
+    router_id: int
+    version: int
+    sync_group: str | None
+    state: str | None
+    since: float | None
+    active: bool | None
+    active_peer: str | None
+    priority: int | None
+    base: int
+    yielded: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerConnections:
+    """Connections that a generation has open to one server."""
+
+    pool: str
+    server: str
+    connections: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GenerationStatus:
+    """One generation of a proxy's workers; `drain_deadline` is None while it does not drain."""
+
+    program: str
+    generation: int
+    phase: GenerationPhase
+    pids: tuple[int, ...]
+    configuration: int
+    started_at: float
+    sessions: int
+    drain_deadline: float | None
+    holds: tuple[ServerConnections, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DegradedStart:
+    """The appliance runs its last good configuration, because of these errors in the operator's file."""
+
+    since: float
+    errors: tuple[AnswerProblem, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Status:
+    """Everything. `ok` is true when `problems` is empty; `degraded` is None after a start as it should be.
+
+    `version` is of what runs, None where `reload` does not tell it. `supervisor` is None when supervisord
+    answers, else why it does not. `ended` counts by reason how connections ended. `guest` is what became of
+    the properties of a virtual machine, None elsewhere. `set_aside` are files of ours that were damaged,
+    under the names that they have now, for somebody to look at and to remove.
+    """
+
+    ok: bool
+    problems: tuple[str, ...]
+    at: float
+    version: str | None
+    configuration: int | None
+    source: str | None
+    cluster: str | None
+    degraded: DegradedStart | None
+    supervisor: str | None
+    programs: tuple[ProgramStatus, ...]
+    frontends: tuple[FrontendStatus, ...]
+    pools: tuple[PoolStatus, ...]
+    generations: tuple[GenerationStatus, ...]
+    ended: Mapping[str, int]
+    virtual_ips: tuple[VirtualIpStatus, ...] = ()
+    guest: GuestReport | None = None
+    set_aside: tuple[str, ...] = ()

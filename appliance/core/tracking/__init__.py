@@ -1,0 +1,1 @@
+"""What tracked things say over time, and the priority and notify commands that follow from it."""

@@ -1,0 +1,97 @@
+"""What a new configuration means for the virtual routers that run: the plan of a reload.
+
+A router that is the same in both is in no plan, and so is not touched. Which one is the same is said by its
+identity, not by its name: a name is nothing to the peers, and two may have swapped theirs.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+from appliance.model.snapshot.virtual_router import VirtualRouter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Added:
+    """A router that is new."""
+
+    router: VirtualRouter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Removed:
+    """A router that is there no more: it leaves."""
+
+    router: VirtualRouter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Revised:
+    """The same virtual router with other parameters: it goes on in its state."""
+
+    before: VirtualRouter
+    after: VirtualRouter
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replaced:
+    """Another virtual router under the same name, or the same one under another name.
+
+    `keeps` is whether those of its addresses that both have stay where they are.
+    """
+
+    before: VirtualRouter
+    after: VirtualRouter
+    keeps: bool
+
+
+Change = Added | Removed | Revised | Replaced
+
+
+def changes(before: Iterable[VirtualRouter], after: Iterable[VirtualRouter]) -> tuple[Change, ...]:
+    """Return what is to be done: first what goes, then what changes, then what comes."""
+    old = {each.name: each for each in before}
+    new = {each.name: each for each in after}
+    sources = _sources(old, new)
+    stay = {each.name for each in sources.values()}
+    removed = [Removed(router=each) for name, each in old.items() if name not in stay]
+    changed = [_change(each, new[name]) for name, each in sources.items() if each != new[name]]
+    added = [Added(router=each) for name, each in new.items() if name not in sources]
+    return (*removed, *changed, *added)
+
+
+def _sources(old: Mapping[str, VirtualRouter], new: Mapping[str, VirtualRouter]) -> dict[str, VirtualRouter]:
+    """Return what the new ones were before: the same virtual router, or else another one of that name."""
+    # The own name first: with unicast peers there may be several of one identity.
+    found = {name: old[name] for name, each in new.items() if name in old and _is_same(old[name], each)}
+    free = {_identity(each): each for name, each in old.items() if name not in found}
+    for name, each in new.items():
+        if name not in found and _identity(each) in free:
+            found[name] = free.pop(_identity(each))
+    elsewhere = {each.name for each in found.values()}
+    found = {name: old[name] for name in new if name in old and name not in elsewhere} | found
+    return {name: found[name] for name in new if name in found}
+
+
+def _change(before: VirtualRouter, after: VirtualRouter) -> Revised | Replaced:
+    if _is_same(before, after):
+        if before.name == after.name:
+            return Revised(before=before, after=after)
+        return Replaced(before=before, after=after, keeps=True)
+    # A virtual MAC has the router id in it, and the addresses are on that.
+    movable = not before.virtual_mac or before.router_id == after.router_id
+    common = set(before.addresses) & set(after.addresses)
+    keeps = movable and _place(before) == _place(after) and bool(common)
+    return Replaced(before=before, after=after, keeps=keeps)
+
+
+def _is_same(before: VirtualRouter, after: VirtualRouter) -> bool:
+    return _identity(before) == _identity(after)
+
+
+def _identity(router: VirtualRouter) -> tuple[object, ...]:
+    """Return what makes it this virtual router to its peers (RFC 9568 section 1.7), and where it lives."""
+    return (router.router_id, router.version, *_place(router))
+
+
+def _place(router: VirtualRouter) -> tuple[object, ...]:
+    return (router.interface, router.family, router.virtual_mac)

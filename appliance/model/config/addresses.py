@@ -1,0 +1,210 @@
+"""Addresses as operators write them: `host:port`, networks, DNS names, and names of our own things.
+
+Every function takes whatever the file holds, returns the value, and raises ValueError with a message that
+says what would be right. A v4-mapped IPv6 address becomes the IPv4 address that it maps.
+"""
+
+import re
+from dataclasses import dataclass
+from ipaddress import (
+    IPv4Address,
+    IPv4Network,
+    IPv6Address,
+    IPv6Network,
+    ip_address,
+    ip_network,
+)
+from typing import Final
+
+from appliance.model.config.units import shown
+
+GROUP_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_.-]{0,31}$"
+NAME_PATTERN: Final = r"^[A-Za-z0-9._-]{1,63}$"
+ENDPOINT_PATTERN: Final = r"^(\[[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?\]|[A-Za-z0-9.-]+):[0-9]{1,5}$"
+
+_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,63}")
+_LITERAL: Final = re.compile(r"[0-9A-Fa-f:.]{2,45}(%[A-Za-z0-9._-]{1,15})?")
+_LABEL: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
+_LONGEST_NAME: Final = 253
+_LONGEST_SOCKET_PATH: Final = 107  # sockaddr_un of unix(7), with its final zero byte
+_PORTS: Final = range(1, 65536)
+_MAPPED_BITS: Final = 96
+_BROADCAST: Final = IPv4Address("255.255.255.255")
+_ENDPOINT: Final = "an address with its port, such as `10.0.0.34:6443` or `[2001:db8::34]:6443`"
+
+Address = IPv4Address | IPv6Address
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Endpoint:
+    """A TCP address: a literal, without brackets, or a DNS name; and a port."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def endpoint(value: object) -> Endpoint:
+    """Return a `host:port` to listen on; an IPv6 address stands in brackets."""
+    text = _text(value, right=_ENDPOINT)
+    if text.isdecimal():
+        raise ValueError(f"{shown(value)} is a port alone: `[::]:{text}` is that port on every address")
+    if literal(text.strip("[]")) is not None:
+        raise ValueError(f"{shown(value)} has no port: `{_bracketed(text.strip('[]'))}:PORT`")
+    host, colon, port = text.rpartition(":")
+    if not colon:
+        raise ValueError(f"{shown(value)} has no port: `{text}:PORT`")
+    if host in {"", "*"}:
+        raise ValueError(f"{shown(value)} has no address: `[::]:{port}` is every address")
+    if ":" in host and not (host.startswith("[") and host.endswith("]")):
+        raise ValueError(f"an IPv6 address needs brackets: `[{host.strip('[]')}]:{port}`")
+    return Endpoint(host=_host(host), port=_port(port))
+
+
+def server_endpoint(value: object) -> Endpoint:
+    """Return a `host:port` that connections can be made to."""
+    text = _text(value, right=_ENDPOINT)
+    host, colon, port = text.rpartition(":")
+    if text.isdecimal():
+        raise ValueError(
+            f"{shown(value)} is a port alone: a server needs host:port, such as `10.0.0.34:{text}`"
+        )
+    if colon and host in {"", "*"}:
+        raise ValueError(
+            f"{shown(value)} has no address: a server needs host:port, such as `10.0.0.34:{port}`"
+        )
+    found = endpoint(value)
+    _refuse_many(found.host)
+    return found
+
+
+def host(value: object) -> str:
+    """Return an address or DNS name without a port."""
+    return _host(_text(value, right="an address or a DNS name"))
+
+
+def server_host(value: object) -> str:
+    """Return an address or DNS name, without a port, that connections can be made to."""
+    found = host(value)
+    _refuse_many(found)
+    return found
+
+
+def dns_name(value: object) -> str:
+    """Return a DNS name (RFC 1123 s.2.1: labels of letters, digits and inner hyphens)."""
+    text = _text(value, right="a DNS name")
+    if len(text) > _LONGEST_NAME:
+        raise ValueError(f"{shown(value)} is longer than the {_LONGEST_NAME} characters of a DNS name")
+    labels = text.removesuffix(".").split(".")
+    if not all(_LABEL.fullmatch(label) for label in labels):
+        raise ValueError(
+            f"{shown(value)} is not a DNS name: labels of letters, digits and hyphens, joined by dots"
+        )
+    if labels[-1].isdecimal():
+        raise ValueError(f"{shown(value)} is not an IPv4 address: four numbers from 0 to 255")
+    return text
+
+
+def network(value: object) -> str:
+    """Return a network in CIDR form; a bare address is a network of that one address."""
+    text = _text(value, right="a network such as `10.0.0.0/24` or an address")
+    try:
+        return str(_unmapped(ip_network(text)))
+    except ValueError:
+        raise ValueError(_network_fault(text)) from None
+
+
+def name(value: str) -> str:
+    """Return the name of a frontend, pool or server: it must fit a board's record and a file's name."""
+    if not _NAME.fullmatch(value):
+        raise ValueError(
+            f"{shown(value)} is not a name: 1 to 63 letters, digits, dots, hyphens and underscores"
+        )
+    return value
+
+
+def group_name(value: object) -> str:
+    """Return the name of a group of users, as groupadd(8) takes it."""
+    if isinstance(value, str) and re.fullmatch(GROUP_PATTERN, value):
+        return value
+    raise ValueError(f"must be the name of a group such as `monitoring`, not {shown(value)}")
+
+
+def file_path(value: object) -> str:
+    """Return the absolute path of a file."""
+    if isinstance(value, str) and value.startswith("/") and "\0" not in value:
+        return value
+    raise ValueError(f"must be the absolute path of a file, from `/` on, not {shown(value)}")
+
+
+def socket_path(value: object) -> str:
+    """Return the absolute path of a unix socket."""
+    path = file_path(value)
+    if len(path.encode()) > _LONGEST_SOCKET_PATH:
+        raise ValueError(f"{shown(path)} is longer than the {_LONGEST_SOCKET_PATH} bytes of a socket's path")
+    return path
+
+
+def literal(text: str) -> Address | None:
+    """Return the address that a text spells, None where it spells none."""
+    if not _LITERAL.fullmatch(text):
+        return None
+    try:
+        address = ip_address(text)
+    except ValueError:
+        return None
+    return getattr(address, "ipv4_mapped", None) or address
+
+
+def _text(value: object, *, right: str) -> str:
+    if isinstance(value, bool) or not isinstance(value, str | int):
+        raise ValueError(f"must be {right}, not {shown(value)}")  # noqa: TRY004  # pydantic wants ValueError
+    return str(value)
+
+
+def _host(text: str) -> str:
+    address = literal(text.removeprefix("[").removesuffix("]"))
+    if address is not None:
+        return str(address)
+    if text.startswith("["):
+        raise ValueError(f"{shown(text)} is not an IPv6 address in brackets")
+    return dns_name(text)
+
+
+def _refuse_many(host: str) -> None:
+    address = literal(host)
+    if address is None:
+        return
+    if address.is_unspecified:
+        raise ValueError(
+            f"{shown(host)} is every address of this machine: a server needs one, such as `127.0.0.1`"
+        )
+    if address.is_multicast or address == _BROADCAST:
+        raise ValueError(f"{shown(host)} is a multicast or broadcast address: a server needs one of its own")
+
+
+def _port(text: str) -> int:
+    if text.isascii() and text.isdecimal() and len(text) <= 5 and int(text) in _PORTS:
+        return int(text)
+    raise ValueError(f"{shown(text)} is not a port: 1 to 65535")
+
+
+def _bracketed(text: str) -> str:
+    return f"[{text}]" if ":" in text else text
+
+
+def _network_fault(text: str) -> str:
+    try:
+        right = _unmapped(ip_network(text, strict=False))
+    except ValueError:
+        return f"{shown(text)} is not a network: write `10.0.0.0/24`, `2001:db8::/64` or one address"
+    return f"{shown(text)} has bits set beyond its prefix: the network is `{right}`"
+
+
+def _unmapped(found: IPv4Network | IPv6Network) -> IPv4Network | IPv6Network:
+    mapped = getattr(found.network_address, "ipv4_mapped", None)
+    if mapped is None or found.prefixlen < _MAPPED_BITS:
+        return found
+    return IPv4Network((mapped, found.prefixlen - _MAPPED_BITS))

@@ -1,0 +1,182 @@
+"""Types of the configuration's keys: how each is read from the file, and what the JSON Schema says of it."""
+
+from collections.abc import Callable
+from functools import partial
+from typing import Annotated, Final, Literal, TypeVar
+
+from pydantic import AfterValidator, Field, PlainValidator, Strict, WithJsonSchema
+from pydantic.config import JsonDict
+
+from appliance.model.config import addresses, http_values, units, vrrp_values
+from appliance.model.config.addresses import Endpoint
+from appliance.model.config.http_values import Statuses
+from appliance.model.snapshot.snapshot import Balance, CheckInit, OnDown, SendProxy
+from appliance.model.snapshot.virtual_router import AntiReplay, Checksum, HmacMode, OnConflict
+
+MOST_WORKERS: Final = 128
+MOST_CONNECTIONS: Final = 10_000_000
+MOST_WEIGHT: Final = 256
+MOST_PROBES: Final = 127
+"""Most probes of TCP keepalive, as the kernel has it (MAX_TCP_KEEPCNT of net/tcp.h)."""
+
+_Value = TypeVar("_Value")
+
+
+def _pattern(pattern: str) -> WithJsonSchema:
+    return WithJsonSchema({"type": "string", "pattern": pattern})
+
+
+def _workers(value: object) -> int | None:
+    if value == "auto":
+        return None
+    if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_WORKERS:
+        return value
+    said = units.contrast(value, plain=units.INTEGER_PATTERN)
+    raise ValueError(f"must be `auto` or 1 to {MOST_WORKERS}{said}")
+
+
+def _verify(value: object) -> str | None:
+    return None if value == "none" else addresses.file_path(value)
+
+
+def not_empty(schema: JsonDict) -> None:
+    """Let the JSON Schema of a list ask for an item."""
+    schema.pop("default", None)
+    schema["minItems"] = 1
+
+
+def or_false(schema: JsonDict) -> None:
+    """Let the JSON Schema of a key take `false` in place of the mapping."""
+    schema["anyOf"] = [{"$ref": schema.pop("$ref")}, {"const": False}]
+
+
+def or_off(schema: JsonDict) -> None:
+    """Let the JSON Schema of a key take `off` in place of the mapping."""
+    schema["anyOf"] = [{"$ref": schema.pop("$ref")}, {"const": "off"}]
+
+
+def written(text: str, read: Callable[[object], _Value], *, example: str | None = None) -> _Value:
+    """Return a field whose default is what `read` makes of a text, and the text in the JSON Schema."""
+    return Field(
+        default_factory=partial(read, text), examples=[example or text], json_schema_extra={"default": text}
+    )
+
+
+_Listed: Final = Strict(strict=False)  # a list of the file becomes a tuple
+_Worded: Final = Strict(strict=False)  # a word of the file becomes a member of its enum
+
+Duration = Annotated[float, PlainValidator(units.duration), _pattern(units.DURATION_PATTERN)]
+DurationOrOff = Annotated[
+    float, PlainValidator(units.duration_or_off), _pattern(units.DURATION_OR_OFF_PATTERN)
+]
+LifetimeOrOff = Annotated[
+    float, PlainValidator(units.lifetime_or_off), _pattern(units.DURATION_OR_OFF_PATTERN)
+]
+KeepAliveTime = Annotated[float, PlainValidator(units.keepalive_time), _pattern(units.DURATION_PATTERN)]
+UserTimeoutOrOff = Annotated[
+    float, PlainValidator(units.user_timeout_or_off), _pattern(units.DURATION_OR_OFF_PATTERN)
+]
+WatchdogTime = Annotated[float, PlainValidator(units.watchdog), _pattern(units.DURATION_PATTERN)]
+Percentage = Annotated[float, PlainValidator(units.percentage), _pattern(units.PERCENTAGE_PATTERN)]
+Name = Annotated[str, AfterValidator(addresses.name), _pattern(addresses.NAME_PATTERN)]
+Address = Annotated[Endpoint, PlainValidator(addresses.endpoint), _pattern(addresses.ENDPOINT_PATTERN)]
+ServerAddress = Annotated[
+    Endpoint, PlainValidator(addresses.server_endpoint), _pattern(addresses.ENDPOINT_PATTERN)
+]
+ServerHost = Annotated[str, PlainValidator(addresses.server_host), WithJsonSchema({"type": "string"})]
+DnsName = Annotated[str, PlainValidator(addresses.dns_name), WithJsonSchema({"type": "string"})]
+GroupName = Annotated[str, PlainValidator(addresses.group_name), _pattern(addresses.GROUP_PATTERN)]
+FilePath = Annotated[str, PlainValidator(addresses.file_path), _pattern("^/")]
+Networks = Annotated[
+    tuple[Annotated[str, PlainValidator(addresses.network), WithJsonSchema({"type": "string"})], ...],
+    _Listed,
+]
+HttpPath = Annotated[str, PlainValidator(http_values.path), _pattern("^/[!-~]*$")]
+HashPart = Literal["source", "source-port", "destination", "destination-port"]
+HashParts = Annotated[tuple[HashPart, ...], _Listed]
+HttpMethod = Annotated[str, PlainValidator(http_values.method), _pattern("^[A-Z]+$")]
+HostHeader = Annotated[str, PlainValidator(http_values.host_header), WithJsonSchema({"type": "string"})]
+Addresses = Annotated[tuple[Address, ...], _Listed]
+SocketPaths = Annotated[
+    tuple[Annotated[str, PlainValidator(addresses.socket_path), _pattern("^/")], ...], _Listed
+]
+Init = Annotated[CheckInit, _Worded]
+ProxyHeader = Annotated[SendProxy, _Worded]
+Algorithm = Annotated[Balance, _Worded]
+WhenDown = Annotated[OnDown, _Worded]
+Workers = Annotated[
+    int | None,
+    PlainValidator(_workers),
+    WithJsonSchema(
+        {"anyOf": [{"const": "auto"}, {"type": "integer", "minimum": 1, "maximum": MOST_WORKERS}]}
+    ),
+]
+ExpectedStatuses = Annotated[
+    Statuses,
+    PlainValidator(http_values.statuses),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "pattern": http_values.STATUSES_PATTERN},
+                {"type": "integer", "minimum": 100, "maximum": 599},
+                {
+                    "type": "array",
+                    "minItems": 1,
+                    "items": {"type": ["string", "integer"], "pattern": http_values.STATUSES_PATTERN},
+                },
+            ]
+        }
+    ),
+]
+Verify = Annotated[
+    str | None,
+    PlainValidator(_verify),
+    WithJsonSchema({"anyOf": [{"const": "none"}, {"type": "string", "pattern": "^/"}]}),
+]
+
+AdvertTime = Annotated[float, PlainValidator(units.advert), _pattern(units.DURATION_PATTERN)]
+HandOverTime = Annotated[float, PlainValidator(units.hand_over), _pattern(units.DURATION_PATTERN)]
+VirtualAddresses = Annotated[
+    tuple[
+        Annotated[str, PlainValidator(vrrp_values.virtual_address), _pattern("^[0-9A-Fa-f:.]+/[0-9]{1,3}$")],
+        ...,
+    ],
+    _Listed,
+]
+RouterAddress = Annotated[str, PlainValidator(vrrp_values.router_address), _pattern("^[0-9A-Fa-f:.]+$")]
+RouterAddresses = Annotated[tuple[RouterAddress, ...], _Listed]
+InterfaceName = Annotated[str, PlainValidator(vrrp_values.interface), _pattern(vrrp_values.INTERFACE_PATTERN)]
+Label = Annotated[str, PlainValidator(vrrp_values.label), _pattern(vrrp_values.INTERFACE_PATTERN)]
+RouterId = Annotated[
+    int | None,
+    PlainValidator(vrrp_values.router_id),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"const": "auto"},
+                {"type": "integer", "minimum": 1, "maximum": vrrp_values.MOST_ROUTER_ID},
+            ]
+        }
+    ),
+]
+KeyId = Annotated[str, AfterValidator(vrrp_values.key_id), _pattern(vrrp_values.KEY_ID_PATTERN)]
+Secret = Annotated[str, PlainValidator(vrrp_values.secret), _pattern(vrrp_values.SECRET_PATTERN)]
+Password = Annotated[str, PlainValidator(vrrp_values.password), _pattern("^[!-~]+$")]
+User = Annotated[str, PlainValidator(vrrp_values.user), _pattern(vrrp_values.USER_PATTERN)]
+Url = Annotated[str, PlainValidator(http_values.url), _pattern("^https?://")]
+Command = Annotated[
+    tuple[str, ...],
+    PlainValidator(vrrp_values.words),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "string", "minLength": 1},
+                {"type": "array", "minItems": 1, "items": {"type": "string"}},
+            ]
+        }
+    ),
+]
+ConflictPolicy = Annotated[OnConflict, _Worded]
+ChecksumForm = Annotated[Checksum, _Worded]
+TrailerMode = Annotated[HmacMode, _Worded]
+ReplayGuard = Annotated[AntiReplay, _Worded]

@@ -1,0 +1,79 @@
+"""Words of HTTP that a configuration may hold: a method, a path, a host header, expected statuses.
+
+Every function takes whatever the file holds, returns the value, and raises ValueError with a message that
+says what would be right. Nothing passes that could end a line of a request.
+"""
+
+import re
+from typing import Final
+
+from appliance.model.config.addresses import host, server_endpoint
+from appliance.model.config.units import shown
+
+STATUSES_PATTERN: Final = r"^[1-5][0-9]{2}(-[1-5][0-9]{2})?$"
+
+_METHOD: Final = re.compile(r"[A-Z]{1,20}")
+_PATH: Final = re.compile(r"/[!-~]*")
+_USER: Final = re.compile(r"//.*@", re.DOTALL)
+_URL: Final = re.compile(r"https?://(\[[^]]*\]|[^:/?#]*)(?::([0-9]+))?(?:/[!-~]*)?", re.ASCII)
+_STATUSES: Final = re.compile(r"([1-5][0-9]{2})(?:-([1-5][0-9]{2}))?", re.ASCII)
+
+Statuses = tuple[tuple[int, int], ...]
+
+
+def method(value: object) -> str:
+    """Return a request method."""
+    if isinstance(value, str) and _METHOD.fullmatch(value):
+        return value
+    raise ValueError(f"must be a method in capitals, such as `GET`, not {shown(value)}")
+
+
+def path(value: object) -> str:
+    """Return a path with its query: visible ASCII that begins with a slash."""
+    if isinstance(value, str) and _PATH.fullmatch(value):
+        return value
+    raise ValueError(f"must be a path such as `/readyz`, without spaces, not {shown(value)}")
+
+
+def host_header(value: object) -> str:
+    """Return a Host header: a name or an address, with or without a port."""
+    text = value if isinstance(value, str) else ""
+    name, _, port = text.rpartition(":")
+    if text.endswith("]") or not port.isdecimal():
+        return host(value) if "[" not in text else f"[{host(text)}]"
+    bare = host(name)
+    return f"[{bare}]:{port}" if ":" in bare else f"{bare}:{port}"
+
+
+def url(value: object) -> str:
+    """Return a URL of http or https: an address or a name, with or without port and path."""
+    match = _URL.fullmatch(value) if isinstance(value, str) else None
+    # Somebody's name and password may stand before the `@`, which is no part of ours.
+    said = _USER.sub("//...@", value, count=1) if isinstance(value, str) else value
+    fault = f"must be a URL such as `https://localhost:6443/readyz`, not {shown(said)}"
+    if match is None:
+        raise ValueError(fault)
+    try:
+        server_endpoint(f"{match[1]}:{match[2] or 80}")
+    except ValueError as error:
+        raise ValueError(fault) from error
+    return match[0]
+
+
+def statuses(value: object) -> Statuses:
+    """Return inclusive ranges of statuses: `200-399`, 200, or a list of such."""
+    if not isinstance(value, list):
+        return (_statuses(value),)
+    if not value:
+        raise ValueError("must name at least one status, such as `200-399`")
+    return tuple(_statuses(item) for item in value)
+
+
+def _statuses(value: object) -> tuple[int, int]:
+    match = _STATUSES.fullmatch(str(value)) if isinstance(value, str | int) else None
+    if match is None:
+        raise ValueError(f"must be a status or a range such as `200-399`, not {shown(value)}")
+    low, high = int(match[1]), int(match[2] or match[1])
+    if low > high:
+        raise ValueError(f"{shown(value)} is upside down: `{high}-{low}`")
+    return low, high

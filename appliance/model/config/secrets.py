@@ -1,0 +1,55 @@
+"""Where a secret may stand in a configuration, and how messages speak of what stands there: not at all.
+
+A message goes to logs, terminals and answers. A password that is written at a wrong place, in a wrong type or
+as a key is still one.
+"""
+
+import re
+from typing import Final
+
+from appliance.model.config.units import printable
+from appliance.model.messages.problems import Path
+
+KNOWN: Final = frozenset(
+    ("anti_replay", "hmac", "keys", "mode", "pass", "password_file", "send", "time_window", "user")
+)
+"""Keys below `auth`, of virtual IPs and of the status page; anything else there may be a secret."""
+
+_PLACES: Final = frozenset(
+    ("auth", "auth_hmac", "auth_pass", "authentication", "hmac", "key", "keys", "pass", "password", "secret")
+)
+_KEY_ID: Final = re.compile(r"[0-9]{1,3}", re.ASCII)
+_QUOTED: Final = re.compile(r"`([^`]+)`")
+_HIDDEN: Final = "***"
+
+
+def is_secret(path: Path) -> bool:
+    """Tell whether what stands at a path may be a secret."""
+    return not _PLACES.isdisjoint(path)
+
+
+def without(message: str, value: object) -> str:
+    """Return a message that does not quote a value, nor a part of it."""
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return message
+    text = printable(str(value))
+    return _QUOTED.sub(lambda found: _hidden(found, text), message)
+
+
+def concealed(path: Path) -> Path:
+    """Return a path without what may be a secret in the place of a key."""
+    first = next((at for at, step in enumerate(path) if step in _PLACES), len(path))
+    return path[: first + 1] + tuple(map(_step, path[first + 1 :]))
+
+
+def _hidden(found: re.Match[str], text: str) -> str:
+    quoted = found[1].removesuffix("...")
+    return found[0] if quoted not in text or _is_known(quoted) else f"`{_HIDDEN}`"
+
+
+def _step(step: str | int) -> str | int:
+    return step if isinstance(step, int) or _is_known(step) else _HIDDEN
+
+
+def _is_known(word: str) -> bool:
+    return word in KNOWN | _PLACES or _KEY_ID.fullmatch(word) is not None

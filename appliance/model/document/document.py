@@ -1,0 +1,133 @@
+"""The operator's file as plain values and the place of each: YAML, or JSON, as YAML allows.
+
+What cannot be read at all is one SourceError with its place; what the values mean is judged elsewhere.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from appliance.model.config.secrets import concealed
+from appliance.model.config.units import printable, shown
+from appliance.model.document.json_reader import read_json
+from appliance.model.document.tree import Entry, Node, Plain, SourceError, Text, plain
+from appliance.model.document.yaml_reader import read_yaml
+from appliance.model.messages.problems import FilePosition, Finding, FindingTarget, Path, Problem, dotted
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Document:
+    """The top level mapping of a file."""
+
+    root: Node
+
+    @property
+    def value(self) -> dict[str, Plain]:
+        """The plain values, fresh for every caller."""
+        value = plain(self.root)
+        return value if isinstance(value, dict) else {}
+
+    def place(self, path: Path, spot: FindingTarget = FindingTarget.VALUE) -> FilePosition:
+        """Return where the value at a path begins, of its nearest parent where it is not there.
+
+        A mapping is shown by its key, and so is everything that is asked for by Spot.KEY.
+        """
+        there = list(self._along(path))
+        key, node = (there[-1].place, there[-1].node) if there else (self.root.place, self.root)
+        by_key = spot is FindingTarget.KEY or isinstance(node.value, dict) or len(there) < len(path)
+        return key if by_key else node.place
+
+    def has(self, path: Path) -> bool:
+        """Tell whether something stands at a path."""
+        return len(list(self._along(path))) == len(path)
+
+    def respelt(self, spelling: Mapping[Path, str]) -> "Document":
+        """Return the document with other keys at some paths; problems there are told by what is written."""
+        return Document(root=_respelt(self.root, spelling, ()))
+
+    def problem(self, finding: Finding, *, source: str) -> Problem:
+        """Return a finding with its place, and with its path as it is written."""
+        place = self.place(finding.path, finding.spot)
+        written = [
+            each.written or step for each, step in zip(self._along(finding.path), finding.path, strict=False)
+        ]
+        path = concealed((*written, *finding.path[len(written) :]))
+        return Problem(
+            message=printable(finding.message),
+            severity=finding.severity,
+            source=source,
+            path=printable(dotted(path)) or None,
+            line=place.line,
+            column=place.column,
+        )
+
+    def _along(self, path: Path) -> Iterator[Entry]:
+        """Yield what stands along a path, as far as it goes; an item of a list is its own key."""
+        node = self.root
+        for step in path:
+            match node.value, step:
+                case dict() as entries, str() if step in entries:
+                    entry = entries[step]
+                case list() as items, int() if step < len(items):
+                    entry = Entry(place=items[step].place, node=items[step])
+                case _:
+                    return
+            yield entry
+            node = entry.node
+
+
+def read(text: str | bytes) -> Document:
+    """Return the document; raises SourceError."""
+    characters = _decoded(text) if isinstance(text, bytes) else text
+    root = _root(characters.removeprefix("\ufeff"))
+    if root is None or root.value is None:
+        raise SourceError(
+            "the file is empty: `{}` is a configuration that does nothing", FilePosition(line=1, column=1)
+        )
+    if not isinstance(root.value, dict):
+        raise SourceError(
+            f"the file must hold a mapping (`pools: ...`), not {shown(plain(root))}", root.place
+        )
+    return Document(root=root)
+
+
+def _respelt(node: Node, spelling: Mapping[Path, str], at: Path) -> Node:
+    if not isinstance(node.value, dict):
+        return node
+    entries: dict[str, Entry] = {}
+    for key, entry in node.value.items():
+        right = spelling.get((*at, key))
+        below = replace(entry, node=_respelt(entry.node, spelling, (*at, key)))
+        entries[right or key] = replace(below, written=key) if right else below
+    return Node(place=node.place, value=entries)
+
+
+def _decoded(data: bytes) -> str:
+    try:
+        return data.decode()
+    except UnicodeDecodeError as error:
+        before = data[: error.start].decode()
+        message = f"not UTF-8: the byte 0x{data[error.start]:02x}"
+        raise SourceError(message, Text(before).at(len(before))) from error
+
+
+def _root(text: str) -> Node | None:
+    """Read JSON where it is JSON, else YAML; of two failures the one that came further is meant."""
+    if not text.lstrip().startswith("{"):
+        return read_yaml(text)
+    try:
+        return read_json(text)
+    except SourceError as json_error:
+        return _yaml_after(text, json_error)
+
+
+def _yaml_after(text: str, json_error: SourceError) -> Node | None:
+    try:
+        return read_yaml(text)
+    except SourceError as yaml_error:
+        if _order(json_error.place) > _order(yaml_error.place):
+            raise json_error from None
+        raise
+
+
+def _order(place: FilePosition) -> tuple[int, int]:
+    return place.line, place.column

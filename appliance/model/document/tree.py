@@ -1,0 +1,76 @@
+"""A document as a tree of plain values that know their place in the text.
+
+The two readers (`yaml_reader`, `json_reader`) build it; `source` chooses between them.
+"""
+
+from bisect import bisect_right
+from dataclasses import dataclass
+from typing import Final
+
+from appliance.model.messages.problems import FilePosition
+
+DEPTH_LIMIT: Final = 50
+"""Deepest nesting accepted: the configuration needs seven levels, recursion has its end."""
+
+Scalar = str | int | float | bool | None
+Plain = Scalar | list["Plain"] | dict[str, "Plain"]
+
+
+class SourceError(Exception):
+    """The text is not a document; says what is wrong where."""
+
+    def __init__(self, message: str, place: FilePosition) -> None:
+        super().__init__(message)
+        self.message = message
+        self.place = place
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Node:
+    """A value and the place where it begins."""
+
+    place: FilePosition
+    value: "Scalar | list[Node] | dict[str, Entry]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """One entry of a mapping: the place of its key, and its value.
+
+    `written` is what stands in the text where the key was taken for another.
+    """
+
+    place: FilePosition
+    node: Node
+    written: str | None = None
+
+
+class Text:
+    """Turns offsets in a text into places."""
+
+    def __init__(self, text: str) -> None:
+        self._starts = [0, *(at + 1 for at, character in enumerate(text) if character == "\n")]
+
+    def at(self, offset: int) -> FilePosition:
+        """Return the place of the character at an offset."""
+        line = bisect_right(self._starts, offset)
+        return FilePosition(line=line, column=offset - self._starts[line - 1] + 1)
+
+
+def plain(node: Node) -> Plain:
+    """Return the value without its places."""
+    if isinstance(node.value, dict):
+        return {key: plain(entry.node) for key, entry in node.value.items()}
+    if isinstance(node.value, list):
+        return [plain(item) for item in node.value]
+    return node.value
+
+
+def duplicate(key: str, *, place: FilePosition, first: FilePosition) -> SourceError:
+    """Return the error of a key that a mapping holds twice."""
+    return SourceError(f"`{key}` stands here for the second time: the first is on line {first.line}", place)
+
+
+def lone_surrogate(text: str) -> bool:
+    """Tell whether a text holds half of a character, which no encoding can write."""
+    return any("\ud800" <= character <= "\udfff" for character in text)

@@ -1,0 +1,219 @@
+"""YAML with places: the core schema of YAML 1.2 without its surprises, on PyYAML's parser.
+
+Only `true` and `false` (and their capitals) are booleans, only decimal numbers are numbers, dates and
+`12:30:00` and `yes` and `0x10` stay text. Keys are text as they are written. Anchors and aliases work,
+within a bound; merge keys, tags and several documents are refused.
+"""
+
+import re
+from collections.abc import Callable
+from typing import Final
+
+import yaml
+from yaml.error import Mark
+from yaml.events import (
+    AliasEvent,
+    DocumentStartEvent,
+    Event,
+    MappingEndEvent,
+    MappingStartEvent,
+    NodeEvent,
+    ScalarEvent,
+    SequenceEndEvent,
+    SequenceStartEvent,
+    StreamEndEvent,
+)
+
+from appliance.model.document.tree import (
+    DEPTH_LIMIT,
+    Entry,
+    Node,
+    Scalar,
+    SourceError,
+    Text,
+    duplicate,
+    lone_surrogate,
+)
+from appliance.model.messages.problems import FilePosition
+
+NODE_LIMIT: Final = 200_000
+"""Most values accepted, aliases expanded: some ten thousand servers, and no alias bomb."""
+
+_WORDS: Final[dict[str, bool | None]] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL")),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+_INTEGER: Final = re.compile(r"[-+]?[0-9]+")
+_FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
+_NO_KEY: Final = "a key must be plain text: an address such as `[::]:80` needs quotes"
+_NO_COLON: Final = "could not find expected ':'"
+_WORDING: Final = (
+    ("found character '\\t' that", "a tab: YAML is indented with spaces"),
+    ("mapping values are not allowed", "a `: ` out of place: quote the text, or check the indentation"),
+    (_NO_COLON, "a key without its `:`"),
+    ("found undefined tag handle", "a tag that is not supported: text that begins with `!` needs quotes"),
+    ("found duplicate", "this stands here for the second time"),
+    ("expected the node content", "a value expected: text that begins with `[`, `:` or `*` needs quotes"),
+    ("expected <block end>, but found", "this is neither in line with what is above nor part of it"),
+)
+
+
+def read_yaml(text: str) -> Node | None:
+    """Return the value of a YAML document, None where the text holds none; raises SourceError."""
+    unprintable = yaml.reader.Reader.NON_PRINTABLE.search(text)
+    if unprintable:
+        code = ord(unprintable.group())
+        raise SourceError(f"the character U+{code:04X} is not allowed", Text(text).at(unprintable.start()))
+    return _YamlReader(text).document()
+
+
+class _YamlReader:
+    """Builds nodes from parser events, depth first."""
+
+    def __init__(self, text: str) -> None:
+        self._loader = yaml.SafeLoader(text)
+        self._get_event: Callable[[], Event] = self._loader.get_event
+        self._anchors: dict[str, tuple[Node, int]] = {}
+        self._open: list[str] = []
+        self._count = 0
+
+    def document(self) -> Node | None:
+        self._next()
+        if isinstance(self._next(), StreamEndEvent):
+            return None
+        node = self._node(self._next(), depth=0)
+        self._next()
+        after = self._next()
+        if isinstance(after, DocumentStartEvent):
+            raise SourceError("a second document: the configuration is one document", _place(after))
+        return node
+
+    def _next(self) -> Event:
+        try:
+            return self._get_event()
+        except yaml.MarkedYAMLError as error:
+            raise _syntax_error(error) from error
+        except (ValueError, OverflowError) as error:  # PyYAML's, for an escape such as "\UFFFFFFFF"
+            raise SourceError("an escape of a character that does not exist", self._here()) from error
+
+    def _here(self) -> FilePosition:
+        return _mark(self._loader.get_mark())
+
+    def _node(self, event: Event, *, depth: int) -> Node:
+        """Return the node that begins with an event; its anchor is known once it has ended."""
+        self._bounded(event, depth=depth)
+        if isinstance(event, AliasEvent):
+            return self._alias(event)
+        before = self._count
+        anchor = event.anchor if isinstance(event, NodeEvent) else None
+        self._open.append(anchor or "")
+        node = self._value(event, depth=depth)
+        self._open.pop()
+        if anchor:
+            self._anchors[anchor] = (node, self._count - before)
+        return node
+
+    def _bounded(self, event: Event, *, depth: int) -> None:
+        self._count += 1
+        if depth > DEPTH_LIMIT:
+            raise SourceError(f"nested deeper than {DEPTH_LIMIT} levels", _place(event))
+        if self._count > NODE_LIMIT:
+            raise SourceError(
+                f"more than {NODE_LIMIT} values, aliases counted as what they stand for", _place(event)
+            )
+        tag = getattr(event, "tag", None)
+        if tag is not None:
+            raise SourceError(
+                "a tag is not supported: leave it out, or quote the text that begins with `!`", _place(event)
+            )
+
+    def _alias(self, event: AliasEvent) -> Node:
+        if event.anchor in self._open:
+            raise SourceError("this alias stands inside of what it names", _place(event))
+        if event.anchor not in self._anchors:
+            raise SourceError(
+                "this alias names nothing before it: text that begins with `*` needs quotes", _place(event)
+            )
+        node, count = self._anchors[event.anchor]
+        self._count += count
+        return node
+
+    def _value(self, event: Event, *, depth: int) -> Node:
+        if isinstance(event, MappingStartEvent):
+            return Node(place=_place(event), value=self._entries(depth=depth))
+        if isinstance(event, SequenceStartEvent):
+            return Node(place=_place(event), value=self._items(depth=depth))
+        return Node(place=_place(event), value=_scalar(event) if isinstance(event, ScalarEvent) else None)
+
+    def _items(self, *, depth: int) -> list[Node]:
+        items: list[Node] = []
+        while not isinstance(event := self._next(), SequenceEndEvent):
+            items.append(self._node(event, depth=depth + 1))
+        return items
+
+    def _entries(self, *, depth: int) -> dict[str, Entry]:
+        entries: dict[str, Entry] = {}
+        while not isinstance(event := self._next(), MappingEndEvent):
+            key, place = _key(event), _place(event)
+            if key in entries:
+                raise duplicate(key, place=place, first=entries[key].place)
+            entries[key] = Entry(place=place, node=self._node(self._next(), depth=depth + 1))
+        return entries
+
+
+def _key(event: Event) -> str:
+    if not isinstance(event, ScalarEvent) or event.tag is not None:
+        raise SourceError(_NO_KEY, _place(event))
+    if event.value == "<<" and event.style is None:
+        raise SourceError("merge keys (`<<`) are not supported: write the keys out", _place(event))
+    return _whole(event)
+
+
+def _scalar(event: ScalarEvent) -> Scalar:
+    if event.style is not None:
+        return _whole(event)
+    text: str = event.value
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INTEGER.fullmatch(text):
+        return _integer(event)
+    return float(text) if _FLOAT.fullmatch(text) else text
+
+
+def _integer(event: ScalarEvent) -> int:
+    try:
+        return int(event.value)
+    except ValueError as error:  # more digits than Python turns into a number
+        raise SourceError("this number is too long", _place(event)) from error
+
+
+def _whole(event: ScalarEvent) -> str:
+    # PyYAML takes the two escapes of a character beyond U+FFFF, as JSON writes it, for two characters.
+    text: str = event.value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
+    if lone_surrogate(text):
+        raise SourceError("an escape of half a character (a lone surrogate)", _place(event))
+    return text
+
+
+def _place(event: Event) -> FilePosition:
+    return _mark(event.start_mark)
+
+
+def _mark(mark: object) -> FilePosition:
+    """Return the place of a mark, which PyYAML's types hold for optional and its parser never leaves out."""
+    return (
+        FilePosition(line=mark.line + 1, column=mark.column + 1)
+        if isinstance(mark, Mark)
+        else FilePosition(line=1, column=1)
+    )
+
+
+def _syntax_error(error: yaml.MarkedYAMLError) -> SourceError:
+    said = error.problem or ""
+    message = next((ours for theirs, ours in _WORDING if said.startswith(theirs)), said)
+    if said == _NO_COLON:  # found missing where the next key stands, but it is the one before that lacks it
+        return SourceError(f"not YAML: {message}", _mark(error.context_mark))
+    began = error.context_mark
+    context = f" ({error.context} that begins on line {began.line + 1})" if began else ""
+    return SourceError(f"not YAML: {message}{context}", _mark(error.problem_mark))

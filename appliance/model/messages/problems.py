@@ -1,0 +1,132 @@
+"""What is wrong with a configuration: a severity, a place in the operator's file, and what would be right."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from enum import StrEnum
+from typing import Final
+
+
+class Severity(StrEnum):
+    """An error refuses the configuration; a warning is only told."""
+
+    ERROR = "error"
+    WARNING = "warning"
+
+
+Path = tuple[str | int, ...]
+
+MOST_PROBLEMS: Final = 100
+"""Problems of one file that are told one by one."""
+
+_MOST_KNOWN: Final = 100  # words that one is compared with: each mistake costs all of them
+_LONGEST_WORD: Final = 100
+_MOST_LISTED: Final = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FilePosition:
+    """A place in a text, both counted from 1; a column counts characters."""
+
+    line: int
+    column: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One problem. `path` is dotted (`pools.masters.servers.master-0.address`), None for the whole file.
+
+    `source`, `line` and `column` are None where the problem lies outside the file: in the environment.
+    """
+
+    message: str
+    severity: Severity = Severity.ERROR
+    source: str | None = None
+    path: str | None = None
+    line: int | None = None
+    column: int | None = None
+
+    @property
+    def where(self) -> str:
+        """The place as editors and compilers write it: `file:line:column`."""
+        return ":".join(str(each) for each in (self.source, self.line, self.column) if each is not None)
+
+    def __str__(self) -> str:
+        return ": ".join(each for each in (self.where, self.path, self.message) if each)
+
+
+class FindingTarget(StrEnum):
+    """What a finding points at: the value at its path, or the key (a mapping is shown by its key)."""
+
+    KEY = "key"
+    VALUE = "value"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """A problem by its path, before it has its place.
+
+    `touches` are the paths that it was concluded from: with something else there, or below, it might be gone.
+    """
+
+    path: Path
+    message: str
+    severity: Severity = Severity.ERROR
+    spot: FindingTarget = FindingTarget.VALUE
+    touches: tuple[Path, ...] = ()
+
+
+class FaultyPaths:
+    """Paths at which something is wrong, and which findings might be gone if it were right."""
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self._paths = frozenset(paths)
+        self._above = frozenset(path[:depth] for path in self._paths for depth in range(len(path) + 1))
+
+    def concern(self, finding: Finding) -> bool:
+        """Tell whether a finding is within such a path, or was concluded from what lies on the way to one."""
+        return self._within(finding.path) or any(
+            touch in self._above or self._within(touch) for touch in finding.touches
+        )
+
+    def _within(self, path: Path) -> bool:
+        return any(path[:depth] in self._paths for depth in range(len(path) + 1))
+
+
+def ordered(problems: Iterable[Problem]) -> tuple[Problem, ...]:
+    """Return each problem once, in the order of the file."""
+    return tuple(sorted(dict.fromkeys(problems), key=lambda each: (each.line or 0, each.column or 0)))
+
+
+def shortened(problems: Sequence[Problem], *, source: str) -> tuple[Problem, ...]:
+    """Return as many problems as somebody reads, errors before warnings, and the number of the others."""
+    if len(problems) <= MOST_PROBLEMS:
+        return tuple(problems)
+    by_severity = sorted(problems, key=lambda each: each.severity is Severity.WARNING)
+    kept, others = by_severity[:MOST_PROBLEMS], by_severity[MOST_PROBLEMS:]
+    errors = sum(each.severity is Severity.ERROR for each in others)
+    counts = ((errors, "errors"), (len(others) - errors, "warnings"))
+    told = " and ".join(f"{count} more {word}" for count, word in counts if count)
+    severity = others[0].severity
+    return (*ordered(kept), Problem(message=f"{told} are not shown", severity=severity, source=source))
+
+
+def dotted(path: Sequence[str | int]) -> str:
+    """Return a path as operators write it: `api.frontends.kube-api.bind[1]`."""
+    steps = (f"[{step}]" if isinstance(step, int) else f".{step}" for step in path)
+    return "".join(steps).removeprefix(".")
+
+
+def nearest(word: str, known: Iterable[str]) -> str | None:
+    """Return the known word that was probably meant, None where nothing is like it, or too much is known."""
+    words = list(known)
+    if len(words) > _MOST_KNOWN or len(word) > _LONGEST_WORD:
+        return None
+    return next(iter(get_close_matches(word, words, n=1)), None)
+
+
+def listed(words: Iterable[str]) -> str:
+    """Return words as a message lists them: the first ones, and how many others there are."""
+    known = list(words)
+    others = len(known) - _MOST_LISTED
+    return ", ".join(known[:_MOST_LISTED]) + (f" and {others} others" if others > 0 else "")

@@ -1,0 +1,80 @@
+"""What no single key of a `track` section can tell: what is watched, and what its weight does."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from appliance.model.config.sections import Config
+from appliance.model.config.virtual_ips import TrackSection, VirtualIpSection
+from appliance.model.messages.problems import Finding, FindingTarget, Path, nearest
+from appliance.model.rules.references import groups, unknown_pool, warning
+from appliance.model.snapshot.virtual_router import TrackKind
+
+_OWNER: Final = 255
+_HIGHEST: Final = 254
+_ONLY_FOR: Final = {
+    "user": TrackKind.SCRIPT,
+    "expect": TrackKind.HTTP,
+    "verify": TrackKind.HTTP,
+}
+
+
+def track_findings(path: Path, given: VirtualIpSection, config: Config) -> Iterator[Finding]:
+    """Yield what does not fit together in what a virtual IP watches."""
+    for name, track in given.track.items():
+        yield from _track((*path, "track", name), track, config)
+        if track.interface == given.interface:
+            message = f"`{given.interface}` carries the virtual IP and is watched in any case"
+            yield warning((*path, "track", name, "interface"), message, (*path, "interface"))
+    yield from _sum(path, given)
+
+
+def _track(path: Path, track: TrackSection, config: Config) -> Iterator[Finding]:
+    kinds = [kind for kind, _ in track.watched]
+    if len(kinds) != 1:
+        some = f"has {' and '.join(f'`{each}`' for each in kinds)}" if kinds else "says nothing to watch"
+        known = ", ".join(f"`{each}`" for each in TrackKind)
+        message = f"{some}: one of {known} must be there"
+        yield Finding(path=path, message=message, touches=tuple((*path, each) for each in TrackKind))
+        return
+    yield from _references(path, track, config)
+    for key, kind in _ONLY_FOR.items():
+        if key in track.model_fields_set and kind not in kinds:
+            message = f"means nothing to `{kinds[0]}`: it belongs to `{kind}`"
+            yield Finding(path=(*path, key), message=message, spot=FindingTarget.KEY)
+    if track.verify is not None and track.http is not None and track.http.startswith("http:"):
+        message = "means nothing to http, which has no certificate: `https://...`"
+        yield Finding(
+            path=(*path, "verify"), message=message, spot=FindingTarget.KEY, touches=((*path, "http"),)
+        )
+    if track.weight == 0:
+        message = "0 changes nothing: leave it out, and it is a fault while down, or say -253 to 253"
+        yield Finding(path=(*path, "weight"), message=message)
+    if track.timeout is not None and track.timeout > track.interval:
+        message = f"must be at most `interval`, {track.interval:g}s: checks never overlap"
+        yield Finding(path=(*path, "timeout"), message=message, touches=((*path, "interval"),))
+
+
+def _references(path: Path, track: TrackSection, config: Config) -> Iterator[Finding]:
+    if track.pool is not None and track.pool not in config.pools:
+        yield unknown_pool((*path, "pool"), track.pool, config)
+    programs = [f"proxy-{name}" for name, group in groups(config) if group.frontends]
+    if track.program is not None and track.program not in programs:
+        meant = nearest(track.program, programs)
+        known = f"did you mean `{meant}`?" if meant else f"known are {', '.join(programs) or 'none at all'}"
+        message = f"no such proxy runs here: {known}"
+        yield Finding(path=(*path, "program"), message=message, touches=(("api",), ("ingress",)))
+
+
+def _sum(path: Path, given: VirtualIpSection) -> Iterator[Finding]:
+    """Warn of weights that lead out of the priorities that there are."""
+    weights = [track.weight for track in given.track.values() if track.weight and track.file is None]
+    most = given.priority + sum(weight for weight in weights if weight > 0)
+    least = given.priority + sum(weight for weight in weights if weight < 0)
+    if given.priority == _OWNER:
+        return
+    if most > _HIGHEST:
+        message = f"with all weights it is {most}, and everything above {_HIGHEST} counts as {_HIGHEST}"
+        yield warning((*path, "priority"), message, (*path, "track"))
+    if least < 1:
+        message = f"with all weights it is {least}, and everything below 1 counts as 1"
+        yield warning((*path, "priority"), message, (*path, "track"))

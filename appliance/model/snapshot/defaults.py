@@ -1,0 +1,186 @@
+"""From the operator's configuration to the accepted one: everything that was left out is filled in."""
+
+from collections.abc import Iterator
+from typing import TypeVar
+
+from appliance.model.config.addresses import Endpoint
+from appliance.model.config.sections import CheckSection as CheckSettings
+from appliance.model.config.sections import Config, DefaultsSection, StatsSettings
+from appliance.model.config.sections import FrontendSection as FrontendSettings
+from appliance.model.config.sections import KeepAliveSection as KeepAliveSettings
+from appliance.model.config.sections import PoolSection as PoolSettings
+from appliance.model.config.sections import ServerSection as ServerSettings
+from appliance.model.rules.references import groups
+from appliance.model.snapshot.snapshot import (
+    Bind,
+    Check,
+    CheckType,
+    Frontend,
+    Group,
+    KeepAlive,
+    Log,
+    Pool,
+    Reload,
+    SendProxy,
+    Server,
+    Snapshot,
+    Stats,
+)
+from appliance.model.snapshot.virtual_router_defaults import virtual_router
+
+_Value = TypeVar("_Value")
+
+
+def fill(config: Config, *, number: int, source: str, drain: float | None) -> Snapshot:
+    """Return the snapshot of a configuration that holds together; `drain` (seconds) wins over the file's."""
+    return Snapshot(
+        number=number,
+        source=source,
+        cluster=config.cluster.name,
+        domain=config.cluster.domain,
+        groups=tuple(_groups(config)),
+        pools=tuple(_pool(name, pool, config.defaults) for name, pool in config.pools.items()),
+        drain=config.defaults.drain if drain is None else drain,
+        reload=Reload(
+            sockets=config.reload.sockets,
+            max_draining=config.reload.max_draining,
+            watch=config.reload.watch,
+        ),
+        stats=None if config.stats is None else _stats(config.stats),
+        watchdog=config.watchdog,
+        readers=config.group,
+        log=Log(
+            level=config.log.level,
+            format=config.log.format,
+            connections=config.log.connections,
+            file=config.log.file,
+        ),
+        virtual_routers=tuple(
+            virtual_router(name, given, cluster=config.cluster.name)
+            for name, given in sorted(config.virtual_ips.items())  # their order means nothing
+        ),
+    )
+
+
+def _groups(config: Config) -> Iterator[Group]:
+    """Yield the groups that have something to do: a program without frontends is not started."""
+    for name, group in groups(config):
+        frontends = (_frontend(each, given, config.defaults) for each, given in group.frontends.items())
+        if group.frontends:
+            yield Group(name=name, workers=group.workers, frontends=tuple(frontends))
+
+
+def _frontend(name: str, given: FrontendSettings, defaults: DefaultsSection) -> Frontend:
+    timeouts = defaults.timeouts
+    return Frontend(
+        name=name,
+        binds=tuple(_bind(endpoint) for endpoint in given.bind),
+        pool=given.pool,
+        respond=given.respond,
+        needs=given.needs,
+        allow=given.allow,
+        deny=given.deny,
+        max_connections=_first(given.max_connections, defaults.max_connections),
+        timeout_client=_first(given.timeouts.client, timeouts.client),
+        timeout_client_fin=_first(given.timeouts.client_fin, timeouts.client_fin),
+        max_age=given.max_age or None,
+        max_age_jitter=given.max_age_jitter,
+        keepalive=_keepalive(given.keepalive or defaults.keepalive),
+        tcp_user_timeout=_first(given.tcp_user_timeout, defaults.tcp_user_timeout) or None,
+    )
+
+
+def _pool(name: str, given: PoolSettings, defaults: DefaultsSection) -> Pool:
+    timeouts = defaults.timeouts
+    connect = _first(given.timeouts.connect, timeouts.connect)
+    return Pool(
+        name=name,
+        balance=given.balance,
+        hash_on=given.hash_on,
+        slow_start=given.slow_start,
+        on_down=given.on_down,
+        panic=given.panic,
+        send_proxy=given.send_proxy,
+        retries=_first(given.retries, defaults.retries),
+        max_queue=given.max_queue,
+        timeout_connect=connect,
+        timeout_queue=_first(given.timeouts.queue, timeouts.queue),
+        timeout_server=_first(given.timeouts.server, timeouts.server),
+        timeout_server_fin=_first(given.timeouts.server_fin, timeouts.server_fin),
+        keepalive=_keepalive(given.keepalive or defaults.keepalive),
+        tcp_user_timeout=_first(given.tcp_user_timeout, defaults.tcp_user_timeout) or None,
+        servers=tuple(
+            _server(each, server, given, connect=connect) for each, server in given.servers.items()
+        ),
+    )
+
+
+def _server(name: str, given: ServerSettings, pool: PoolSettings, *, connect: float) -> Server:
+    return Server(
+        name=name,
+        host=given.address.host,
+        port=given.address.port,
+        weight=given.weight,
+        backup=given.backup,
+        max_connections=given.max_connections,
+        check=_check(_laid_over(pool.check, given.check), connect=connect, send_proxy=pool.send_proxy),
+    )
+
+
+def _laid_over(below: CheckSettings | None, above: CheckSettings | None) -> CheckSettings:
+    """Return the pool's check with what the server says in its place; a TCP connection if nobody says."""
+    bottom = below or CheckSettings()
+    if above is None:
+        return bottom
+    return bottom.model_copy(update={key: getattr(above, key) for key in above.model_fields_set})
+
+
+def _check(given: CheckSettings, *, connect: float, send_proxy: SendProxy) -> Check | None:
+    if given.type == "none":
+        return None
+    elsewhere = given.address is not None or given.port is not None
+    return Check(
+        type=CheckType(given.type),
+        method=given.method,
+        path=given.path,
+        host=given.host,
+        expect=given.expect,
+        sni=given.sni,
+        verify=given.verify,
+        address=given.address,
+        port=given.port,
+        interval=given.interval,
+        fast_interval=_first(given.fast_interval, given.interval),
+        down_interval=_first(given.down_interval, given.interval),
+        timeout=given.timeout,
+        # HAProxy's rule for checks ("timeout check" in configuration.txt): min(timeout connect, inter).
+        timeout_connect=min(connect, given.interval),
+        rise=given.rise,
+        fall=given.fall,
+        error_limit=given.error_limit,
+        init=given.init,
+        send_proxy=_first(given.send_proxy, SendProxy.NONE if elsewhere else send_proxy),
+    )
+
+
+def _keepalive(given: KeepAliveSettings) -> KeepAlive | None:
+    if given.count == 0:
+        return None
+    return KeepAlive(idle=given.idle, interval=given.interval, count=given.count)
+
+
+def _stats(given: StatsSettings) -> Stats:
+    auth = given.auth
+    return Stats(
+        bind=_bind(given.bind),
+        user=auth.user if auth else None,
+        password_file=auth.password_file if auth else None,
+    )
+
+
+def _bind(endpoint: Endpoint) -> Bind:
+    return Bind(host=endpoint.host, port=endpoint.port)
+
+
+def _first(given: _Value | None, default: _Value) -> _Value:
+    return default if given is None else given

@@ -1,0 +1,136 @@
+"""What differs between two snapshots: as paths for the operator, and so exactly that it can be applied.
+
+A snapshot is compared as a tree whose lists of named things (groups, frontends, pools, servers, virtual
+routers) are mappings by name; their order is an entry of its own. Number and source are a snapshot's
+identity, not its content.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import Enum
+from typing import Final
+
+import msgspec
+
+from appliance.model.snapshot.snapshot import Snapshot
+
+_ORDER: Final = "*"  # no name of ours: the key under which a mapping of named things keeps their order
+_NAMED: Final = frozenset({"groups", "frontends", "pools", "servers", "virtual_routers"})
+_IDENTITY: Final = ("number", "source")
+_SECTIONS: Final = {
+    "cluster": "cluster.name",
+    "domain": "cluster.domain",
+    "drain": "defaults.drain",
+    "readers": "group",
+}
+
+Tree = dict[str, object]
+
+
+class Absent(Enum):
+    """What stands on the side of a change where there is nothing."""
+
+    ABSENT = "absent"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConfigChange:
+    """One entry of the tree that differs: added where `old` is absent, removed where `new` is."""
+
+    path: tuple[str, ...]
+    old: object
+    new: object
+
+
+def diff(old: Snapshot, new: Snapshot) -> tuple[ConfigChange, ...]:
+    """Return what turns the content of one snapshot into that of another; empty where it is the same."""
+    return tuple(_changes(_tree(old), _tree(new), ()))
+
+
+def apply(snapshot: Snapshot, changes: tuple[ConfigChange, ...]) -> Snapshot:
+    """Return the snapshot with the changes made; its number and source stay."""
+    tree = _tree(snapshot)
+    for change in changes:
+        _make(tree, change)
+    tree |= {"number": snapshot.number, "source": snapshot.source}
+    return msgspec.convert(_in_order(tree), Snapshot)
+
+
+def changed(old: Snapshot, new: Snapshot) -> tuple[str, ...]:
+    """Return the paths that differ, for the operator: down to the frontend, pool or server, each once.
+
+    `pools.masters` is the pool's own settings, `pools.masters.servers.master-2` one server, and `pools`
+    or `pools.masters.servers` nothing but their order.
+    """
+    changes = diff(old, new)
+    resized = {change.path[:-1] for change in changes if _comes_or_goes(change)}
+    told = (change for change in changes if change.path[-1] != _ORDER or change.path[:-1] not in resized)
+    return tuple(dict.fromkeys(_spoken(change.path) for change in told))
+
+
+def _comes_or_goes(change: ConfigChange) -> bool:
+    return change.old is Absent.ABSENT or change.new is Absent.ABSENT
+
+
+def _spoken(path: tuple[str, ...]) -> str:
+    """Return a path of the tree as the operator's file has it, no deeper than a named thing."""
+    match tuple(step for step in path if step != _ORDER):
+        case ("groups", group, "frontends", *name):
+            steps = [group, "frontends", *name[:1]]
+        case ("groups", *rest):
+            steps = rest or ["groups"]
+        case ("pools", pool, "servers", *name):
+            steps = ["pools", pool, "servers", *name[:1]]
+        case ("pools", *name):
+            steps = ["pools", *name[:1]]
+        case ("virtual_routers", *name):
+            steps = ["virtual_ips", *name[:1]]
+        case rest:
+            steps = [_SECTIONS.get(rest[0], rest[0]), *rest[1:]]
+    return ".".join(steps)
+
+
+def _changes(old: Tree, new: Tree, at: tuple[str, ...]) -> Iterator[ConfigChange]:
+    for key in dict.fromkeys((*old, *new)):
+        before, after = old.get(key, Absent.ABSENT), new.get(key, Absent.ABSENT)
+        if isinstance(before, dict) and isinstance(after, dict):
+            yield from _changes(before, after, (*at, key))
+        elif before != after:
+            yield ConfigChange(path=(*at, key), old=before, new=after)
+
+
+def _make(tree: Tree, change: ConfigChange) -> None:
+    *parents, last = change.path
+    for key in parents:
+        below = tree[key]
+        if not isinstance(below, dict):
+            raise TypeError(f"no mapping at {key} of {change.path}: the changes are of another snapshot")
+        tree = below
+    if change.new is Absent.ABSENT:
+        del tree[last]
+        return
+    tree[last] = change.new
+
+
+def _tree(snapshot: Snapshot) -> Tree:
+    fields: Tree = msgspec.to_builtins(snapshot)
+    return {key: _by_name(key, value) for key, value in fields.items() if key not in _IDENTITY}
+
+
+def _by_name(key: str, value: object) -> object:
+    """Turn the lists of named things, however deep, into mappings."""
+    if isinstance(value, dict):
+        return {below: _by_name(below, each) for below, each in value.items()}
+    if key not in _NAMED or not isinstance(value, tuple):
+        return value
+    order = tuple(each["name"] for each in value)
+    return {_ORDER: order, **{name: _by_name(name, each) for name, each in zip(order, value, strict=True)}}
+
+
+def _in_order(value: object) -> object:
+    """Turn mappings of named things back into lists."""
+    if not isinstance(value, dict):
+        return value
+    if _ORDER in value:
+        return [_in_order(value[name]) for name in value[_ORDER]]
+    return {key: _in_order(each) for key, each in value.items()}

@@ -1,0 +1,184 @@
+"""The virtual routers of an accepted configuration: the `virtual_ips` of the file, with everything filled in.
+
+Times are seconds. A virtual router is RFC 9568's: one group of addresses of one family on one interface.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+
+class OnConflict(StrEnum):
+    """What is done while a conflict is seen before claiming: tell it, wait for its end, or stay in fault."""
+
+    WARN = "warn"
+    WAIT = "wait"
+    REFUSE = "refuse"
+
+
+class Checksum(StrEnum):
+    """What the checksum of a version 3 advertisement over IPv4 covers.
+
+    PSEUDO_HEADER is RFC 5798's and keepalived's default, MESSAGE is RFC 9568's (keepalived's
+    `v3_checksum_as_v2`), which keepalived 2.2 drops. Both are accepted, this one is sent.
+    """
+
+    PSEUDO_HEADER = "pseudo-header"
+    MESSAGE = "message"
+
+
+class HmacMode(StrEnum):
+    """How the HMAC trailer is used (keepalived 2.4's `auth_hmac`).
+
+    ENFORCE sends it and drops what comes without or with a wrong one; PERMISSIVE sends it and accepts what
+    comes without; RECEIVE_ONLY sends none and accepts what comes without (the first step of a roll-out).
+    """
+
+    ENFORCE = "enforce"
+    PERMISSIVE = "permissive"
+    RECEIVE_ONLY = "receive-only"
+
+
+class AntiReplay(StrEnum):
+    """What keeps old advertisements out (keepalived's `anti_replay`).
+
+    TIME drops what is not of now by the clock, and what does not come after the last one of its sender;
+    MONOTONIC asks for the second only, and needs no clocks that agree.
+    """
+
+    TIME = "time"
+    MONOTONIC = "monotonic"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HmacKey:
+    """One key: `id` 1 to 255, `secret` 32 to 64 bytes in hexadecimal digits, "" where `file` has it."""
+
+    id: int
+    secret: str
+    file: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hmac:
+    """The trailer: all `keys` are accepted, the one with the id `send` is sent."""
+
+    keys: tuple[HmacKey, ...]
+    send: int
+    mode: HmacMode
+    time_window: float
+    anti_replay: AntiReplay = AntiReplay.TIME
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnnounceSettings:
+    """Gratuitous ARP and unsolicited neighbour advertisements, keepalived's `garp_master_*`.
+
+    `repeat` at once on becoming active and `repeat` again after `delay`; `refresh` 0.0 is off, else
+    `refresh_repeat` of them in that interval. `reply` adds the ARP reply form to each request.
+    """
+
+    repeat: int
+    delay: float
+    refresh: float
+    refresh_repeat: int
+    reply: bool
+
+
+class TrackKind(StrEnum):
+    """What is tracked; the key of the file."""
+
+    HTTP = "http"
+    TCP = "tcp"
+    SCRIPT = "script"
+    PROCESS = "process"
+    INTERFACE = "interface"
+    FILE = "file"
+    POOL = "pool"
+    PROGRAM = "program"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Track:
+    """One tracked thing.
+
+    `target` is a URL (http), host:port (tcp), the first word of the command (script), a process's name, an
+    interface, a file's path, a pool or a program of this appliance. `arguments` are the further words of a
+    script. `weight` None means fault while it is down. A positive weight is added while it is up, a negative
+    one while it is down (keepalived's rule); for a file the number in it is multiplied by the weight.
+    `verify` is a CA file for https, None accepts any certificate; `expect` are inclusive status ranges.
+    `user` None runs a script as the user that vrrp runs as.
+    """
+
+    name: str
+    kind: TrackKind
+    target: str
+    arguments: tuple[str, ...]
+    weight: int | None
+    interval: float
+    timeout: float
+    rise: int
+    fall: int
+    user: str | None
+    verify: str | None
+    expect: tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Notify:
+    """Commands, each as its words, empty for none; `any` runs on every transition."""
+
+    active: tuple[str, ...]
+    backup: tuple[str, ...]
+    fault: tuple[str, ...]
+    stop: tuple[str, ...]
+    any: tuple[str, ...]
+    user: str | None
+    timeout: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VirtualRouter:
+    """One virtual router.
+
+    `addresses` have their prefix length, `10.0.0.200/24`, in the order of the file, all of `family`. Those
+    that are `excluded` are held with the others and not advertised (keepalived's virtual_ipaddress_excluded).
+    `peers` empty is multicast. `source` None is the interface's first own address (its link-local one for
+    IPv6). `password` is version 2's simple password, at most 8 bytes are sent.
+    `min_ttl` is the least TTL or hop limit of a unicast advertisement (multicast has to have 255).
+    `hand_over` bounds how long a leaving active waits for its successor. `listen` is how long it listens
+    before its first claim. `label` is the IPv4 address label, None for none.
+    """
+
+    name: str
+    interface: str
+    family: Literal[4, 6]
+    addresses: tuple[str, ...]
+    version: Literal[2, 3]
+    router_id: int
+    priority: int
+    advert: float
+    peers: tuple[str, ...]
+    source: str | None
+    min_ttl: int
+    password: str | None
+    hmac: Hmac | None
+    checksum: Checksum
+    preempt: bool
+    preempt_delay: float
+    down_timer_adverts: int
+    listen: float
+    hand_over: float
+    on_conflict: OnConflict
+    sync_group: str | None
+    virtual_mac: bool
+    label: str | None
+    announce: AnnounceSettings
+    track: tuple[Track, ...]
+    notify: Notify
+    excluded: tuple[str, ...] = ()
+
+    @property
+    def advertised(self) -> tuple[str, ...]:
+        """Return the addresses that advertisements name."""
+        return tuple(each for each in self.addresses if each not in self.excluded)

@@ -1,0 +1,131 @@
+"""From the keys of a virtual IP to the virtual router: versions, router ids and timers that were left out."""
+
+from typing import Final
+
+from appliance.model.config.virtual_ips import AnnounceSection, VirtualIpSection
+from appliance.model.config.virtual_ips import HmacSection as HmacSettings
+from appliance.model.config.virtual_ips import NotifySection as NotifySettings
+from appliance.model.config.virtual_ips import TrackSection as TrackSettings
+from appliance.model.config.vrrp_values import KEY_FILE
+from appliance.model.router_ids import derived
+from appliance.model.snapshot.virtual_router import (
+    AnnounceSettings,
+    Hmac,
+    HmacKey,
+    Notify,
+    Track,
+    VirtualRouter,
+)
+
+LONGEST_HAND_OVER: Final = 30.0
+"""Seconds that a hand-over takes at most where nothing is said, however rare the advertisements are."""
+
+SHORTEST_TIME_WINDOW: Final = 5.0
+"""Seconds that the clocks of two routers may differ at least (keepalived's default)."""
+
+
+def virtual_router(name: str, given: VirtualIpSection, *, cluster: str | None) -> VirtualRouter:
+    """Return the virtual router of a virtual IP that holds together."""
+    auth = given.auth
+    return VirtualRouter(
+        name=name,
+        interface=given.interface,
+        family=given.families[0],
+        addresses=(*given.addresses, *given.excluded),
+        excluded=given.excluded,
+        version=given.spoken,
+        router_id=router_id(name, given, cluster=cluster),
+        priority=given.priority,
+        advert=given.advert,
+        peers=given.peers,
+        source=given.source,
+        min_ttl=given.min_ttl,
+        password=auth.password if auth else None,
+        hmac=_hmac(auth.hmac, advert=given.advert) if auth and auth.hmac else None,
+        checksum=given.checksum,
+        preempt=given.preempt,
+        preempt_delay=given.preempt_delay,
+        down_timer_adverts=given.down_timer_adverts,
+        listen=_down_interval(given) if given.listen is None else given.listen,
+        hand_over=_hand_over(given) if given.hand_over is None else given.hand_over,
+        on_conflict=given.on_conflict,
+        sync_group=given.sync_group,
+        virtual_mac=given.virtual_mac,
+        label=given.label,
+        announce=_announce(given.announce),
+        track=tuple(_track(each, track) for each, track in given.track.items()),
+        notify=_notify(given.notify),
+    )
+
+
+def router_id(name: str, given: VirtualIpSection, *, cluster: str | None) -> int:
+    """Return the router id that is given or derives from the names; 0 where it cannot be derived."""
+    return given.router_id or derived(name, cluster=cluster) or 0
+
+
+def _down_interval(given: VirtualIpSection) -> float:
+    """Return RFC 9568 section 6.1's Active_Down_Interval with our own interval."""
+    return given.down_timer_adverts * given.advert + (256 - given.priority) / 256 * given.skew_base
+
+
+def _hand_over(given: VirtualIpSection) -> float:
+    """Return time enough for a successor's skew, its first advertisement, and a second of delay."""
+    return min(given.skew_base + given.advert + 1.0, LONGEST_HAND_OVER)
+
+
+def _hmac(given: HmacSettings, *, advert: float) -> Hmac:
+    keys = tuple(_key(int(each), secret) for each, secret in given.keys.items())
+    window = max(3 * advert, SHORTEST_TIME_WINDOW) if given.time_window is None else given.time_window
+    return Hmac(
+        keys=keys,
+        send=given.send or keys[0].id,
+        mode=given.mode,
+        time_window=window,
+        anti_replay=given.anti_replay,
+    )
+
+
+def _key(number: int, secret: str) -> HmacKey:
+    if secret.startswith(KEY_FILE):
+        return HmacKey(id=number, secret="", file=secret.removeprefix(KEY_FILE))
+    return HmacKey(id=number, secret=secret)
+
+
+def _announce(given: AnnounceSection) -> AnnounceSettings:
+    return AnnounceSettings(
+        repeat=given.repeat,
+        delay=given.delay,
+        refresh=given.refresh,
+        refresh_repeat=given.refresh_repeat,
+        reply=given.reply,
+    )
+
+
+def _track(name: str, given: TrackSettings) -> Track:
+    kind, (target, *arguments) = given.watched[0]
+    return Track(
+        name=name,
+        kind=kind,
+        target=target,
+        arguments=tuple(arguments),
+        weight=given.weight,
+        interval=given.interval,
+        timeout=given.interval if given.timeout is None else given.timeout,
+        rise=given.rise,
+        fall=given.fall,
+        user=given.user,
+        verify=given.verify,
+        expect=given.expect,
+    )
+
+
+def _notify(given: NotifySettings) -> Notify:
+    return Notify(
+        active=given.active or (),
+        backup=given.backup or (),
+        fault=given.fault or (),
+        stop=given.stop or (),
+        any=given.any or (),
+        user=given.user,
+        timeout=given.timeout,
+    )

@@ -1,0 +1,1 @@
+"""Boards: files in shared memory with one writer, and readers that need no lock."""

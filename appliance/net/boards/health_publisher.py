@@ -1,0 +1,108 @@
+"""Writes the health board: a change at once, fresh results of checks a little later, together.
+
+What cannot be written, on a full file system say, is kept and tried again: readers have the last board.
+"""
+
+import os
+import time
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import gevent
+from gevent.event import Event
+
+from appliance.core.checks.checked_servers import Key
+from appliance.net.boards.boards import BoardWriter
+from appliance.wire.boards.health_board import ServerHealthRecord, assemble, encode_server
+
+PAUSE: Final = 0.05
+"""Seconds from one publish to the next, however much changes."""
+
+FRESH: Final = 0.25
+"""Seconds that results which change nothing may wait: a thousand checks a second make four boards."""
+
+RETRY: Final = 0.5
+"""Seconds from a publish that failed to the next try."""
+
+Describe = Callable[[Key, float, float], ServerHealthRecord]
+
+
+class HealthPublisher:
+    """The board's records, encoded; only those that were touched are encoded anew.
+
+    `describe` gives the record of a server at a moment, in monotonic and in Unix seconds. `on_trouble` is
+    called with the reason when the board cannot be written, once, and with "" when it can again; `on_fault`
+    when publishing has ended by a bug.
+    """
+
+    def __init__(
+        self,
+        board: BoardWriter,
+        describe: Describe,
+        *,
+        on_trouble: Callable[[str], None],
+        on_fault: Callable[[BaseException | None], None],
+    ) -> None:
+        self._board = board
+        self._describe = describe
+        self._on_trouble = on_trouble
+        self._troubled = False
+        self._snapshot = 0
+        self._records: dict[Key, bytes] = {}
+        self._touched: set[Key] = set()
+        self._changed = False
+        self._urgent = Event()
+        self._loop = gevent.spawn(self._publish_always)
+        self._loop.link_exception(lambda loop: on_fault(loop.exception))
+
+    def replace(self, keys: Iterable[Key], *, snapshot: int) -> None:
+        """Publish exactly these servers from now on, as a change."""
+        self._records = dict.fromkeys(keys, b"")
+        self._touched = set(self._records)
+        self._snapshot = snapshot
+        self._changed = True
+        self._urgent.set()
+
+    def touch(self, key: Key, *, changed: bool) -> None:
+        """Publish a server anew, soon; `changed` says that the readers' decisions may differ."""
+        self._touched.add(key)
+        if changed:
+            self._changed = True
+            self._urgent.set()
+
+    def close(self) -> None:
+        """Publish what is outstanding and let go of the board."""
+        self._loop.kill()
+        self._publish()
+        self._board.close()
+
+    def _publish_always(self) -> None:
+        while True:
+            self._urgent.wait(FRESH)
+            if self._changed or self._touched:
+                self._publish()
+                gevent.sleep(RETRY if self._troubled else PAUSE)
+
+    def _publish(self) -> None:
+        now, wall = time.monotonic(), time.time()
+        changed, self._changed = self._changed, False
+        touched, self._touched = self._touched, set()
+        self._urgent.clear()
+        for key in touched & self._records.keys():
+            self._records[key] = encode_server(self._describe(key, now, wall))
+        payload = assemble(
+            list(self._records.values()), snapshot=self._snapshot, pid=os.getpid(), written_at=wall
+        )
+        try:
+            self._board.publish(payload, changed=changed)
+        except OSError as error:
+            self._touched |= touched
+            self._changed |= changed
+            self._say(error.strerror or str(error))
+        else:
+            self._say("")
+
+    def _say(self, reason: str) -> None:
+        if bool(reason) is not self._troubled:
+            self._troubled = bool(reason)
+            self._on_trouble(reason)

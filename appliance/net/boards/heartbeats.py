@@ -1,0 +1,144 @@
+"""Heartbeats: a board of four words for each process, whose one store says that its main loop goes round.
+
+The file outlives its process, so that a restart needs no room on a file system that is full. Layout, native
+byte order::
+
+    0   8  magic and layout version
+    8   8  process id, 0 before it is known
+    16  8  start time of that process, as in proc_pid_stat(5): a number may be used again, this pair is not
+    24  8  the last beat: CLOCK_MONOTONIC, nanoseconds; 0 before the first
+"""
+
+import contextlib
+import mmap
+import os
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from appliance.net.files import state_files
+
+PAUSE: Final = 0.5
+"""Seconds from one beat to the next, at the most, of a loop that goes round."""
+
+RENEW: Final = 10.0
+"""Seconds from one look to the next whether the file is still where others look for it."""
+
+_MAGIC: Final = int.from_bytes(b"LBHEART1", "little")
+_WORDS: Final = struct.Struct("=4Q")
+_PID: Final = 1
+_STARTED: Final = 2
+_BEAT: Final = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProcessHeartbeat:
+    """What a heartbeat says. `beat` is nanoseconds of CLOCK_MONOTONIC."""
+
+    pid: int
+    started: int
+    beat: int
+
+    @property
+    def is_lived(self) -> bool:
+        """Say whether that process is there still, and no other one by its number."""
+        return self.pid > 0 and started(self.pid) == self.started
+
+
+class Heartbeat:
+    """This process's own. `trouble` says why nobody can see it, None where they can."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.trouble: str | None = None
+        self._renew_at = 0.0
+        self._begin()
+
+    def _begin(self) -> None:
+        state_files.clear_way(self.path)
+        try:
+            self._map = _mapped(self.path)
+            self._inode = self.path.stat().st_ino
+        except OSError as error:
+            self.trouble = f"{self.path}: {error.strerror}"
+            self._map, self._inode = mmap.mmap(-1, _WORDS.size), 0
+        self._words = memoryview(self._map)[: _WORDS.size].cast("Q")
+        self._words[_PID] = 0
+        self._words[_BEAT] = 0
+        self._introduce()
+
+    def _introduce(self) -> None:
+        self._words[0] = _MAGIC
+        self._words[_STARTED] = started(os.getpid())
+        self._words[_PID] = os.getpid()
+
+    def beat(self, now: float) -> None:
+        """Say that the loop has gone round; `now` is monotonic seconds."""
+        if now >= self._renew_at:
+            self._renew_at = now + RENEW
+            self._renew()
+        self._words[_BEAT] = int(now * 1e9)
+
+    def _renew(self) -> None:
+        """Be seen again where somebody has removed the file, with its directory perhaps."""
+        try:
+            if self.path.stat().st_ino == self._inode:
+                self._introduce()  # it may have been damaged
+                return
+        except OSError:
+            if not self.path.parent.is_dir():
+                return
+        self.close()
+        self.trouble = None
+        self._begin()
+
+    def close(self, *, unlink: bool = False) -> None:
+        """Let go of the file; `unlink` removes its name as well."""
+        if unlink:
+            self.path.unlink(missing_ok=True)
+        self._words.release()
+        self._map.close()
+
+
+def prepare(path: Path) -> None:
+    """Make room for a process that is about to start, and forget an earlier one; raises OSError."""
+    state_files.clear_way(path)
+    made = _mapped(path)
+    with made:
+        made[: _WORDS.size] = _WORDS.pack(_MAGIC, 0, 0, 0)
+
+
+def make_room(path: Path) -> None:
+    """Make the file where there is none; what a process that runs has written stays. Raises OSError."""
+    _mapped(path).close()
+
+
+def read(path: Path) -> ProcessHeartbeat | None:
+    """Return what a heartbeat says, None where there is none."""
+    try:
+        if state_files.unusual(path):
+            return None
+        with path.open("rb", buffering=0) as file:
+            magic, pid, started_at, beat = _WORDS.unpack(file.read(_WORDS.size))
+    except (OSError, struct.error):
+        return None
+    return ProcessHeartbeat(pid=pid, started=started_at, beat=beat) if magic == _MAGIC else None
+
+
+def started(pid: int) -> int:
+    """Return when a process started, in the kernel's ticks; 0 where there is none."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        # The command's name is in parentheses and may hold any byte; state is the third field, this the 22nd.
+        return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19])
+    return 0
+
+
+def _mapped(path: Path) -> mmap.mmap:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        # Reserved at once: on a full file system a sparse file would kill its writer by SIGBUS.
+        os.posix_fallocate(descriptor, 0, _WORDS.size)
+        return mmap.mmap(descriptor, _WORDS.size)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,28 @@
+"""The heartbeat of a program on gevent: its hub beats, and stops with it, whatever keeps the hub."""
+
+import time
+from pathlib import Path
+
+from gevent import get_hub
+from structlog.typing import FilteringBoundLogger
+
+from appliance.net.boards.heartbeats import PAUSE, Heartbeat
+
+
+class HubHeartbeat:
+    """Beats from now on until `close`."""
+
+    def __init__(self, path: Path, log: FilteringBoundLogger) -> None:
+        self._heartbeat = Heartbeat(path)
+        if self._heartbeat.trouble:
+            log.warning("heartbeat-unseen", reason=self._heartbeat.trouble)
+        self._timer = get_hub().loop.timer(0.0, PAUSE)
+        self._timer.start(self._beat)
+
+    def close(self) -> None:
+        """Beat no more."""
+        self._timer.close()
+        self._heartbeat.close()
+
+    def _beat(self) -> None:
+        self._heartbeat.beat(time.monotonic())

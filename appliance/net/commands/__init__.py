@@ -1,0 +1,1 @@
+"""Commands of the operator: scripts that are tracked, and notify commands."""

@@ -1,0 +1,77 @@
+"""Notify commands: those of one virtual router run one after the other, in order, others' beside them.
+
+A script that is told BACKUP must not overtake itself being told MASTER. What a command leaves in the
+background lives on, and has to have an output of its own.
+"""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Final
+
+import gevent
+
+from appliance.net.commands.account import UnknownUserError, account
+from appliance.net.commands.command import Command
+from appliance.wire.lines.tracker_lines import CommandEnded, RunCommand
+
+MOST_WAITING: Final = 64
+"""Commands of one router that may wait; past that the oldest gives way, it is the stalest news."""
+
+_USER_TIMEOUT: Final = 5.0
+
+
+class NotifyCommands:
+    """The queue of each router; `report` is told of every command how it ended."""
+
+    def __init__(self, report: Callable[[CommandEnded], None]) -> None:
+        self._report = report
+        self._waiting: dict[str, deque[RunCommand]] = {}
+        self._turns: dict[str, gevent.Greenlet] = {}
+        self._running: dict[str, Command] = {}
+
+    def run(self, order: RunCommand) -> None:
+        """Run a command after those of its router that were ordered before."""
+        waiting = self._waiting.setdefault(order.router, deque())
+        if len(waiting) >= MOST_WAITING:
+            self._say(waiting.popleft(), "not run: too many are waiting")
+        waiting.append(order)
+        if order.router not in self._turns:
+            self._turns[order.router] = gevent.spawn(self._take_turns, order.router, waiting)
+
+    def finish(self) -> None:
+        """Return when every command that was ordered has ended; each has its timeout."""
+        while self._turns:
+            gevent.joinall(list(self._turns.values()))
+
+    def close(self) -> None:
+        """Kill what runs, forget what waits."""
+        for turn in self._turns.values():
+            turn.kill(block=False)
+        for command in self._running.values():
+            command.kill()
+        self._turns.clear()
+        self._waiting.clear()
+
+    def _take_turns(self, router: str, waiting: deque[RunCommand]) -> None:
+        try:
+            while waiting:
+                order = waiting.popleft()
+                self._say(order, self._outcome(order))
+        finally:  # whatever it was, the next order gets a turn of its own
+            if self._turns.get(router) is gevent.getcurrent():
+                del self._waiting[router], self._turns[router]
+
+    def _outcome(self, order: RunCommand) -> str:
+        try:
+            who = account(order.user, timeout=min(order.timeout, _USER_TIMEOUT))
+            command = self._running[order.router] = Command(order.words, who, sweep=False)
+        except UnknownUserError as error:
+            return f"not run: {error}"
+        except OSError as error:
+            return f"not run: no process can be started: {error.strerror}"
+        detail = command.wait(order.timeout).detail
+        del self._running[order.router]
+        return detail
+
+    def _say(self, order: RunCommand, outcome: str) -> None:
+        self._report(CommandEnded(router=order.router, words=order.words, outcome=outcome))

@@ -1,0 +1,38 @@
+"""Tells `health` of servers that clients could not connect to: HAProxy's `observe layer4`.
+
+One datagram for each such server and tick, however many clients failed, and never a wait.
+"""
+
+import socket
+from pathlib import Path
+from typing import Final
+
+from appliance.core.balancing.pool_member import PoolMember
+from appliance.wire.lines import connect_failure
+
+_KIND: Final = socket.SOCK_DGRAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
+
+
+class ConnectFailureSender:
+    """A worker's end of the socket at `path`, which `health` reads."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = str(path)
+        self._socket = socket.socket(socket.AF_UNIX, _KIND)
+
+    def tell(self, doubted: set[PoolMember]) -> None:
+        """Say it of these servers, and forget them; those that do not fit stay for the next time."""
+        while doubted:
+            member = doubted.pop()
+            try:
+                self._socket.sendto(connect_failure.encode(member.pool, member.name), self._path)
+            except BlockingIOError:
+                doubted.add(member)
+                return
+            except OSError:
+                # Health is not there. When it is back it checks every server in its time.
+                doubted.clear()
+
+    def close(self) -> None:
+        """Tell nobody any more."""
+        self._socket.close()

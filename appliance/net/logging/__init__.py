@@ -1,0 +1,1 @@
+"""Where log lines go: standard output, the journal of systemd, a file."""

@@ -1,0 +1,1 @@
+"""Interfaces, their addresses and neighbours, as the kernel tells and changes them by netlink."""

@@ -1,0 +1,280 @@
+"""What the kernel tells about interfaces and their addresses, as it changes.
+
+`Links` follows rtnetlink's notifications and always knows the present state; what is told about an
+interface is the difference between one `read` and the next. When the kernel could not keep up (ENOBUFS)
+everything is read anew, and the difference is told all the same.
+"""
+
+import contextlib
+import errno
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from ipaddress import IPv6Network, ip_interface
+from pathlib import Path
+from typing import Final, Literal, Self
+
+from appliance.net.netlink import netlink, rtnetlink
+from appliance.net.netlink.netlink import Message, Requests
+from appliance.net.netlink.rtnetlink import AddressFacts, LinkFacts
+
+_GROUPS: Final = 1 << 0 | 1 << 4 | 1 << 8  # RTMGRP_LINK, RTMGRP_IPV4_IFADDR, RTMGRP_IPV6_IFADDR
+_BUFFER: Final = 4 << 20
+_RECEIVED: Final = 1 << 17
+_AT_ONCE: Final = 256
+_LINK_LOCAL: Final = IPv6Network("fe80::/10")
+
+
+class LinkChange(StrEnum):
+    """What happened to an interface."""
+
+    APPEARED = "appeared"
+    DISAPPEARED = "disappeared"
+    UP = "up"
+    DOWN = "down"
+    MAC = "mac"
+    ADDRESS_ADDED = "address-added"
+    ADDRESS_REMOVED = "address-removed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkEvent:
+    """One change of the interface `name`; `address` is the one added or removed, with its prefix length.
+
+    An interface that was deleted and made again has DISAPPEARED and APPEARED; about one that appears or
+    disappears nothing else is told: look at its state.
+    """
+
+    change: LinkChange
+    name: str
+    address: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Link:
+    """An interface. `up` is administratively up and with a carrier.
+
+    `addresses` are the usable ones with their prefix lengths, in the kernel's order; `own` those that we
+    have not marked as ours.
+    """
+
+    name: str
+    index: int
+    mac: bytes
+    up: bool
+    addresses: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
+
+    def primary(self, family: Literal[4, 6], *, excluding: Collection[str] = ()) -> str | None:
+        """Return what advertisements come from: the first IPv4 address, or the link-local IPv6 one.
+
+        Without its prefix length. `excluding` are addresses, with or without one, that are virtual: on
+        kernels without marks `own` has them as well. RFC 9568 sections 5.1.1.1 and 5.1.2.1.
+        """
+        virtual = {each.partition("/")[0] for each in excluding}
+        for address in (each.partition("/")[0] for each in self.own):
+            if address not in virtual and _fits(address, family):
+                return address
+        return None
+
+
+class Links:
+    """The machine's interfaces. Raises OSError when the kernel has no socket to give."""
+
+    def __init__(self, *, buffer: int = _BUFFER) -> None:
+        self._links: dict[int, Link] = {}
+        self._addresses: dict[int, dict[str, bool]] = {}
+        self._touched: set[int] = set()
+        self._requests = Requests()
+        try:
+            self._socket = netlink.open_socket(_GROUPS, buffer=buffer)
+        except OSError:
+            self._requests.close()
+            raise
+        self.overruns = 0
+        self.damaged = 0  # messages that nobody could read
+        self._places: dict[str, tuple[tuple[str, str], ...]] | None = None
+        self._stale = False
+        # Subscribed first: what happens during the dump is told after it.
+        self._read_anew()
+        self._told = dict(self._links)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop listening; harmless when repeated."""
+        self._socket.close()
+        self._requests.close()
+
+    def fileno(self) -> int:
+        """Return the descriptor to wait for."""
+        return self._socket.fileno()
+
+    def state(self, name: str) -> Link | None:
+        """Return the interface as it is known after the last `read`, None while there is none."""
+        return next((link for link in self._links.values() if link.name == name), None)
+
+    def places(self, address: str) -> tuple[tuple[str, str], ...]:
+        """Return the interfaces on which somebody else has an address, each with its prefix length there."""
+        if self._places is None:
+            self._places = _places(self._links.values())
+        return self._places.get(address, ())
+
+    def has_mac(self, mac: bytes) -> bool:
+        """Say whether an interface of this machine has this hardware address."""
+        return any(link.mac == mac for link in self._links.values())
+
+    def read(self) -> list[LinkEvent]:
+        """Return what has changed since the last time; never waits.
+
+        Raises OSError when the kernel does not answer after it has lost messages: nothing is lost by asking
+        again later.
+        """
+        if not self._stale:
+            self._follow_or_lose()
+        if self._stale:
+            self._drain()
+            self._read_anew()
+            self._stale = False
+        self._put_together()
+        before, self._told = self._told, dict(self._links)
+        return _differences(before, self._told)
+
+    def _follow_or_lose(self) -> None:
+        try:
+            self._follow()
+        except OSError as error:
+            if error.errno != errno.ENOBUFS:
+                raise
+            self.overruns += 1
+            self._stale = True
+
+    def _follow(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            for _ in range(_AT_ONCE):
+                for message in netlink.split(self._socket.recv(_RECEIVED)):
+                    self._apply(message)
+
+    def _drain(self) -> None:
+        """Throw away what is older than the dump that follows."""
+        while True:
+            try:
+                self._socket.recv(_RECEIVED)
+            except BlockingIOError:
+                return
+            except OSError as error:
+                if error.errno != errno.ENOBUFS:
+                    raise
+
+    def _read_anew(self) -> None:
+        links, addresses = rtnetlink.all_links(), rtnetlink.all_addresses()
+        messages = [*self._requests.dump(links), *self._requests.dump(addresses)]
+        self._links.clear()
+        self._addresses.clear()
+        for message in messages:
+            self._apply(message)
+        self._put_together()
+
+    def _apply(self, message: Message) -> None:
+        try:
+            self._apply_whole(message)
+        except rtnetlink.DamagedMessage:
+            self.damaged += 1
+
+    def _apply_whole(self, message: Message) -> None:
+        if message.kind in (rtnetlink.NEW_LINK, rtnetlink.GONE_LINK):
+            self._apply_link(rtnetlink.decode_link(message), gone=message.kind == rtnetlink.GONE_LINK)
+        elif message.kind in (rtnetlink.NEW_ADDRESS, rtnetlink.GONE_ADDRESS):
+            gone = message.kind == rtnetlink.GONE_ADDRESS
+            self._apply_address(rtnetlink.decode_address(message), gone=gone)
+
+    def _apply_link(self, facts: LinkFacts | None, *, gone: bool) -> None:
+        if facts is None:
+            return
+        if gone:
+            self._links.pop(facts.index, None)
+            self._addresses.pop(facts.index, None)
+            return
+        self._links[facts.index] = Link(name=facts.name, index=facts.index, mac=facts.mac, up=facts.up)
+        self._touched.add(facts.index)
+
+    def _apply_address(self, facts: AddressFacts | None, *, gone: bool) -> None:
+        if facts is None:
+            return
+        addresses = self._addresses.setdefault(facts.index, {})
+        if gone or not facts.usable:
+            addresses.pop(facts.address, None)
+        else:
+            addresses[facts.address] = facts.ours
+        self._touched.add(facts.index)
+
+    def _put_together(self) -> None:
+        """Give the links that something was told about their addresses."""
+        self._places = None
+        for index in self._touched & self._links.keys():
+            addresses = self._addresses.get(index, {})
+            own = tuple(address for address, ours in addresses.items() if not ours)
+            self._links[index] = replace(self._links[index], addresses=tuple(addresses), own=own)
+        self._touched.clear()
+
+
+def answers_for_others(interface: str) -> bool:
+    """Say whether this machine answers ARP on an interface for addresses of its other ones, as Linux does."""
+    return not any(_arp_ignore(each) for each in ("all", interface))
+
+
+def _arp_ignore(interface: str) -> int:
+    try:
+        return int(Path(f"/proc/sys/net/ipv4/conf/{interface}/arp_ignore").read_text())
+    except (OSError, ValueError):
+        return 0
+
+
+def _places(links: Iterable[Link]) -> dict[str, tuple[tuple[str, str], ...]]:
+    found: dict[str, tuple[tuple[str, str], ...]] = {}
+    for link in links:
+        for address in link.own:
+            bare = address.partition("/")[0]
+            found[bare] = (*found.get(bare, ()), (link.name, address))
+    return found
+
+
+def _differences(before: dict[int, Link], after: dict[int, Link]) -> list[LinkEvent]:
+    """Return what leads from one state to the other, per interface in the order of indexes."""
+    events: list[LinkEvent] = []
+    for index in sorted(before.keys() | after.keys()):
+        old, new = before.get(index), after.get(index)
+        if old is not new:
+            events += _difference(old, new)
+    # Of two interfaces of one name the older one has to disappear first.
+    return sorted(events, key=lambda event: event.change is not LinkChange.DISAPPEARED)
+
+
+def _difference(old: Link | None, new: Link | None) -> Iterable[LinkEvent]:
+    if old is None or new is None or old.name != new.name:
+        if old is not None:
+            yield LinkEvent(change=LinkChange.DISAPPEARED, name=old.name)
+        if new is not None:
+            yield LinkEvent(change=LinkChange.APPEARED, name=new.name)
+        return
+    if old.mac != new.mac:
+        yield LinkEvent(change=LinkChange.MAC, name=new.name)
+    for address in sorted(set(old.addresses) - set(new.addresses)):
+        yield LinkEvent(change=LinkChange.ADDRESS_REMOVED, name=new.name, address=address)
+    # One that has become somebody else's, or ours, in its place is another one.
+    turned = (set(old.own) ^ set(new.own)) & set(new.addresses)
+    for address in sorted(set(new.addresses) - set(old.addresses) | turned):
+        yield LinkEvent(change=LinkChange.ADDRESS_ADDED, name=new.name, address=address)
+    if old.up != new.up:
+        yield LinkEvent(change=LinkChange.UP if new.up else LinkChange.DOWN, name=new.name)
+
+
+def _fits(address: str, family: int) -> bool:
+    interface = ip_interface(address)
+    if family == 4:
+        return interface.version == 4
+    return interface.version == 6 and interface.ip in _LINK_LOCAL

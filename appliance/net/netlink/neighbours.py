@@ -1,0 +1,56 @@
+"""Which neighbours this machine knows: the kernel's tables of ARP and neighbour discovery."""
+
+import struct
+from collections.abc import Iterator
+from socket import AF_INET, AF_INET6, AF_UNSPEC, inet_ntop
+from typing import Final
+
+from appliance.net.netlink import rtnetlink
+from appliance.net.netlink.netlink import DUMP, REQUEST, Message, Requests
+
+PAUSE: Final = 1.0
+"""Seconds between two looks: a table may have thousands of entries, and adverts may be due each 10 ms."""
+
+_GET: Final = 30  # RTM_GETNEIGH of linux/rtnetlink.h
+_HEADER: Final = struct.Struct("=IHHII")  # struct nlmsghdr of linux/netlink.h
+_NEIGHBOUR: Final = struct.Struct("=BxxxiHBB")  # struct ndmsg of linux/neighbour.h
+_DESTINATION: Final = 1  # NDA_DST
+_HARDWARE: Final = 2  # NDA_LLADDR
+
+
+Known = tuple[int, bytes, str]
+"""A neighbour: the interface's index, its hardware address, its address."""
+
+
+class Neighbours:
+    """The tables, read at most once in a while: whoever is to be named may be made up, and by thousands."""
+
+    def __init__(self, requests: Requests) -> None:
+        self._requests = requests
+        self._known: tuple[Known, ...] = ()
+        self._read_again = float("-inf")
+
+    def addresses_of(self, index: int, mac: bytes, now: float) -> tuple[str, ...]:
+        """Return the addresses at which this machine knows a neighbour on an interface; raises OSError."""
+        if now >= self._read_again:
+            self._read_again = now + PAUSE
+            self._known = tuple(_read(self._requests))
+        return tuple(address for place, hardware, address in self._known if (place, hardware) == (index, mac))
+
+
+def _read(requests: Requests) -> Iterator[Known]:
+    asked = _HEADER.pack(_HEADER.size + _NEIGHBOUR.size, _GET, REQUEST | DUMP, 0, 0)
+    for message in requests.dump(asked + _NEIGHBOUR.pack(AF_UNSPEC, 0, 0, 0, 0)):
+        yield from _neighbour(message)
+
+
+def _neighbour(message: Message) -> Iterator[Known]:
+    body = message.data[_HEADER.size :]
+    if len(body) < _NEIGHBOUR.size:
+        return
+    family, place, *_ = _NEIGHBOUR.unpack_from(body)
+    said = dict(rtnetlink.attributes(body[_NEIGHBOUR.size :]))
+    sizes = {AF_INET: 4, AF_INET6: 16}
+    packed, hardware = said.get(_DESTINATION, b""), said.get(_HARDWARE)
+    if hardware is not None and len(packed) == sizes.get(family):
+        yield place, hardware, inet_ntop(family, packed)

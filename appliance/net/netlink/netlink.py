@@ -1,0 +1,159 @@
+"""Requests to the kernel's rtnetlink over a plain socket; the messages are pyroute2's (see rtnetlink).
+
+pyroute2's own sockets run an event loop for every call (0.3 ms each, measured), and an address that moves
+has no such time. The kernel has worked a request off when sending it returns, so nothing waits for an answer.
+"""
+
+import contextlib
+import errno
+import os
+import socket
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, Self
+
+from appliance.net.netlink import receive_buffer
+
+REQUEST: Final = 0x1  # flags of linux/netlink.h
+ACKNOWLEDGE: Final = 0x4
+EXCLUSIVE: Final = 0x200
+CREATE: Final = 0x400
+DUMP: Final = 0x300
+
+_HEADER: Final = struct.Struct("=IHHII")
+_SEQUENCE: Final = struct.Struct("=I")
+_SEQUENCE_AT: Final = 8
+_WORD: Final = 0xFFFFFFFF
+_STATUS: Final = struct.Struct("=i")
+_ERROR: Final = 2
+_DONE: Final = 3
+_INTERRUPTED: Final = 0x10
+_BUFFER: Final = 1 << 20
+_RECEIVED: Final = 1 << 17
+_AT_ONCE: Final = 64
+_TRIES: Final = 5
+
+_SOL_NETLINK: Final = 270
+_CAP_ACK: Final = 10  # acknowledgements do not repeat the request
+_STRICT_CHECKING: Final = 12  # dumps obey their filter; Linux 4.20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Message:
+    """One message: its type, its flags, the request that it answers, and the whole of it with its header."""
+
+    kind: int
+    flags: int
+    sequence: int
+    data: bytes
+
+    @property
+    def status(self) -> int:
+        """What an acknowledgement or the end of a dump says: 0 or an errno."""
+        if len(self.data) < _HEADER.size + _STATUS.size:
+            return 0
+        return -int(_STATUS.unpack_from(self.data, _HEADER.size)[0])
+
+
+class Requests:
+    """A socket for requests and their answers. Raises OSError when the kernel has none to give."""
+
+    def __init__(self) -> None:
+        self._socket = open_socket()
+        self._socket.setsockopt(_SOL_NETLINK, _CAP_ACK, 1)
+        with contextlib.suppress(OSError):  # older kernels dump more than is asked for
+            self._socket.setsockopt(_SOL_NETLINK, _STRICT_CHECKING, 1)
+        self._sequence = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End; harmless when repeated."""
+        self._socket.close()
+
+    def ask(self, requests: Sequence[bytes]) -> list[int]:
+        """Have the requests done in order and return what came of each: 0, or an errno.
+
+        One that fails does not keep the next from being done. Each has to ask for its acknowledgement.
+        """
+        results: list[int] = []
+        for start in range(0, len(requests), _AT_ONCE):
+            results += self._ask(requests[start : start + _AT_ONCE])
+        return results
+
+    def dump(self, request: bytes) -> list[Message]:
+        """Return all messages that answer a dump; raises OSError."""
+        for _ in range(_TRIES):
+            found, whole = self._dump(request)
+            if whole:
+                break
+        # After the last try the list may have a gap: what changed meanwhile is told by the monitor as well.
+        return found
+
+    def _ask(self, requests: Sequence[bytes]) -> list[int]:
+        first = (self._sequence + 1) & _WORD
+        numbered = b"".join(self._number(request) for request in requests)
+        self._socket.send(numbered)
+        # A lost acknowledgement is none: what was asked for has to be looked at.
+        results = [errno.ENOBUFS] * len(requests)
+        left = len(requests)
+        while left and (messages := self._received()):
+            for message in messages:
+                place = (message.sequence - first) & _WORD
+                if message.kind == _ERROR and place < len(requests):
+                    results[place] = message.status
+                    left -= 1
+        return results
+
+    def _dump(self, request: bytes) -> tuple[list[Message], bool]:
+        self._socket.send(self._number(request))
+        found: list[Message] = []
+        while messages := self._received():
+            for message in messages:
+                if message.sequence != self._sequence:
+                    continue
+                if message.kind in (_ERROR, _DONE):
+                    if message.status:
+                        raise OSError(message.status, os.strerror(message.status))
+                    return found, not any(each.flags & _INTERRUPTED for each in (*found, message))
+                found.append(message)
+        raise OSError(errno.ENOBUFS, "the kernel's answer was lost")
+
+    def _number(self, request: bytes) -> bytes:
+        self._sequence = (self._sequence + 1) & _WORD
+        number = _SEQUENCE.pack(self._sequence)
+        return request[:_SEQUENCE_AT] + number + request[_SEQUENCE_AT + _SEQUENCE.size :]
+
+    def _received(self) -> list[Message]:
+        try:
+            return list(split(self._socket.recv(_RECEIVED)))
+        except BlockingIOError:
+            return []
+
+
+def open_socket(groups: int = 0, *, buffer: int = _BUFFER) -> socket.socket:
+    """Return a socket of rtnetlink that does not wait, a member of the multicast groups in the mask."""
+    opened = socket.socket(
+        socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE
+    )
+    try:
+        receive_buffer.enlarge(opened, buffer)
+        opened.bind((0, groups))
+    except OSError:
+        opened.close()
+        raise
+    return opened
+
+
+def split(datagram: bytes) -> Iterator[Message]:
+    """Yield the messages of one datagram."""
+    at = 0
+    while at + _HEADER.size <= len(datagram):
+        length, kind, flags, sequence, _port = _HEADER.unpack_from(datagram, at)
+        yield Message(kind=kind, flags=flags, sequence=sequence, data=datagram[at : at + length])
+        at += max((length + 3) & ~3, _HEADER.size)

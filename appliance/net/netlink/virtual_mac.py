@@ -1,0 +1,93 @@
+"""The virtual router's own MAC (RFC 9568 section 7.3): a macvlan on the interface, which the addresses go on.
+
+Off by default: virtualisation hosts drop frames whose MAC they did not give. The macvlan is up only while
+active, as only then it may send: a switch would learn the MAC from any frame of a backup's. IPv6
+advertisements from it need the parent's link-local address on it as well (`Addresses.take`).
+"""
+
+import errno
+import os
+import re
+import socket
+from dataclasses import dataclass
+from typing import Final, Literal
+
+from appliance.net.netlink import rtnetlink
+from appliance.net.netlink.netlink import Requests
+from appliance.net.netlink.rtnetlink import Ipv4Option
+
+_PREFIXES: Final = {4: bytes.fromhex("00005e0001"), 6: bytes.fromhex("00005e0002")}
+_NAME: Final = re.compile(r"vrrp([46])\.(\d+)\.(\d+)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VirtualMac:
+    """One macvlan of ours: its name and index, the MAC, and the index of the interface that it is on."""
+
+    name: str
+    index: int
+    mac: bytes
+    parent: int
+
+
+def mac(router_id: int, *, family: Literal[4, 6]) -> bytes:
+    """Return 00-00-5E-00-01-VRID, or -02- for IPv6."""
+    return _PREFIXES[family] + bytes([router_id])
+
+
+def add(requests: Requests, *, parent: int, router_id: int, family: Literal[4, 6]) -> VirtualMac:
+    """Make the macvlan, down; the one that is there is taken as it is. Raises OSError with the reason.
+
+    The parent no longer answers ARP for addresses that are on the macvlan, or on any other interface.
+    """
+    name, address = f"vrrp{family}.{parent}.{router_id}", mac(router_id, family=family)
+    _done(requests, rtnetlink.add_macvlan(name, parent=parent, mac=address), but=errno.EEXIST)
+    made = VirtualMac(name=name, index=socket.if_nametoindex(name), mac=address, parent=parent)
+    if made not in present(requests):
+        raise OSError(errno.EEXIST, f"{name} exists and is not a virtual MAC of ours")
+    # Answers that arrive here may well leave by the parent, where the route is.
+    options = {Ipv4Option.RP_FILTER: 0, Ipv4Option.ARP_IGNORE: 1}
+    _done(requests, rtnetlink.set_ipv4_options(made.index, options))
+    _done(requests, rtnetlink.set_ipv4_options(parent, {Ipv4Option.ARP_IGNORE: 1}))
+    # Without IPv6 on this machine there is nothing to keep from.
+    _done(requests, rtnetlink.no_link_local(made.index), but=errno.EAFNOSUPPORT)
+    return made
+
+
+def raise_up(requests: Requests, virtual: VirtualMac) -> None:
+    """Let it send and receive; raises OSError."""
+    _done(requests, rtnetlink.set_up(virtual.index, up=True))
+
+
+def lower(requests: Requests, virtual: VirtualMac) -> None:
+    """Make it silent; its IPv6 addresses are gone by that. Harmless when it is gone; raises OSError."""
+    _done(requests, rtnetlink.set_up(virtual.index, up=False), but=errno.ENODEV)
+
+
+def remove(requests: Requests, virtual: VirtualMac) -> None:
+    """Delete it and the addresses on it; harmless when repeated. Raises OSError."""
+    _done(requests, rtnetlink.remove_link(virtual.index), but=errno.ENODEV)
+
+
+def present(requests: Requests) -> tuple[VirtualMac, ...]:
+    """Return those that are there, by name, MAC and kind: after a crash they are what it left."""
+    found = rtnetlink.readable(rtnetlink.decode_macvlan, requests.dump(rtnetlink.all_links()))
+    return tuple(
+        VirtualMac(name=each.name, index=each.index, mac=each.mac, parent=each.parent)
+        for each in found
+        if each.mac == _mac_of(each.name)
+    )
+
+
+def _mac_of(name: str) -> bytes | None:
+    match = _NAME.fullmatch(name)
+    if match is None:
+        return None
+    return _PREFIXES[int(match[1])] + (int(match[3]) & 0xFF).to_bytes(1, "big")
+
+
+def _done(requests: Requests, request: bytes, *, but: int = 0) -> None:
+    """Have it done; `but` is the errno that is as good as success."""
+    (result,) = requests.ask([request])
+    if result not in {0, but}:
+        raise OSError(result, os.strerror(result))

@@ -1,0 +1,95 @@
+"""What an earlier life of `vrrp` left in the kernel and nobody goes on with: addresses and virtual MACs.
+
+The kernel's mark says that an address is a `vrrp`'s, not which one's. Where another one lives in the same
+network namespace only what is configured here is removed.
+"""
+
+from collections.abc import Collection
+from typing import Final
+
+from structlog.typing import FilteringBoundLogger
+
+from appliance.model.paths import Paths
+from appliance.net.netlink import virtual_mac
+from appliance.net.netlink.addresses import Addresses
+from appliance.net.netlink.namespace_claim import NamespaceClaim
+from appliance.net.netlink.netlink import Requests
+from appliance.net.netlink.owned_addresses import OwnedAddresses
+from appliance.net.privileges import needed_capabilities
+
+CLAIM: Final = "lb-appliance-vrrp"
+"""The name that a living `vrrp` has in its network namespace."""
+
+
+def remove(
+    addresses: Addresses,
+    requests: Requests,
+    *,
+    ours: Collection[str],
+    seats: Collection[int],
+    alone: bool,
+    log: FilteringBoundLogger,
+) -> None:
+    """Remove them and say so, and what the kernel refuses; `alone` is whether no other `vrrp` lives here.
+
+    `ours` are the configured addresses, `seats` the indexes of interfaces that are in use.
+    """
+    for held in addresses.leftovers():
+        if not alone and held.address not in ours:
+            log.warning("leftover-of-another", address=held.address)
+            continue
+        try:
+            addresses.release(held.index, [held.address])
+        except OSError as error:
+            log.warning("leftover-stays", address=held.address, reason=error.strerror or str(error))
+        else:
+            log.warning("leftover-removed", address=held.address)
+    if alone:
+        _remove_macs(requests, seats, log)
+
+
+def remove_all(paths: Paths, log: FilteringBoundLogger) -> bool:
+    """Remove everything, for whoever knows that no `vrrp` is to run here; a living one keeps what it has.
+
+    Return whether something stays, because we are not permitted to remove it.
+    """
+    try:
+        claim = NamespaceClaim(CLAIM)
+    except OSError as error:
+        log.warning("leftovers-unknown", reason=error.strerror or str(error))
+        return False
+    try:
+        return claim.held and _remove_unclaimed(paths, log)
+    except OSError as error:
+        log.warning("leftovers-unknown", reason=error.strerror or str(error))
+        return False
+    finally:
+        claim.close()
+
+
+def _remove_unclaimed(paths: Paths, log: FilteringBoundLogger) -> bool:
+    requests = Requests()
+    try:
+        with Addresses(OwnedAddresses(paths.owned_addresses)) as addresses:
+            left = sorted(held.address for held in addresses.leftovers())
+            left += [virtual.name for virtual in virtual_mac.present(requests)]
+            if left and (missing := needed_capabilities.missing()):
+                log.warning("leftovers-stay", left=left, missing=list(missing))
+                return True
+            if left:
+                remove(addresses, requests, ours=(), seats=(), alone=True, log=log)
+            return False
+    finally:
+        requests.close()
+
+
+def _remove_macs(requests: Requests, seats: Collection[int], log: FilteringBoundLogger) -> None:
+    for virtual in virtual_mac.present(requests):
+        if virtual.index in seats:
+            continue
+        try:
+            virtual_mac.remove(requests, virtual)
+        except OSError as error:
+            log.warning("leftover-stays", interface=virtual.name, reason=error.strerror or str(error))
+        else:
+            log.warning("leftover-removed", interface=virtual.name)

@@ -1,0 +1,1 @@
+"""Raw sockets: whole Ethernet frames, and VRRP over IP."""

@@ -1,0 +1,95 @@
+"""Whole Ethernet frames on one interface: what announces an address, and what ARP tells about it."""
+
+import contextlib
+import errno
+import socket
+from collections.abc import Sequence
+from typing import Final, Self
+
+from appliance.net.packets import packet_filter
+from appliance.net.packets.packet_filter import Program
+
+ARP: Final = 0x0806
+"""EtherType (RFC 826)."""
+
+IPV6: Final = 0x86DD
+"""EtherType (RFC 2464 section 3)."""
+
+_NOTHING: Final = 0
+_FRAME: Final = 2048
+_AT_ONCE: Final = 256
+
+
+class FrameSocket:
+    """Sends whole frames, and receives those of one EtherType; without one it receives nothing.
+
+    `program` leaves what it does not want to the kernel (packet_filter). Raises OSError: ENODEV without the
+    interface, EPERM without CAP_NET_RAW. It belongs to the interface as it was when the socket was made.
+    """
+
+    def __init__(self, interface: str, *, receive: int = _NOTHING, program: Program = ()) -> None:
+        self.interface = interface
+        # Protocol 0 first: until it is bound, a packet socket of a protocol hears every interface.
+        self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, 0)
+        try:
+            if program:
+                packet_filter.attach(self._socket, program)
+            self._socket.bind((interface, receive))
+        except OSError:
+            self._socket.close()
+            raise
+
+    @classmethod
+    def claims(cls, interface: str, addresses: Sequence[str]) -> Self:
+        """Return a socket that also receives the frames in which others claim one of the addresses.
+
+        They are ARP packets, or neighbour advertisements whose target may yet be another one. The addresses
+        are literal, at least one, and all of one family.
+        """
+        receive = IPV6 if ":" in addresses[0] else ARP
+        return cls(interface, receive=receive, program=_claims(addresses))
+
+    def claim(self, addresses: Sequence[str]) -> None:
+        """Receive what `claims` says for these addresses instead; raises OSError."""
+        packet_filter.attach(self._socket, _claims(addresses))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End; harmless when repeated."""
+        self._socket.close()
+
+    def fileno(self) -> int:
+        """Return the descriptor to wait for."""
+        return self._socket.fileno()
+
+    def send(self, frame: bytes) -> None:
+        """Send one frame; raises OSError: ENETDOWN or ENXIO without the interface, ENOBUFS when full."""
+        self._socket.send(frame)
+
+    def receive(self) -> list[bytes]:
+        """Return the frames that others sent, at most a few hundred.
+
+        An interface that goes down is no error here: the netlink monitor tells it.
+        """
+        arrived = []
+        with contextlib.suppress(BlockingIOError):
+            for _ in range(_AT_ONCE):
+                try:
+                    frame, (_name, _protocol, kind, *_rest) = self._socket.recvfrom(_FRAME)
+                except OSError as error:
+                    if error.errno == errno.ENETDOWN:
+                        continue
+                    raise
+                if kind != socket.PACKET_OUTGOING:
+                    arrived.append(frame)
+        return arrived
+
+
+def _claims(addresses: Sequence[str]) -> Program:
+    family = socket.AF_INET6 if ":" in addresses[0] else socket.AF_INET
+    return packet_filter.claims(addresses, family=family)

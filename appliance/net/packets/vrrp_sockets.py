@@ -1,0 +1,202 @@
+"""Raw sockets that send and receive VRRP on one interface. Nothing here waits.
+
+A socket belongs to the interface as it was when the socket was made: after the interface was deleted and
+made again a new socket is needed.
+"""
+
+import contextlib
+import socket
+import struct
+import sys
+from dataclasses import dataclass
+from typing import Final, Literal, Self
+
+from appliance.net.netlink import receive_buffer
+from appliance.net.packets import packet_filter
+from appliance.wire.vrrp import ipv4_header
+from appliance.wire.vrrp.advertisement import PROTOCOL, VrrpError
+
+TTL: Final = 255
+"""RFC 9568 sections 5.1.1.3 and 5.1.2.3."""
+
+_PRIORITY: Final = 7  # TC_PRIO_CONTROL of linux/pkt_sched.h
+_CONTROL_TRAFFIC: Final = 0xC0  # DSCP CS6, network control (RFC 4594 section 3.1)
+_RECEIVE_BUFFER: Final = 1 << 20
+_PACKET: Final = 65536
+_AT_ONCE: Final = 256
+_DRAINED: Final = 16  # times as many
+_ANCILLARY: Final = 128
+
+# What the socket module does not name (linux/in.h, linux/in6.h).
+_IP_PKTINFO: Final = 8
+_IP_TRANSPARENT: Final = 19
+_IP_MULTICAST_ALL: Final = 49
+_IPV6_TRANSPARENT: Final = 75
+
+Ancillary = tuple[tuple[int, int, bytes], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Datagram:
+    """One received packet: literal addresses without scope, TTL or hop limit, what follows the IP header."""
+
+    source: str
+    destination: str
+    ttl: int
+    payload: bytes
+
+
+class VrrpSocket:
+    """Sends from `source` and receives for one virtual router, on one interface and in one family.
+
+    With a `group` it is a member of it; None is unicast. `router_id` leaves everybody else's
+    advertisements to the kernel; None receives all. Raises OSError: ENODEV or ENXIO without the interface,
+    EPERM without CAP_NET_RAW.
+    """
+
+    def __init__(
+        self,
+        interface: str,
+        *,
+        family: Literal[4, 6],
+        source: str,
+        group: str | None,
+        router_id: int | None = None,
+    ) -> None:
+        self.interface = interface
+        self.index = socket.if_nametoindex(interface)
+        self._family = socket.AF_INET if family == 4 else socket.AF_INET6
+        self._group = group
+        self._from = _source(self._family, source, self.index)
+        self._socket = socket.socket(self._family, socket.SOCK_RAW | socket.SOCK_NONBLOCK, PROTOCOL)
+        try:
+            self._prepare(group, router_id)
+        except OSError:
+            self._socket.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Leave the group and end; harmless when repeated."""
+        self._socket.close()
+
+    def fileno(self) -> int:
+        """Return the descriptor to wait for."""
+        return self._socket.fileno()
+
+    def send(self, payload: bytes, destination: str) -> None:
+        """Send one packet with TTL 255, also from a source that the interface has lost meanwhile.
+
+        Raises OSError: ENETDOWN, ENODEV or ENETUNREACH while the interface is away, EPERM for a packet
+        filter's veto, BlockingIOError or ENOBUFS for a full queue.
+        """
+        address = (destination, 0) if self._family == socket.AF_INET else (destination, 0, 0, self.index)
+        self._socket.sendmsg([payload], self._from, 0, address)
+
+    def receive(self) -> list[Datagram]:
+        """Return what has arrived, at most a few hundred packets; raises OSError for a broken socket."""
+        arrived = []
+        with contextlib.suppress(BlockingIOError):
+            for _ in range(_AT_ONCE):
+                datagram = self._receive_one()
+                if datagram is not None:
+                    arrived.append(datagram)
+        return arrived
+
+    def _prepare(self, group: str | None, router_id: int | None) -> None:
+        if router_id is not None:
+            packet_filter.attach(self._socket, packet_filter.router_id(router_id, family=self._family))
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_BINDTODEVICE, self.interface.encode() + b"\0")
+        receive_buffer.enlarge(self._socket, _RECEIVE_BUFFER)
+        if self._family == socket.AF_INET:
+            _set_4(self._socket)
+        else:
+            _set_6(self._socket, self.index)
+        # After the class of traffic, which sets a priority of its own.
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, _PRIORITY)
+        if group is not None:
+            self._join(group)
+        # A raw socket hears of everything until it is bound to its interface. A flood has no end, this does.
+        for _ in range(_DRAINED):
+            if not self.receive():
+                break
+
+    def _join(self, group: str) -> None:
+        packed = socket.inet_pton(self._family, group)
+        if self._family == socket.AF_INET:
+            member = packed + struct.pack("=4xi", self.index)
+            self._socket.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, member)
+            return
+        member = packed + struct.pack("=I", self.index)
+        self._socket.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_JOIN_GROUP, member)
+
+    def _receive_one(self) -> Datagram | None:
+        if self._family == socket.AF_INET6:
+            datagram = _datagram_6(*self._socket.recvmsg(_PACKET, _ANCILLARY))
+            # An unbound raw IPv6 socket hears the groups that others on this host have joined.
+            return datagram if datagram.destination == self._group or not _is_group(datagram) else None
+        with contextlib.suppress(VrrpError):
+            header = ipv4_header.decode(self._socket.recv(_PACKET))
+            return Datagram(
+                source=header.source, destination=header.destination, ttl=header.ttl, payload=header.payload
+            )
+        return None
+
+
+def _source(family: int, source: str, index: int) -> Ancillary:
+    """Return the ancillary data that gives a packet its interface and source, bound or not."""
+    packed = socket.inet_pton(family, source)
+    if family == socket.AF_INET:
+        return ((socket.IPPROTO_IP, _IP_PKTINFO, struct.pack("=i4s4x", index, packed)),)
+    return ((socket.IPPROTO_IPV6, socket.IPV6_PKTINFO, struct.pack("=16sI", packed, index)),)
+
+
+def _set_4(raw: socket.socket) -> None:
+    for option, value in (
+        (socket.IP_TTL, TTL),
+        (socket.IP_MULTICAST_TTL, TTL),
+        (socket.IP_MULTICAST_LOOP, 0),
+        (_IP_MULTICAST_ALL, 0),
+        # Who has lost the address that it speaks from has one more thing to say: that it leaves. Without a
+        # route the kernel takes the peers of an interface that a socket is bound to for its neighbours.
+        (_IP_TRANSPARENT, 1),
+        (socket.IP_TOS, _CONTROL_TRAFFIC),
+    ):
+        raw.setsockopt(socket.IPPROTO_IP, option, value)
+
+
+def _set_6(raw: socket.socket, index: int) -> None:
+    for option, value in (
+        (socket.IPV6_UNICAST_HOPS, TTL),
+        (socket.IPV6_MULTICAST_HOPS, TTL),
+        (socket.IPV6_MULTICAST_LOOP, 0),
+        (socket.IPV6_MULTICAST_IF, index),
+        (socket.IPV6_TCLASS, _CONTROL_TRAFFIC),
+        # Our encoder has made the checksum, with the addresses that it was told.
+        (socket.IPV6_CHECKSUM, -1),
+        (socket.IPV6_RECVHOPLIMIT, 1),
+        (socket.IPV6_RECVPKTINFO, 1),
+        (_IPV6_TRANSPARENT, 1),  # as for IPv4
+    ):
+        raw.setsockopt(socket.IPPROTO_IPV6, option, value)
+
+
+def _is_group(datagram: Datagram) -> bool:
+    return datagram.destination.startswith("ff")
+
+
+def _datagram_6(
+    payload: bytes, ancillary: list[tuple[int, int, bytes]], _flags: int, address: tuple[str, int, int, int]
+) -> Datagram:
+    found = {kind: data for level, kind, data in ancillary if level == socket.IPPROTO_IPV6}
+    return Datagram(
+        source=address[0].partition("%")[0],
+        destination=socket.inet_ntop(socket.AF_INET6, found[socket.IPV6_PKTINFO][:16]),
+        ttl=int.from_bytes(found[socket.IPV6_HOPLIMIT], sys.byteorder),
+        payload=payload,
+    )

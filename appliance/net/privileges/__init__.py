@@ -1,0 +1,1 @@
+"""Users, capabilities, and directories that nobody else may write."""

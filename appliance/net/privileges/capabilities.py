@@ -1,0 +1,176 @@
+"""Who holds which capability: each program what it uses, its children nothing (capabilities(7)).
+
+The whole appliance is one user. What it was given (by podman, by systemd's AmbientCapabilities, or by
+`unprivileged.become`) lies with supervisord, which carries it without using it, and hands each program
+its share at the exec, by the ambient set: file capabilities are lost with no-new-privileges, and fail the
+exec where one of them is not to be had. A program keeps its share from its own children.
+
+Root has its capabilities by its number, whatever the sets say, until it has renounced that: from then on it
+is such a user as well, who owns root's files. Before that, and as a user who was given nothing, all this
+changes nothing.
+"""
+
+import contextlib
+import ctypes
+import os
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from typing import Final
+
+from appliance.net.privileges.needed_capabilities import Capability
+from appliance.net.process import python
+
+_VRRP: Final = "appliance.programs.vrrp"
+_USED: Final[Mapping[str, frozenset[Capability]]] = {
+    # The operator's file may be root's alone, and is to be read at each reload.
+    # It tries the binds of a group that is new before it accepts it.
+    "appliance.programs.reload": frozenset({Capability.CAP_DAC_READ_SEARCH, Capability.CAP_NET_BIND_SERVICE}),
+    "appliance.programs.proxy": frozenset({Capability.CAP_NET_BIND_SERVICE}),
+    _VRRP: frozenset(
+        {
+            Capability.CAP_NET_ADMIN,
+            Capability.CAP_NET_RAW,
+            Capability.CAP_IPC_LOCK,
+            Capability.CAP_SYS_NICE,
+            Capability.CAP_SYS_RESOURCE,
+        }
+    ),
+}
+EVERYTHING: Final = frozenset().union(*_USED.values())
+"""What the programs use, together."""
+
+OTHER_USERS: Final = frozenset({Capability.CAP_SETGID, Capability.CAP_SETUID})
+"""What root needs besides, to run a script as the `user` that its configuration says: vrrp's tracker does."""
+
+_VERSION_3: Final = 0x20080522  # linux/capability.h
+_PR_CAPBSET_READ: Final = 23  # linux/prctl.h
+_PR_CAPBSET_DROP: Final = 24
+_PR_GET_SECUREBITS: Final = 27
+_PR_SET_SECUREBITS: Final = 28
+_PR_CAP_AMBIENT: Final = 47
+_PR_CAP_AMBIENT_RAISE: Final = 2
+_NO_ROOT: Final = 1  # SECBIT_NOROOT of linux/securebits.h
+_NO_ROOT_FOR_GOOD: Final = 1 | 1 << 1  # and SECBIT_NOROOT_LOCKED
+_LIBRARY: Final = ctypes.CDLL(None, use_errno=True)
+
+
+class _Header(ctypes.Structure):
+    _fields_ = (("version", ctypes.c_uint32), ("pid", ctypes.c_int))
+
+
+class _Sets(ctypes.Structure):
+    _fields_ = (
+        ("effective", ctypes.c_uint32),
+        ("permitted", ctypes.c_uint32),
+        ("inheritable", ctypes.c_uint32),
+    )
+
+
+def used_by(command: Sequence[str]) -> frozenset[Capability]:
+    """Return what a command `python -m MODULE ...` uses; nothing for a program that is not ours."""
+    module = python.module_of(list(command))
+    return _USED.get(module, frozenset()) | (OTHER_USERS if module == _VRRP else frozenset())
+
+
+def is_root() -> bool:
+    """Say whether every exec gives us all capabilities, because of our number."""
+    return os.geteuid() == 0 and not _LIBRARY.prctl(_PR_GET_SECUREBITS, 0, 0, 0, 0) & _NO_ROOT
+
+
+def renounce() -> None:
+    """As root, have the capabilities that the programs use and no others, for good, over every exec.
+
+    Raises OSError (EPERM) where root has not the right to change that, as in a container without SETPCAP.
+    """
+    kept = EVERYTHING | OTHER_USERS
+    bound(kept)
+    _checked(_LIBRARY.prctl(_PR_SET_SECUREBITS, _NO_ROOT_FOR_GOOD, 0, 0, 0))
+    hand_over(kept)
+
+
+def bound(kept: Collection[Capability] = EVERYTHING) -> None:
+    """Let no exec give more than these, as far as we may say so (CAP_SETPCAP)."""
+    if not _effective() >> Capability.CAP_SETPCAP & 1:
+        return
+    number = 0
+    while (there := _LIBRARY.prctl(_PR_CAPBSET_READ, number, 0, 0, 0)) >= 0:  # EINVAL after the last one
+        if there and number not in kept:
+            _checked(_LIBRARY.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0))
+        number += 1
+
+
+@contextlib.contextmanager
+def in_effect() -> Iterator[None]:
+    """Use for a moment what is carried.
+
+    /proc shows what a program was started with to those only who have all its capabilities in effect.
+    """
+    held = _permitted()
+    if is_root():
+        yield
+        return
+    _set(effective=held, permitted=held, inheritable=held)
+    try:
+        yield
+    finally:
+        carry()
+
+
+def carry() -> None:
+    """Use no capability, and keep all of them for those that are started."""
+    if is_root():
+        return
+    held = _permitted()
+    _set(effective=0, permitted=held, inheritable=held)
+
+
+def hand_over(wanted: Collection[Capability]) -> None:
+    """Have these, as far as they are permitted, and no others, over the next exec too."""
+    if is_root():
+        return
+    share = _permitted() & _bits(wanted)
+    _set(effective=share, permitted=share, inheritable=share)
+    for capability in Capability:
+        if share >> capability & 1:
+            _checked(_LIBRARY.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, int(capability), 0, 0))
+
+
+def keep_from_children(*, but: Collection[Capability] = ()) -> None:
+    """Go on with what we have; what we start has nothing of it, `but` these."""
+    held = _permitted()
+    passed_on = held & _bits(but)
+    _set(effective=held, permitted=held, inheritable=passed_on)  # which takes from the ambient set too
+
+
+def _bits(wanted: Collection[Capability]) -> int:
+    return sum(1 << each for each in set(wanted))
+
+
+def _permitted() -> int:
+    """Return the permitted set as bits."""
+    sets = _get()
+    return int(sets[0].permitted | sets[1].permitted << 32)
+
+
+def _effective() -> int:
+    sets = _get()
+    return int(sets[0].effective | sets[1].effective << 32)
+
+
+def _get() -> "ctypes.Array[_Sets]":
+    sets = (_Sets * 2)()
+    _checked(_LIBRARY.capget(ctypes.byref(_Header(_VERSION_3, 0)), sets))
+    return sets
+
+
+def _set(*, effective: int, permitted: int, inheritable: int) -> None:
+    halves = [
+        _Sets(*(each >> shift & 0xFFFFFFFF for each in (effective, permitted, inheritable)))
+        for shift in (0, 32)
+    ]
+    _checked(_LIBRARY.capset(ctypes.byref(_Header(_VERSION_3, 0)), (_Sets * 2)(*halves)))
+
+
+def _checked(result: int) -> None:
+    if result:
+        number = ctypes.get_errno()
+        raise OSError(number, os.strerror(number))

@@ -1,0 +1,113 @@
+"""Becoming an ordinary user where one was started as root, with the capabilities that the programs use.
+
+Podman and systemd start an ordinary user with capabilities; Docker and Kubernetes can give them to root only.
+There the image's APPLIANCE_USER says who to become: then every command of a container acts as this user,
+however it was started, and finds what the others have made. On a machine `appliance run` becomes `appliance`,
+where there is such a user; without it root stays root, and is nothing but an owner of files any more.
+"""
+
+import contextlib
+import ctypes
+import os
+import pwd
+import stat
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+from appliance.net.privileges import capabilities, private_directory
+
+USER_VARIABLE: Final = "APPLIANCE_USER"
+USER: Final = "appliance"
+ROOT: Final = "root"
+
+_PR_SET_KEEPCAPS: Final = 8  # linux/prctl.h
+_PR_SET_NO_NEW_PRIVS: Final = 38
+_MARKS: Final = frozenset({"appliance.lock", "accepted.json", "last-good.json", "operator-states.json"})
+_NOBODY_S: Final = frozenset({"lost+found"})  # of a file system that is a volume
+
+
+class CannotBecomeError(Exception):
+    """There is no such user, or no right to become it."""
+
+
+def standard_user() -> str:
+    """Return whom root becomes where nobody says it."""
+    with contextlib.suppress(KeyError):
+        return pwd.getpwnam(USER).pw_name
+    return ROOT
+
+
+def become(name: str, *, owned: Iterable[Path], before: Callable[[int], None] = lambda _: None) -> None:
+    """Become this user for good, and let it own these directories; without being root do nothing.
+
+    Where that is root itself, what no program needs is given up. `before` is called with the user's number
+    before the first right is given up. Raises CannotBecomeError.
+    """
+    if os.geteuid() != 0:
+        return
+    user = _user(name)
+    if user.pw_uid == 0:
+        before(0)
+        _renounce()
+        return
+    for path in owned:
+        with contextlib.suppress(OSError):  # whoever needs it says that it is not writable
+            _give(path, user)
+    before(user.pw_uid)
+    capabilities.bound()
+    ctypes.CDLL(None).prctl(_PR_SET_KEEPCAPS, 1, 0, 0, 0)
+    try:
+        os.setgroups(os.getgrouplist(name, user.pw_gid))
+        os.setgid(user.pw_gid)
+        os.setuid(user.pw_uid)
+    except PermissionError as error:
+        raise CannotBecomeError(
+            f"started as root without the right to become user {name}: "
+            f"add the capabilities SETUID and SETGID, or start as that user (--user {name})"
+        ) from error
+    capabilities.hand_over(capabilities.EVERYTHING)
+    os.environ.update(HOME=user.pw_dir, USER=name, LOGNAME=name)
+
+
+def gain_nothing() -> None:
+    """Let no exec of ours, or of what we start, add a privilege: set-uid programs, file capabilities."""
+    ctypes.CDLL(None).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+
+
+def _renounce() -> None:
+    with contextlib.suppress(PermissionError):  # in a container that has not SETPCAP, and little to give up
+        capabilities.renounce()
+
+
+def _user(name: str) -> pwd.struct_passwd:
+    try:
+        return pwd.getpwnam(name)
+    except KeyError as error:
+        raise CannotBecomeError(f"no user {name!r}, whom `--user` or {USER_VARIABLE} names") from error
+
+
+def _give(path: Path, user: pwd.struct_passwd) -> None:
+    """Give the user a directory that is new or ours, with what an appliance of root's has left in it."""
+    if private_directory.flaw(path, owner=user.pw_uid):
+        return  # it will be refused; root gives nothing away there
+    path.mkdir(mode=0o700, parents=True, exist_ok=True)
+    if path.stat().st_uid != 0 or not _ours(path):
+        return
+    for place in (*_below(path), path):
+        os.chown(place, user.pw_uid, user.pw_gid, follow_symlinks=False)
+    path.chmod(0o700)
+
+
+def _ours(path: Path) -> bool:
+    """Say whether it is empty or an appliance's, and not /etc by a slip of the finger."""
+    names = {each.name for each in path.iterdir()} - _NOBODY_S
+    return not names or bool(names & _MARKS)
+
+
+def _below(path: Path) -> Iterator[Path]:
+    """Yield what root has there, but no file that has another name elsewhere."""
+    for each in path.rglob("*"):
+        status = each.lstat()
+        if status.st_uid == 0 and (stat.S_ISDIR(status.st_mode) or status.st_nlink == 1):
+            yield each

@@ -1,0 +1,130 @@
+"""Worker processes: started, heard of when ready and when dead, and killed without hitting another.
+
+A process is held by its pidfd, so its death is noticed also when it is not our child (an orphan that we
+adopted), and a signal can never reach another process that was given its number since.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+
+from gevent import get_hub
+
+from appliance.net.logging.output import STDERR, output
+from appliance.net.process.python import SAFE_PATH
+
+_MOST_ERRORS = 65536
+
+READY = b"R"
+"""What a worker writes when it could accept; end of file instead means that it never will."""
+
+
+class WorkerProcess:
+    """One process, ours or adopted; raises ProcessLookupError where there is none.
+
+    `errors` is a file that holds what it wrote to standard error, None for one that has our own.
+    """
+
+    def __init__(
+        self, pid: int, *, child: "subprocess.Popen[bytes] | None" = None, errors: int | None = None
+    ) -> None:
+        self.pid = pid
+        self._pidfd = os.pidfd_open(pid)
+        self._child = child
+        self._errors = errors
+
+    def kill(self, number: signal.Signals = signal.SIGKILL) -> None:
+        """Send a signal; harmless when the process is gone."""
+        if self._pidfd < 0:
+            return
+        with contextlib.suppress(ProcessLookupError):
+            signal.pidfd_send_signal(self._pidfd, number)
+
+    def wait(self) -> str:
+        """Return, once it is gone, how it ended. To be called once; the number may be used again after."""
+        _wait_readable(self._pidfd)
+        detail = _ending(self._child.wait()) if self._child else "gone"
+        os.close(self._pidfd)
+        self._pidfd = -1
+        last_words = self.pass_errors_on().strip().rpartition("\n")[2]
+        return f"{detail}: {last_words}" if last_words else detail
+
+    def pass_errors_on(self) -> str:
+        """Write to our standard error what it wrote to its own, and return that; empty the second time."""
+        if self._errors is None:
+            return ""
+        text = os.pread(self._errors, _MOST_ERRORS, 0).decode(errors="replace")
+        os.close(self._errors)
+        self._errors = None
+        with contextlib.suppress(OSError):  # nobody reads it any more
+            output(STDERR).write(text.encode())
+        return text
+
+
+def spawn(
+    module: Sequence[str],
+    argument: Callable[[int], str],
+    *,
+    listeners: Sequence[int],
+    environment: Mapping[str, str],
+) -> tuple[WorkerProcess, int]:
+    """Start a Python program with these descriptors, and return it with the reading end of its ready pipe.
+
+    `module` is what follows the interpreter; `argument` makes the last argument of the descriptor on which
+    the program says that it is ready. Its standard error is kept for `pass_errors_on`, so that a
+    failed start can be explained. Raises OSError.
+    """
+    errors = os.memfd_create("errors", os.MFD_CLOEXEC)
+    ready, theirs = os.pipe2(os.O_CLOEXEC)
+    try:
+        child = subprocess.Popen(  # noqa: S603  # our own program
+            [sys.executable, SAFE_PATH, *module, argument(theirs)],
+            pass_fds=(*listeners, theirs),
+            stdin=subprocess.DEVNULL,
+            stderr=errors,
+            env=dict(environment),
+        )
+    except OSError:
+        os.close(ready)
+        os.close(errors)
+        raise
+    finally:
+        os.close(theirs)
+    try:
+        return WorkerProcess(child.pid, child=child, errors=errors), ready
+    except OSError:
+        # Nobody could ever end it, and it would accept on the listeners.
+        child.kill()
+        child.wait()
+        os.close(ready)
+        os.close(errors)
+        raise
+
+
+def wait_ready(ready: int) -> bool:
+    """Return True when the program has said that it is ready, False when it never will; closes `ready`."""
+    try:
+        _wait_readable(ready)
+        return os.read(ready, 1) == READY
+    finally:
+        os.close(ready)
+
+
+def _wait_readable(descriptor: int) -> None:
+    watcher = get_hub().loop.io(descriptor, 1)
+    try:
+        get_hub().wait(watcher)
+    finally:
+        watcher.close()
+
+
+def _ending(status: int) -> str:
+    if status >= 0:
+        return f"exited {status}"
+    try:
+        return f"killed by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"killed by signal {-status}"

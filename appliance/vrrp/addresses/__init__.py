@@ -1,0 +1,1 @@
+"""The addresses of virtual routers: put on an interface, removed, and looked for elsewhere."""

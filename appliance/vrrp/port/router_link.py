@@ -1,0 +1,75 @@
+"""What the machine's interfaces mean for a virtual router: its source, its routes, who has its addresses."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+from functools import lru_cache
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_interface
+
+from appliance.core.vrrp.advert_rules import bare
+from appliance.model.snapshot.virtual_router import VirtualRouter
+from appliance.net.netlink.links import Link, answers_for_others
+from appliance.vrrp.machine import RouterEnvironment
+
+
+def essence(link: Link | None) -> Link | None:
+    """Return a link without the addresses that are ours."""
+    return replace(link, addresses=()) if link else None
+
+
+def source(router: VirtualRouter, link: Link, *, kept: str | None) -> str | None:
+    """Return what a router's advertisements come from, None where the interface has nothing.
+
+    `kept` is what they come from now: peers know it, and other addresses that come or go are nothing to them.
+    """
+    if router.source is not None:
+        return router.source
+    if kept is not None and has(link, kept):
+        return kept
+    if router.family == 6 and router.peers and not router.peers[0].startswith("fe80"):
+        own = (each for each in bare(link.own) if ":" in each and not each.startswith("fe80"))
+        return next((each for each in own if each not in bare(router.addresses)), None)
+    return link.primary(router.family, excluding=router.addresses)
+
+
+def has(link: Link, address: str) -> bool:
+    """Say whether an interface has an address of its own."""
+    return address in _bare(link.own)
+
+
+def on_link(link: Link, address: str) -> bool:
+    """Say whether an address is in a network of the interface itself."""
+    there = ip_address(address)
+    return any(there in _network(each) for each in link.own)
+
+
+def reached(router: VirtualRouter, link: Link) -> frozenset[str]:
+    """Return which of a router's addresses are in a network that its interface reaches without them."""
+    networks = {_network(each) for each in link.own if each not in router.addresses}
+    return frozenset(each for each in router.addresses if _network(each) in networks)
+
+
+def foreign_places(router: VirtualRouter, machine: RouterEnvironment) -> list[tuple[str, str]]:
+    """Return where somebody else has its addresses so that this machine answers for them: interface, address.
+
+    On another interface than the router's that is so by ARP only, and as long as the kernel is not told else.
+    """
+    found = [
+        (name, address)
+        for each in bare(router.addresses)
+        for name, address in machine.links.places(each)
+        if machine.addresses.unrecorded(name, [address])
+    ]
+    if all(name == router.interface for name, _ in found):
+        return found
+    elsewhere = router.family == 4 and answers_for_others(router.interface)
+    return [each for each in found if elsewhere or each[0] == router.interface]
+
+
+@lru_cache(maxsize=4096)
+def _network(address: str) -> IPv4Network | IPv6Network:
+    return ip_interface(address).network
+
+
+def _bare(addresses: Iterable[str]) -> list[str]:
+    """Return addresses as the kernel gives them without their prefix lengths, quicker than `bare`."""
+    return [each.partition("/")[0] for each in addresses]

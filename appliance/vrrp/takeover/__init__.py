@@ -1,0 +1,1 @@
+"""A `vrrp` that takes the place of one that still runs, without anybody outside noticing."""

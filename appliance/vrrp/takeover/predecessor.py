@@ -1,0 +1,130 @@
+"""The `vrrp` that a killed supervisord has left running, in the eyes of the one that takes its place.
+
+It goes on until this one serves: both advertise for a moment, from the same address with the same priority.
+Peers and clients see one router all the time, however short its interval is and however long a start takes.
+Only then it is told to go, and it goes without a word and leaves the addresses where they are. One that does
+not answer is killed: it does not advertise either, or not for long.
+"""
+
+import os
+import signal
+import socket
+import time
+from typing import Final, Self
+
+from structlog.typing import FilteringBoundLogger
+
+from appliance.model.paths import Paths
+from appliance.net.process import subreaper
+from appliance.net.process.leftovers import Leftovers
+from appliance.wire.lines import vrrp_takeover
+from appliance.wire.lines.control import (
+    Answer,
+    ControlError,
+    LineBuffer,
+    Question,
+    decode_answer,
+    encode_question,
+)
+from appliance.wire.lines.vrrp_takeover import KnownRouter
+
+TAKE_OVER: Final = "take-over"
+"""The command that asks for the state of all virtual routers."""
+
+TAKEN_OVER: Final = "taken-over"
+"""The command that ends a predecessor without releasing anything."""
+
+_PATIENCE: Final = 0.5  # seconds for an answer: its loop never waits, and peers do not wait for long
+_CHUNK: Final = 65536
+
+
+class PredecessorError(Exception):
+    """It does not answer, or what it says is no answer."""
+
+
+class PredecessorLeavingError(Exception):
+    """It was told to end, and hands its addresses over to the peers."""
+
+
+class Predecessor:
+    """The one of process id `pid`, asked over its control socket."""
+
+    def __init__(self, pid: int, connection: socket.socket, log: FilteringBoundLogger) -> None:
+        self.pid = pid
+        self._connection = connection
+        self._lines = LineBuffer()
+        self._log = log
+
+    @classmethod
+    def meet(cls, paths: Paths, log: FilteringBoundLogger) -> Self | None:
+        """Return who runs here and answers; None, and it is killed, where it does not answer.
+
+        Raises PredecessorLeavingError, also for one that has our own parent: that one is looked after.
+        """
+        pid = subreaper.listener(paths.control("vrrp")) or next(iter(Leftovers(paths, log).vrrps()), 0)
+        if pid and subreaper.parent(pid) == os.getppid():
+            raise PredecessorLeavingError
+        connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        connection.settimeout(_PATIENCE)
+        try:
+            connection.connect(str(paths.control("vrrp")))
+            met = cls(pid, connection, log)
+            met.ask()
+        except (OSError, PredecessorError) as error:
+            connection.close()
+            _kill(pid, str(error), log)
+            return None
+        return met
+
+    def ask(self) -> tuple[KnownRouter, ...]:
+        """Return the present state of its virtual routers; raises PredecessorError and ...LeavingError.
+
+        A refusal is an error, as of one that does not know the command: nobody would end it, ever.
+        """
+        try:
+            answer = self._answer_to(Question(command=TAKE_OVER))
+            if vrrp_takeover.is_leaving(answer.values):
+                raise PredecessorLeavingError
+            return vrrp_takeover.decode(answer.values)
+        except (OSError, ControlError) as error:
+            raise PredecessorError(str(error)) from error
+
+    def relieve(self) -> None:
+        """Tell it to go, and do not wait."""
+        self._connection.settimeout(0)
+        try:
+            self._connection.send(encode_question(Question(command=TAKEN_OVER)))
+        except OSError as error:
+            self.kill(str(error))
+
+    def kill(self, why: str) -> None:
+        """KILL it."""
+        _kill(self.pid, why, self._log)
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._connection.close()
+
+    def _answer_to(self, question: Question) -> Answer:
+        until = time.monotonic() + _PATIENCE
+        self._connection.sendall(encode_question(question))
+        while (left := until - time.monotonic()) > 0:
+            self._connection.settimeout(left)
+            chunk = self._connection.recv(_CHUNK)
+            if not chunk:
+                raise ControlError("the connection was closed")
+            for line in self._lines.feed(chunk):
+                return decode_answer(line)
+        raise TimeoutError(f"no answer within {_PATIENCE:g} s")
+
+
+def _kill(pid: int, why: str, log: FilteringBoundLogger) -> None:
+    log.warning("predecessor-killed", pid=pid, reason=why)
+    if not pid:
+        return
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+    except PermissionError as error:
+        log.error("predecessor-stays", pid=pid, reason=str(error))  # noqa: TRY400  # it is not ours to kill

@@ -1,0 +1,48 @@
+"""The end of a take-over: the predecessor goes as soon as this program serves, in its loop."""
+
+import fcntl
+from collections.abc import Callable
+from typing import IO, Final
+
+from appliance.vrrp.takeover.predecessor import Predecessor
+
+_LOOK_AGAIN: Final = 0.005  # seconds
+_PATIENCE: Final = 1.0  # seconds from the word to the kill
+
+
+class TakeOver:
+    """Ends `predecessor`, and calls `on_end` when it is gone: when the `lock` of the program is ours.
+
+    `deadline` and `tick` are the loop's: before its first turn this program does not keep its intervals.
+    """
+
+    def __init__(self, predecessor: Predecessor, lock: IO[str], *, on_end: Callable[[], None]) -> None:
+        self.deadline: float | None = 0.0
+        self._predecessor = predecessor
+        self._lock = lock
+        self._on_end = on_end
+        self._kill_at: float | None = None
+
+    def tick(self, now: float) -> None:
+        """Tell it to go, look whether it is gone, or kill it."""
+        if self._kill_at is None:
+            self._predecessor.relieve()
+            self._kill_at = now + _PATIENCE
+        if locked(self._lock):
+            self.deadline = None
+            self._predecessor.close()
+            self._on_end()
+            return
+        if now >= self._kill_at:
+            self._predecessor.kill(f"still there {_PATIENCE:g} s after it was relieved")
+            self._kill_at = now + _PATIENCE
+        self.deadline = now + _LOOK_AGAIN
+
+
+def locked(lock: IO[str]) -> bool:
+    """Lock a file if nobody else has; say whether it is locked by us now."""
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True

@@ -1,0 +1,198 @@
+"""The payload of `health.board`: what the prober knows of every server, one fixed record each."""
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum, StrEnum
+from typing import Final
+
+NAME_BYTES: Final = 64
+DETAIL_BYTES: Final = 72
+
+
+class BoardFormatError(Exception):
+    """The payload is not one that this version writes."""
+
+
+class Verdict(IntEnum):
+    """What the checks say. UNKNOWN until the first check of a server has ended."""
+
+    UNKNOWN = 0
+    UP = 1
+    DOWN = 2
+
+
+class Admin(IntEnum):
+    """What the operator says (HAProxy's `set server state`)."""
+
+    READY = 0
+    DRAIN = 1
+    MAINT = 2
+
+
+class CheckResult(StrEnum):
+    """How a check ended, in HAProxy's words (management.txt, check_status)."""
+
+    UNCHECKED = "UNK"
+    L4OK = "L4OK"
+    L4TOUT = "L4TOUT"
+    L4CON = "L4CON"
+    L6OK = "L6OK"
+    L6TOUT = "L6TOUT"
+    L6RSP = "L6RSP"
+    L7OK = "L7OK"
+    L7TOUT = "L7TOUT"
+    L7RSP = "L7RSP"
+    L7STS = "L7STS"
+
+
+_RESULTS: Final = tuple(CheckResult)
+
+UNREACHABLE: Final = frozenset(
+    {CheckResult.L4TOUT, CheckResult.L4CON, CheckResult.L6TOUT, CheckResult.L6RSP, CheckResult.L7TOUT}
+)
+"""Failures of a server that does not answer at all. The others, L7RSP and L7STS, are bad answers."""
+
+
+class ServerState(StrEnum):
+    """The one word for a server that operators see."""
+
+    UP = "up"
+    DOWN = "down"
+    DRAIN = "drain"
+    MAINT = "maint"
+    CHECKING = "checking"
+
+
+def state_of(verdict: Verdict, admin: Admin) -> ServerState:
+    """Return the one word: maint wins over the checks, and they win over drain."""
+    if admin is Admin.MAINT:
+        return ServerState.MAINT
+    if verdict is Verdict.DOWN:
+        return ServerState.DOWN
+    if admin is Admin.DRAIN:
+        return ServerState.DRAIN
+    return ServerState.UP if verdict is Verdict.UP else ServerState.CHECKING
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServerHealthRecord:
+    """One server as the prober sees it.
+
+    `weight` is the effective weight: the configured one, ramped by slow_start. `since` is when verdict or
+    admin last changed and `checked_at` when the last check ended, both Unix seconds; `duration` is seconds.
+    `status` is the HTTP status, 0 for none. `streak` counts results like the last one. `host` is the literal
+    address that the server's name stands for now, "" when it could not be resolved. `failed` counts checks.
+    `unreachable` tells a server that is down because nothing answers from one that answers badly.
+    """
+
+    pool: str
+    server: str
+    verdict: Verdict
+    admin: Admin
+    weight: float
+    since: float
+    checked_at: float
+    duration: float
+    result: CheckResult
+    status: int
+    streak: int
+    failed: int
+    host: str
+    port: int
+    detail: str
+    unreachable: bool
+
+    @property
+    def state(self) -> ServerState:
+        """Operator and checks together: maint and drain win over what the checks say."""
+        return state_of(self.verdict, self.admin)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HealthBoard:
+    """The whole payload. `snapshot` is the configuration it was made from, `written_at` Unix seconds."""
+
+    snapshot: int
+    pid: int
+    written_at: float
+    servers: tuple[ServerHealthRecord, ...]
+
+
+_HEAD: Final = struct.Struct("=4sIIIIxxxxd")
+_MAGIC: Final = b"HLT2"
+_RECORD: Final = struct.Struct(f"={NAME_BYTES}s{NAME_BYTES}sBBB?IIIIxxxxdddd48s{DETAIL_BYTES}s")
+
+
+def encode(board: HealthBoard) -> bytes:
+    """Return the payload; names longer than NAME_BYTES are the config's error, details are cut."""
+    records = [encode_server(server) for server in board.servers]
+    return assemble(records, snapshot=board.snapshot, pid=board.pid, written_at=board.written_at)
+
+
+def assemble(records: Sequence[bytes], *, snapshot: int, pid: int, written_at: float) -> bytes:
+    """Return the payload of records that `encode_server` made: a writer keeps those that have not changed."""
+    head = _HEAD.pack(_MAGIC, snapshot, pid, len(records), _RECORD.size, written_at)
+    return head + b"".join(records)
+
+
+def encode_server(server: ServerHealthRecord) -> bytes:
+    """Return one record."""
+    return _RECORD.pack(
+        server.pool.encode(),
+        server.server.encode(),
+        server.verdict,
+        server.admin,
+        _RESULTS.index(server.result),
+        server.unreachable,
+        server.status,
+        server.streak,
+        server.failed,
+        server.port,
+        server.weight,
+        server.since,
+        server.checked_at,
+        server.duration,
+        server.host.encode(),
+        server.detail.encode()[:DETAIL_BYTES],
+    )
+
+
+def decode(payload: bytes) -> HealthBoard:
+    """Return the board; raises BoardFormatError."""
+    try:
+        magic, snapshot, pid, count, size, written_at = _HEAD.unpack_from(payload)
+        if magic != _MAGIC or size != _RECORD.size or len(payload) != _HEAD.size + count * size:
+            raise BoardFormatError("health board: another layout")
+        servers = tuple(map(_server, _RECORD.iter_unpack(memoryview(payload)[_HEAD.size :])))
+    except (struct.error, ValueError, IndexError) as error:
+        raise BoardFormatError(f"health board: {error}") from error
+    return HealthBoard(snapshot=snapshot, pid=pid, written_at=written_at, servers=servers)
+
+
+def _server(record: tuple) -> ServerHealthRecord:  # type: ignore[type-arg]  # struct's own shape, named below
+    pool, server, verdict, admin, result, unreachable, status, streak, failed, port = record[:10]
+    weight, since, checked_at, duration, host, detail = record[10:]
+    return ServerHealthRecord(
+        pool=text_of(pool),
+        server=text_of(server),
+        verdict=Verdict(verdict),
+        admin=Admin(admin),
+        weight=weight,
+        since=since,
+        checked_at=checked_at,
+        duration=duration,
+        result=_RESULTS[result],
+        status=status,
+        streak=streak,
+        failed=failed,
+        host=text_of(host),
+        port=port,
+        detail=text_of(detail),
+        unreachable=unreachable,
+    )
+
+
+def text_of(field: bytes) -> str:
+    """Return a fixed field's text, without the zero bytes that fill it."""
+    return field.rstrip(b"\0").decode(errors="replace")

@@ -1,0 +1,1 @@
+"""Whole Ethernet frames: ARP and IPv6 neighbour discovery."""

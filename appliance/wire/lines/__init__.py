@@ -1,0 +1,1 @@
+"""Lines and datagrams between our own programs."""

@@ -1,0 +1,35 @@
+"""A doubt: one datagram from a worker to `health`, that clients could not connect to a server.
+
+It is a hint to check the server now. It carries no verdict, and one that is lost costs an interval.
+"""
+
+import msgspec
+
+SIZE_LIMIT = 1024
+"""Longest datagram; two names of 64 bytes in JSON have far less."""
+
+
+class ConnectFailureError(Exception):
+    """The datagram is not what a worker sends."""
+
+
+class ConnectFailure(msgspec.Struct, frozen=True, array_like=True):
+    """The server that is doubted."""
+
+    pool: str
+    server: str
+
+
+def encode(pool: str, server: str) -> bytes:
+    """Return the datagram."""
+    return msgspec.json.encode(ConnectFailure(pool, server))
+
+
+def decode(datagram: bytes) -> ConnectFailure:
+    """Return what a datagram says; raises DoubtError."""
+    if len(datagram) > SIZE_LIMIT:
+        raise ConnectFailureError(f"more than {SIZE_LIMIT} bytes")
+    try:
+        return msgspec.json.decode(datagram, type=ConnectFailure)
+    except (ValueError, RecursionError) as error:  # msgspec's own errors are ValueErrors
+        raise ConnectFailureError(str(error)) from error

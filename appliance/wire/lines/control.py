@@ -1,0 +1,159 @@
+"""Control lines between programs: one JSON object a line, questions one way and answers the other."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Final, TypeVar
+
+import msgspec
+
+_Value = TypeVar("_Value")
+
+LINE_LIMIT: Final = 16 << 20
+"""Longest answer accepted, bytes: a listing of sessions is large, a peer without newlines is broken."""
+
+QUESTION_LIMIT: Final = 1 << 20
+"""Longest question accepted, bytes."""
+
+
+class ControlError(Exception):
+    """The peer sent something that is not a control line."""
+
+
+class LineBuffer:
+    """Turns chunks into lines, without their end; raises ControlError past `limit` without a newline."""
+
+    def __init__(self, limit: int = LINE_LIMIT) -> None:
+        self._pending = bytearray()
+        self._limit = limit
+
+    def feed(self, chunk: bytes) -> Iterator[bytes]:
+        """Yield each line that `chunk` completes."""
+        *lines, rest = (self._pending + chunk).split(b"\n")
+        self._pending = rest
+        if len(rest) > self._limit:
+            raise ControlError(f"line of more than {self._limit} bytes")
+        return (bytes(line.removesuffix(b"\r")) for line in lines)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerProblem:
+    """One thing that is wrong; path, line and column where it has a place in a file."""
+
+    message: str
+    path: str | None = None
+    line: int | None = None
+    column: int | None = None
+
+
+def as_values(problems: Iterable[AnswerProblem]) -> list[dict[str, object]]:
+    """Return problems as answers and log lines show them."""
+    return [{key: value for key, value in asdict(each).items() if value is not None} for each in problems]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A command and its parameters. The accessors raise ControlError for what is absent or mistyped."""
+
+    command: str
+    values: Mapping[str, object] = field(default_factory=dict)
+
+    def text(self, key: str) -> str:
+        """Return a string parameter."""
+        return self._of(key, str)
+
+    def integer(self, key: str) -> int:
+        """Return an integer parameter."""
+        return self._of(key, int)
+
+    def number(self, key: str) -> float:
+        """Return a number parameter."""
+        return self._of(key, float)
+
+    def places(self, key: str) -> frozenset[tuple[str, int]]:
+        """Return a parameter of hosts with ports; empty where it was not given."""
+        return self._of(key, frozenset[tuple[str, int]]) if key in self.values else frozenset()
+
+    def optional_text(self, key: str) -> str | None:
+        """Return a string parameter, None where it was not given."""
+        return self._of(key, str) if self.values.get(key) is not None else None
+
+    def _of(self, key: str, kind: type[_Value]) -> _Value:
+        try:
+            return msgspec.convert(self.values.get(key), kind)
+        except msgspec.ValidationError as error:
+            raise ControlError(f"{self.command}: {key}: {error}") from error
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What a program says to a question; `errors` is empty exactly when `ok`."""
+
+    ok: bool
+    errors: tuple[AnswerProblem, ...] = ()
+    values: Mapping[str, object] = field(default_factory=dict)
+
+
+def good(**values: object) -> Answer:
+    """Return the answer of a command that did what was asked."""
+    return Answer(ok=True, values=values)
+
+
+def bad(*problems: AnswerProblem | str) -> Answer:
+    """Return the answer of a command that changed nothing."""
+    errors = tuple(AnswerProblem(message=each) if isinstance(each, str) else each for each in problems)
+    return Answer(ok=False, errors=errors)
+
+
+def encode_question(question: Question) -> bytes:
+    """Return the line, with its end."""
+    return msgspec.json.encode({"command": question.command, **question.values}) + b"\n"
+
+
+def decode_question(line: bytes) -> Question:
+    """Return the question; raises ControlError."""
+    values = _object(line)
+    command = values.pop("command", None)
+    if not isinstance(command, str):
+        raise ControlError("no command")
+    return Question(command=command, values=values)
+
+
+def encode_answer(answer: Answer) -> bytes:
+    """Return the line, with its end."""
+    said: dict[str, object] = {"ok": answer.ok}
+    if answer.errors:
+        said["errors"] = [
+            {key: value for key, value in _fields(problem).items() if value is not None}
+            for problem in answer.errors
+        ]
+    return msgspec.json.encode({**said, **answer.values}) + b"\n"
+
+
+def decode_answer(line: bytes) -> Answer:
+    """Return the answer; raises ControlError."""
+    values = _object(line)
+    ok = values.pop("ok", None)
+    errors = values.pop("errors", [])
+    if not isinstance(ok, bool):
+        raise ControlError("no verdict")
+    try:
+        problems = msgspec.convert(errors, tuple[AnswerProblem, ...])
+    except msgspec.ValidationError as error:
+        raise ControlError(str(error)) from error
+    return Answer(ok=ok, errors=problems, values=values)
+
+
+def _object(line: bytes) -> dict[str, object]:
+    try:
+        return msgspec.json.decode(line, type=dict[str, object])
+    except (ValueError, RecursionError) as error:  # msgspec's own errors are ValueErrors
+        raise ControlError(str(error)) from error
+
+
+def _fields(problem: AnswerProblem) -> dict[str, object]:
+    return {
+        "message": problem.message,
+        "path": problem.path,
+        "line": problem.line,
+        "column": problem.column,
+    }

@@ -1,0 +1,86 @@
+"""The lines between `vrrp` and its tracker: one JSON object a line, its kind in the field `kind`.
+
+Orders go to the tracker, reports come back. Whoever reads splits the stream by `control.LineBuffer`.
+"""
+
+import msgspec
+
+from appliance.model.snapshot.virtual_router import Track
+
+
+class TrackerLineError(Exception):
+    """A line that is not one of the other side's."""
+
+
+class WatchTracks(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="watch"
+):
+    """Track exactly these, each for the virtual router it names; what was already tracked keeps its state."""
+
+    tracks: tuple[tuple[str, Track], ...]
+
+
+class RunCommand(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="run"
+):
+    """Run a notify command of a virtual router; `user` None is whom vrrp runs as, `timeout` seconds."""
+
+    router: str
+    words: tuple[str, ...]
+    user: str | None
+    timeout: float
+
+
+class TrackVerdict(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="verdict"
+):
+    """One track's state: `value` is a file's number (else 0), `at` seconds of CLOCK_MONOTONIC.
+
+    A line carries 64 bits of `value`, and no lone surrogates in `detail`: the tracker sees to both.
+    """
+
+    router: str
+    track: str
+    up: bool
+    value: int
+    detail: str
+    at: float
+
+
+class CommandEnded(
+    msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="ran"
+):
+    """A notify command has ended, or could not be started; `outcome` says how, for the log."""
+
+    router: str
+    words: tuple[str, ...]
+    outcome: str
+
+
+Order = WatchTracks | RunCommand
+Report = TrackVerdict | CommandEnded
+
+_ENCODER = msgspec.json.Encoder()
+_ORDERS: msgspec.json.Decoder[Order] = msgspec.json.Decoder(Order)
+_REPORTS: msgspec.json.Decoder[Report] = msgspec.json.Decoder(Report)
+
+
+def encode(message: Order | Report) -> bytes:
+    """Return the line, with its end."""
+    return _ENCODER.encode(message) + b"\n"
+
+
+def decode_order(line: bytes) -> Order:
+    """Return what vrrp wants of the tracker; raises TrackerLineError."""
+    try:
+        return _ORDERS.decode(line)
+    except (ValueError, RecursionError) as error:  # msgspec's own errors are ValueErrors
+        raise TrackerLineError(str(error)) from error
+
+
+def decode_report(line: bytes) -> Report:
+    """Return what the tracker says; raises TrackerLineError."""
+    try:
+        return _REPORTS.decode(line)
+    except (ValueError, RecursionError) as error:
+        raise TrackerLineError(str(error)) from error

@@ -1,0 +1,46 @@
+"""What a worker is told when it starts: the one argument of `python -m appliance.programs.worker`."""
+
+from dataclasses import dataclass
+
+import msgspec
+
+
+class WorkerArgumentsError(Exception):
+    """The argument is not what a master gives."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class InheritedListener:
+    """A listening socket that the worker inherits as descriptor `fd`."""
+
+    frontend: str
+    host: str
+    port: int
+    fd: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkerArguments:
+    """Who the worker is, what it listens on, and where it says that it is ready."""
+
+    program: str
+    group: str
+    generation: int
+    index: int
+    workers: int
+    snapshot: int
+    listeners: tuple[InheritedListener, ...]
+    ready_fd: int
+
+
+def encode(orders: WorkerArguments) -> str:
+    """Return the argument."""
+    return msgspec.json.encode(orders).decode()
+
+
+def decode(argument: str) -> WorkerArguments:
+    """Return the orders; raises OrdersError."""
+    try:
+        return msgspec.json.decode(argument, type=WorkerArguments)
+    except (ValueError, RecursionError) as error:  # msgspec's own errors are ValueErrors
+        raise WorkerArgumentsError(str(error)) from error

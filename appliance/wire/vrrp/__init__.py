@@ -1,0 +1,1 @@
+"""VRRP packets, and the headers around them."""

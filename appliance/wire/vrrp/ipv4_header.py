@@ -1,0 +1,37 @@
+"""The IPv4 header (RFC 791 section 3.1), which raw IPv4 sockets deliver in front of the payload."""
+
+import struct
+from dataclasses import dataclass
+from typing import Final
+
+from appliance.wire.literal import text
+from appliance.wire.vrrp.advertisement import Drop, VrrpError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ipv4Header:
+    """Who sent a packet to whom, with how many hops left, and what is behind the header and its options."""
+
+    source: str
+    destination: str
+    ttl: int
+    payload: bytes
+
+
+_HEAD: Final = struct.Struct("!BxHxxxxBxxx4s4s")
+
+
+def decode(packet: bytes) -> Ipv4Header:
+    """Return header and payload; raises VrrpError with TRUNCATED for what is no whole IPv4 packet.
+
+    What follows the header's total length (the filling of short Ethernet frames) is left out. The kernel has
+    checked the header's checksum.
+    """
+    if len(packet) < _HEAD.size:
+        raise VrrpError(Drop.TRUNCATED)
+    first, end, ttl, source, destination = _HEAD.unpack_from(packet)
+    version, words = divmod(first, 16)
+    start = words * 4
+    if version != 4 or not _HEAD.size <= start <= end <= len(packet):
+        raise VrrpError(Drop.TRUNCATED)
+    return Ipv4Header(source=text(source), destination=text(destination), ttl=ttl, payload=packet[start:end])

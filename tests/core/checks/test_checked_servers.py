@@ -1,0 +1,215 @@
+"""Every server of the configuration: what a new one keeps, begins anew and drops, and the operator's word."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support import snapshots
+
+from appliance.core.checks.checked_servers import CheckedServers, UnknownServerError, is_literal, record
+from appliance.core.checks.server_health import CheckOutcome, HealthEvent
+from appliance.model.snapshot.snapshot import Server, Snapshot
+from appliance.wire.boards.health_board import Admin, CheckResult, ServerState, Verdict
+
+pytestmark = pytest.mark.pure
+
+GOOD = CheckOutcome(result=CheckResult.L4OK)
+BAD = CheckOutcome(result=CheckResult.L4CON, detail="connection refused")
+CHECK = snapshots.check("tcp", interval=1.0)
+A, B, C = (snapshots.server(name, port=8080, check=CHECK) for name in "abc")
+
+CONFIGURATIONS = st.lists(snapshots.pools, max_size=2, unique_by=lambda pool: pool.name).map(
+    lambda pools: snapshots.snapshot(pools=pools)
+)
+
+
+def of(servers: Sequence[Server], **changes: object) -> Snapshot:
+    """Return a snapshot of one pool."""
+    return snapshots.snapshot(pools=[snapshots.pool("pool", servers=servers, **changes)])
+
+
+def roster(*servers: Server, now: float = 0.0, **changes: object) -> CheckedServers:
+    """Return a roster that follows these servers, none checked yet."""
+    made = CheckedServers(admins={})
+    made.apply(of(servers, **changes), now=now)
+    return made
+
+
+def conclude(
+    subject: CheckedServers, name: str, outcome: CheckOutcome, *, now: float = 1.0
+) -> HealthEvent | None:
+    """Conclude a check of one server."""
+    return subject.find("pool", name).health.conclude(outcome, started=now, now=now)
+
+
+@pytest.mark.parametrize(
+    ("host", "literal"),
+    [("10.0.0.1", True), ("2001:db8::1", True), ("master-0", False), ("10.0.0", False), ("", False)],
+)
+def test_only_addresses_are_literal(host: str, literal: bool):  # noqa: FBT001  # a column of the table
+    """Anything that is not an address is a name to resolve."""
+    assert is_literal(host) is literal
+
+
+def test_all_servers_are_started_at_first():
+    """The first snapshot starts every check, spread over a few milliseconds for each server."""
+    subject = CheckedServers(admins={})
+    applied = subject.apply(of([A, B]), now=10.0)
+    assert applied.started == {("pool", "a"), ("pool", "b")}
+    assert (applied.stopped, applied.events) == (frozenset(), ())
+    dues = [member.health.next_check for member in subject.members.values()]
+    assert all(due is not None and 10.0 < due <= 10.01 for due in dues)
+
+
+def test_first_checks_of_many_servers_are_spread():
+    """Three hundred first checks fall over more than a second, never beyond their interval."""
+    servers = [snapshots.server(f"server-{index}", check=CHECK) for index in range(300)]
+    dues = sorted(member.health.next_check or 0.0 for member in roster(*servers).members.values())
+    assert len(set(dues)) == 300
+    assert 0.9 < dues[-1] <= 1.0
+    assert max(later - sooner for sooner, later in pairwise(dues)) < 0.1
+
+
+def test_servers_that_stay_keep_their_state():
+    """Adding and removing others disturbs no verdict, streak or deadline."""
+    subject = roster(A, B)
+    conclude(subject, "a", GOOD)
+    kept, due = subject.members["pool", "a"], subject.members["pool", "a"].health.next_check
+    applied = subject.apply(of([A, C]), now=5.0)
+    assert subject.members["pool", "a"] is kept
+    assert kept.health.next_check == due
+    assert (applied.started, applied.stopped) == ({("pool", "c")}, {("pool", "b")})
+    assert list(subject.members) == [("pool", "a"), ("pool", "c")]
+
+
+@pytest.mark.parametrize("change", [{"port": 8081}, {"host": "127.0.0.2"}])
+def test_a_server_at_another_address_begins_anew(change: dict[str, object]):
+    """Of another machine nothing is known yet."""
+    subject = roster(A)
+    conclude(subject, "a", BAD)
+    applied = subject.apply(of([replace(A, **change)]), now=5.0)
+    assert applied.started == applied.stopped == {("pool", "a")}
+    assert subject.find("pool", "a").health.state is ServerState.CHECKING
+
+
+def test_another_check_is_started_with_the_verdict_kept():
+    """A server keeps its verdict when its check changes, and the new check begins."""
+    subject = roster(A)
+    conclude(subject, "a", GOOD)
+    changed = replace(A, check=snapshots.check("http"))
+    applied = subject.apply(of([changed]), now=5.0)
+    assert applied.started == applied.stopped == {("pool", "a")}
+    member = subject.find("pool", "a")
+    assert (member.health.verdict, member.server) == (Verdict.UP, changed)
+
+
+def test_a_check_taken_away_is_said():
+    """A server that was down and is no longer checked comes up, and that is an event."""
+    subject = roster(A)
+    conclude(subject, "a", BAD)
+    applied = subject.apply(of([replace(A, check=None)]), now=5.0)
+    assert applied.events == ((("pool", "a"), HealthEvent.UP),)
+
+
+def test_only_what_concerns_health_differs():
+    """A pool's balance is nothing to the prober; a weight, slow_start, check or address is."""
+    subject = CheckedServers(admins={})
+    assert subject.differs(of([A]))
+    subject.apply(of([A]), now=0.0)
+    assert not subject.differs(replace(of([A], retries=9), number=2))
+    assert subject.differs(of([A], slow_start=5.0))
+    assert subject.differs(of([replace(A, weight=2)]))
+    assert subject.differs(of([A, B]))
+
+
+@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])  # slow to draw
+@given(CONFIGURATIONS, CONFIGURATIONS)
+def test_any_snapshot_can_follow_any_other(first: Snapshot, second: Snapshot):
+    """After a change the roster holds the new servers in their order; applying it again changes nothing."""
+    subject = CheckedServers(admins={})
+    subject.apply(first, now=0.0)
+    before = set(subject.members)
+    applied = subject.apply(second, now=1.0)
+    wanted = [(pool.name, server.name) for pool in second.pools for server in pool.servers]
+    assert list(subject.members) == wanted
+    assert not subject.differs(second)
+    assert applied.stopped <= before
+    assert applied.started >= set(wanted) - before
+    assert subject.apply(second, now=2.0).started == frozenset()
+
+
+def test_operator_states_are_kept_for_servers_that_come_back():
+    """A server in maint that leaves the configuration and returns is in maint."""
+    subject = roster(A, B)
+    assert subject.operate("pool", "b", Admin.MAINT, now=1.0) is HealthEvent.MAINT
+    assert subject.operate("pool", "b", Admin.MAINT, now=2.0) is None
+    subject.apply(of([A]), now=3.0)
+    subject.apply(of([A, B]), now=4.0)
+    assert subject.find("pool", "b").health.state is ServerState.MAINT
+    assert subject.operate("pool", "b", Admin.READY, now=5.0) is HealthEvent.READY
+    assert subject.admins == {}
+
+
+def test_unknown_names_are_answered_with_the_known_ones():
+    """An operator who mistypes sees what there is."""
+    with pytest.raises(UnknownServerError, match="unknown pool 'pol'; known: none"):
+        CheckedServers(admins={}).find("pol", "a")
+    subject = roster(A, B)
+    with pytest.raises(UnknownServerError, match="unknown pool 'pol'; known: pool"):
+        subject.operate("pol", "a", Admin.DRAIN, now=0.0)
+    with pytest.raises(UnknownServerError, match="unknown server pool/d; known in pool: a, b"):
+        subject.find("pool", "d")
+
+
+def test_servers_that_take_traffic_are_counted():
+    """Down, drained and unchecked servers are not up."""
+    subject = roster(A, B, C)
+    assert subject.up("pool") == (0, 3)
+    conclude(subject, "a", GOOD)
+    conclude(subject, "b", GOOD)
+    conclude(subject, "c", BAD)
+    subject.operate("pool", "b", Admin.DRAIN, now=1.0)
+    assert subject.up("pool") == (1, 3)
+
+
+def test_a_name_has_no_address_until_it_is_resolved():
+    """The first address is no reason to begin anew, another one is, the same one is nothing."""
+    subject = roster(snapshots.server("a", host="master-0", check=CHECK))
+    member, key = subject.find("pool", "a"), ("pool", "a")
+    assert member.host == ""
+    assert subject.relocate(key, "10.0.0.1", now=1.0)
+    conclude(subject, "a", GOOD)
+    assert not subject.relocate(key, "10.0.0.1", now=2.0)
+    assert member.health.state is ServerState.UP
+    assert subject.relocate(key, "10.0.0.2", now=3.0)
+    assert (member.host, member.health.state) == ("10.0.0.2", ServerState.CHECKING)
+
+
+def test_a_record_says_all_there_is():
+    """Times become Unix seconds; a server that was never checked has none."""
+    subject = roster(A, now=100.0)
+    fresh = record(subject.find("pool", "a"), now=101.0, wall=5000.0)
+    assert (fresh.checked_at, fresh.verdict, fresh.since) == (0.0, Verdict.UNKNOWN, 4999.0)
+    conclude(subject, "a", BAD, now=102.0)
+    said = record(subject.find("pool", "a"), now=104.0, wall=5000.0)
+    assert (said.pool, said.server, said.host, said.port) == ("pool", "a", "127.0.0.1", 8080)
+    assert (said.verdict, said.since, said.checked_at) == (Verdict.DOWN, 4998.0, 4998.0)
+    assert (said.result, said.detail, said.failed, said.streak) == (BAD.result, BAD.detail, 1, 1)
+
+
+def test_records_are_restored_for_servers_at_the_same_address():
+    """Another host or port, an unknown server: nothing to restore; a name takes its last address back."""
+    named = snapshots.server("named", host="master-0", check=CHECK)
+    subject = roster(A, B, C, named)
+    subject.relocate(("pool", "named"), "10.0.0.1", now=0.0)
+    for name in ("a", "b", "c", "named"):
+        conclude(subject, name, BAD)
+    records = tuple(record(member, now=2.0, wall=2.0) for member in subject.members.values())
+    after = roster(A, replace(B, port=1), replace(C, host="127.0.0.2"), named)
+    after.restore((*records, replace(records[0], server="gone")), now=9.0, wall=9.0)
+    states = {name: member.health.state.value for (_, name), member in after.members.items()}
+    assert states == {"a": "down", "b": "checking", "c": "checking", "named": "down"}
+    assert after.find("pool", "named").host == "10.0.0.1"

@@ -1,0 +1,77 @@
+"""Which programs a configuration needs, and what a change asks of them."""
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from support.snapshots import group, pool, snapshot, snapshots, virtual_router
+
+from appliance.core.rollout.needed_programs import PROGRAMS, ProgramChanges, needed, plan, stop_seconds
+from appliance.model.snapshot.snapshot import Snapshot
+
+pytestmark = pytest.mark.pure
+
+
+def test_health_comes_first():
+    """A configuration with pools needs health, and it is told first."""
+    assert needed(snapshot(groups=[group("ingress"), group("api")])) == (
+        "health",
+        "proxy-api",
+        "proxy-ingress",
+    )
+
+
+def test_nothing_to_do():
+    """Without pools and groups no program is needed."""
+    assert needed(snapshot(groups=[], pools=[])) == ()
+
+
+def test_virtual_ips_alone_need_vrrp():
+    """A configuration with virtual IPs and nothing else is served by vrrp, which does keepalived's job."""
+    assert needed(snapshot(groups=[], pools=[], virtual_routers=[virtual_router()])) == ("vrrp",)
+
+
+def test_vrrp_comes_last():
+    """What attracts clients is told after what serves them, even where that goes away."""
+    both = snapshot(groups=[group("api"), group("ingress")], virtual_routers=[virtual_router()])
+    api = snapshot(groups=[group("api")], virtual_routers=[virtual_router()])
+
+    assert needed(both) == PROGRAMS
+    assert plan(both, api).prepare == ("health", "proxy-api", "proxy-ingress", "vrrp")
+    assert plan(both, snapshot(groups=[group("api")])).prepare[-1] == "vrrp"
+    assert plan(api, both).start == ("proxy-ingress",)
+
+
+def test_programs_have_the_time_that_they_need_to_stop():
+    """Proxies have their drain time, vrrp its longest hand-over, each with a margin; others as always."""
+    routers = [virtual_router("api", hand_over=3.0), virtual_router("ingress", hand_over=7.2)]
+    several = snapshot(drain=9.0, virtual_routers=routers)
+
+    stops = [stop_seconds(several, each) for each in ("proxy-api", "vrrp", "health", "reload")]
+    assert stops == [14, 13, None, None]
+    assert stop_seconds(snapshot(), "vrrp") == 5
+
+
+def test_a_group_that_appears_is_started():
+    """The program of a new group is started, and the others are prepared."""
+    changes = plan(snapshot(groups=[group("api")]), snapshot(groups=[group("api"), group("ingress")]))
+    assert changes == ProgramChanges(prepare=("health", "proxy-api"), start=("proxy-ingress",), stop=())
+
+
+def test_a_group_that_disappears_is_drained_and_stopped():
+    """The program of a group that is gone is told last, and then stopped."""
+    changes = plan(snapshot(groups=[group("ingress"), group("api")]), snapshot(groups=[group("ingress")]))
+    assert changes.prepare == ("health", "proxy-ingress", "proxy-api")
+    assert changes.stop == ("proxy-api",)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(snapshots(), snapshots())
+def test_a_plan_leads_to_what_is_needed(old: Snapshot, new: Snapshot):
+    """What was needed, without what stops, with what starts, is what the new configuration needs."""
+    changes = plan(old, new)
+    assert (set(needed(old)) - set(changes.stop)) | set(changes.start) == set(needed(new))
+    assert set(changes.prepare) == set(needed(old))
+
+
+def test_pool_alone_needs_health():
+    """A pool that is checked is enough for health to run."""
+    assert needed(snapshot(groups=[], pools=[pool()])) == ("health",)

@@ -1,0 +1,49 @@
+"""The commands that hear of a virtual router's states."""
+
+import pytest
+from support.snapshots import virtual_router
+
+from appliance.core.tracking.notify_commands import commands
+from appliance.core.vrrp.election import RouterState
+from appliance.model.snapshot.virtual_router import Notify
+
+pytestmark = pytest.mark.pure
+
+NOTIFY = Notify(
+    active=("up", "now"), backup=("down",), fault=("broken",), stop=("gone",), any=(), user=None, timeout=1.0
+)
+
+
+@pytest.mark.parametrize(
+    ("state", "words"),
+    [
+        (RouterState.ACTIVE, ("up", "now")),
+        (RouterState.BACKUP, ("down",)),
+        (RouterState.FAULT, ("broken",)),
+        (RouterState.INITIALIZE, ("gone",)),
+    ],
+)
+def test_each_state_has_its_command(state: RouterState, words: tuple[str, ...]):
+    """The command of a state gets its own words and nothing else."""
+    assert commands(virtual_router(notify=NOTIFY), state, priority=7) == (words,)
+
+
+@pytest.mark.parametrize(
+    ("state", "word"),
+    [
+        (RouterState.ACTIVE, "MASTER"),
+        (RouterState.BACKUP, "BACKUP"),
+        (RouterState.FAULT, "FAULT"),
+        (RouterState.INITIALIZE, "STOP"),
+    ],
+)
+def test_the_command_for_any_state_is_told_which(state: RouterState, word: str):
+    """It gets keepalived's words behind its own."""
+    notify = Notify(active=(), backup=(), fault=(), stop=(), any=("tell", "me"), user=None, timeout=1.0)
+    router = virtual_router("web", notify=notify)
+    assert commands(router, state, priority=7) == (("tell", "me", "INSTANCE", "web", word, "7"),)
+
+
+def test_no_command_is_none():
+    """Without commands nothing is run."""
+    assert commands(virtual_router(), RouterState.ACTIVE, priority=7) == ()

@@ -1,0 +1,206 @@
+"""Conflicts: what is one, how long it lasts, and what it means before the first claim."""
+
+import pytest
+
+from appliance.core.vrrp.conflicts import KEPT, KINDS, MOST, Advice, ConflictKind, Conflicts
+from appliance.model.snapshot.virtual_router import OnConflict
+from appliance.wire.vrrp.advertisement import Drop
+
+pytestmark = pytest.mark.pure
+
+PEER = "192.0.2.9"
+OTHER = "192.0.2.8"
+MAC = "02:00:00:00:00:09"
+
+
+def seen(policy: OnConflict = OnConflict.WARN) -> Conflicts:
+    """Return conflicts that heard another address list at 10."""
+    conflicts = Conflicts(policy, advert=1.0)
+    assert conflicts.dropped(Drop.ADDRESS_LIST, peer=PEER, detail="10.0.0.9", now=10.0) is not None
+    return conflicts
+
+
+@pytest.mark.parametrize("reason", list(Drop))
+def test_every_refused_advertisement_is_a_conflict(reason: Drop):
+    """Whatever keeps us from using an advertisement of our router id, its sender is named."""
+    conflict = Conflicts(OnConflict.WARN, advert=1.0).dropped(reason, peer=PEER, now=0.0)
+    assert conflict is not None
+    assert (conflict.kind, conflict.peer) == (KINDS[reason], PEER)
+
+
+@pytest.mark.parametrize("reason", list(Drop))
+@pytest.mark.parametrize(
+    ("policy", "advice"), [(OnConflict.WAIT, Advice.WAIT), (OnConflict.REFUSE, Advice.REFUSE)]
+)
+def test_every_refused_advertisement_counts_before_a_claim(reason: Drop, policy: OnConflict, advice: Advice):
+    """The operator's policy heeds all of them."""
+    conflicts = Conflicts(policy, advert=1.0)
+    conflicts.dropped(reason, peer=PEER, now=0.0)
+    assert conflicts.advice(1.0) is advice
+
+
+def test_told_once_while_it_lasts():
+    """A conflict that goes on is not new, and says when it was heard last."""
+    conflicts = seen()
+    assert conflicts.dropped(Drop.ADDRESS_LIST, peer=PEER, detail="10.0.0.9", now=11.0) is None
+    (conflict,) = conflicts.present(12.0)
+    assert (conflict.first_heard, conflict.last_heard) == (10.0, 11.0)
+
+
+def test_is_told_for_a_minute():
+    """A conflict whose peer is silent is told for a while, and new when it comes again after that."""
+    conflicts = seen()
+    assert len(conflicts.present(10.0 + KEPT - 0.1)) == 1
+    assert conflicts.present(10.0 + KEPT) == ()
+    assert conflicts.dropped(Drop.ADDRESS_LIST, peer=PEER, now=11.0 + KEPT) is not None
+
+
+def test_a_peer_that_was_silent_is_no_news():
+    """Its next wrong word goes on with what it said before."""
+    conflicts = seen()
+    assert conflicts.dropped(Drop.ADDRESS_LIST, peer=PEER, now=10.0 + KEPT / 2) is None
+    (conflict,) = conflicts.present(10.0 + KEPT)
+    assert conflict.first_heard == 10.0
+
+
+def test_set_right_is_told_no_more():
+    """Three intervals after the last wrong word, if the peer has said a right one; others are told on."""
+    conflicts = seen()
+    conflicts.dropped(Drop.HMAC_TIME, peer=OTHER, now=10.0)
+    conflicts.valid(PEER, interval=1.0, now=11.0)
+    assert [each.peer for each in conflicts.present(12.9)] == [PEER, OTHER]
+    assert [each.peer for each in conflicts.present(13.0)] == [OTHER]
+
+
+def test_right_and_wrong_words_in_turn_are_told_on():
+    """A peer beside which somebody sends in its name is not set right by its own words."""
+    conflicts = seen()
+    for second in range(11, 20):
+        conflicts.valid(PEER, interval=1.0, now=float(second))
+        assert conflicts.dropped(Drop.ADDRESS_LIST, peer=PEER, now=second + 0.5) is None
+    assert len(conflicts.present(22.0)) == 1
+
+
+def test_slow_peer_lasts_longer():
+    """Three intervals are the other router's where it is the slower one."""
+    conflicts = Conflicts(OnConflict.WAIT, advert=0.01)
+    conflicts.dropped(Drop.INTERVAL, peer=PEER, interval=1.0, now=0.0)
+    assert len(conflicts.colliding(2.9)) == 1
+    assert conflicts.colliding(3.0) == ()
+
+
+def test_address_in_use():
+    """Somebody who answers for our address while no active is heard is a conflict."""
+    conflicts = Conflicts(OnConflict.WARN, advert=1.0)
+    conflict = conflicts.answered(MAC, address="192.0.2.100", interval=1.0, now=0.0)
+    assert conflict is not None
+    assert (conflict.kind, conflict.peer, conflict.detail) == (
+        ConflictKind.ADDRESS_IN_USE,
+        MAC,
+        "192.0.2.100",
+    )
+
+
+def test_address_in_use_is_told_while_it_is_answered_for():
+    """It is asked for again and again: three questions without an answer end it."""
+    conflicts = Conflicts(OnConflict.WARN, advert=1.0)
+    conflict = conflicts.answered(MAC, address="192.0.2.100", interval=5.0, now=0.0)
+    assert conflict is not None
+    conflicts.explain(conflict, "192.0.2.100, by 192.0.2.9")
+    assert conflicts.answered(MAC, address="192.0.2.100", interval=5.0, now=5.0) is None
+    (present,) = conflicts.present(19.9)
+    assert present.detail == "192.0.2.100, by 192.0.2.9"
+    assert conflicts.present(20.0) == ()
+
+
+def test_active_answers_for_its_addresses():
+    """An active's ARP answers are no conflict, and one that was seen before it was heard is none, either."""
+    conflicts = seen()
+    conflicts.answered(MAC, address="192.0.2.100", interval=1.0, now=10.0)
+    conflicts.valid(PEER, interval=1.0, now=10.5)
+    assert [conflict.kind for conflict in conflicts.present(10.5)] == [ConflictKind.ADDRESSES]
+    assert conflicts.answered(MAC, address="192.0.2.100", interval=1.0, now=11.0) is None
+    assert conflicts.answered(MAC, address="192.0.2.100", interval=1.0, now=13.5) is not None
+
+
+def test_warning_lets_the_router_start():
+    """With `warn` nothing is delayed."""
+    assert seen().advice(10.0) is Advice.GO
+
+
+def test_waits_for_the_end():
+    """With `wait` a claim is delayed until the conflict has ended."""
+    conflicts = seen(OnConflict.WAIT)
+    assert (conflicts.advice(10.0), conflicts.until(10.0)) == (Advice.WAIT, 13.0)
+    assert (conflicts.advice(13.0), conflicts.until(13.0)) == (Advice.GO, 13.0)
+
+
+def test_refuses_for_good():
+    """With `refuse` a router that has seen a conflict before its first claim does not start any more."""
+    conflicts = seen(OnConflict.REFUSE)
+    assert conflicts.advice(100.0) is Advice.REFUSE
+    assert Conflicts(OnConflict.REFUSE, advert=1.0).advice(0.0) is Advice.GO
+
+
+@pytest.mark.parametrize("policy", list(OnConflict))
+def test_only_told_after_the_first_claim(policy: OnConflict):
+    """A router that was active once is not stopped by somebody who comes later."""
+    conflicts = Conflicts(policy, advert=1.0)
+    conflicts.claimed()
+    assert conflicts.dropped(Drop.VERSION, peer=PEER, now=0.0) is not None
+    assert conflicts.advice(0.0) is Advice.GO
+
+
+def test_made_up_senders_do_not_fill_memory():
+    """There is a most of conflicts that are kept, and room again when they end."""
+    conflicts = Conflicts(OnConflict.WARN, advert=1.0)
+    for number in range(2 * MOST):
+        conflicts.dropped(Drop.VERSION, peer=f"198.51.100.{number}", now=0.0)
+    assert len(conflicts.present(0.0)) == MOST
+    assert conflicts.dropped(Drop.VERSION, peer=PEER, now=2.9) is None
+    assert conflicts.dropped(Drop.VERSION, peer=PEER, now=3.0) is not None
+    assert [each.peer for each in conflicts.present(3.0)] == [PEER]
+
+
+@pytest.mark.parametrize("policy", list(OnConflict))
+def test_who_is_obeyed_is_only_told(policy: OnConflict):
+    """A peer in the middle of a rolling change is named while it lasts, and keeps nobody from claiming."""
+    conflicts = Conflicts(policy, advert=1.0)
+    conflict = conflicts.deviated(Drop.ADDRESS_LIST, peer=PEER, interval=1.0, now=10.0)
+    assert conflict is not None
+    assert conflict.kind is ConflictKind.ADDRESSES
+    assert conflicts.deviated(Drop.ADDRESS_LIST, peer=PEER, interval=1.0, now=11.0) is None
+    assert len(conflicts.present(11.0)) == 1
+    assert (conflicts.advice(11.0), conflicts.until(11.0)) == (Advice.GO, 11.0)
+
+
+def test_who_is_obeyed_no_longer_is_a_collision():
+    """A peer whose list shares nothing any more is a new conflict, with what the policy makes of it."""
+    conflicts = Conflicts(OnConflict.REFUSE, advert=1.0)
+    conflicts.deviated(Drop.ADDRESS_LIST, peer=PEER, interval=1.0, now=10.0)
+    assert conflicts.dropped(Drop.ADDRESS_LIST, peer=PEER, now=11.0) is not None
+    assert conflicts.advice(11.0) is Advice.REFUSE
+
+
+@pytest.mark.parametrize("policy", list(OnConflict))
+def test_a_foreign_address_lasts_and_is_only_told(policy: OnConflict):
+    """One of our addresses that somebody put on our interface is told once, until it is gone."""
+    conflicts = Conflicts(policy, advert=1.0)
+    (told,) = conflicts.foreign([("eth0", "192.0.2.100/32")], now=10.0)
+    assert (told.kind, told.peer, told.detail) == (ConflictKind.ADDRESS_FOREIGN, "eth0", "192.0.2.100/32")
+    assert conflicts.foreign([("eth0", "192.0.2.100/32")], now=11.0) == ()
+    conflicts.valid(PEER, interval=1.0, now=11.0)
+    (present,) = conflicts.present(1000.0)
+    assert (present.first_heard, present.last_heard) == (10.0, 1000.0)
+    assert (conflicts.advice(11.0), conflicts.until(11.0)) == (Advice.GO, 11.0)
+    assert conflicts.foreign((), now=12.0) == ()
+    assert conflicts.present(12.0) == ()
+
+
+def test_what_keeps_from_claiming_is_no_foreign_address() -> None:
+    """A refusal names what was heard; an address that was put on this machine is told beside it."""
+    conflicts = Conflicts(OnConflict.REFUSE, advert=1.0)
+    conflicts.foreign([("lo", "192.0.2.100/32"), ("eth0", "192.0.2.100/32")], now=1.0)
+    heard = conflicts.answered("aa:bb", address="192.0.2.100", interval=1.0, now=2.0)
+    assert conflicts.colliding(2.0) == (heard,)
+    assert [each.peer for each in conflicts.present(2.0)] == ["aa:bb", "lo", "eth0"]

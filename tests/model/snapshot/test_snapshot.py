@@ -1,0 +1,98 @@
+"""`model.snapshot.snapshot`: what is written is what is read."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from support.snapshots import frontend, group, pool, server, snapshot, snapshots, virtual_router
+
+from appliance.model.snapshot.snapshot import Bind, Snapshot, SnapshotError, decode, encode, without_secrets
+
+pytestmark = pytest.mark.pure
+
+
+@settings(max_examples=30)  # whole snapshots are slow to draw
+@given(snapshots())
+def test_decode_reverses_encode(drawn: Snapshot):
+    """Any snapshot comes back from JSON as it was."""
+    assert decode(encode(drawn)) == drawn
+
+
+@pytest.mark.parametrize("data", [b"", b"{}", b"[]", b"\xff", b'{"number": "one"}'])
+def test_decode_refuses_what_is_no_snapshot(data: bytes):
+    """A damaged file is one error, whatever the damage."""
+    with pytest.raises(SnapshotError):
+        decode(data)
+
+
+@pytest.mark.parametrize("number", [-1, 2**31, 2**32, 10**40])
+def test_a_number_that_boards_cannot_hold_is_damage(number: int):
+    """A digit too many is no snapshot, and no crash of whoever publishes it."""
+    text = encode(snapshot(number=7)).replace(b'"number":7', b'"number":%d' % number)
+    with pytest.raises(SnapshotError):
+        decode(text)
+
+
+@settings(max_examples=30)  # whole snapshots are slow to draw
+@given(snapshots())
+def test_what_a_group_may_read_has_no_secret(drawn: Snapshot):
+    """Keys and passwords are the programs' alone; everything else is there."""
+    shown = without_secrets(drawn)
+    assert all((each.password, each.hmac) == (None, None) for each in shown.virtual_routers)
+    assert replace(shown, virtual_routers=drawn.virtual_routers) == drawn
+
+
+def test_nesting_without_end_is_damage():
+    """A hundred thousand brackets are no snapshot."""
+    with pytest.raises(SnapshotError):
+        decode(b'{"number":' + b"[" * 100_000)
+
+
+def test_a_copy_of_an_earlier_version_has_no_virtual_routers():
+    """What was written before there were virtual routers can be read: it has none."""
+    text = encode(snapshot()).replace(b',"virtual_routers":[]', b"")
+
+    assert b"virtual_routers" not in text
+    assert decode(text) == snapshot()
+
+
+def test_group_and_pool_are_found_by_name():
+    """Both look-ups return the one of that name."""
+    value = snapshot(groups=[group("api"), group("ingress")], pools=[pool("a"), pool("b")])
+
+    assert (value.group("ingress"), value.pool("b")) == (value.groups[1], value.pools[1])
+
+
+def test_virtual_addresses_are_as_a_socket_names_them():
+    """They come without prefix length, and in the one spelling that a bound socket has."""
+    routers = [
+        virtual_router("a", addresses=("192.0.2.1/24", "192.0.2.2/32")),
+        virtual_router("b", family=6, addresses=("2001:DB8:0::1/64",)),
+    ]
+    assert snapshot(virtual_routers=routers).virtual_addresses == {"192.0.2.1", "192.0.2.2", "2001:db8::1"}
+    assert snapshot().virtual_addresses == set()
+
+
+def test_absent_group_and_pool_are_none():
+    """Both look-ups return None for a name that is not there."""
+    assert (snapshot().group("other"), snapshot().pool("other")) == (None, None)
+
+
+def test_program_of_a_group():
+    """The group `api` is served by the program `proxy-api`."""
+    assert group("api").program == "proxy-api"
+
+
+@pytest.mark.parametrize(
+    ("host", "text"), [("::", "[::]:443"), ("127.0.0.1", "127.0.0.1:443"), ("localhost", "localhost:443")]
+)
+def test_bind_prints_as_it_is_written(host: str, text: str):
+    """An IPv6 address gets its brackets back."""
+    assert str(Bind(host=host, port=443)) == text
+
+
+def test_builders_take_their_fields_by_name():
+    """The builders of the test support change what they are told and nothing else."""
+    built = (frontend(respond="/ready").pool, server("a", port=81).port, pool(servers=[]).servers)
+
+    assert built == (None, 81, ())

@@ -1,0 +1,57 @@
+"""What the one before answers to who takes its place."""
+
+import socket
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from appliance.net.logging import log as logs
+from appliance.vrrp.takeover.predecessor import Predecessor, PredecessorError, PredecessorLeavingError
+from appliance.wire.lines import vrrp_takeover
+from appliance.wire.lines.control import Answer, bad, encode_answer, good
+
+pytestmark = pytest.mark.programs
+
+
+@pytest.fixture
+def ends() -> Iterator[tuple[socket.socket, socket.socket]]:
+    """Return a connection: who asks, who answers."""
+    asks, answers = socket.socketpair()
+    with asks, answers:
+        yield asks, answers
+
+
+def _ask(ends: tuple[socket.socket, socket.socket], answer: Answer) -> object:
+    asks, answers = ends
+
+    def say() -> None:
+        answers.recv(65536)
+        answers.sendall(encode_answer(answer))
+
+    thread = threading.Thread(target=say)
+    thread.start()
+    try:
+        return Predecessor(0, asks, logs.configure("vrrp", level="info", form="json")).ask()
+    finally:
+        thread.join()
+
+
+def test_it_tells_its_routers(ends: tuple[socket.socket, socket.socket]):
+    """What it knows is what it answers."""
+    assert _ask(ends, good(routers=[])) == ()
+
+
+def test_one_that_leaves_says_so(ends: tuple[socket.socket, socket.socket]):
+    """Its place is not taken: it hands over to its peers and goes."""
+    with pytest.raises(PredecessorLeavingError):
+        _ask(ends, vrrp_takeover.leaving())
+
+
+@pytest.mark.parametrize("answer", [bad("unknown command"), good(routers="none"), good()])
+def test_another_answer_is_no_reason_to_wait_for_its_end(
+    ends: tuple[socket.socket, socket.socket], answer: Answer
+):
+    """One that cannot tell is ended and replaced: it would stay for ever, and nobody looks after it."""
+    with pytest.raises(PredecessorError):
+        _ask(ends, answer)

@@ -1,0 +1,145 @@
+"""The health board's payload."""
+
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from appliance.wire.boards import health_board
+from appliance.wire.boards.health_board import (
+    DETAIL_BYTES,
+    NAME_BYTES,
+    Admin,
+    BoardFormatError,
+    CheckResult,
+    HealthBoard,
+    ServerHealthRecord,
+    ServerState,
+    Verdict,
+)
+
+pytestmark = pytest.mark.pure
+
+NAMES = st.from_regex(r"[A-Za-z0-9._-]{1,63}", fullmatch=True)
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+COUNTS = st.integers(0, 2**32 - 1)
+
+SERVERS = st.builds(
+    ServerHealthRecord,
+    pool=NAMES,
+    server=NAMES,
+    verdict=st.sampled_from(Verdict),
+    admin=st.sampled_from(Admin),
+    weight=FINITE,
+    since=FINITE,
+    checked_at=FINITE,
+    duration=FINITE,
+    result=st.sampled_from(CheckResult),
+    status=COUNTS,
+    streak=COUNTS,
+    failed=COUNTS,
+    host=st.sampled_from(["", "10.0.0.1", "2001:db8::1"]),
+    port=st.integers(0, 65535),
+    detail=st.from_regex(r"[ -~]{0,72}", fullmatch=True),
+    unreachable=st.booleans(),
+)
+BOARDS = st.builds(
+    HealthBoard,
+    snapshot=COUNTS,
+    pid=COUNTS,
+    written_at=FINITE,
+    servers=st.lists(SERVERS, max_size=4).map(tuple),
+)
+
+
+def server(**changes: object) -> ServerHealthRecord:
+    """Return a server that is up, with `changes`."""
+    up = ServerHealthRecord(
+        pool="masters",
+        server="master-0",
+        verdict=Verdict.UP,
+        admin=Admin.READY,
+        weight=1.0,
+        since=1.0,
+        checked_at=2.0,
+        duration=0.1,
+        result=CheckResult.L7OK,
+        status=200,
+        streak=3,
+        failed=0,
+        host="10.0.0.34",
+        port=6443,
+        detail="",
+        unreachable=False,
+    )
+    return dataclasses.replace(up, **changes)
+
+
+@given(BOARDS)
+def test_what_was_encoded_is_decoded(board: HealthBoard):
+    """Every board comes back as it was."""
+    assert health_board.decode(health_board.encode(board)) == board
+
+
+@given(BOARDS, st.data())
+def test_a_part_is_refused(board: HealthBoard, data: st.DataObject):
+    """No proper prefix of a payload passes for a payload."""
+    payload = health_board.encode(board)
+    cut = data.draw(st.integers(0, len(payload) - 1))
+    with pytest.raises(BoardFormatError):
+        health_board.decode(payload[:cut])
+
+
+@given(st.binary(max_size=1000))
+def test_garbage_never_escapes(payload: bytes):
+    """Any bytes give a board or BoardFormatError."""
+    try:
+        board = health_board.decode(payload)
+    except BoardFormatError:
+        return
+    assert health_board.encode(board) == payload
+
+
+@given(BOARDS.filter(lambda board: board.servers), st.data())
+def test_a_damaged_payload_never_escapes(board: HealthBoard, data: st.DataObject):
+    """A payload with one byte changed gives a board or BoardFormatError, nothing else."""
+    payload = bytearray(health_board.encode(board))
+    payload[data.draw(st.integers(0, len(payload) - 1))] ^= data.draw(st.integers(1, 255))
+    try:
+        servers = health_board.decode(bytes(payload)).servers
+    except BoardFormatError:
+        return
+    assert len(servers) == len(board.servers)
+
+
+def test_a_long_detail_is_cut():
+    """A detail longer than its field is cut, and the rest of the record is whole."""
+    board = HealthBoard(snapshot=1, pid=2, written_at=3.0, servers=(server(detail="x" * 500),))
+    (decoded,) = health_board.decode(health_board.encode(board)).servers
+    assert decoded == server(detail="x" * DETAIL_BYTES)
+
+
+def test_the_longest_name_fits():
+    """A name of 63 characters, the longest that a configuration may give, is kept whole."""
+    name = "n" * (NAME_BYTES - 1)
+    board = HealthBoard(snapshot=1, pid=2, written_at=3.0, servers=(server(pool=name, server=name),))
+    assert health_board.decode(health_board.encode(board)) == board
+
+
+@pytest.mark.parametrize(
+    ("verdict", "admin", "state"),
+    [
+        (Verdict.UP, Admin.READY, ServerState.UP),
+        (Verdict.DOWN, Admin.READY, ServerState.DOWN),
+        (Verdict.UNKNOWN, Admin.READY, ServerState.CHECKING),
+        (Verdict.UP, Admin.DRAIN, ServerState.DRAIN),
+        (Verdict.DOWN, Admin.DRAIN, ServerState.DOWN),
+        (Verdict.UNKNOWN, Admin.DRAIN, ServerState.DRAIN),
+        (Verdict.UP, Admin.MAINT, ServerState.MAINT),
+        (Verdict.DOWN, Admin.MAINT, ServerState.MAINT),
+    ],
+)
+def test_one_word_for_a_server(verdict: Verdict, admin: Admin, state: ServerState):
+    """Maint hides everything, down hides drain, and drain hides what the checks have not said yet."""
+    assert server(verdict=verdict, admin=admin).state is state

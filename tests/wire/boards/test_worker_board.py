@@ -1,0 +1,97 @@
+"""A worker board's payload."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from appliance.wire.boards import worker_board
+from appliance.wire.boards.health_board import BoardFormatError
+from appliance.wire.boards.worker_board import (
+    EndReason,
+    FrontendCounters,
+    ServerCounters,
+    WorkerBoard,
+    WorkerPhase,
+)
+
+pytestmark = pytest.mark.pure
+
+NAMES = st.from_regex(r"[A-Za-z0-9._-]{1,63}", fullmatch=True)
+FINITE = st.floats(allow_nan=False, allow_infinity=False)
+COUNTS = st.integers(0, 2**32 - 1)
+TOTALS = st.integers(0, 2**64 - 1)
+
+FRONTENDS = st.builds(
+    FrontendCounters,
+    name=NAMES,
+    current=TOTALS,
+    total=TOTALS,
+    denied=TOTALS,
+    failed=TOTALS,
+    bytes_in=TOTALS,
+    bytes_out=TOTALS,
+)
+SERVERS = st.builds(
+    ServerCounters,
+    pool=NAMES,
+    server=NAMES,
+    current=TOTALS,
+    total=TOTALS,
+    failed=TOTALS,
+    queued=TOTALS,
+    bytes_in=TOTALS,
+    bytes_out=TOTALS,
+)
+BOARDS = st.builds(
+    WorkerBoard,
+    program=NAMES,
+    generation=COUNTS,
+    index=COUNTS,
+    pid=COUNTS,
+    phase=st.sampled_from(WorkerPhase),
+    snapshot=COUNTS,
+    started_at=FINITE,
+    written_at=FINITE,
+    drain_deadline=FINITE,
+    sessions=COUNTS,
+    frontends=st.lists(FRONTENDS, max_size=3).map(tuple),
+    servers=st.lists(SERVERS, max_size=3).map(tuple),
+    reasons=st.fixed_dictionaries(dict.fromkeys(EndReason, TOTALS)),
+)
+
+
+@given(BOARDS)
+def test_what_was_encoded_is_decoded(board: WorkerBoard):
+    """Every board comes back as it was."""
+    assert worker_board.decode(worker_board.encode(board)) == board
+
+
+@given(BOARDS, st.data())
+def test_a_part_is_refused(board: WorkerBoard, data: st.DataObject):
+    """No proper prefix of a payload passes for a payload."""
+    payload = worker_board.encode(board)
+    cut = data.draw(st.integers(0, len(payload) - 1))
+    with pytest.raises(BoardFormatError):
+        worker_board.decode(payload[:cut])
+
+
+@given(st.binary(max_size=1000))
+def test_garbage_never_escapes(payload: bytes):
+    """Any bytes give a board or BoardFormatError."""
+    try:
+        board = worker_board.decode(payload)
+    except BoardFormatError:
+        return
+    assert worker_board.encode(board) == payload
+
+
+@given(BOARDS, st.data())
+def test_a_damaged_payload_never_escapes(board: WorkerBoard, data: st.DataObject):
+    """A payload with one byte changed gives a board or BoardFormatError, nothing else."""
+    payload = bytearray(worker_board.encode(board))
+    payload[data.draw(st.integers(0, len(payload) - 1))] ^= data.draw(st.integers(1, 255))
+    try:
+        decoded = worker_board.decode(bytes(payload))
+    except BoardFormatError:
+        return
+    assert len(decoded.reasons) == len(EndReason)
