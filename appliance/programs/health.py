@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 import gevent
-from gevent.event import HealthEvent as Signal
+from gevent.event import Event as Signal
 from structlog.typing import FilteringBoundLogger
 
 from appliance.core.checks.checked_servers import (
