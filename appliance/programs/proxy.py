@@ -6,7 +6,6 @@ it alone is restarted, it leaves them serving for the next master. USR1 is TERM 
 HAProxy: sessions end by themselves, or a TERM that comes later gives them the drain time.
 """
 
-import contextlib
 import os
 import signal
 import sys
@@ -14,13 +13,13 @@ import time
 from collections.abc import Callable, Sequence
 
 import gevent
-import msgspec
 
 from appliance.core.rollout.events import NO_DEADLINE, GenerationState, Timing, WorkerId
 from appliance.model.paths import Paths
 from appliance.net.boards.hub_heartbeat import HubHeartbeat
 from appliance.net.control.sockets import ControlServer
-from appliance.net.files import readers, snapshots, state_files
+from appliance.net.files import program_failures, snapshots
+from appliance.net.files.program_failures import ProgramFailure
 from appliance.net.logging import log
 from appliance.net.privileges import capabilities
 from appliance.net.process import limits
@@ -28,7 +27,7 @@ from appliance.net.process.signals import survive
 from appliance.net.reloading.supervisor_rpc import SupervisorClient, SupervisorUnavailable
 from appliance.net.workers.generation_numbers import AlreadyRunning, GenerationNumbers
 from appliance.programs.accepted_log import AcceptedLog
-from appliance.programs.proxy_master import WORKER, ProgramFailure, ProxyMaster, failure_file, forget_failure
+from appliance.programs.proxy_master import WORKER, ProxyMaster
 from appliance.programs.proxy_status import status
 from appliance.wire.lines.control import AnswerProblem, Question, good
 
@@ -97,7 +96,7 @@ class Proxy:
                 return False
             gevent.sleep(pause)
             pause = min(2 * pause, _RETRY_LONGEST)
-        forget_failure(self._paths, self._master.program)
+        program_failures.remove(self._paths, self._master.program)
         return True
 
     def _try_start(self) -> tuple[AnswerProblem, ...]:
@@ -113,12 +112,7 @@ class Proxy:
         failure = ProgramFailure(since=time.time(), problems=problems)
         self._master.failure = failure
         self._master.log.error("start-failed", reason=failure.reason)
-        path = failure_file(self._paths, self._master.program)
-        state_files.clear_way(path)
-        with contextlib.suppress(OSError):  # without room `status` knows the program's last line only
-            snapshots.write_atomically(
-                path, msgspec.json.encode(failure), mode=readers.file_mode(path.parent)
-            )
+        program_failures.write(self._paths, self._master.program, failure)
 
     def _told_to_end(self) -> bool:
         return bool(self._signals) or self._soft or self._master.broken

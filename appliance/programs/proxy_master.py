@@ -4,11 +4,9 @@ It touches no data. What it holds are listening sockets, processes and their con
 killed, all of these live on in the workers, and the next master takes them over.
 """
 
-import contextlib
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field
-from pathlib import Path
 from typing import assert_never
 
 import gevent
@@ -24,7 +22,8 @@ from appliance.core.rollout.rollout import Generation, Rollout, TrackedWorker
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Group, Snapshot, SnapshotError
 from appliance.net.control.sockets import Call, ControlUnavailable, WithDescriptors
-from appliance.net.files import snapshots, state_files
+from appliance.net.files import program_failures, snapshots
+from appliance.net.files.program_failures import ProgramFailure
 from appliance.net.logging import log
 from appliance.net.process.limits import open_files, processors
 from appliance.net.workers.generation_numbers import GenerationNumbers
@@ -48,32 +47,6 @@ _LET_GO = 3.0  # seconds for workers to close what a next reload may want to bin
 
 ListeningFrontends = tuple[tuple[str, Address], ...]
 """The frontends of a generation with the addresses at which they listen."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ProgramFailure:
-    """Why the accepted configuration does not run as it should; `since` is unix seconds."""
-
-    since: float
-    problems: tuple[AnswerProblem, ...]
-
-    @property
-    def reason(self) -> str:
-        """All problems in one line."""
-        return "; ".join(problem.message for problem in self.problems)
-
-
-def failure_file(paths: Paths, program: str) -> Path:
-    """Return the file that says why a program could not start; it is there only while that holds."""
-    return paths.runtime / f"{program}.failure.json"
-
-
-def forget_failure(paths: Paths, program: str) -> None:
-    """Remove what an earlier start left to say why it failed."""
-    path = failure_file(paths, program)
-    state_files.clear_way(path)
-    with contextlib.suppress(OSError):
-        path.unlink()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -278,7 +251,7 @@ class ProxyMaster:
         self.log.warning("generation-adopted", generation=generation, workers=len(living), silent=len(silent))
         workers = max((*(each.status.workers for each in living), *(each.orders.workers for each in silent)))
         orphans = (
-            *(each.status.orphan(each.worker.index) for each in living),
+            *(each.orphan for each in living),
             *(each.orphan for each in silent),
         )
         self.feed(g.Adopt(generation=generation, workers=workers, orphans=orphans))
@@ -445,7 +418,7 @@ class ProxyMaster:
         if self.current is None or self.current.log != pending.snapshot.log:
             self._obey_log(pending.snapshot)
         self.current, self.failure = pending.snapshot, None
-        forget_failure(self.paths, self.program)
+        program_failures.remove(self.paths, self.program)
         terms = _terms(pending.snapshot)
         if pending.snapshot.group(self.group) is None:
             self.retire(within=terms.drain)

@@ -19,7 +19,9 @@ from appliance.net.files import snapshots
 from appliance.net.logging.output import STDERR, STDOUT, output
 from appliance.wire import sockaddr
 from appliance.wire.boards.worker_board import EndReason, WorkerPhase
+from appliance.wire.lines import worker_status
 from appliance.wire.lines.control import Answer, ControlError, Question, bad, good
+from appliance.wire.lines.worker_status import WorkerListener, WorkerStatus, WorkerStatusPhase
 
 if TYPE_CHECKING:
     from appliance.programs.worker import Worker
@@ -28,11 +30,17 @@ _SOON: Final = 2.0  # seconds
 _SLICE: Final = 200
 """Sessions described between two turns of the traffic."""
 
+_PHASES: Final[Mapping[WorkerPhase, WorkerStatusPhase]] = {
+    WorkerPhase.READY: "ready",
+    WorkerPhase.ACCEPTING: "accepting",
+    WorkerPhase.DRAINING: "draining",
+}
+
 
 def commands(worker: "Worker") -> Mapping[str, Handler]:
     """Return the handlers of a worker's control socket."""
     return {
-        "status": lambda _: good(**_status(worker)),
+        "status": lambda _: good(**worker_status.encode(_status(worker))),
         "adopt": lambda call: _adopt(worker, call),
         "accept": lambda _: _done(worker.accept),
         "drain": lambda call: _drain(worker, call.question),
@@ -67,30 +75,31 @@ def _settle(worker: "Worker") -> Answer:
     return good()
 
 
-def _status(worker: "Worker") -> dict[str, object]:
+def _status(worker: "Worker") -> WorkerStatus:
     orders = worker.orders
-    return {
-        "program": orders.program,
-        "generation": orders.generation,
-        "index": orders.index,
-        "pid": os.getpid(),
-        "workers": orders.workers,
-        "phase": worker.phase.name.lower(),
-        "snapshot": worker.snapshot.number,
-        "version": __version__,
-        "sessions": len(worker.traffic.live),
-        "started_at": worker.started_at,
-        "drain_deadline": worker.drain_deadline,
-        "listeners": _places(worker),
-    }
+    return WorkerStatus(
+        program=orders.program,
+        generation=orders.generation,
+        index=orders.index,
+        pid=os.getpid(),
+        workers=orders.workers,
+        phase=_PHASES[worker.phase],
+        snapshot=worker.snapshot.number,
+        version=__version__,
+        sessions=len(worker.traffic.live),
+        started_at=worker.started_at,
+        drain_deadline=worker.drain_deadline,
+        listeners=_worker_listeners(worker),
+    )
 
 
-def _places(worker: "Worker") -> list[dict[str, object]]:
+def _worker_listeners(worker: "Worker") -> tuple[WorkerListener, ...]:
     if worker.phase is WorkerPhase.DRAINING:
-        return []
-    return [
-        {"frontend": each.frontend, "host": each.host, "port": each.port} for each in worker.orders.listeners
-    ]
+        return ()
+    return tuple(
+        WorkerListener(frontend=each.frontend, host=each.host, port=each.port)
+        for each in worker.orders.listeners
+    )
 
 
 def _adopt(worker: "Worker", call: Call) -> Answer:
@@ -99,7 +108,7 @@ def _adopt(worker: "Worker", call: Call) -> Answer:
         for place in (STDOUT, STDERR):
             output(place).replace(descriptor)
     worker.leave_at = 0.0
-    return good(**_status(worker))
+    return good(**worker_status.encode(_status(worker)))
 
 
 def _apply(worker: "Worker", number: int) -> Answer:
@@ -118,7 +127,8 @@ def _take(paths: Paths, number: int, take: Callable[[Snapshot], None]) -> Answer
 
 def _listeners(worker: "Worker") -> WithDescriptors:
     descriptors = [acceptor.descriptor for acceptor in worker.acceptors]
-    return WithDescriptors(answer=good(listeners=_places(worker)), descriptors=descriptors)
+    listeners = worker_status.encode(_status(worker))["listeners"]
+    return WithDescriptors(answer=good(listeners=listeners), descriptors=descriptors)
 
 
 def _sessions(worker: "Worker") -> Answer:

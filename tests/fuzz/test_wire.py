@@ -23,10 +23,12 @@ from appliance.wire.lines import (
     tracker_lines,
     vrrp_takeover,
     worker_arguments,
+    worker_status,
 )
 from appliance.wire.lines.control import Question, bad, good
 from appliance.wire.lines.vrrp_takeover import KnownRouter, KnownTrack
 from appliance.wire.lines.worker_arguments import InheritedListener, WorkerArguments
+from appliance.wire.lines.worker_status import WorkerListener, WorkerStatus
 from appliance.wire.need import Need
 from appliance.wire.vrrp import advertisement, hmac_trailer, internet_checksum, ipv4_header
 from appliance.wire.vrrp.advertisement import Advertisement, AuthType, VrrpError
@@ -182,6 +184,14 @@ ORDERS = WorkerArguments(
     snapshot=1,
     listeners=(InheritedListener(frontend="kube-api", host="::", port=9445, fd=5),),
     ready_fd=6,
+)
+STATUS = WorkerStatus(
+    pid=7,
+    phase="draining",
+    workers=2,
+    snapshot=1,
+    drain_deadline=1.5,
+    listeners=(WorkerListener(frontend="kube-api", host="::", port=9445),),
 )
 ROUTER = vrrp_board.RouterRecord(
     name="api",
@@ -393,6 +403,16 @@ TARGETS = (
         ),
         seeds=(worker_arguments.encode(ORDERS).encode(),),
         errors=(worker_arguments.WorkerArgumentsError,),
+        words=JSON_WORDS,
+    ),
+    Target(
+        name="worker-status",
+        run=round_trip(
+            lambda line: worker_status.decode(control.decode_answer(line).values),
+            lambda status: control.encode_answer(good(**worker_status.encode(status))),
+        ),
+        seeds=(control.encode_answer(good(**worker_status.encode(STATUS))),),
+        errors=(control.ControlError, worker_status.WorkerStatusError),
         words=JSON_WORDS,
     ),
     Target(

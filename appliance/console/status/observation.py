@@ -28,13 +28,13 @@ from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
 from appliance.net.boards.boards import BoardError, BoardReader
 from appliance.net.control.sockets import ControlUnavailable, ask
-from appliance.net.files import snapshots, state_files
+from appliance.net.files import program_failures, snapshots, state_files
 from appliance.net.guest import report_file
 from appliance.net.reloading.supervisor_rpc import ProcessInfo, SupervisorClient, SupervisorUnavailable
 from appliance.wire.boards import health_board, worker_board
 from appliance.wire.boards.health_board import BoardFormatError, HealthBoard
 from appliance.wire.boards.worker_board import WorkerBoard
-from appliance.wire.lines.control import Answer, AnswerProblem, Question
+from appliance.wire.lines.control import Answer, Question
 
 TIMEOUT: Final = 2.0
 _DOWN: Final = frozenset({"BACKOFF", "EXITED", "FATAL", "UNKNOWN"})
@@ -61,7 +61,7 @@ def observe(paths: Paths, *, timeout: float = TIMEOUT) -> Observations:
         said={name: said for name, answer in sorted(programs.items()) if (said := _said(answer))},
         health=_health(paths.health_board),
         workers=tuple(living_workers(paths.runtime)),
-        failures=dict(_failures(paths.runtime)),
+        failures={name: each.reason for name, each in program_failures.read_all(paths.runtime)},
         degraded=_degraded(paths),
         vrrp=vrrp_said(programs[VRRP]) if VRRP in programs else None,
         guest=report_file.read(paths),
@@ -150,20 +150,6 @@ def _health(path: Path) -> HealthBoard | None:
     with contextlib.suppress(BoardError, BoardFormatError), BoardReader(path) as reader:
         return health_board.decode(reader.read())
     return None
-
-
-class _ProgramFailure(msgspec.Struct):
-    """What a program leaves behind to say why it could not start (programs/proxy.py)."""
-
-    problems: tuple[AnswerProblem, ...]
-
-
-def _failures(runtime: Path) -> Iterable[tuple[str, str]]:
-    for path in sorted(runtime.glob("*.failure.json")):
-        failure = state_files.decoded(path, _ProgramFailure)
-        if failure is not None:
-            reason = "; ".join(problem.message for problem in failure.problems)
-            yield path.name.removesuffix(".failure.json"), reason
 
 
 def _degraded(paths: Paths) -> DegradedStart | None:

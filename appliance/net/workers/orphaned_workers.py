@@ -9,10 +9,9 @@ import time
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final
 
 import gevent
-import msgspec
 
 from appliance.core.rollout.events import Orphan, WorkerId, WorkerState
 from appliance.model.paths import Paths
@@ -21,40 +20,16 @@ from appliance.net.control.sockets import ControlClient, ControlUnavailable
 from appliance.net.process.own_processes import own_processes
 from appliance.wire.boards import worker_board
 from appliance.wire.boards.health_board import BoardFormatError
-from appliance.wire.lines import worker_arguments
+from appliance.wire.lines import worker_arguments, worker_status
 from appliance.wire.lines.control import Answer, Question
 from appliance.wire.lines.worker_arguments import WorkerArguments, WorkerArgumentsError
+from appliance.wire.lines.worker_status import WorkerStatus, WorkerStatusError
 
 PATIENCE = 10.0
 """Seconds for a worker to answer its new master."""
 
 _STDOUT: Final = 1
 _LOOK_AGAIN: Final = 0.1
-
-
-class WorkerListener(msgspec.Struct, frozen=True, kw_only=True):
-    """A listener as a worker names it."""
-
-    frontend: str
-    host: str
-    port: int
-
-
-class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker says of itself, as far as a master needs it. `drain_deadline` is unix seconds."""
-
-    pid: int
-    phase: Literal["ready", "accepting", "draining"]
-    workers: int
-    snapshot: int
-    version: str = ""
-    drain_deadline: float | None = None
-    listeners: tuple[WorkerListener, ...] = ()
-
-    def orphan(self, index: int) -> Orphan:
-        """Return what the rollout is told of it."""
-        left = max(0.0, (self.drain_deadline or 0.0) - time.time())
-        return Orphan(index=index, snapshot=self.snapshot, phase=WorkerState(self.phase), drain_within=left)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +39,11 @@ class LivingWorker:
     worker: WorkerId
     client: ControlClient
     status: WorkerStatus
+
+    @property
+    def orphan(self) -> Orphan:
+        """Return what the rollout is told of it."""
+        return orphan(self.status, self.worker.index, now=time.time())
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,6 +63,12 @@ class SilentWorker:
 
 class WorkerUnusable(Exception):  # noqa: N818  # a state of the other side, not a mistake of ours
     """A worker answers, but not with what was asked."""
+
+
+def orphan(status: WorkerStatus, index: int, *, now: float) -> Orphan:
+    """Return what the rollout is told of a worker that answered; `now` is Unix seconds."""
+    left = max(0.0, status.drain_deadline - now)
+    return Orphan(index=index, snapshot=status.snapshot, phase=WorkerState(status.phase), drain_within=left)
 
 
 def adopt(client: ControlClient, *, patience: float = PATIENCE) -> WorkerStatus:
@@ -190,6 +176,6 @@ def _converted(answer: Answer) -> WorkerStatus:
     if not answer.ok:
         raise WorkerUnusable("; ".join(problem.message for problem in answer.errors))
     try:
-        return msgspec.convert(dict(answer.values), WorkerStatus)
-    except msgspec.ValidationError as error:
+        return worker_status.decode(answer.values)
+    except WorkerStatusError as error:
         raise WorkerUnusable(str(error)) from error

@@ -263,7 +263,7 @@ class WorkerProcesses:
         while (living := find(self._paths, self._program, worker)) is None:
             gevent.sleep(_LOOK_AGAIN)
         hand.client = living.client
-        self._report(Answered(generation=worker.generation, orphan=living.status.orphan(worker.index)))
+        self._report(Answered(generation=worker.generation, orphan=living.orphan))
         self._work(worker, hand)
 
     def _work(self, worker: WorkerId, hand: _HeldWorker) -> None:

@@ -14,8 +14,9 @@ from appliance.core.rollout.events import Orphan, WorkerId, WorkerState
 from appliance.model.paths import Paths
 from appliance.net.boards.boards import BoardWriter
 from appliance.net.control.sockets import Call, ControlServer, WithDescriptors
-from appliance.net.workers.orphaned_workers import WorkerStatus, adopt_all, listeners_of, remove_files
+from appliance.net.workers.orphaned_workers import adopt_all, listeners_of, orphan, remove_files
 from appliance.wire.lines.control import Answer, bad, good
+from appliance.wire.lines.worker_status import WorkerStatus
 
 pytestmark = pytest.mark.programs
 
@@ -71,7 +72,7 @@ def test_living_are_adopted(paths: Paths) -> None:
         assert silent == []
         assert [each.worker for each in living] == [WorkerId(9, 1), WorkerId(10, 0)]
         assert living[0].status.snapshot == 7
-        assert living[0].status.orphan(1) == Orphan(index=1, snapshot=7, phase=WorkerState.ACCEPTING)
+        assert living[0].orphan == Orphan(index=1, snapshot=7, phase=WorkerState.ACCEPTING)
         assert [os.path.sameopenfile(worker.outputs[0], 1) for worker in (first, second)] == [True] * 2
         (descriptor,) = listeners_of(living[0])
         with socket.socket(fileno=descriptor) as listener:
@@ -91,7 +92,7 @@ def test_known_are_not_asked(paths: Paths) -> None:
 def test_drain_time_left() -> None:
     """A draining worker has what is left of its time, and never less than nothing."""
     past = WorkerStatus(pid=1, phase="draining", workers=1, snapshot=1, drain_deadline=1.0)
-    assert past.orphan(0).drain_within == 0.0
+    assert orphan(past, 0, now=5.0).drain_within == 0.0
 
 
 def test_dead_leave_nothing(paths: Paths) -> None:

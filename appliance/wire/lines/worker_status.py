@@ -1,0 +1,61 @@
+"""What a worker answers to `status` and `adopt`: written by the worker, read by its proxy master.
+
+The master may be another version than the worker: workers live on while a new version of the program starts.
+So whatever the master does not need has a default, and unknown fields are ignored.
+"""
+
+from collections.abc import Mapping
+from typing import Literal
+
+import msgspec
+
+WorkerStatusPhase = Literal["ready", "accepting", "draining"]
+"""The names of `WorkerPhase` in lower case, as they stand in the answer."""
+
+
+class WorkerStatusError(Exception):
+    """The answer does not hold the status of a worker."""
+
+
+class WorkerListener(msgspec.Struct, frozen=True, kw_only=True):
+    """A listening socket of a worker, by the frontend that it serves."""
+
+    frontend: str
+    host: str
+    port: int
+
+
+class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """The state of one worker.
+
+    `workers` is the size of its generation, `snapshot` the number of the one that it obeys. `started_at` and
+    `drain_deadline` are Unix seconds, the latter 0.0 while it does not drain. `listeners` is empty while it
+    drains: it closes them, so no later master may go on with them.
+    """
+
+    pid: int
+    phase: WorkerStatusPhase
+    workers: int
+    snapshot: int
+    program: str = ""
+    generation: int = 0
+    index: int = 0
+    version: str = ""
+    sessions: int = 0
+    started_at: float = 0.0
+    drain_deadline: float = 0.0
+    listeners: tuple[WorkerListener, ...] = ()
+
+
+def encode(status: WorkerStatus) -> dict[str, object]:
+    """Return the values of the answer."""
+    values: dict[str, object] = msgspec.to_builtins(status)
+    return values
+
+
+def decode(values: Mapping[str, object]) -> WorkerStatus:
+    """Return the status that an answer's values hold; raises WorkerStatusError."""
+    try:
+        return msgspec.convert(dict(values), WorkerStatus)
+    except msgspec.ValidationError as error:
+        raise WorkerStatusError(str(error)) from error
