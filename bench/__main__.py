@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
-from support import tools
+from support.run import tools
 
 from bench import compiled, failover, many_routers, rounds, table
 from bench.measures import Effort

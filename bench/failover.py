@@ -12,13 +12,13 @@ from enum import StrEnum
 from statistics import median
 from typing import Final
 
-from support.capture import Capture
-from support.keepalived import Instance, Keepalived
-from support.namespaces import Node, Segment
-from support.vip_client import Outage, VipClient, serve
-from support.vrrp_node import VrrpNode, router
-from support.vrrp_packets import Advert
-from support.waiting import wait_until
+from support.network.capture import Capture
+from support.network.namespaces import Node, Segment
+from support.network.vip_client import Outage, VipClient, serve
+from support.network.vrrp_packets import Advert
+from support.peers.keepalived import Instance, Keepalived
+from support.processes.waiting import wait_until
+from support.programs.vrrp_node import VrrpNode, router
 
 _ADDRESS: Final = "192.0.2.100"
 _HIGH: Final = 150

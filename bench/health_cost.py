@@ -16,9 +16,10 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from support import certificates, nginx, snapshots
-from support.processes import cpu_seconds, resident, running
-from support.waiting import wait_until
+from support.peers import nginx
+from support.processes.processes import cpu_seconds, resident, running
+from support.processes.waiting import wait_until
+from support.values import certificates, snapshots
 
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot, encode

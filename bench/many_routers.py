@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-from support.keepalived import Instance, Keepalived
-from support.namespaces import Node, Segment
-from support.vrrp_node import VrrpNode, router
-from support.waiting import wait_until
+from support.network.namespaces import Node, Segment
+from support.peers.keepalived import Instance, Keepalived
+from support.processes.waiting import wait_until
+from support.programs.vrrp_node import VrrpNode, router
 
 COUNTS: Final = (510, 1000)
 _SETTLED: Final = 20.0

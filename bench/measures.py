@@ -11,9 +11,9 @@ import time
 from contextlib import ExitStack
 from dataclasses import dataclass
 
-from support import tools
-from support.processes import cpu_seconds, proportional, resident
-from support.waiting import wait_until
+from support.processes.processes import cpu_seconds, proportional, resident
+from support.processes.waiting import wait_until
+from support.run import tools
 
 from bench.proxies import Proxy
 

@@ -6,9 +6,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from support import tools
-from support.nginx import nginx
-from support.waiting import wait_until
+from support.peers.nginx import nginx
+from support.processes.waiting import wait_until
+from support.run import tools
 
 from bench import measures
 from bench.proxies import Proxy, Start

@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from support import tools
-from support.lone_worker import lone_worker
-from support.ports import accepts, free_port
-from support.processes import running
-from support.snapshots import bind, frontend, group, pool, server, snapshot
-from support.waiting import wait_until
+from support.network.ports import accepts, free_port
+from support.processes.processes import running
+from support.processes.waiting import wait_until
+from support.programs.lone_worker import lone_worker
+from support.run import tools
+from support.values.snapshots import bind, frontend, group, pool, server, snapshot
 
 from appliance.model.snapshot.snapshot import KeepAlive
 

@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from statistics import mean
 
-from support.nginx import Nginx, nginx
+from support.peers.nginx import Nginx, nginx
 
 from bench import measures, proxies
 from bench.measures import Effort, Numbers

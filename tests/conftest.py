@@ -8,8 +8,11 @@ from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from support import layers, tools  # needs the line above
-from support.own_network import OwnNetwork  # needs the line above
+from support.run import (
+    layers,
+    tools,  # needs the line above
+)
+from support.run.own_network import OwnNetwork  # needs the line above
 
 # Property tests have no deadline: other programs may have the machine.
 settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])

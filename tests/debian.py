@@ -12,7 +12,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from support import tools  # needs the line above
+from support.run import tools  # needs the line above
 
 
 def main() -> int:

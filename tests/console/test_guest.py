@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from support import nobody
-from support.guest import Guest, guest
-from support.keys import ED25519
-from support.ovf import environment
+from support.machines import nobody
+from support.machines.guest import Guest, guest
+from support.machines.ovf import environment
+from support.values.keys import ED25519
 
 from appliance.console.command import main
 from appliance.model.guest.report import GuestReport, Origin

@@ -1,4 +1,4 @@
-"""Every file that programs share or keep, with whatever became of it on a disk: see support/fuzzing.py.
+"""Every file that programs share or keep, whatever became of it on a disk: see support/fuzzing/fuzzing.py.
 
 State is disposable: a file that cannot be understood is an error that its reader expects, or as good as none.
 """
@@ -8,8 +8,8 @@ from pathlib import Path
 from struct import pack_into, unpack_from
 
 import pytest
-from support import snapshots as given
-from support.fuzzing import Target, fuzz
+from support.fuzzing.fuzzing import Target, fuzz
+from support.values import snapshots as given
 
 from appliance.model.guest.placement import Placed
 from appliance.model.guest.report import GuestProblem, GuestReport, Origin

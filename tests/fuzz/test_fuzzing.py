@@ -4,8 +4,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support import fuzzing
-from support.fuzzing import Broken, Target, fuzz, round_trip
+from support.fuzzing import fuzzing
+from support.fuzzing.fuzzing import Broken, Target, fuzz, round_trip
 
 pytestmark = pytest.mark.pure
 

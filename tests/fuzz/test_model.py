@@ -1,4 +1,7 @@
-"""What an operator, a hypervisor or a damaged disk may give to `appliance.model`: see support/fuzzing.py."""
+"""What an operator, a hypervisor or a damaged disk may give to `appliance.model`.
+
+See support/fuzzing/fuzzing.py.
+"""
 
 import base64
 import gzip
@@ -6,10 +9,11 @@ import json
 from unicodedata import category
 
 import pytest
-from support import ovf, snapshots
-from support.annotated import EXAMPLE
-from support.fuzzing import Target, fuzz, round_trip
-from support.keys import ED25519
+from support.fuzzing.fuzzing import Target, fuzz, round_trip
+from support.machines import ovf
+from support.values import snapshots
+from support.values.annotated import EXAMPLE
+from support.values.keys import ED25519
 
 from appliance.model.document.document import read
 from appliance.model.document.tree import SourceError

@@ -1,4 +1,4 @@
-"""Everything that listens or asks, with peers that send whatever they like: see support/fuzzing.py.
+"""Everything that listens or asks, with peers that send whatever they like: see support/fuzzing/fuzzing.py.
 
 Each input is a whole connection. What has to hold besides: no bug is reported, no descriptor stays open, and
 the next good question gets its answer.
@@ -17,9 +17,9 @@ import pytest
 import structlog
 import trustme
 from gevent import socket
-from support.fuzzing import Target, fuzz
-from support.processes import descriptors
-from support.snapshots import check, frontend
+from support.fuzzing.fuzzing import Target, fuzz
+from support.processes.processes import descriptors
+from support.values.snapshots import check, frontend
 
 from appliance.core.balancing.frontend_state import FrontendState
 from appliance.core.checks.server_health import CheckOutcome

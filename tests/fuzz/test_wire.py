@@ -1,13 +1,14 @@
-"""Every decoder of `appliance.wire`, fed with whatever a peer may send: see support/fuzzing.py."""
+"""Every decoder of `appliance.wire`, fed with whatever a peer may send: see support/fuzzing/fuzzing.py."""
 
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
 import pytest
-from support import boards, ovf
-from support.fuzzing import Target, fuzz, round_trip
-from support.snapshots import track
+from support.fuzzing.fuzzing import Target, fuzz, round_trip
+from support.machines import ovf
+from support.values import boards
+from support.values.snapshots import track
 
 from appliance import wire
 from appliance.model.snapshot.snapshot import SendProxy

@@ -4,8 +4,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import podman
-from support.container_site import Site, site
+from support.machines import podman
+from support.machines.container_site import Site, site
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -1,9 +1,9 @@
 """What a container does with broken inputs: one clear message each, and what image/README.md says."""
 
 import pytest
-from support.container_site import Site
-from support.podman import Container, podman
-from support.waiting import wait_until
+from support.machines.container_site import Site
+from support.machines.podman import Container, podman
+from support.processes.waiting import wait_until
 
 pytestmark = [pytest.mark.image, pytest.mark.needs("podman", "runc", "mmdebstrap", "ip", root=True)]
 

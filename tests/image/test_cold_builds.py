@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from support import podman
+from support.machines import podman
 
 pytestmark = [
     pytest.mark.image,

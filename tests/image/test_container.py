@@ -8,9 +8,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.container_site import API, VIP, Site, say, site
-from support.podman import Container, measured
-from support.waiting import wait_until
+from support.machines.container_site import API, VIP, Site, say, site
+from support.machines.podman import Container, measured
+from support.processes.waiting import wait_until
 
 pytestmark = [pytest.mark.image, pytest.mark.needs("podman", "runc", "mmdebstrap", "ip", root=True)]
 

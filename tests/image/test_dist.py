@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.podman import ROOT
+from support.machines.podman import ROOT
 
 import appliance
 

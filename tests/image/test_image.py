@@ -5,7 +5,7 @@ import re
 import pytest
 import yaml
 from click.testing import CliRunner
-from support import podman
+from support.machines import podman
 
 import appliance
 from appliance.console.command import main

@@ -15,12 +15,12 @@ from pathlib import Path
 
 import pytest
 import yaml
-from support.backend import Backend
-from support.certificates import Certificates, issue
-from support.namespaces import Segment
-from support.podman import ROOT, make_ova, measured
-from support.qemu import BOOT, Firmware, Machine, Shell, environment, make_key, ovf_iso
-from support.waiting import wait_until
+from support.machines.podman import ROOT, make_ova, measured
+from support.machines.qemu import BOOT, Firmware, Machine, Shell, environment, make_key, ovf_iso
+from support.network.namespaces import Segment
+from support.peers.backend import Backend
+from support.processes.waiting import wait_until
+from support.values.certificates import Certificates, issue
 
 import appliance
 from appliance.model.guest.properties import PROPERTIES

@@ -11,9 +11,9 @@ from typing import Final
 import pytest
 import yaml
 from click.testing import CliRunner
-from support import podman
-from support.container_site import Site
-from support.waiting import wait_until
+from support.machines import podman
+from support.machines.container_site import Site
+from support.processes.waiting import wait_until
 
 from appliance.console.command import main
 

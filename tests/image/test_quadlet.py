@@ -8,7 +8,8 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from support import podman, tools
+from support.machines import podman
+from support.run import tools
 
 _QUADLET: Final = os.environ.get("QUADLET") or tools.path("quadlet")
 

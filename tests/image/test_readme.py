@@ -13,12 +13,12 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from support.backend import Backend
-from support.certificates import issue
-from support.fresh_machine import FreshMachine, commands
-from support.namespaces import Node, Segment
-from support.podman import ROOT
-from support.waiting import wait_until
+from support.machines.fresh_machine import FreshMachine, commands
+from support.machines.podman import ROOT
+from support.network.namespaces import Node, Segment
+from support.peers.backend import Backend
+from support.processes.waiting import wait_until
+from support.values.certificates import issue
 
 import appliance
 
@@ -35,7 +35,7 @@ _SERVERS: Final = ("34", "90", "99", "51", "52")
 
 _NOT_RUN: Final = {
     "make image ova DEBIAN_SNAPSHOT=": "it needs a registry; test_cold_builds.py builds twice without",
-    "make image CA=": "its files are examples; support/podman.py builds with secrets of this machine",
+    "make image CA=": "its files are examples; machines/podman.py builds with secrets of this machine",
     "make sbom": "test_sbom.py runs it, with this machine's base image",
     "cp image/appliance.container": "systemd does not run here; other tests run with the unit's settings",
     "systemctl": "systemd does not run here; other tests run with the unit's settings",

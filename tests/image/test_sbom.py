@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import podman
-from support.podman import measured
+from support.machines import podman
+from support.machines.podman import measured
 
 import appliance
 

@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 import pytest
-from support.container_site import VIP, Site
-from support.keepalived import Instance, Keepalived
-from support.podman import measured
-from support.vip_client import VipClient, serve, short_name
+from support.machines.container_site import VIP, Site
+from support.machines.podman import measured
+from support.network.vip_client import VipClient, serve, short_name
+from support.peers.keepalived import Instance, Keepalived
 
 pytestmark = [
     pytest.mark.image,

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from support.vrrp_field import Field, field
+from support.programs.vrrp_field import Field, field
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.namespaces import INTERFACE, Node, Segment
+from support.network.namespaces import INTERFACE, Node, Segment
 
 from appliance.net.netlink import rtnetlink
 from appliance.net.netlink.addresses import Addresses, HeldAddress, kernel_marks

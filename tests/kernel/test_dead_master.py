@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from support import certificates
-from support.appliance import Appliance
-from support.backend import Backend
-from support.load import Load
-from support.namespaces import Node, Segment
-from support.waiting import wait_until
+from support.load.load import Load
+from support.network.namespaces import Node, Segment
+from support.peers.backend import Backend
+from support.processes.waiting import wait_until
+from support.programs.appliance import Appliance
+from support.values import certificates
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", root=True)]
 

@@ -4,8 +4,8 @@ import socket
 from collections.abc import Iterator
 
 import pytest
-from support.namespaces import Node, Segment
-from support.trace import Origin, Setting, is_reset, relay
+from support.network.namespaces import Node, Segment
+from support.programs.trace import Origin, Setting, is_reset, relay
 
 from appliance.model.snapshot.snapshot import KeepAlive
 from appliance.wire.boards.worker_board import EndReason

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from support import nobody
-from support.appliance import Appliance
-from support.processes import command_line
-from support.waiting import wait_until
+from support.machines import nobody
+from support.processes.processes import command_line
+from support.processes.waiting import wait_until
+from support.programs.appliance import Appliance
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("unshare", "mount", root=True)]
 

@@ -8,12 +8,12 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 import pytest
-from support.appliance import Appliance
-from support.namespaces import Node
-from support.processes import end, kill
-from support.vip_client import VipClient, serve
-from support.vrrp_field import VIP, AddressMonitor, Field
-from support.waiting import wait_until
+from support.network.namespaces import Node
+from support.network.vip_client import VipClient, serve
+from support.processes.processes import end, kill
+from support.processes.waiting import wait_until
+from support.programs.appliance import Appliance
+from support.programs.vrrp_field import VIP, AddressMonitor, Field
 
 from appliance.net.netlink.addresses import Addresses
 from appliance.net.netlink.owned_addresses import OwnedAddresses

@@ -7,11 +7,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import pytest
-from support.appliance import Appliance
-from support.namespaces import Node
-from support.processes import alive, command_line
-from support.vrrp_field import Field
-from support.waiting import wait_until
+from support.network.namespaces import Node
+from support.processes.processes import alive, command_line
+from support.processes.waiting import wait_until
+from support.programs.appliance import Appliance
+from support.programs.vrrp_field import Field
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "tcpdump", root=True)]
 

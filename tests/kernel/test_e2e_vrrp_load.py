@@ -11,13 +11,13 @@ from contextlib import ExitStack, contextmanager
 from typing import Final
 
 import pytest
-from support import tools
-from support.appliance import Appliance, Values
-from support.namespaces import Node
-from support.nginx import nginx
-from support.stalls import Yardstick
-from support.vrrp_field import VIP, Field
-from support.waiting import wait_until
+from support.load.stalls import Yardstick
+from support.network.namespaces import Node
+from support.peers.nginx import nginx
+from support.processes.waiting import wait_until
+from support.programs.appliance import Appliance, Values
+from support.programs.vrrp_field import VIP, Field
+from support.run import tools
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nginx", "tcpdump", "wrk", root=True)]
 

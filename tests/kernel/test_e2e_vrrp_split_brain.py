@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from support.appliance import Appliance
-from support.namespaces import Node
-from support.vrrp_field import VIP, Field
-from support.waiting import wait_until
+from support.network.namespaces import Node
+from support.processes.waiting import wait_until
+from support.programs.appliance import Appliance
+from support.programs.vrrp_field import VIP, Field
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "tcpdump", root=True)]
 

@@ -4,7 +4,7 @@ import select
 from collections.abc import Iterator
 
 import pytest
-from support.namespaces import INTERFACE, Segment
+from support.network.namespaces import INTERFACE, Segment
 
 from appliance.net.packets.frames import ARP, FrameSocket
 from appliance.wire.ethernet import arp, neighbour_discovery

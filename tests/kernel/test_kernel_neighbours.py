@@ -1,7 +1,7 @@
 """The kernel's tables of neighbours, as they name who is to be told of."""
 
 import pytest
-from support.namespaces import INTERFACE, Segment
+from support.network.namespaces import INTERFACE, Segment
 
 from appliance.net.netlink.links import Links
 from appliance.net.netlink.neighbours import PAUSE, Neighbours

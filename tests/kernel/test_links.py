@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.namespaces import INTERFACE, Node, Segment
-from support.waiting import wait_until
+from support.network.namespaces import INTERFACE, Node, Segment
+from support.processes.waiting import wait_until
 
 from appliance.net.netlink.addresses import Addresses
 from appliance.net.netlink.links import LinkChange, LinkEvent, Links

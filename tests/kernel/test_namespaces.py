@@ -6,8 +6,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.namespaces import INTERFACE, Node, Segment
-from support.waiting import wait_until
+from support.network.namespaces import INTERFACE, Node, Segment
+from support.processes.waiting import wait_until
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", root=True)]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.namespaces import INTERFACE, Node, Segment
+from support.network.namespaces import INTERFACE, Node, Segment
 
 from appliance.net.netlink.addresses import Addresses, kernel_marks
 from appliance.net.netlink.links import Links

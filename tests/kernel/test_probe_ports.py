@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support import snapshots
+from support.values import snapshots
 
 from appliance.net.probing.probe import Probe, ProbeImpossible
 from appliance.net.probing.tls_contexts import TlsContexts

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from support.appliance import Appliance
-from support.backend import Backend
-from support.namespaces import INTERFACE, Segment
-from support.waiting import wait_until
+from support.network.namespaces import INTERFACE, Segment
+from support.peers.backend import Backend
+from support.processes.waiting import wait_until
+from support.programs.appliance import Appliance
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", root=True)]
 

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.namespaces import INTERFACE, Node, Segment
-from support.waiting import wait_until
+from support.network.namespaces import INTERFACE, Node, Segment
+from support.processes.waiting import wait_until
 
 from appliance.net.netlink import virtual_mac
 from appliance.net.netlink.addresses import Addresses

@@ -6,11 +6,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.namespaces import INTERFACE, Node
-from support.vip_client import VipClient, serve
-from support.vrrp_field import VIP, VIP6, AddressMonitor, Field, pair
-from support.vrrp_node import VrrpNode, router
-from support.waiting import wait_until
+from support.network.namespaces import INTERFACE, Node
+from support.network.vip_client import VipClient, serve
+from support.processes.waiting import wait_until
+from support.programs.vrrp_field import VIP, VIP6, AddressMonitor, Field, pair
+from support.programs.vrrp_node import VrrpNode, router
 
 from appliance.model.snapshot.virtual_router import AnnounceSettings, AntiReplay, Hmac, HmacKey, HmacMode
 from appliance.net.packets.frames import ARP, FrameSocket

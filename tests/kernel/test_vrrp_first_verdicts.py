@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.appliance import Appliance
-from support.keepalived import Instance, Keepalived
-from support.namespaces import Node
-from support.processes import command_line, with_environment
-from support.vrrp_field import VIP, VIP6, Field
-from support.vrrp_node import VrrpNode, router, track
-from support.waiting import wait_until
+from support.network.namespaces import Node
+from support.peers.keepalived import Instance, Keepalived
+from support.processes.processes import command_line, with_environment
+from support.processes.waiting import wait_until
+from support.programs.appliance import Appliance
+from support.programs.vrrp_field import VIP, VIP6, Field
+from support.programs.vrrp_node import VrrpNode, router, track
 
 from appliance.model.snapshot.virtual_router import Track, VirtualRouter
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.appliance import Appliance
-from support.vrrp_field import VIP, Field
-from support.vrrp_node import VrrpNode, router, track
-from support.waiting import wait_until
+from support.processes.waiting import wait_until
+from support.programs.appliance import Appliance
+from support.programs.vrrp_field import VIP, Field
+from support.programs.vrrp_node import VrrpNode, router, track
 
 from appliance.model.snapshot.virtual_router import Notify, VirtualRouter
 

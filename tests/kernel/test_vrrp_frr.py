@@ -1,10 +1,10 @@
 """Ours beside FRR's vrrpd, a second implementation: both roles, both families, and version 2."""
 
 import pytest
-from support.frr import Frr, Settings
-from support.vrrp_field import VIP, VIP6, Field
-from support.vrrp_node import VrrpNode, router
-from support.waiting import wait_until
+from support.peers.frr import Frr, Settings
+from support.processes.waiting import wait_until
+from support.programs.vrrp_field import VIP, VIP6, Field
+from support.programs.vrrp_node import VrrpNode, router
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "vrrpd", "zebra", "tcpdump", root=True)]
 

@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from support.keepalived import Instance, Keepalived
-from support.namespaces import Node
-from support.vip_client import Outage, VipClient, serve
-from support.vrrp_field import VIP, Field
-from support.vrrp_node import VrrpNode, router
-from support.waiting import wait_until
+from support.network.namespaces import Node
+from support.network.vip_client import Outage, VipClient, serve
+from support.peers.keepalived import Instance, Keepalived
+from support.processes.waiting import wait_until
+from support.programs.vrrp_field import VIP, Field
+from support.programs.vrrp_node import VrrpNode, router
 
 from appliance.model.snapshot.virtual_router import Checksum
 

@@ -4,12 +4,12 @@ import sys
 from contextlib import ExitStack
 
 import pytest
-from support.keepalived import Instance, Keepalived
-from support.namespaces import INTERFACE, Node
-from support.vip_client import VipClient, serve
-from support.vrrp_field import VIP, VIP6, Field, pair
-from support.vrrp_node import VrrpNode, router
-from support.waiting import wait_until
+from support.network.namespaces import INTERFACE, Node
+from support.network.vip_client import VipClient, serve
+from support.peers.keepalived import Instance, Keepalived
+from support.processes.waiting import wait_until
+from support.programs.vrrp_field import VIP, VIP6, Field, pair
+from support.programs.vrrp_node import VrrpNode, router
 
 from appliance.model.snapshot.virtual_router import VirtualRouter
 

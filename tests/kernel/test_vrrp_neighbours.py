@@ -5,10 +5,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.namespaces import Segment
-from support.vrrp_field import VIP, AddressMonitor
-from support.vrrp_node import VrrpNode, router
-from support.waiting import wait_until
+from support.network.namespaces import Segment
+from support.processes.waiting import wait_until
+from support.programs.vrrp_field import VIP, AddressMonitor
+from support.programs.vrrp_node import VrrpNode, router
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", root=True)]
 

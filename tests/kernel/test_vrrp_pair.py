@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.appliance import Values
-from support.vip_client import VipClient, serve
-from support.vrrp_field import VIP, VIP6, AddressMonitor, Field, agreed, field
-from support.vrrp_node import VrrpNode, router, track
-from support.waiting import wait_until
+from support.network.vip_client import VipClient, serve
+from support.processes.waiting import wait_until
+from support.programs.appliance import Values
+from support.programs.vrrp_field import VIP, VIP6, AddressMonitor, Field, agreed, field
+from support.programs.vrrp_node import VrrpNode, router, track
 
 from appliance.model.snapshot.virtual_router import Hmac, HmacKey, HmacMode, Notify
 

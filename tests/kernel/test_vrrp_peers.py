@@ -1,9 +1,9 @@
 """What the other kernel tests of virtual IPs trust: two keepalived tell that losses and packets are seen."""
 
 import pytest
-from support.keepalived import Instance, Keepalived
-from support.vip_client import VipClient, serve
-from support.vrrp_field import VIP, VIP6, Field
+from support.network.vip_client import VipClient, serve
+from support.peers.keepalived import Instance, Keepalived
+from support.programs.vrrp_field import VIP, VIP6, Field
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "keepalived", "tcpdump", root=True)]
 

@@ -5,9 +5,9 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from support.keepalived import Instance, Keepalived
-from support.vrrp_field import Field
-from support.vrrp_node import VrrpNode, router, track
+from support.peers.keepalived import Instance, Keepalived
+from support.programs.vrrp_field import Field
+from support.programs.vrrp_node import VrrpNode, router, track
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "keepalived", "tcpdump", root=True)]
 

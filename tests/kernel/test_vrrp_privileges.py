@@ -1,8 +1,8 @@
 """With few rights or none: two capabilities are enough, and without them it says which are missing."""
 
 import pytest
-from support.vrrp_field import VIP, Field
-from support.vrrp_node import VrrpNode, router
+from support.programs.vrrp_field import VIP, Field
+from support.programs.vrrp_node import VrrpNode, router
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "setpriv", "tcpdump", root=True)]
 

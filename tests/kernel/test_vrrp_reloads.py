@@ -5,9 +5,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import pytest
-from support.vrrp_field import AddressMonitor, Field, pair
-from support.vrrp_node import VrrpNode, router
-from support.waiting import wait_until
+from support.processes.waiting import wait_until
+from support.programs.vrrp_field import AddressMonitor, Field, pair
+from support.programs.vrrp_node import VrrpNode, router
 
 from appliance.model.snapshot.virtual_router import OnConflict, VirtualRouter
 

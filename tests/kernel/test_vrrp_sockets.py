@@ -5,7 +5,7 @@ import socket
 from collections.abc import Iterator
 
 import pytest
-from support.namespaces import INTERFACE, Node, Segment
+from support.network.namespaces import INTERFACE, Node, Segment
 
 from appliance.net.packets.vrrp_sockets import Datagram, VrrpSocket
 from appliance.wire.vrrp.advertisement import MULTICAST_4, MULTICAST_6

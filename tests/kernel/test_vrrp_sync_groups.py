@@ -3,10 +3,10 @@
 from pathlib import Path
 
 import pytest
-from support.keepalived import Instance, Keepalived
-from support.vrrp_field import VIP, VIP6, Field
-from support.vrrp_node import VrrpNode, router, track
-from support.waiting import wait_until
+from support.peers.keepalived import Instance, Keepalived
+from support.processes.waiting import wait_until
+from support.programs.vrrp_field import VIP, VIP6, Field
+from support.programs.vrrp_node import VrrpNode, router, track
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "keepalived", "tcpdump", root=True)]
 

@@ -11,13 +11,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.appliance import Appliance
-from support.namespaces import Node
-from support.nginx import nginx
-from support.processes import alive, end, kill
-from support.vip_client import VipClient, serve
-from support.vrrp_field import VIP, AddressMonitor, Field
-from support.waiting import wait_until
+from support.network.namespaces import Node
+from support.network.vip_client import VipClient, serve
+from support.peers.nginx import nginx
+from support.processes.processes import alive, end, kill
+from support.processes.waiting import wait_until
+from support.programs.appliance import Appliance
+from support.programs.vrrp_field import VIP, AddressMonitor, Field
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nginx", "tcpdump", root=True)]
 

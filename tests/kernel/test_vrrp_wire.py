@@ -5,11 +5,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.keepalived import Instance, Keepalived
-from support.vrrp_field import VIP, Field, pair
-from support.vrrp_forger import Forger, advert, damaged
-from support.vrrp_node import VrrpNode, router
-from support.waiting import wait_until
+from support.peers.keepalived import Instance, Keepalived
+from support.peers.vrrp_forger import Forger, advert, damaged
+from support.processes.waiting import wait_until
+from support.programs.vrrp_field import VIP, Field, pair
+from support.programs.vrrp_node import VrrpNode, router
 
 from appliance.model.snapshot.virtual_router import Checksum, Hmac, HmacKey, HmacMode
 

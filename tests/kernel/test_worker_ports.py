@@ -6,7 +6,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.trace import Origin, Relay, Setting, relay, reset
+from support.programs.trace import Origin, Relay, Setting, relay, reset
 
 from appliance.wire.boards.worker_board import EndReason
 

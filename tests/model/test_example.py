@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from support.annotated import EXAMPLE, annotated, keys, undocumented
+from support.values.annotated import EXAMPLE, annotated, keys, undocumented
 
 from appliance.model.config.json_schema import json_schema
 from appliance.model.config.section import Section

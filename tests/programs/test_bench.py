@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from support.vip_client import Outage, Probe
+from support.network.vip_client import Outage, Probe
 
 pytestmark = [pytest.mark.programs, pytest.mark.needs("haproxy", "nginx", "wrk", "strace")]
 

@@ -24,13 +24,13 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from support.appliance import Appliance
-from support.backend import Backend
-from support.kill_schedule import SUPERVISORD, Kill, Step, schedule
-from support.load import Load, Report
-from support.ports import free_port
-from support.processes import kill
-from support.waiting import wait_until
+from support.load.kill_schedule import SUPERVISORD, Kill, Step, schedule
+from support.load.load import Load, Report
+from support.network.ports import free_port
+from support.peers.backend import Backend
+from support.processes.processes import kill
+from support.processes.waiting import wait_until
+from support.programs.appliance import Appliance
 
 from appliance.net.files.operators_file import judge
 from appliance.net.files.snapshots import read, same

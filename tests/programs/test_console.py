@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import nobody
-from support.cluster import Cluster, cluster
-from support.processes import kill
-from support.waiting import wait_until
+from support.machines import nobody
+from support.peers.cluster import Cluster, cluster
+from support.processes.processes import kill
+from support.processes.waiting import wait_until
 
 pytestmark = pytest.mark.programs
 

@@ -4,11 +4,11 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from support.appliance import Appliance
-from support.damage import SPOILS
-from support.ports import accepts, free_port
-from support.processes import kill
-from support.waiting import wait_until
+from support.fuzzing.damage import SPOILS
+from support.network.ports import accepts, free_port
+from support.processes.processes import kill
+from support.processes.waiting import wait_until
+from support.programs.appliance import Appliance
 
 pytestmark = pytest.mark.programs
 

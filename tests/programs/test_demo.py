@@ -18,9 +18,9 @@ from types import SimpleNamespace
 from typing import Final, Self
 
 import pytest
-from support.ports import free_ports
-from support.processes import alive, with_environment
-from support.waiting import wait_until
+from support.network.ports import free_ports
+from support.processes.processes import alive, with_environment
+from support.processes.waiting import wait_until
 
 from appliance.console.demo.demo import advice
 from appliance.console.demo.demo_site import DEMO_PORTS

@@ -8,10 +8,10 @@ from contextlib import contextmanager
 from ipaddress import IPv4Address
 
 import pytest
-from support.lone_worker import lone_worker
-from support.nginx import nginx
-from support.ports import free_port
-from support.snapshots import bind, frontend, group, pool, server, snapshot
+from support.network.ports import free_port
+from support.peers.nginx import nginx
+from support.programs.lone_worker import lone_worker
+from support.values.snapshots import bind, frontend, group, pool, server, snapshot
 
 from appliance.model.snapshot.snapshot import Balance
 

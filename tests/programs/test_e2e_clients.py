@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from support import body
-from support.appliance import Appliance
-from support.backend import Backend
-from support.certificates import Certificates, issue
-from support.nginx import Nginx, nginx
-from support.ports import free_port
-from support.waiting import wait_until
+from support.network.ports import free_port
+from support.peers.backend import Backend
+from support.peers.nginx import Nginx, nginx
+from support.processes.waiting import wait_until
+from support.programs.appliance import Appliance
+from support.values import body
+from support.values.certificates import Certificates, issue
 
 pytestmark = [pytest.mark.programs, pytest.mark.needs("nginx", "curl", "openssl")]
 

@@ -10,11 +10,11 @@ import socket
 from collections.abc import Callable, Iterator
 
 import pytest
-from support.appliance import Appliance, Worker
-from support.cluster import Cluster, cluster
-from support.load import Load
-from support.processes import alive
-from support.waiting import wait_until
+from support.load.load import Load
+from support.peers.cluster import Cluster, cluster
+from support.processes.processes import alive
+from support.processes.waiting import wait_until
+from support.programs.appliance import Appliance, Worker
 
 pytestmark = pytest.mark.programs
 

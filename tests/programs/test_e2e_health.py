@@ -1,9 +1,9 @@
 """A master whose /readyz turns 500, through the whole appliance: connections, sessions, coming back."""
 
 import pytest
-from support.cluster import Cluster, cluster
-from support.load import Load, Report
-from support.waiting import wait_until
+from support.load.load import Load, Report
+from support.peers.cluster import Cluster, cluster
+from support.processes.waiting import wait_until
 
 pytestmark = pytest.mark.programs
 

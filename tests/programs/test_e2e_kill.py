@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from support.appliance import Appliance
-from support.cluster import Cluster, cluster
-from support.load import Load
-from support.processes import alive, kill
-from support.waiting import wait_until
+from support.load.load import Load
+from support.peers.cluster import Cluster, cluster
+from support.processes.processes import alive, kill
+from support.processes.waiting import wait_until
+from support.programs.appliance import Appliance
 
 from appliance.core.rollout.events import Timing
 

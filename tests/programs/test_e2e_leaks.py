@@ -11,13 +11,13 @@ from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
-from support import body
-from support.lone_worker import LoneWorker, lone_worker
-from support.nginx import nginx
-from support.ports import free_port
-from support.processes import descriptors, resident
-from support.snapshots import bind, frontend, group, pool, server, snapshot
-from support.waiting import wait_until
+from support.network.ports import free_port
+from support.peers.nginx import nginx
+from support.processes.processes import descriptors, resident
+from support.processes.waiting import wait_until
+from support.programs.lone_worker import LoneWorker, lone_worker
+from support.values import body
+from support.values.snapshots import bind, frontend, group, pool, server, snapshot
 
 pytestmark = [pytest.mark.programs, pytest.mark.needs("nginx")]
 

@@ -9,9 +9,9 @@ import time
 from dataclasses import dataclass
 
 import pytest
-from support.cluster import Cluster, cluster
-from support.load import Load, Session
-from support.waiting import wait_until
+from support.load.load import Load, Session
+from support.peers.cluster import Cluster, cluster
+from support.processes.waiting import wait_until
 
 pytestmark = pytest.mark.programs
 

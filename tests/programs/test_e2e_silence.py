@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from support.body import checksum
-from support.cluster import Cluster, cluster
-from support.load import Load
-from support.waiting import wait_until
+from support.load.load import Load
+from support.peers.cluster import Cluster, cluster
+from support.processes.waiting import wait_until
+from support.values.body import checksum
 
 pytestmark = pytest.mark.programs
 

@@ -1,10 +1,10 @@
 """The end of the appliance: TERM drains, a second TERM does not wait, and nothing is left."""
 
 import pytest
-from support.cluster import Cluster, cluster
-from support.load import Load
-from support.ports import accepts
-from support.waiting import wait_until
+from support.load.load import Load
+from support.network.ports import accepts
+from support.peers.cluster import Cluster, cluster
+from support.processes.waiting import wait_until
 
 pytestmark = pytest.mark.programs
 

@@ -6,11 +6,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.appliance import Appliance
-from support.backend import Backend
-from support.ports import free_port
-from support.processes import command_line
-from support.waiting import wait_until
+from support.network.ports import free_port
+from support.peers.backend import Backend
+from support.processes.processes import command_line
+from support.processes.waiting import wait_until
+from support.programs.appliance import Appliance
 
 pytestmark = pytest.mark.programs
 
@@ -71,7 +71,7 @@ def test_no_module_of_the_working_directory_is_imported(hostile: Path):
 
 def test_the_demo_imports_no_module_of_the_working_directory(hostile: Path):
     """Nor do the demo, its appliance, and its servers."""
-    from support.appliance import _COMMAND  # noqa: PLC0415  # where the command of this environment is
+    from support.programs.appliance import _COMMAND  # noqa: PLC0415  # where the command of this environment is
 
     process = subprocess.Popen(
         [_COMMAND, "demo", "--port-offset", "21000"],

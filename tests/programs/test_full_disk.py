@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from support.appliance import Appliance
-from support.ports import accepts, free_port
-from support.private_mounts import full, in_private_mounts, make_read_only, mount
-from support.waiting import wait_until
+from support.machines.private_mounts import full, in_private_mounts, make_read_only, mount
+from support.network.ports import accepts, free_port
+from support.processes.waiting import wait_until
+from support.programs.appliance import Appliance
 
 pytestmark = [pytest.mark.programs, pytest.mark.needs("mount", root=True)]
 

@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import nobody
-from support.appliance import Appliance
-from support.backend import Backend
-from support.ports import free_port
-from support.waiting import wait_until
+from support.machines import nobody
+from support.network.ports import free_port
+from support.peers.backend import Backend
+from support.processes.waiting import wait_until
+from support.programs.appliance import Appliance
 
 pytestmark = [
     pytest.mark.programs,

@@ -15,13 +15,13 @@ from pathlib import Path
 from typing import Self
 
 import pytest
-from support import certificates, snapshots
-from support.backend import Backend
-from support.hostile import SECURE, hostile
-from support.nginx import nginx
-from support.ports import free_port
-from support.processes import end, kill
-from support.waiting import wait_until
+from support.network.ports import free_port
+from support.peers.backend import Backend
+from support.peers.hostile import SECURE, hostile
+from support.peers.nginx import nginx
+from support.processes.processes import end, kill
+from support.processes.waiting import wait_until
+from support.values import certificates, snapshots
 
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Check, CheckInit, Pool, Server, Snapshot, encode

@@ -5,12 +5,12 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from support.backend import Backend
-from support.lone_proxy import LoneProxy
-from support.ports import free_port
-from support.snapshots import bind, frontend, group, pool, server, snapshot
-from support.trace import Origin, Relay, Setting, read_all, relay
-from support.waiting import wait_until
+from support.network.ports import free_port
+from support.peers.backend import Backend
+from support.processes.waiting import wait_until
+from support.programs.lone_proxy import LoneProxy
+from support.programs.trace import Origin, Relay, Setting, read_all, relay
+from support.values.snapshots import bind, frontend, group, pool, server, snapshot
 
 from appliance.core.rollout.needs_generation import needs_generation
 from appliance.model.snapshot import snapshot as model

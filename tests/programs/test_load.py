@@ -1,10 +1,10 @@
 """The load generator of the end-to-end tests notices what they claim does not happen."""
 
 import pytest
-from support.backend import Backend
-from support.load import Load
-from support.ports import free_port
-from support.waiting import wait_until
+from support.load.load import Load
+from support.network.ports import free_port
+from support.peers.backend import Backend
+from support.processes.waiting import wait_until
 
 pytestmark = pytest.mark.programs
 

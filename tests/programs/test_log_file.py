@@ -8,10 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.appliance import Appliance
-from support.backend import Backend
-from support.ports import free_port
-from support.waiting import wait_until
+from support.network.ports import free_port
+from support.peers.backend import Backend
+from support.processes.waiting import wait_until
+from support.programs.appliance import Appliance
 
 pytestmark = pytest.mark.programs
 

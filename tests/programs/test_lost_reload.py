@@ -5,9 +5,9 @@ import json
 import time
 
 import pytest
-from support.appliance import Appliance
-from support.ports import free_port
-from support.waiting import wait_until
+from support.network.ports import free_port
+from support.processes.waiting import wait_until
+from support.programs.appliance import Appliance
 
 pytestmark = pytest.mark.programs
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 import pytest
-from support.appliance import Appliance
-from support.backend import Backend
-from support.load import Load
-from support.ports import accepts, free_port
-from support.waiting import wait_until
+from support.load.load import Load
+from support.network.ports import accepts, free_port
+from support.peers.backend import Backend
+from support.processes.waiting import wait_until
+from support.programs.appliance import Appliance
 
 pytestmark = pytest.mark.programs
 

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.foreign_sockets import connections
-from support.processes import end
-from support.trace import Origin, Relay, Setting, relay
-from support.waiting import wait_until
+from support.network.foreign_sockets import connections
+from support.processes.processes import end
+from support.processes.waiting import wait_until
+from support.programs.trace import Origin, Relay, Setting, relay
 
 from appliance.model.snapshot.loading import load
 from appliance.wire.boards.worker_board import EndReason

@@ -16,14 +16,14 @@ from socketserver import UnixStreamServer
 from threading import Thread
 
 import pytest
-from support.appliance import ask
-from support.backend import Backend
-from support.load import Load
-from support.lone_proxy import LoneProxy
-from support.ports import accepts, free_port
-from support.processes import alive, kill, with_environment
-from support.snapshots import bind, frontend, group, pool, server, snapshot, virtual_router
-from support.waiting import wait_until as wait
+from support.load.load import Load
+from support.network.ports import accepts, free_port
+from support.peers.backend import Backend
+from support.processes.processes import alive, kill, with_environment
+from support.processes.waiting import wait_until as wait
+from support.programs.appliance import ask
+from support.programs.lone_proxy import LoneProxy
+from support.values.snapshots import bind, frontend, group, pool, server, snapshot, virtual_router
 
 from appliance.core.rollout.events import Timing
 from appliance.model.snapshot.snapshot import KeepAlive, Reload, Snapshot

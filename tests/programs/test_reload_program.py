@@ -13,7 +13,7 @@ import gevent
 import pytest
 import structlog
 from gevent import socket
-from support.fleet import FakeProgram
+from support.peers.fake_programs import FakeProgram
 
 from appliance.console.status.observation import observe
 from appliance.model.paths import Paths

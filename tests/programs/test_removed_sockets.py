@@ -4,10 +4,10 @@ import shutil
 from collections.abc import Iterator
 
 import pytest
-from support.appliance import Appliance
-from support.cluster import Cluster, cluster
-from support.load import Load
-from support.waiting import wait_until
+from support.load.load import Load
+from support.peers.cluster import Cluster, cluster
+from support.processes.waiting import wait_until
+from support.programs.appliance import Appliance
 
 from appliance.net.files import lock_files
 

@@ -10,11 +10,11 @@ import urllib.request
 from pathlib import Path
 
 import pytest
-from support import nobody
-from support.appliance import Appliance
-from support.ports import accepts, free_port
-from support.processes import alive, kill
-from support.waiting import wait_until
+from support.machines import nobody
+from support.network.ports import accepts, free_port
+from support.processes.processes import alive, kill
+from support.processes.waiting import wait_until
+from support.programs.appliance import Appliance
 
 from appliance.net.reloading.supervisor_rpc import SupervisorClient, SupervisorUnavailable
 

@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from support.appliance import Appliance
-from support.backend import Backend
-from support.ports import free_port
-from support.processes import end, kill
-from support.waiting import wait_until
+from support.network.ports import free_port
+from support.peers.backend import Backend
+from support.processes.processes import end, kill
+from support.processes.waiting import wait_until
+from support.programs.appliance import Appliance
 
 pytestmark = pytest.mark.programs
 

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from support.cluster import Cluster, cluster
-from support.ports import accepts
-from support.waiting import wait_until
+from support.network.ports import accepts
+from support.peers.cluster import Cluster, cluster
+from support.processes.waiting import wait_until
 
 pytestmark = pytest.mark.programs
 

@@ -12,9 +12,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
-from support.processes import alive, end, kill, with_environment
-from support.snapshots import snapshot, virtual_router
-from support.waiting import wait_until
+from support.processes.processes import alive, end, kill, with_environment
+from support.processes.waiting import wait_until
+from support.values.snapshots import snapshot, virtual_router
 
 from appliance.model.snapshot.snapshot import encode
 from appliance.net.files.packaged import packaged

@@ -11,11 +11,11 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
-from support import boards, certificates
-from support.hostile import SECURE, hostile
-from support.processes import alive, cpu_seconds
-from support.tracks import track
-from support.waiting import wait_until
+from support.peers.hostile import SECURE, hostile
+from support.processes.processes import alive, cpu_seconds
+from support.processes.waiting import wait_until
+from support.values import boards, certificates
+from support.values.tracks import track
 
 from appliance.model.paths import Paths
 from appliance.model.snapshot.virtual_router import Track, TrackKind

@@ -15,10 +15,12 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from support import nobody, snapshots, tools
-from support.appliance import Values, ask
-from support.processes import command_line, end, kill, with_environment
-from support.waiting import wait_until
+from support.machines import nobody
+from support.processes.processes import command_line, end, kill, with_environment
+from support.processes.waiting import wait_until
+from support.programs.appliance import Values, ask
+from support.run import tools
+from support.values import snapshots
 
 from appliance.model.paths import Paths
 from appliance.model.snapshot import snapshot as model

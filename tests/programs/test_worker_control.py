@@ -8,10 +8,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.lone_worker import lone_worker, up
-from support.ports import free_port
-from support.snapshots import bind, frontend, group, pool, server, snapshot
-from support.trace import Origin, Relay, Setting, is_reset, read_all, relay
+from support.network.ports import free_port
+from support.programs.lone_worker import lone_worker, up
+from support.programs.trace import Origin, Relay, Setting, is_reset, read_all, relay
+from support.values.snapshots import bind, frontend, group, pool, server, snapshot
 
 from appliance.model.snapshot import snapshot as model
 from appliance.model.snapshot.snapshot import KeepAlive, Log, OnDown

@@ -7,9 +7,9 @@ import time
 from collections.abc import Iterator
 
 import pytest
-from support.snapshots import check
-from support.trace import Origin, Relay, Setting, is_reset, read_all, relay, reset
-from support.waiting import wait_until
+from support.processes.waiting import wait_until
+from support.programs.trace import Origin, Relay, Setting, is_reset, read_all, relay, reset
+from support.values.snapshots import check
 
 from appliance.wire.boards.worker_board import EndReason
 from appliance.wire.lines.connect_failure import ConnectFailure, decode

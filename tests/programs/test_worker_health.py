@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 import structlog
-from support.lone_worker import up
-from support.ports import free_port
-from support.snapshots import bind, frontend, group, pool, server, snapshot
+from support.network.ports import free_port
+from support.programs.lone_worker import up
+from support.values.snapshots import bind, frontend, group, pool, server, snapshot
 
 from appliance.model.paths import Paths
 from appliance.net.boards.boards import BoardWriter

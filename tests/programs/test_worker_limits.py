@@ -7,7 +7,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from support.trace import Origin, Relay, Setting, is_reset, read_all, relay, reset
+from support.programs.trace import Origin, Relay, Setting, is_reset, read_all, relay, reset
 
 from appliance.model.snapshot.snapshot import OnDown
 from appliance.wire.boards.health_board import Admin, Verdict

@@ -7,8 +7,8 @@ import threading
 from pathlib import Path
 
 import pytest
-from support.trace import Origin, Setting, is_reset, read_all, relay, reset
-from support.waiting import wait_until
+from support.processes.waiting import wait_until
+from support.programs.trace import Origin, Setting, is_reset, read_all, relay, reset
 
 from appliance.model.snapshot.snapshot import Balance, KeepAlive, SendProxy
 from appliance.wire.boards.health_board import Verdict

@@ -6,9 +6,9 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from support.ports import free_port
-from support.snapshots import bind, frontend, group, snapshot
-from support.waiting import wait_until
+from support.network.ports import free_port
+from support.processes.waiting import wait_until
+from support.values.snapshots import bind, frontend, group, snapshot
 
 from appliance.model.paths import Paths
 from appliance.model.snapshot import snapshot as model

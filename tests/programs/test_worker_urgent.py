@@ -9,9 +9,9 @@ import socket
 import threading
 
 import pytest
-from support.processes import cpu_seconds
-from support.trace import Origin, Relay, Setting, read_all, relay
-from support.waiting import wait_until
+from support.processes.processes import cpu_seconds
+from support.processes.waiting import wait_until
+from support.programs.trace import Origin, Relay, Setting, read_all, relay
 
 pytestmark = pytest.mark.programs
 

@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support import snapshots
+from support.values import snapshots
 
 from appliance.model.paths import Paths
 from appliance.model.snapshot import snapshot as model

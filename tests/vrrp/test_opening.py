@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import snapshots
+from support.values import snapshots
 
 from appliance.net.logging import log as logs
 from appliance.net.loop.closer import Closer

@@ -5,7 +5,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.ovf import HEAD, TAIL, environment, section
+from support.machines.ovf import HEAD, TAIL, environment, section
 
 from appliance.wire.ovf_environment import LIMIT, OvfEnvironmentError, parse
 

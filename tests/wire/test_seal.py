@@ -5,7 +5,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.damage import flips
+from support.fuzzing.damage import flips
 
 from appliance.wire.seal import SealError, seal, unseal
 

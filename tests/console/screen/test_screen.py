@@ -7,10 +7,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.guest import guest
-from support.processes import running
-from support.snapshots import snapshot, virtual_router
-from support.waiting import wait_until
+from support.machines.guest import guest
+from support.processes.processes import running
+from support.processes.waiting import wait_until
+from support.values.snapshots import snapshot, virtual_router
 
 from appliance.console.screen import screen
 from appliance.console.screen.screen import ScreenFacts

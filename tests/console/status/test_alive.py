@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from support.appliance import Appliance
-from support.backend import Backend
-from support.ports import free_port
+from support.network.ports import free_port
+from support.peers.backend import Backend
+from support.programs.appliance import Appliance
 
 from appliance.console.command import main
 

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from support import boards
-from support.snapshots import snapshot
+from support.values import boards
+from support.values.snapshots import snapshot
 
 from appliance.console.status.changes import facts, news
 from appliance.core.status.assessment import Observations, StatusAnswer, SupervisedProgram, assess

@@ -5,8 +5,8 @@ from io import StringIO
 
 import pytest
 from rich.console import Console
-from support import boards
-from support.snapshots import pool, server, snapshot, virtual_router
+from support.values import boards
+from support.values.snapshots import pool, server, snapshot, virtual_router
 
 from appliance.console.status.status_tables import summary, tables
 from appliance.core.rollout.events import NO_DEADLINE

@@ -5,7 +5,7 @@ from ipaddress import ip_address
 from random import Random
 
 import pytest
-from support.snapshots import server
+from support.values.snapshots import server
 
 from appliance.core.balancing.algorithms import Balancer, Rendezvous, Turns, balancer, highest, seed
 from appliance.core.balancing.pool_member import PoolMember

@@ -1,7 +1,7 @@
 """A frontend's live state obeys its configuration and keeps its counters."""
 
 import pytest
-from support.snapshots import frontend
+from support.values.snapshots import frontend
 
 from appliance.core.balancing.frontend_state import FrontendState
 

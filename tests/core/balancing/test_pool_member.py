@@ -1,7 +1,7 @@
 """What a worker notes of one server."""
 
 import pytest
-from support.snapshots import check, server
+from support.values.snapshots import check, server
 
 from appliance.core.balancing.pool_member import PoolMember
 

@@ -6,7 +6,7 @@ from random import Random
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.snapshots import pool, server
+from support.values.snapshots import pool, server
 
 from appliance.core.balancing.pool_member import PoolMember
 from appliance.core.balancing.pool_state import WAIT, LostMembers, PoolState

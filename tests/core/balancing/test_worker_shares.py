@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.snapshots import frontend, group
+from support.values.snapshots import frontend, group
 
 from appliance.core.balancing.worker_shares import session_limit, share, shortage
 

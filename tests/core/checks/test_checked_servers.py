@@ -7,7 +7,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support import snapshots
+from support.values import snapshots
 
 from appliance.core.checks.checked_servers import CheckedServers, UnknownServerError, is_literal, record
 from appliance.core.checks.server_health import CheckOutcome, HealthEvent

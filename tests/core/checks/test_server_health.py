@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import snapshots
+from support.values import snapshots
 
 from appliance.core.checks.server_health import CheckOutcome, HealthEvent, HealthSettings, ServerHealth, phase
 from appliance.model.snapshot.snapshot import Check, CheckInit

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from support.snapshots import check, pool, server, snapshot
+from support.values.snapshots import check, pool, server, snapshot
 
 from appliance.core.checks.stale_verdicts import bound, outdated
 from appliance.wire.boards.health_board import Admin, CheckResult, ServerHealthRecord, Verdict

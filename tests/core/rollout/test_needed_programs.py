@@ -2,7 +2,7 @@
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from support.snapshots import group, pool, snapshot, snapshots, virtual_router
+from support.values.snapshots import group, pool, snapshot, snapshots, virtual_router
 
 from appliance.core.rollout.needed_programs import PROGRAMS, ProgramChanges, needed, plan, stop_seconds
 from appliance.model.snapshot.snapshot import Snapshot

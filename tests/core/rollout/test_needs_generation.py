@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from support.snapshots import bind, frontend, group, pool, server, snapshot
+from support.values.snapshots import bind, frontend, group, pool, server, snapshot
 
 from appliance.core.rollout.needs_generation import needs_generation
 from appliance.model.snapshot.snapshot import KeepAlive, Log, Reload, Snapshot

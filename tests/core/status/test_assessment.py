@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from support import boards
-from support.snapshots import frontend, group, pool, server, snapshot, virtual_router
+from support.values import boards
+from support.values.snapshots import frontend, group, pool, server, snapshot, virtual_router
 
 from appliance.core.status.assessment import (
     Observations,

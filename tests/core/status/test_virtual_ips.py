@@ -1,7 +1,7 @@
 """Virtual IPs of the configuration, with what vrrp says of them."""
 
 import pytest
-from support.snapshots import snapshot, virtual_router
+from support.values.snapshots import snapshot, virtual_router
 
 from appliance.core.status.status import VirtualIpStatus
 from appliance.core.status.virtual_ips import virtual_ips

@@ -4,7 +4,7 @@ import time
 
 import msgspec
 import pytest
-from support.vip_answers import answer, heard, router
+from support.values.vip_answers import answer, heard, router
 
 from appliance.core.status.vrrp_answer import VrrpStatus, troubles
 

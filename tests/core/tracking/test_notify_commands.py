@@ -1,7 +1,7 @@
 """The commands that hear of a virtual router's states."""
 
 import pytest
-from support.snapshots import virtual_router
+from support.values.snapshots import virtual_router
 
 from appliance.core.tracking.notify_commands import commands
 from appliance.core.vrrp.election import RouterState

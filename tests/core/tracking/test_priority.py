@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.tracks import track
+from support.values.tracks import track
 
 from appliance.core.tracking.priority import Priority, PriorityPart, TrackResult, Unknown, effective
 from appliance.model.snapshot.virtual_router import TrackKind

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
-from support.snapshots import virtual_router
+from support.values.snapshots import virtual_router
 
 from appliance.core.vrrp.advert_rules import AdvertRules, Arrival, advertisement, bare
 from appliance.wire.vrrp.advertisement import Advertisement, AuthType, Drop, VrrpError

@@ -1,7 +1,7 @@
 """What a reload does to the virtual routers that run."""
 
 import pytest
-from support.snapshots import virtual_router
+from support.values.snapshots import virtual_router
 
 from appliance.core.vrrp.reload_plan import Added, Removed, Replaced, Revised, changes
 

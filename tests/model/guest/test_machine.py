@@ -1,7 +1,7 @@
 """The machine's own settings: what is right of them holds, and the machine can be reached in any case."""
 
 import pytest
-from support.keys import ED25519
+from support.values.keys import ED25519
 
 from appliance.model.guest.machine import GuestMachine, machine
 from appliance.model.guest.reader import PropertyReader

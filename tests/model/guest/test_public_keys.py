@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.keys import ECDSA, ED25519, RSA
+from support.values.keys import ECDSA, ED25519, RSA
 
 from appliance.model.guest.public_keys import ssh_key, ssh_keys
 

@@ -1,7 +1,7 @@
 """The report says what an administrator has to look for in the form, and no more than may be seen."""
 
 import pytest
-from support.keys import RSA
+from support.values.keys import RSA
 
 from appliance.model.guest.report import GuestProblem, foremost, shortened
 

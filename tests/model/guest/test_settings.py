@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.keys import ED25519
+from support.values.keys import ED25519
 
 from appliance.model.guest.machine import machine
 from appliance.model.guest.properties import BY_KEY

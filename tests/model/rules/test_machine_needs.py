@@ -1,8 +1,8 @@
 """What virtual routers need of their machine, and where the file says so."""
 
 import pytest
-from support.snapshots import virtual_router
-from support.tracks import track
+from support.values.snapshots import virtual_router
+from support.values.tracks import track
 
 from appliance.model.rules.machine_needs import MachineNeed, MachineNeedKind, needs
 from appliance.model.snapshot.virtual_router import Notify, TrackKind

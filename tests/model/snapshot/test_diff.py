@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
-from support.snapshots import (
+from support.values.snapshots import (
     bind,
     check,
     frontend,

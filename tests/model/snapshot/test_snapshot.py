@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
-from support.snapshots import frontend, group, pool, server, snapshot, snapshots, virtual_router
+from support.values.snapshots import frontend, group, pool, server, snapshot, snapshots, virtual_router
 
 from appliance.model.snapshot.snapshot import Bind, Snapshot, SnapshotError, decode, encode, without_secrets
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import gevent
 import pytest
-from support import snapshots
+from support.values import snapshots
 
 from appliance.core.checks.checked_servers import CheckedServers, Key, record
 from appliance.core.checks.server_health import CheckOutcome

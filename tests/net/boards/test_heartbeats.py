@@ -8,7 +8,7 @@ from pathlib import Path
 
 import gevent
 import pytest
-from support.waiting import wait_until
+from support.processes.waiting import wait_until
 
 from appliance.net.boards import heartbeats
 from appliance.net.boards.heartbeats import Heartbeat

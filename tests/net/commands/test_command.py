@@ -9,10 +9,10 @@ from pathlib import Path
 
 import gevent
 import pytest
-from support import nobody
-from support.greenlets import until
-from support.processes import alive
-from support.waiting import wait_until
+from support.machines import nobody
+from support.processes.greenlets import until
+from support.processes.processes import alive
+from support.processes.waiting import wait_until
 
 from appliance.net.commands.account import Account, UnknownUserError, account
 from appliance.net.commands.command import Command, Ending

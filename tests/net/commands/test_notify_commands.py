@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 from gevent.threadpool import ThreadPool
-from support.greenlets import until
-from support.processes import alive
+from support.processes.greenlets import until
+from support.processes.processes import alive
 
 from appliance.net.commands import notify_commands
 from appliance.net.commands.notify_commands import NotifyCommands

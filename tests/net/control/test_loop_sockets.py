@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support.waiting import wait_until
+from support.processes.waiting import wait_until
 
 from appliance.net.control.loop_sockets import Deferred, LoopControlServer
 from appliance.net.loop.loop import Loop

@@ -15,7 +15,7 @@ from typing import Final
 
 import gevent
 import pytest
-from support.nobody import UID
+from support.machines.nobody import UID
 
 from appliance.net.control import peers
 from appliance.net.control.loop_sockets import LoopControlServer

@@ -10,7 +10,7 @@ from pathlib import Path
 import gevent
 import pytest
 from gevent import socket
-from support.processes import descriptors
+from support.processes.processes import descriptors
 
 from appliance.net.control.sockets import (
     Call,

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 
 import gevent
 import pytest
-from support.snapshots import frontend
-from support.trace import is_reset
+from support.programs.trace import is_reset
+from support.values.snapshots import frontend
 
 from appliance.core.balancing.frontend_state import FrontendState
 from appliance.net.data.accept import Acceptor

@@ -9,9 +9,9 @@ from random import Random
 
 import gevent
 import pytest
-from support.lone_worker import up
-from support.snapshots import frontend, pool, server
-from support.trace import is_reset, read_all
+from support.programs.lone_worker import up
+from support.programs.trace import is_reset, read_all
+from support.values.snapshots import frontend, pool, server
 
 from appliance.core.balancing.frontend_state import FrontendState
 from appliance.core.balancing.pool_member import PoolMember

@@ -5,7 +5,7 @@ import time
 from pathlib import Path
 
 import pytest
-from support.damage import SPOILS
+from support.fuzzing.damage import SPOILS
 
 from appliance.net.files import operators_file
 

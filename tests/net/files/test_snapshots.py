@@ -6,8 +6,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support import nobody
-from support.snapshots import snapshot
+from support.machines import nobody
+from support.values.snapshots import snapshot
 
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import SnapshotError

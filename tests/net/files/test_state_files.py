@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.damage import SPOILS
-from support.snapshots import snapshot
+from support.fuzzing.damage import SPOILS
+from support.values.snapshots import snapshot
 
 from appliance.model.guest.placement import Placed
 from appliance.model.paths import Paths

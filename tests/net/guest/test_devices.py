@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from support.guest import guest
+from support.machines.guest import guest
 
 from appliance.net.guest.devices import Device, first_device, interfaces, wait_for_device
 

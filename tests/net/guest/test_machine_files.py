@@ -4,7 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.keys import ED25519, RSA
+from support.values.keys import ED25519, RSA
 
 from appliance.model.guest.machine import GuestMachine
 from appliance.net.guest.machine_files import (

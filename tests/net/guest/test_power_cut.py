@@ -5,8 +5,8 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from support.guest import Guest, guest
-from support.keys import ED25519
+from support.machines.guest import Guest, guest
+from support.values.keys import ED25519
 
 pytestmark = pytest.mark.programs
 

@@ -6,8 +6,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from support.guest import Guest, guest
-from support.ovf import environment
+from support.machines.guest import Guest, guest
+from support.machines.ovf import environment
 
 from appliance.model.guest.report import Origin
 from appliance.net.guest.sources import LABEL, Found, ask

@@ -3,7 +3,7 @@
 import threading
 
 import pytest
-from support.waiting import wait_until
+from support.processes.waiting import wait_until
 
 from appliance.net.loop.closer import Closer
 

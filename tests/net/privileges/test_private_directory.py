@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import nobody
+from support.machines import nobody
 
 from appliance.net.privileges.private_directory import flaw
 

@@ -8,10 +8,10 @@ from typing import Final
 
 import gevent
 import pytest
-from support import certificates, snapshots
-from support.certificates import Certificates
-from support.hostile import PLAIN, SECURE, hostile
-from support.tracks import track
+from support.peers.hostile import PLAIN, SECURE, hostile
+from support.values import certificates, snapshots
+from support.values.certificates import Certificates
+from support.values.tracks import track
 
 from appliance.model.snapshot.virtual_router import TrackKind
 from appliance.net.probing.peer import MOST_BYTES

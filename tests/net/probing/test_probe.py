@@ -19,12 +19,13 @@ from cryptography import x509
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from support import certificates, snapshots, tools
-from support.certificates import Certificates
-from support.nginx import nginx
-from support.ports import accepts, free_port
-from support.processes import descriptors, running
-from support.waiting import wait_until
+from support.network.ports import accepts, free_port
+from support.peers.nginx import nginx
+from support.processes.processes import descriptors, running
+from support.processes.waiting import wait_until
+from support.run import tools
+from support.values import certificates, snapshots
+from support.values.certificates import Certificates
 
 from appliance.core.checks.server_health import CheckOutcome
 from appliance.model.snapshot.snapshot import Check, SendProxy

@@ -8,8 +8,8 @@ from dataclasses import replace
 import gevent
 import pytest
 from gevent.event import Event
-from support import snapshots
-from support.ports import free_port
+from support.network.ports import free_port
+from support.values import snapshots
 
 from appliance.model.snapshot.snapshot import Check, Server
 from appliance.net.probing.resolver import Resolver

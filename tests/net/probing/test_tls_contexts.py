@@ -6,7 +6,7 @@ import ssl
 from pathlib import Path
 
 import pytest
-from support import certificates
+from support.values import certificates
 
 from appliance.net.probing.tls_contexts import AuthorityError, TlsContexts
 

@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 from structlog import get_logger
-from support import nobody
-from support.waiting import wait_until
+from support.machines import nobody
+from support.processes.waiting import wait_until
 
 from appliance.model.paths import Paths
 from appliance.net.process.leftovers import VRRP, Leftovers

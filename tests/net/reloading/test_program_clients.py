@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.waiting import wait_until
+from support.processes.waiting import wait_until
 
 from appliance.console.reload import reload
 from appliance.core.rollout.events import Timing

@@ -12,7 +12,7 @@ import pytest
 import structlog
 from gevent import socket
 from structlog.testing import CapturingLogger
-from support.fleet import FakeProgram
+from support.peers.fake_programs import FakeProgram
 
 from appliance.model.paths import Paths
 from appliance.net.files import snapshots

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.waiting import wait_until
+from support.processes.waiting import wait_until
 
 from appliance.net.reloading.supervisor_rpc import SupervisorClient, SupervisorUnavailable
 

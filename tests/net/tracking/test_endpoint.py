@@ -8,11 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support import certificates
-from support.certificates import Certificates
-from support.nginx import nginx
-from support.ports import free_port
-from support.tracks import track
+from support.network.ports import free_port
+from support.peers.nginx import nginx
+from support.values import certificates
+from support.values.certificates import Certificates
+from support.values.tracks import track
 
 from appliance.model.snapshot.virtual_router import TrackKind
 from appliance.net.probing.tls_contexts import TlsContexts

@@ -7,7 +7,7 @@ from pathlib import Path
 import gevent
 import pytest
 from gevent.threadpool import ThreadPool
-from support.greenlets import until
+from support.processes.greenlets import until
 
 from appliance.net.tracking.file import FileTrack
 from appliance.net.tracking.tracked_check import Seen, Unseen

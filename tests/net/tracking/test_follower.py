@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterator
 
 import gevent
 import pytest
-from support.greenlets import until
-from support.tracks import track
+from support.processes.greenlets import until
+from support.values.tracks import track
 
 from appliance.model.snapshot.virtual_router import Track
 from appliance.net.tracking.follower import Follower

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import gevent
 import pytest
-from support import boards
-from support.greenlets import until
+from support.processes.greenlets import until
+from support.values import boards
 
 from appliance.net.boards.boards import BoardWriter
 from appliance.net.tracking.pool import PoolTrack

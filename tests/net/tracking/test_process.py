@@ -9,7 +9,7 @@ from pathlib import Path
 
 import gevent
 import pytest
-from support.greenlets import until
+from support.processes.greenlets import until
 
 from appliance.net.tracking.process import ProcessTrack
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import gevent
 import pytest
-from support import boards, snapshots
-from support.greenlets import until
-from support.lone_worker import LoneWorker, lone_worker
-from support.ports import free_port
+from support.network.ports import free_port
+from support.processes.greenlets import until
+from support.programs.lone_worker import LoneWorker, lone_worker
+from support.values import boards, snapshots
 
 from appliance.model.paths import Paths
 from appliance.net.boards.boards import BoardWriter

@@ -4,8 +4,8 @@ from pathlib import Path
 
 import gevent
 import pytest
-from support.greenlets import until
-from support.processes import alive
+from support.processes.greenlets import until
+from support.processes.processes import alive
 
 from appliance.net.tracking.script import ScriptTrack
 from appliance.net.tracking.tracked_check import Seen

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from support.processes import alive, kill
-from support.waiting import wait_until
+from support.processes.processes import alive, kill
+from support.processes.waiting import wait_until
 
 from appliance.net.loop.loop import Loop
 from appliance.net.tracking.tracker_child import TrackerChild

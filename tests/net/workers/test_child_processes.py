@@ -9,7 +9,7 @@ from pathlib import Path
 
 import gevent
 import pytest
-from support.processes import descriptors
+from support.processes.processes import descriptors
 
 from appliance.net.workers.child_processes import WorkerProcess, spawn, wait_ready
 

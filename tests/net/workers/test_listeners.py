@@ -11,7 +11,7 @@ import sys
 from collections.abc import Iterator
 
 import pytest
-from support.ports import free_port
+from support.network.ports import free_port
 
 from appliance.model.snapshot.snapshot import Bind
 from appliance.net.workers.listeners import Address, Listeners, ReservedBinds, overlap

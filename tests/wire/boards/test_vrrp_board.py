@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.damage import cuts, flips
+from support.fuzzing.damage import cuts, flips
 
 from appliance.wire.boards import vrrp_board
 from appliance.wire.boards.health_board import NAME_BYTES, BoardFormatError

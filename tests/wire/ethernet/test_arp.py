@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.damage import cuts, flips
+from support.fuzzing.damage import cuts, flips
 
 from appliance.wire.ethernet import arp
 from appliance.wire.ethernet.arp import ArpError, ArpPacket, GratuitousForm, Operation

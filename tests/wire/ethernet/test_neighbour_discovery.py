@@ -6,7 +6,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.damage import cuts, flips, ones_complement_sum
+from support.fuzzing.damage import cuts, flips, ones_complement_sum
 
 from appliance.wire.ethernet import neighbour_discovery
 from appliance.wire.ethernet.neighbour_discovery import Kind, NeighbourError, NeighbourPacket

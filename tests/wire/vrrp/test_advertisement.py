@@ -7,7 +7,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.damage import cuts, flips, ones_complement_sum
+from support.fuzzing.damage import cuts, flips, ones_complement_sum
 
 from appliance.model.snapshot.virtual_router import Checksum
 from appliance.wire.vrrp import advertisement

@@ -5,7 +5,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.damage import cuts, flips
+from support.fuzzing.damage import cuts, flips
 
 from appliance.model.snapshot.virtual_router import AntiReplay, Hmac, HmacMode
 from appliance.wire.vrrp import advertisement, hmac_trailer

@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.damage import ones_complement_sum
+from support.fuzzing.damage import ones_complement_sum
 
 from appliance.wire.vrrp import internet_checksum
 

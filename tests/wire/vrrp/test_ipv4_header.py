@@ -5,7 +5,7 @@ from contextlib import suppress
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.damage import cuts, flips
+from support.fuzzing.damage import cuts, flips
 
 from appliance.wire.vrrp import ipv4_header
 from appliance.wire.vrrp.advertisement import Drop, VrrpError

@@ -1,0 +1,144 @@
+"""One worker without its master, and a health board written by the test: the data path on its own."""
+
+import contextlib
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from support.processes.processes import end
+from support.programs.appliance import Values, ask
+
+from appliance.model.paths import Paths
+from appliance.model.snapshot import snapshot as model
+from appliance.net.boards.boards import BoardReader, BoardWriter
+from appliance.wire.boards import health_board, worker_board
+from appliance.wire.boards.health_board import Admin, CheckResult, HealthBoard, ServerHealthRecord, Verdict
+
+_BACKLOG = 4096
+
+
+class LoneWorker:
+    """A running worker of a snapshot's first group, which the test speaks to as its master would."""
+
+    def __init__(self, paths: Paths, process: "subprocess.Popen[bytes]", health: BoardWriter) -> None:
+        self.paths = paths
+        self.pid = process.pid
+        self.process = process
+        self._health = health
+
+    def ask(self, command: str, **values: object) -> Values:
+        """Send one command to the worker's control socket."""
+        return ask(self.paths.worker_control("proxy-api", 1, 0), command, **values)
+
+    def publish(self, servers: Iterable[ServerHealthRecord]) -> None:
+        """Publish verdicts as `health` does when some have changed."""
+        board = HealthBoard(snapshot=1, pid=os.getpid(), written_at=time.time(), servers=tuple(servers))
+        self._health.publish(health_board.encode(board), changed=True)
+
+    def board(self) -> worker_board.WorkerBoard:
+        """Return what the worker's board says now."""
+        with BoardReader(self.paths.worker_board("proxy-api", 1, 0)) as reader:
+            return worker_board.decode(reader.read())
+
+
+def up(pool: model.Pool, server: model.Server, *, verdict: Verdict = Verdict.UP) -> ServerHealthRecord:
+    """Return the record of a server that is up (or what `verdict` says) with its configured weight."""
+    return ServerHealthRecord(
+        pool=pool.name,
+        server=server.name,
+        verdict=verdict,
+        admin=Admin.READY,
+        weight=float(server.weight),
+        since=time.time(),
+        checked_at=time.time(),
+        duration=0.0,
+        result=CheckResult.L4OK,
+        status=0,
+        streak=1,
+        failed=0,
+        host=server.host,
+        port=server.port,
+        detail="",
+        unreachable=False,
+    )
+
+
+@contextlib.contextmanager
+def lone_worker(snapshot: model.Snapshot, *, package: Path | None = None) -> Iterator[LoneWorker]:
+    """Run one worker of the snapshot's first group, accepting, with every server up.
+
+    `package` is a directory with another copy of the package `appliance` to run.
+    """
+    with tempfile.TemporaryDirectory(prefix="lb-worker-") as directory:
+        paths = Paths(runtime=Path(directory), state=Path(directory))
+        paths.snapshot(snapshot.number).parent.mkdir()
+        for path in (paths.snapshot(snapshot.number), paths.accepted):
+            path.write_bytes(model.encode(snapshot))
+        health = BoardWriter(paths.health_board)
+        process, ready = _start(snapshot, paths, package)
+        try:
+            worker = LoneWorker(paths, process, health)
+            worker.publish(up(pool, server) for pool in snapshot.pools for server in pool.servers)
+            assert os.read(ready, 1) == b"R", (
+                f"the worker did not start:\n{(paths.runtime / 'log').read_text()}"
+            )
+            worker.ask("accept")
+            yield worker
+        finally:
+            os.close(ready)
+            end(process)
+            health.close()
+
+
+def _start(
+    snapshot: model.Snapshot, paths: Paths, package: Path | None
+) -> tuple["subprocess.Popen[bytes]", int]:
+    ready, theirs = os.pipe()
+    with contextlib.ExitStack() as stack:
+        stack.callback(os.close, theirs)
+        group = snapshot.groups[0]
+        listeners = [
+            (frontend, bind, stack.enter_context(_listener(bind)))
+            for frontend in group.frontends
+            for bind in frontend.binds
+        ]
+        argument = {
+            "program": "proxy-api",
+            "group": group.name,
+            "generation": 1,
+            "index": 0,
+            "workers": 1,
+            "snapshot": snapshot.number,
+            "listeners": [
+                {"frontend": frontend.name, "host": bind.host, "port": bind.port, "fd": listener.fileno()}
+                for frontend, bind, listener in listeners
+            ],
+            "ready_fd": theirs,
+        }
+        log = stack.enter_context((paths.runtime / "log").open("ab"))
+        process = subprocess.Popen(
+            [sys.executable, "-m", "appliance.programs.worker", json.dumps(argument)],
+            pass_fds=[theirs, *(listener.fileno() for _, _, listener in listeners)],
+            env={**os.environ, **paths.environment()},
+            cwd=package,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+        )
+    return process, ready
+
+
+def _listener(bind: model.Bind) -> socket.socket:
+    family = socket.AF_INET6 if ":" in bind.host else socket.AF_INET
+    listener = socket.create_server(
+        (bind.host, bind.port), family=family, backlog=_BACKLOG, dualstack_ipv6=family == socket.AF_INET6
+    )
+    listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+    listener.setblocking(False)  # noqa: FBT003  # the standard library's signature
+    return listener
