@@ -22,9 +22,10 @@ from support.processes.waiting import wait_until
 from support.values import certificates, snapshots
 
 from appliance.model.paths import Paths
+from appliance.model.server_states import HealthVerdict
 from appliance.model.snapshot.snapshot import Snapshot, encode
 from appliance.net.boards.boards import BoardError, BoardReader
-from appliance.wire.boards.health_board import HealthBoard, Verdict, decode
+from appliance.wire.boards.health_board import HealthBoard, decode
 
 
 def main() -> int:
@@ -90,7 +91,7 @@ def _checked(paths: Paths, *, since_wall: float, seconds: float) -> int:
 
 def _all_up(paths: Paths, count: int) -> bool:
     board = _board(paths)
-    return board is not None and [server.verdict for server in board.servers] == [Verdict.UP] * count
+    return board is not None and [server.verdict for server in board.servers] == [HealthVerdict.UP] * count
 
 
 def _board(paths: Paths) -> HealthBoard | None:

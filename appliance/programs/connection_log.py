@@ -5,10 +5,10 @@ from typing import Final
 from structlog.typing import FilteringBoundLogger
 
 from appliance.core.balancing.termination_state import ConnectionStage, termination
+from appliance.model.end_reasons import EndReason
 from appliance.net.data.relay import OPEN, QUEUED, Session
 from appliance.net.logging import log
 from appliance.wire import sockaddr
-from appliance.wire.boards.worker_board import EndReason
 
 _STAGES: Final = {QUEUED: ConnectionStage.QUEUE, OPEN: ConnectionStage.DATA}
 

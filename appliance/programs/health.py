@@ -26,6 +26,7 @@ from appliance.core.checks.checked_servers import (
 )
 from appliance.core.checks.server_health import HealthEvent, ServerHealth
 from appliance.model.paths import Paths
+from appliance.model.server_states import AdminState, ServerState
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.boards.boards import BoardError, BoardReader, BoardWriter
 from appliance.net.boards.health_publisher import HealthPublisher
@@ -41,13 +42,7 @@ from appliance.net.probing.server_probe import ServerProbe
 from appliance.net.probing.tls_contexts import AuthorityError, TlsContexts
 from appliance.net.process.signals import survive
 from appliance.programs.accepted_log import AcceptedLog
-from appliance.wire.boards.health_board import (
-    Admin,
-    BoardFormatError,
-    ServerHealthRecord,
-    ServerState,
-    decode,
-)
+from appliance.wire.boards.health_board import BoardFormatError, ServerHealthRecord, decode
 from appliance.wire.lines.connect_failure import ConnectFailure
 from appliance.wire.lines.control import Answer, AnswerProblem, bad, good
 
@@ -137,7 +132,7 @@ class HealthProgram:
 
     def _remind(self, member: CheckedServer) -> None:
         """Say that an operator's earlier word holds: somebody may wonder why the server gets no traffic."""
-        if member.health.admin is not Admin.READY:
+        if member.health.admin is not AdminState.READY:
             state = member.health.admin.name.lower()
             self._log.warning("operator-state-kept", pool=member.pool, server=member.server.name, state=state)
 
@@ -324,7 +319,7 @@ class HealthProgram:
     def _set_state(self, call: Call) -> Answer:
         question = call.question
         try:
-            admin = Admin[question.text("state").upper()]
+            admin = AdminState[question.text("state").upper()]
             member = self._roster.find(question.text("pool"), question.text("server"))
         except KeyError:
             return bad(f"unknown state {question.text('state')!r}; known: ready, drain, maint")
@@ -344,7 +339,7 @@ class HealthProgram:
 
     # Files
 
-    def _operator_states(self, records: tuple[ServerHealthRecord, ...]) -> dict[Key, Admin]:
+    def _operator_states(self, records: tuple[ServerHealthRecord, ...]) -> dict[Key, AdminState]:
         try:
             return operator_states.load(self._paths.operator_states)
         except OperatorStatesError as error:
@@ -353,13 +348,13 @@ class HealthProgram:
                 reason=str(error),
                 aside=str(state_files.set_aside(self._paths.operator_states)),
             )
-            known: dict[Key, Admin] = {
-                (each.pool, each.server): each.admin for each in records if each.admin is not Admin.READY
+            known: dict[Key, AdminState] = {
+                (each.pool, each.server): each.admin for each in records if each.admin is not AdminState.READY
             }
             self._keep(known)
             return known
 
-    def _keep(self, admins: Mapping[Key, Admin]) -> None:
+    def _keep(self, admins: Mapping[Key, AdminState]) -> None:
         """Have what operators have said outlive this program; where it cannot be, say so."""
         path = str(self._paths.operator_states)
         try:

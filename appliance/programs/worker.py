@@ -18,8 +18,10 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.core.balancing.frontend_state import FrontendState
 from appliance.core.balancing.pool_state import LostMembers, PoolState
+from appliance.model.end_reasons import EndReason
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Frontend, Pool, Snapshot
+from appliance.model.worker_phases import WorkerPhase
 from appliance.net.boards.boards import BoardError, BoardReader, BoardWriter
 from appliance.net.boards.heartbeats import Heartbeat
 from appliance.net.control.sockets import ControlServer
@@ -38,7 +40,6 @@ from appliance.programs.worker_commands import commands
 from appliance.programs.worker_figures import figures
 from appliance.wire.boards import health_board, worker_board
 from appliance.wire.boards.health_board import BoardFormatError
-from appliance.wire.boards.worker_board import EndReason, WorkerPhase
 from appliance.wire.lines import worker_arguments
 from appliance.wire.lines.control import ControlError
 from appliance.wire.lines.worker_arguments import WorkerArguments

@@ -8,8 +8,10 @@ import gevent
 
 from appliance import __version__
 from appliance.core.balancing.access_lists import NetworkSet
+from appliance.model.end_reasons import EndReason
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
+from appliance.model.worker_phases import WorkerPhase
 from appliance.net.control.sockets import Call, Handler, WithDescriptors
 from appliance.net.data.relay import PHASES, Session
 from appliance.net.data.respond import Responder
@@ -18,7 +20,6 @@ from appliance.net.data.traffic import Swept
 from appliance.net.files import snapshots
 from appliance.net.logging.output import STDERR, STDOUT, output
 from appliance.wire import sockaddr
-from appliance.wire.boards.worker_board import EndReason, WorkerPhase
 from appliance.wire.lines import worker_status
 from appliance.wire.lines.control import Answer, ControlError, Question, bad, good
 from appliance.wire.lines.worker_status import WorkerListener, WorkerStatus, WorkerStatusPhase

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection
 
 from appliance.core.vrrp.advert_rules import bare
 from appliance.core.vrrp.conflicts import Conflict, Conflicts
+from appliance.model.drop_reasons import DropReason
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.loop.closer import Closer
 from appliance.net.loop.loop import Loop
@@ -18,7 +19,7 @@ from appliance.vrrp.addresses.address_asking import AskedAddress, AskingInterfac
 from appliance.vrrp.addresses.address_watch import ClaimProbe
 from appliance.vrrp.machine import RouterEnvironment
 from appliance.vrrp.port.advert_receiver import AdvertDeviation, DroppedAdvert
-from appliance.wire.vrrp.advertisement import Advertisement, Drop
+from appliance.wire.vrrp.advertisement import Advertisement
 
 
 class ConflictWatch:
@@ -93,7 +94,7 @@ class ConflictWatch:
 
     def dropped(self, dropped: DroppedAdvert) -> None:
         """Take an advertisement with our router id that was not used."""
-        if dropped.reason is Drop.NOT_A_PEER and self._is_another_s(dropped.peer):
+        if dropped.reason is DropReason.NOT_A_PEER and self._is_another_s(dropped.peer):
             return
         said = dropped.said
         conflict = self.conflicts.dropped(
@@ -185,7 +186,7 @@ class ConflictWatch:
             )
 
 
-def _detail(reason: Drop, said: Advertisement | None) -> str:
+def _detail(reason: DropReason, said: Advertisement | None) -> str:
     """Return why an advertisement is not as it should be, and what it says as far as it can be read."""
     if said is None:
         return reason.value

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from appliance.core.vrrp.election import Entered, RouterState
-from appliance.wire.vrrp.advertisement import Drop
+from appliance.model.drop_reasons import DropReason
 
 _KEPT: Final = 20
 _MOST_TOLD: Final = 256  # a sender may invent source addresses
@@ -43,7 +43,7 @@ class RouterCounters:
     last_advert: float = 0.0
     transition_count: int = 0
     transitions: deque[Transition] = field(default_factory=lambda: deque(maxlen=_KEPT))
-    drops: Counter[Drop] = field(default_factory=Counter)
+    drops: Counter[DropReason] = field(default_factory=Counter)
     peers: dict[str, HeardPeer] = field(default_factory=dict)
     _told: set[tuple[str, str]] = field(default_factory=set)
 
@@ -67,7 +67,7 @@ class RouterCounters:
         if len(self.peers) > _MOST_TOLD:
             del self.peers[next(iter(self.peers))]
 
-    def dropped(self, reason: Drop, peer: str) -> bool:
+    def dropped(self, reason: DropReason, peer: str) -> bool:
         """Count a packet that was not used; True for the first of its kind from this peer."""
         self.drops[reason] += 1
         return self.first(reason, peer)

@@ -14,6 +14,7 @@ from support.values import snapshots as given
 from appliance.model.guest.placement import Placed
 from appliance.model.guest.report import GuestProblem, GuestReport, Origin
 from appliance.model.paths import Paths
+from appliance.model.server_states import AdminState
 from appliance.model.snapshot.snapshot import SnapshotError, encode
 from appliance.net.boards import boards
 from appliance.net.boards.boards import BoardError, BoardReader, BoardWriter
@@ -22,7 +23,6 @@ from appliance.net.files.operator_states import OperatorStatesError
 from appliance.net.guest import report_file
 from appliance.net.guest.record import Record
 from appliance.net.workers.generation_numbers import GenerationNumbers
-from appliance.wire.boards.health_board import Admin
 from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.seal import seal
 
@@ -99,7 +99,7 @@ def targets(root: Path) -> dict[str, Target]:
     for each in (paths.runtime, paths.state):
         each.mkdir()
     accepted = content(paths.accepted, lambda _: snapshots.accept(paths, given.snapshot()))
-    states = {("masters", "master-0"): Admin.MAINT, ("masters", "b"): Admin.DRAIN}
+    states = {("masters", "master-0"): AdminState.MAINT, ("masters", "b"): AdminState.DRAIN}
     note = snapshots.Degraded(
         since=1.0, problems=(AnswerProblem(message="no", path="pools", line=1, column=2),)
     )

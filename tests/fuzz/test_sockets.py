@@ -23,6 +23,7 @@ from support.values.snapshots import check, frontend
 
 from appliance.core.balancing.frontend_state import FrontendState
 from appliance.core.checks.server_health import CheckOutcome
+from appliance.model.end_reasons import EndReason
 from appliance.net.control.loop_sockets import LoopControlServer
 from appliance.net.control.sockets import ControlServer, ask
 from appliance.net.data import tcp
@@ -32,7 +33,6 @@ from appliance.net.loop.loop import Loop
 from appliance.net.probing.probe import Probe
 from appliance.net.probing.tls_contexts import TlsContexts
 from appliance.net.reloading.reload_socket import ReloadSockets
-from appliance.wire.boards.worker_board import EndReason
 from appliance.wire.lines.control import Question, good
 from appliance.wire.lines.reload_line import ReloadLine, UnknownLine
 

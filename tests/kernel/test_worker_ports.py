@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.programs.trace import Origin, Relay, Setting, relay, reset
 
-from appliance.wire.boards.worker_board import EndReason
+from appliance.model.end_reasons import EndReason
 
 pytestmark = pytest.mark.kernel
 

@@ -23,18 +23,13 @@ from support.processes.processes import end, kill
 from support.processes.waiting import wait_until
 from support.values import certificates, snapshots
 
+from appliance.model.check_results import CheckResult
 from appliance.model.paths import Paths
+from appliance.model.server_states import AdminState, HealthVerdict
 from appliance.model.snapshot.snapshot import Check, CheckInit, Pool, Server, Snapshot, encode
 from appliance.net.boards.boards import BoardError, BoardReader
 from appliance.net.control.sockets import ControlUnavailable, ask
-from appliance.wire.boards.health_board import (
-    Admin,
-    CheckResult,
-    HealthBoard,
-    ServerHealthRecord,
-    Verdict,
-    decode,
-)
+from appliance.wire.boards.health_board import HealthBoard, ServerHealthRecord, decode
 from appliance.wire.lines import connect_failure as doubts
 from appliance.wire.lines.control import Answer, Question
 
@@ -123,7 +118,7 @@ class Health:
         board = self.board()
         return next((each for each in board.servers if each.server == name), None) if board else None
 
-    def wait_for(self, name: str, verdict: Verdict, *, by: int = 0) -> ServerHealthRecord:
+    def wait_for(self, name: str, verdict: HealthVerdict, *, by: int = 0) -> ServerHealthRecord:
         """Return the record of a server as soon as it has this verdict, and was seen after `by` failures."""
 
         def wanted() -> ServerHealthRecord | None:
@@ -189,7 +184,7 @@ def test_servers_are_known_soon_after_the_start(health: Health, backend: Backend
         of([server("good", backend), server("dead", dead), server("free", dead, check=None)], number=7)
     )
     health.start()
-    good, gone = health.wait_for("good", Verdict.UP), health.wait_for("dead", Verdict.DOWN)
+    good, gone = health.wait_for("good", HealthVerdict.UP), health.wait_for("dead", HealthVerdict.DOWN)
     assert (good.result, good.status, good.host, good.port) == (
         CheckResult.L7OK,
         200,
@@ -197,7 +192,7 @@ def test_servers_are_known_soon_after_the_start(health: Health, backend: Backend
         backend.port,
     )
     assert (gone.result, gone.detail) == (CheckResult.L4CON, "connection refused")
-    assert health.wait_for("free", Verdict.UP).result is CheckResult.UNCHECKED
+    assert health.wait_for("free", HealthVerdict.UP).result is CheckResult.UNCHECKED
     board = health.board()
     assert board is not None
     assert (board.snapshot, board.pid) == (7, health.process.pid)
@@ -210,12 +205,12 @@ def test_a_change_of_state_is_logged_once_with_its_result(health: Health, backen
     """A /readyz that turns 500 and back gives two lines, each with the result that caused it."""
     health.accept(of([server("master-0", backend), server("other", backend, check=None)]))
     health.start()
-    health.wait_for("master-0", Verdict.UP)
+    health.wait_for("master-0", HealthVerdict.UP)
     backend.ready(500)
-    down = health.wait_for("master-0", Verdict.DOWN)
+    down = health.wait_for("master-0", HealthVerdict.DOWN)
     assert (down.result, down.status, down.streak >= 2) == (CheckResult.L7STS, 500, True)
     backend.ready(200)
-    health.wait_for("master-0", Verdict.UP)
+    health.wait_for("master-0", HealthVerdict.UP)
     events = health.events("server-up", "server-down")
     assert [event["event"] for event in events] == ["server-up", "server-down", "server-up"]
     facts = events[1]
@@ -244,7 +239,7 @@ def test_only_changes_count_as_changes(health: Health, backend: Backend):
     """Fresh results move the board's sequence, and `changes` only with a verdict."""
     health.accept(of([server("master-0", backend)]))
     health.start()
-    health.wait_for("master-0", Verdict.UP)
+    health.wait_for("master-0", HealthVerdict.UP)
     with BoardReader(health.paths.health_board) as board:
         changes, sequence = board.changes, board.sequence
         wait_until(lambda: board.sequence > sequence + 2, what="fresh results are published")
@@ -258,9 +253,9 @@ def test_slow_start_ramps_the_weight_on_the_board(health: Health, backend: Backe
     backend.ready(500)
     health.accept(of([server("master-0", backend, weight=100)], slow_start=1.0))
     health.start()
-    health.wait_for("master-0", Verdict.DOWN)
+    health.wait_for("master-0", HealthVerdict.DOWN)
     backend.ready(200)
-    first = health.wait_for("master-0", Verdict.UP).weight
+    first = health.wait_for("master-0", HealthVerdict.UP).weight
     assert 0 < first < 100
     weights = [first]
 
@@ -278,10 +273,10 @@ def test_slow_start_ramps_after_maint(health: Health):
     """An operator who gives a server back sees a small weight at first."""
     health.accept(of([server("master-0", 1, check=None, weight=100)], slow_start=60.0))
     health.start()
-    assert health.wait_for("master-0", Verdict.UP).weight == 100.0
+    assert health.wait_for("master-0", HealthVerdict.UP).weight == 100.0
     for state in ("maint", "ready"):
         assert health.ask("set-state", pool="masters", server="master-0", state=state).ok
-    wait_until(lambda: _admins(health) == {"master-0": Admin.READY}, what="the board says ready")
+    wait_until(lambda: _admins(health) == {"master-0": AdminState.READY}, what="the board says ready")
     wait_until(lambda: _weight(health, "master-0") < 100.0, what="the weight is small")
 
 
@@ -290,14 +285,14 @@ def test_a_killed_program_goes_on_where_it_was(health: Health, backend: Backend)
     dead = free_port()
     health.accept(of([server("good", backend, SLOW), server("dead", dead, SLOW)]))
     health.start()
-    before = [health.wait_for("good", Verdict.UP), health.wait_for("dead", Verdict.DOWN)]
+    before = [health.wait_for("good", HealthVerdict.UP), health.wait_for("dead", HealthVerdict.DOWN)]
     logged = len(health.events("server-up", "server-down"))
     health.kill()
     assert [health.server("good"), health.server("dead")] == before
     health.start()
-    checked = health.wait_for("dead", Verdict.DOWN, by=2)
+    checked = health.wait_for("dead", HealthVerdict.DOWN, by=2)
     assert (checked.streak, checked.since) == (2, pytest.approx(before[1].since, abs=0.5))
-    again = health.wait_for("good", Verdict.UP)
+    again = health.wait_for("good", HealthVerdict.UP)
     assert again.since == pytest.approx(before[0].since, abs=0.5)
     assert len(health.events("server-up", "server-down")) == logged
 
@@ -306,31 +301,33 @@ def test_a_restart_in_the_middle_of_a_fall_counts_on(health: Health, backend: Ba
     """The streak is on the board: one failure before and one after a restart are two in a row."""
     health.accept(of([server("master-0", backend, replace(SLOW, interval=0.1))]))
     health.start()
-    health.wait_for("master-0", Verdict.UP)
+    health.wait_for("master-0", HealthVerdict.UP)
     backend.ready(500)
-    health.wait_for("master-0", Verdict.UP, by=1)
+    health.wait_for("master-0", HealthVerdict.UP, by=1)
     health.kill()
     health.start()
-    assert health.wait_for("master-0", Verdict.DOWN).streak == 2
+    assert health.wait_for("master-0", HealthVerdict.DOWN).streak == 2
 
 
 def test_operator_states_act_at_once_and_are_kept(health: Health, backend: Backend):
     """Drain, maint and ready are on the board, in the log, and there again after kill -9."""
     health.accept(of([server("a", backend), server("b", backend)]))
     health.start()
-    health.wait_for("a", Verdict.UP)
+    health.wait_for("a", HealthVerdict.UP)
     drained = health.ask("set-state", pool="masters", server="a", state="drain")
     assert drained.values == {"pool": "masters", "server": "a", "state": "drain", "changed": True}
     assert health.ask("set-state", pool="masters", server="a", state="drain").values["changed"] is False
     assert health.ask("set-state", pool="masters", server="b", state="maint").ok
-    wait_until(lambda: _admins(health) == {"a": Admin.DRAIN, "b": Admin.MAINT}, what="the board says so")
+    wait_until(
+        lambda: _admins(health) == {"a": AdminState.DRAIN, "b": AdminState.MAINT}, what="the board says so"
+    )
     health.kill()
     health.start()
-    assert _admins(health) == {"a": Admin.DRAIN, "b": Admin.MAINT}
+    assert _admins(health) == {"a": AdminState.DRAIN, "b": AdminState.MAINT}
     kept = {event["server"]: event["state"] for event in health.events("operator-state-kept")}
     assert kept == {"a": "drain", "b": "maint"}
     assert health.ask("set-state", pool="masters", server="b", state="ready").ok
-    health.wait_for("b", Verdict.UP)
+    health.wait_for("b", HealthVerdict.UP)
     assert [event["event"] for event in health.events("server-drain", "server-maint", "server-ready")] == [
         "server-drain",
         "server-maint",
@@ -343,13 +340,13 @@ def test_a_server_in_maint_is_not_checked(health: Health):
     with Backend("mortal") as mortal:
         health.accept(of([server("master-0", mortal)]))
         health.start()
-        health.wait_for("master-0", Verdict.UP)
+        health.wait_for("master-0", HealthVerdict.UP)
         assert health.ask("set-state", pool="masters", server="master-0", state="maint").ok
         mortal.stop()
         board = health.board()
         assert board is not None
         assert health.ask("set-state", pool="masters", server="master-0", state="ready").ok
-        record = health.wait_for("master-0", Verdict.DOWN)
+        record = health.wait_for("master-0", HealthVerdict.DOWN)
         assert (record.failed, record.result) == (1, CheckResult.L4CON)
 
 
@@ -382,8 +379,8 @@ def test_a_new_configuration_keeps_what_stays(health: Health, backend: Backend):
         first = of([server("stays", backend, SLOW), server("goes", backend), server("moves", backend, SLOW)])
         health.accept(first)
         health.start()
-        before = health.wait_for("stays", Verdict.UP)
-        moved = health.wait_for("moves", Verdict.UP)
+        before = health.wait_for("stays", HealthVerdict.UP)
+        moved = health.wait_for("moves", HealthVerdict.UP)
         second = of(
             [server("stays", backend, SLOW), server("moves", another, SLOW), server("comes", another)],
             number=2,
@@ -391,9 +388,9 @@ def test_a_new_configuration_keeps_what_stays(health: Health, backend: Backend):
         assert health.propose(second).values == {"changed": True, "generation": None}
         assert health.server("comes") is None
         assert health.ask("commit", snapshot=2).ok
-        health.wait_for("comes", Verdict.UP)
+        health.wait_for("comes", HealthVerdict.UP)
         assert health.server("goes") is None
-        again = health.wait_for("moves", Verdict.UP)
+        again = health.wait_for("moves", HealthVerdict.UP)
         assert (again.port, again.since > moved.since) == (another.port, True)
         stays = health.server("stays")
         assert stays is not None
@@ -416,7 +413,7 @@ def test_commands_can_be_repeated(health: Health):
     assert health.ask("status").values["pending"] is None
     assert [health.ask("commit", snapshot=5).ok for _ in range(2)] == [True, True]
     assert health.ask("status").values["snapshot"] == 5
-    assert health.wait_for("a", Verdict.UP)
+    assert health.wait_for("a", HealthVerdict.UP)
 
 
 def test_what_cannot_be_used_is_refused_in_prepare(health: Health, tmp_path: Path):
@@ -445,7 +442,7 @@ def test_a_broken_start_is_a_start(health: Health):
     names = ["board-unreadable", "operator-states-unreadable", "snapshot-unreadable"]
     assert [event["event"] for event in health.events(*names)] == names
     health.apply(of([server("a", 1, None)]))
-    assert health.wait_for("a", Verdict.UP)
+    assert health.wait_for("a", HealthVerdict.UP)
 
 
 def test_operator_states_come_from_the_board_when_their_file_is_broken(health: Health):
@@ -453,11 +450,11 @@ def test_operator_states_come_from_the_board_when_their_file_is_broken(health: H
     health.accept(of([server("a", 1, None)]))
     health.start()
     health.ask("set-state", pool="masters", server="a", state="maint")
-    wait_until(lambda: _admins(health) == {"a": Admin.MAINT}, what="the board says so")
+    wait_until(lambda: _admins(health) == {"a": AdminState.MAINT}, what="the board says so")
     health.kill()
     health.paths.operator_states.write_bytes(b"{")
     health.start()
-    assert _admins(health) == {"a": Admin.MAINT}
+    assert _admins(health) == {"a": AdminState.MAINT}
 
 
 def test_a_name_is_resolved_for_the_workers(health: Health, backend: Backend):
@@ -465,8 +462,8 @@ def test_a_name_is_resolved_for_the_workers(health: Health, backend: Backend):
     dead = snapshots.server("nowhere", host="nowhere.invalid", port=1, check=QUICK)
     health.accept(of([server("master-0", backend, host="localhost"), dead]))
     health.start()
-    assert health.wait_for("master-0", Verdict.UP).host in {"127.0.0.1", "::1"}
-    nowhere = health.wait_for("nowhere", Verdict.DOWN)
+    assert health.wait_for("master-0", HealthVerdict.UP).host in {"127.0.0.1", "::1"}
+    nowhere = health.wait_for("nowhere", HealthVerdict.DOWN)
     assert nowhere.host == ""
     assert nowhere.detail.startswith("name not resolved")
     unresolved = health.ask("status").values["unresolved"]
@@ -483,12 +480,12 @@ def test_a_restart_moves_no_server_of_several_addresses(health: Health, backend:
     health.accept(of([server("master-0", backend, check, host="many.test")]))
     hosts.write_text("127.0.0.2 many.test\n127.0.0.3 many.test\n")
     health.start()
-    first = health.wait_for("master-0", Verdict.UP)
+    first = health.wait_for("master-0", HealthVerdict.UP)
     health.kill()
     hosts.write_text("127.0.0.3 many.test\n127.0.0.2 many.test\n")
     health.start()
     wait_until(lambda: _newer(health, "master-0", first.checked_at), what="it is checked again")
-    after = health.wait_for("master-0", Verdict.UP)
+    after = health.wait_for("master-0", HealthVerdict.UP)
     assert (first.host, after.host) == ("127.0.0.2", "127.0.0.2")
     assert after.since == pytest.approx(first.since, abs=0.5)
     assert len(health.events("server-address", "server-up")) == 2
@@ -502,7 +499,7 @@ def test_a_new_server_of_a_known_name_has_its_address(health: Health, backend: B
     health.start()
     wait_until(lambda: getattr(health.server("a"), "host", ""), what="the name is resolved")
     health.apply(of([first, server("b", backend, check, host="localhost")], number=2))
-    health.wait_for("b", Verdict.UP)
+    health.wait_for("b", HealthVerdict.UP)
     a = health.server("a")
     assert a is not None
     wait_until(lambda: getattr(health.server("b"), "host", "") == a.host, what="b has the address of a")
@@ -513,7 +510,7 @@ def test_checks_may_go_elsewhere_than_sessions(health: Health, backend: Backend)
     check = replace(QUICK, port=backend.port, address="127.0.0.2")
     health.accept(of([server("router", free_port(), check)]))
     health.start()
-    assert health.wait_for("router", Verdict.UP).host == "127.0.0.1"
+    assert health.wait_for("router", HealthVerdict.UP).host == "127.0.0.1"
 
 
 @pytest.mark.needs("nginx")
@@ -534,9 +531,9 @@ def test_masters_with_tls_are_checked_as_openshift_does(health: Health, tmp_path
             )
         )
         health.start()
-        assert health.wait_for("unverified", Verdict.UP).result is CheckResult.L7OK
-        assert health.wait_for("ours", Verdict.UP).result is CheckResult.L7OK
-        assert health.wait_for("others", Verdict.DOWN).result is CheckResult.L6RSP
+        assert health.wait_for("unverified", HealthVerdict.UP).result is CheckResult.L7OK
+        assert health.wait_for("ours", HealthVerdict.UP).result is CheckResult.L7OK
+        assert health.wait_for("others", HealthVerdict.DOWN).result is CheckResult.L6RSP
 
 
 @pytest.mark.needs("nginx")
@@ -566,9 +563,9 @@ def test_a_check_without_its_ca_file_is_no_verdict(health: Health, backend: Back
     health.accept(of([server("a", backend, check), server("b", backend, check), server("c", backend)]))
     health.start()
     wait_until(lambda: health.events("check-impossible"), what="the log says so")
-    sure = health.wait_for("c", Verdict.UP)
+    sure = health.wait_for("c", HealthVerdict.UP)
     wait_until(lambda: _newer(health, "c", sure.checked_at + 0.5), what="some rounds of checks")
-    assert [health.wait_for(name, Verdict.UNKNOWN).failed for name in "ab"] == [0, 0]
+    assert [health.wait_for(name, HealthVerdict.UNKNOWN).failed for name in "ab"] == [0, 0]
     assert len(health.events("check-impossible")) == 1
 
 
@@ -617,10 +614,10 @@ def test_presumed_states_are_presumed_until_the_first_check(health: Health, back
             )
         )
         health.start()
-        assert health.wait_for("up", Verdict.DOWN, by=1).streak == 1
-        assert health.wait_for("down", Verdict.UP).streak == 1
-        assert health.wait_for("presumed-up", Verdict.UP).result is CheckResult.UNCHECKED
-        assert health.wait_for("presumed-down", Verdict.DOWN).result is CheckResult.UNCHECKED
+        assert health.wait_for("up", HealthVerdict.DOWN, by=1).streak == 1
+        assert health.wait_for("down", HealthVerdict.UP).streak == 1
+        assert health.wait_for("presumed-up", HealthVerdict.UP).result is CheckResult.UNCHECKED
+        assert health.wait_for("presumed-down", HealthVerdict.DOWN).result is CheckResult.UNCHECKED
         # While the silent one is still there: its end would be the answer to a check.
         said = health.events("server-up", "server-down")
     events = sorted((event["server"], event["event"]) for event in said)
@@ -632,11 +629,11 @@ def test_the_end_is_clean(health: Health, backend: Backend, number: signal.Signa
     """TERM and INT end it with 0 and without its socket; the board stays for the workers."""
     health.accept(of([server("master-0", backend), server("nowhere", 1, host="nowhere.invalid")]))
     health.start()
-    before = health.wait_for("master-0", Verdict.UP)
+    before = health.wait_for("master-0", HealthVerdict.UP)
     health.process.send_signal(number)
     assert health.process.wait(10) == 0
     assert not health.paths.control("health").exists()
-    assert health.wait_for("master-0", Verdict.UP).since == pytest.approx(before.since, abs=0.5)
+    assert health.wait_for("master-0", HealthVerdict.UP).since == pytest.approx(before.since, abs=0.5)
     assert "Traceback" not in health.log()
 
 
@@ -665,7 +662,7 @@ def _weight(health: Health, name: str) -> float:
     return record.weight if record else 0.0
 
 
-def _admins(health: Health) -> dict[str, Admin]:
+def _admins(health: Health) -> dict[str, AdminState]:
     board = health.board()
     return {each.server: each.admin for each in board.servers} if board else {}
 
@@ -697,17 +694,17 @@ def test_a_doubted_server_is_checked_at_once(health: Health, backend: Backend):
     """Its next check is a minute away; a word from a worker brings the verdict now."""
     health.accept(of([server("master-0", backend, replace(SLOW, fall=1))]))
     health.start()
-    health.wait_for("master-0", Verdict.UP)
+    health.wait_for("master-0", HealthVerdict.UP)
     backend.ready(500)
     doubt(health, "master-0")
-    assert health.wait_for("master-0", Verdict.DOWN).result is CheckResult.L7STS
+    assert health.wait_for("master-0", HealthVerdict.DOWN).result is CheckResult.L7STS
 
 
 def test_doubts_of_a_good_server_change_nothing(health: Health, backend: Backend):
     """However often it is doubted there is one check for each fast_interval, and it stays up."""
     health.accept(of([server("master-0", backend, SLOW), server("other", backend)], level="debug"))
     health.start()
-    health.wait_for("master-0", Verdict.UP)
+    health.wait_for("master-0", HealthVerdict.UP)
     doubt(health, "master-0", times=1000)
     wait_until(lambda: checks(health, "master-0") == 2, what="it is checked once more")
     doubt(health, "master-0", times=1000)
@@ -716,20 +713,20 @@ def test_doubts_of_a_good_server_change_nothing(health: Health, backend: Backend
     assert checks(health, "master-0") == 2
     record = health.server("master-0")
     assert record is not None
-    assert (record.verdict, record.failed) == (Verdict.UP, 0)
+    assert (record.verdict, record.failed) == (HealthVerdict.UP, 0)
 
 
 def test_what_is_no_doubt_is_passed_over(health: Health, backend: Backend):
     """Garbage, a long datagram and servers that nobody knows: the next good one is heard."""
     health.accept(of([server("master-0", backend, replace(SLOW, fall=1))]))
     health.start()
-    health.wait_for("master-0", Verdict.UP)
+    health.wait_for("master-0", HealthVerdict.UP)
     backend.ready(500)
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as stranger:
         for datagram in (b"", b"\xff", b"[1]", b"x" * 5000, doubts.encode("masters", "nobody")):
             stranger.sendto(datagram, str(health.paths.health_doubts))
     doubt(health, "master-0")
-    assert health.wait_for("master-0", Verdict.DOWN).result is CheckResult.L7STS
+    assert health.wait_for("master-0", HealthVerdict.DOWN).result is CheckResult.L7STS
     assert "Traceback" not in health.log()
 
 
@@ -738,13 +735,13 @@ def test_the_socket_for_doubts_is_made_again(health: Health, backend: Backend):
     path = health.paths.health_doubts
     health.accept(of([server("master-0", backend, replace(SLOW, fall=1))]))
     health.start()
-    health.wait_for("master-0", Verdict.UP)
+    health.wait_for("master-0", HealthVerdict.UP)
     assert path.stat().st_mode & 0o777 == 0o600
     path.unlink()
     wait_until(path.exists, what="the socket is there again")
     backend.ready(500)
     doubt(health, "master-0")
-    health.wait_for("master-0", Verdict.DOWN)
+    health.wait_for("master-0", HealthVerdict.DOWN)
     end(health.process)
     assert not path.exists()
 
@@ -760,11 +757,11 @@ def test_targets_that_never_stop_talking_starve_no_other_check(
         bad = [server(kind, port, secure) for kind, port in ports.items()]
         health.accept(of([*bad, server("neighbour", backend)]))
         health.start()
-        health.wait_for("neighbour", Verdict.UP)
+        health.wait_for("neighbour", HealthVerdict.UP)
         for kind in ports:
-            health.wait_for(kind, Verdict.DOWN, by=3)
+            health.wait_for(kind, HealthVerdict.DOWN, by=3)
         backend.stop()
         stopped = time.monotonic()
-        health.wait_for("neighbour", Verdict.DOWN)
+        health.wait_for("neighbour", HealthVerdict.DOWN)
         # Two checks 50 ms apart; a handshake that keeps the loop for itself takes longer than its time-out.
         assert time.monotonic() - stopped < secure.timeout

@@ -13,9 +13,9 @@ from support.programs.trace import Origin, Relay, Setting, read_all, relay
 from support.values.snapshots import bind, frontend, group, pool, server, snapshot
 
 from appliance.core.rollout.needs_generation import needs_generation
+from appliance.model.end_reasons import EndReason
 from appliance.model.snapshot import snapshot as model
 from appliance.model.snapshot.snapshot import Log, Snapshot
-from appliance.wire.boards.worker_board import EndReason
 
 pytestmark = pytest.mark.programs
 

@@ -17,8 +17,8 @@ from support.processes.processes import end
 from support.processes.waiting import wait_until
 from support.programs.trace import Origin, Relay, Setting, relay
 
+from appliance.model.end_reasons import EndReason
 from appliance.model.snapshot.loading import load
-from appliance.wire.boards.worker_board import EndReason
 
 pytestmark = [pytest.mark.programs, pytest.mark.needs("curl")]
 

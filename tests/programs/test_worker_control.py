@@ -13,11 +13,13 @@ from support.programs.lone_worker import lone_worker, up
 from support.programs.trace import Origin, Relay, Setting, is_reset, read_all, relay
 from support.values.snapshots import bind, frontend, group, pool, server, snapshot
 
+from appliance.model.end_reasons import EndReason
+from appliance.model.server_states import HealthVerdict
 from appliance.model.snapshot import snapshot as model
 from appliance.model.snapshot.snapshot import KeepAlive, Log, OnDown
+from appliance.model.worker_phases import WorkerPhase
 from appliance.net.control.sockets import ControlClient
-from appliance.wire.boards.health_board import ServerHealthRecord, Verdict
-from appliance.wire.boards.worker_board import EndReason, WorkerPhase
+from appliance.wire.boards.health_board import ServerHealthRecord
 from appliance.wire.lines.control import Question
 
 pytestmark = pytest.mark.programs
@@ -292,7 +294,7 @@ def test_sessions_of_a_server_that_was_put_back_are_closed_when_it_goes_down():
         _apply(running, 2, origins[:1])
         _apply(running, 3, origins)
         assert running.server("s1").current == 1
-        running.publish(Verdict.UP, Verdict.DOWN)
+        running.publish(HealthVerdict.UP, HealthVerdict.DOWN)
         assert is_reset(pairs[1][0])
         pairs[0][0].sendall(b"still")
         assert pairs[0][1].recv(10) == b"still"
@@ -431,12 +433,12 @@ def test_endpoint_needs_its_pool(panic: float):
         running = Relay(worker, Setting())
         question = b"GET /haproxy_ready HTTP/1.1\r\n\r\n"
         assert _fetch(given, question).startswith(b"HTTP/1.1 200")
-        worker.publish(_records(given, Verdict.DOWN))
+        worker.publish(_records(given, HealthVerdict.DOWN))
         running.until(lambda: _fetch(given, question).startswith(b"HTTP/1.1 503"), "503")
         running.until(lambda: running.reasons().get(EndReason.RESPONDED, 0) >= 2, "counted")
 
 
-def _records(given: model.Snapshot, verdict: Verdict) -> list[ServerHealthRecord]:
+def _records(given: model.Snapshot, verdict: HealthVerdict) -> list[ServerHealthRecord]:
     return [up(given.pools[0], each, verdict=verdict) for each in given.pools[0].servers]
 
 

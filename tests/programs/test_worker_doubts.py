@@ -11,7 +11,7 @@ from support.processes.waiting import wait_until
 from support.programs.trace import Origin, Relay, Setting, is_reset, read_all, relay, reset
 from support.values.snapshots import check
 
-from appliance.wire.boards.worker_board import EndReason
+from appliance.model.end_reasons import EndReason
 from appliance.wire.lines.connect_failure import ConnectFailure, decode
 
 pytestmark = pytest.mark.programs

@@ -12,9 +12,10 @@ from support.programs.lone_worker import up
 from support.values.snapshots import bind, frontend, group, pool, server, snapshot
 
 from appliance.model.paths import Paths
+from appliance.model.server_states import HealthVerdict, ServerState
 from appliance.net.boards.boards import BoardWriter
 from appliance.programs.worker import Worker
-from appliance.wire.boards.health_board import HealthBoard, ServerState, Verdict, encode
+from appliance.wire.boards.health_board import HealthBoard, encode
 from appliance.wire.lines.worker_arguments import InheritedListener, WorkerArguments
 
 pytestmark = pytest.mark.programs
@@ -51,7 +52,7 @@ class Desk:
         self.worker = Worker(orders, given, paths=paths, logger=structlog.get_logger())
         self.worker._timer.close()
 
-    def publish(self, verdict: Verdict) -> None:
+    def publish(self, verdict: HealthVerdict) -> None:
         """Publish one verdict on both servers."""
         servers = tuple(up(each, each.servers[0], verdict=verdict) for each in self._pools)
         payload = encode(HealthBoard(snapshot=1, pid=1, written_at=1.0, servers=servers))
@@ -73,7 +74,7 @@ class Desk:
 def desk(tmp_path: Path) -> Iterator[Desk]:
     """Give a worker whose servers are up."""
     made = Desk(tmp_path)
-    made.publish(Verdict.UP)
+    made.publish(HealthVerdict.UP)
     assert made.look() == [ServerState.UP, ServerState.UP]
     yield made
     made.close()
@@ -95,7 +96,7 @@ def test_a_verdict_is_not_missed_by_a_look_in_the_middle_of_its_publish(desk: De
             self._target.__setitem__(place, value)  # type: ignore[attr-defined]  # a mapping or its words
 
     desk.board._map, desk.board._words = Stores(desk.board._map), Stores(desk.board._words)
-    desk.publish(Verdict.DOWN)
+    desk.publish(HealthVerdict.DOWN)
     assert desk.look() == [ServerState.DOWN, ServerState.DOWN]
 
 
@@ -106,7 +107,7 @@ def test_a_bug_in_one_pool_hides_no_verdict_from_the_others(desk: Desk):
         raise ZeroDivisionError
 
     desk.worker.backends[POOLS[0]].pool.observe = observe  # type: ignore[method-assign]  # the bug
-    desk.publish(Verdict.DOWN)
+    desk.publish(HealthVerdict.DOWN)
     with structlog.testing.capture_logs() as logs:
         assert desk.look() == [ServerState.UP, ServerState.DOWN]
         desk.look()
@@ -118,7 +119,7 @@ def test_a_board_that_was_removed_and_made_anew_is_found(desk: Desk):
     desk.path.unlink()
     desk.board.close()
     desk.board = BoardWriter(desk.path)
-    desk.publish(Verdict.DOWN)
+    desk.publish(HealthVerdict.DOWN)
     for _ in range(20):
         desk.worker._tick()
     assert desk.look() == [ServerState.DOWN, ServerState.DOWN]

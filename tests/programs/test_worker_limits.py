@@ -9,9 +9,9 @@ from dataclasses import replace
 import pytest
 from support.programs.trace import Origin, Relay, Setting, is_reset, read_all, relay, reset
 
+from appliance.model.end_reasons import EndReason
+from appliance.model.server_states import AdminState, HealthVerdict
 from appliance.model.snapshot.snapshot import OnDown
-from appliance.wire.boards.health_board import Admin, Verdict
-from appliance.wire.boards.worker_board import EndReason
 
 pytestmark = pytest.mark.programs
 
@@ -106,9 +106,9 @@ def test_half_closed_client_keeps_its_place_in_the_queue():
 def test_unchecked_servers_are_waited_for():
     """While the first check runs clients wait, and are served as soon as the board says that it is up."""
     with relay(Setting(origins=[Origin()])) as running:
-        running.publish(Verdict.UNKNOWN)
+        running.publish(HealthVerdict.UNKNOWN)
         clients = [_queued(running)]
-        running.publish(Verdict.UP)
+        running.publish(HealthVerdict.UP)
         server = running.setting.origins[0].accept()
         clients[0].sendall(b"hello")
         assert server.recv(10) == b"hello"
@@ -141,9 +141,9 @@ def _phase(running: Relay, client: socket.socket) -> object:
 def test_unchecked_servers_that_turn_out_down_refuse():
     """Clients that waited for the first check are refused when it fails."""
     with relay(Setting(origins=[Origin()])) as running:
-        running.publish(Verdict.UNKNOWN)
+        running.publish(HealthVerdict.UNKNOWN)
         client = _queued(running)
-        running.publish(Verdict.DOWN)
+        running.publish(HealthVerdict.DOWN)
         assert is_reset(client)
 
 
@@ -290,7 +290,7 @@ def test_silent_client_after_the_servers_end_is_cut():
         assert read_all(server) == b""
 
 
-@pytest.mark.parametrize("change", [{"verdict": Verdict.DOWN}, {"admin": Admin.MAINT}])
+@pytest.mark.parametrize("change", [{"verdict": HealthVerdict.DOWN}, {"admin": AdminState.MAINT}])
 @pytest.mark.parametrize("draining", [False, True])
 def test_sessions_of_a_server_that_goes_down_are_closed(draining: bool, change: dict[str, object]):  # noqa: FBT001
     """With on_down: close-sessions they end at once, in a draining worker too; others stay."""
@@ -299,7 +299,7 @@ def test_sessions_of_a_server_that_goes_down_are_closed(draining: bool, change: 
         pairs = {str(position): _open(running, position) for position in (0, 1)}
         if draining:
             running.worker.ask("drain", deadline=4e9)
-        records = list(running.records([Verdict.UP], Admin.READY))
+        records = list(running.records([HealthVerdict.UP], AdminState.READY))
         records[0] = replace(records[0], **change)
         running.worker.publish(records)
         assert is_reset(pairs["0"][0])
@@ -322,8 +322,8 @@ def test_sessions_are_kept_where_configured():
     """With on_down: keep a server's sessions outlive its verdict, and drain never ends any."""
     with relay(Setting(origins=[Origin()], back={"on_down": OnDown.KEEP})) as running:
         client, server = running.pair()
-        running.publish(Verdict.UP, admin=Admin.DRAIN)
-        running.publish(Verdict.DOWN)
+        running.publish(HealthVerdict.UP, admin=AdminState.DRAIN)
+        running.publish(HealthVerdict.DOWN)
         running.until(lambda: running.refuses(timeout=0.5), "no new ones")
         client.sendall(b"still here")
         assert server.recv(100) == b"still here"
@@ -340,7 +340,7 @@ def test_server_that_goes_down_while_connecting_is_left():
         client = running.connect()
         client.sendall(b"hello")
         running.until(lambda: [each["phase"] for each in running.sessions()] == ["connecting"], "connecting")
-        running.publish(Verdict.DOWN, Verdict.UP)
+        running.publish(HealthVerdict.DOWN, HealthVerdict.UP)
         assert good.accept().recv(10) == b"hello"
 
 

@@ -10,9 +10,9 @@ import pytest
 from support.processes.waiting import wait_until
 from support.programs.trace import Origin, Setting, is_reset, read_all, relay, reset
 
+from appliance.model.end_reasons import EndReason
+from appliance.model.server_states import HealthVerdict
 from appliance.model.snapshot.snapshot import Balance, KeepAlive, SendProxy
-from appliance.wire.boards.health_board import Verdict
-from appliance.wire.boards.worker_board import EndReason
 from appliance.wire.proxy_protocol import decode
 
 pytestmark = pytest.mark.programs
@@ -272,7 +272,7 @@ def test_server_that_never_answers_is_left_for_another():
 def test_no_server_up_refuses():
     """With all servers down the client is refused at once."""
     with relay(Setting(origins=[Origin()])) as running:
-        running.publish(Verdict.DOWN)
+        running.publish(HealthVerdict.DOWN)
         running.until(lambda: running.refuses(timeout=0.5), "refused")
         running.until(lambda: EndReason.NO_SERVER in running.reasons(), "counted")
 

@@ -24,7 +24,7 @@ from appliance.core.status.status import (
     VirtualIpStatus,
 )
 from appliance.model.config.units import printable
-from appliance.wire.boards.health_board import ServerState
+from appliance.model.server_states import ServerState
 
 _STATE_STYLES: Final = {
     ServerState.UP: "green",

@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
+from appliance.model.server_states import AdminState, ServerState
 from appliance.model.snapshot.snapshot import Server
-from appliance.wire.boards.health_board import Admin, ServerState
 
 Address = tuple[str, int]
 
@@ -25,7 +25,7 @@ class PoolMember:
     turn: float
     weight: float = 0.0
     state: ServerState = ServerState.CHECKING
-    admin: Admin = Admin.READY
+    admin: AdminState = AdminState.READY
     unreachable: bool = False
     errors: int = 0
     current: int = 0

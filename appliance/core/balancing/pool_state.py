@@ -15,9 +15,10 @@ from typing import Final, Generic, TypeVar
 from appliance.core.balancing.algorithms import Balancer, balancer, seed
 from appliance.core.balancing.pool_member import Address, PoolMember
 from appliance.core.balancing.worker_shares import share
+from appliance.model.end_reasons import EndReason
+from appliance.model.server_states import AdminState, ServerState
 from appliance.model.snapshot.snapshot import OnDown, Pool, Server
-from appliance.wire.boards.health_board import Admin, ServerHealthRecord, ServerState
-from appliance.wire.boards.worker_board import EndReason
+from appliance.wire.boards.health_board import ServerHealthRecord
 
 Waiter = TypeVar("Waiter", bound=Hashable)
 Health = Mapping[tuple[str, str], ServerHealthRecord]
@@ -244,7 +245,7 @@ class PoolState(Generic[Waiter]):
     def _update(self, member: PoolMember, health: ServerHealthRecord | None) -> bool:
         before = member.state
         member.state = health.state if health is not None else ServerState.CHECKING
-        member.admin = health.admin if health is not None else Admin.READY
+        member.admin = health.admin if health is not None else AdminState.READY
         member.unreachable = health is not None and health.unreachable
         member.address = _address(member.config, health)
         weight = health.weight if health is not None else float(member.config.weight)
@@ -289,7 +290,7 @@ def _takes(member: PoolMember) -> bool:
 
 def _wanted_in_panic(member: PoolMember) -> bool:
     judged = member.state is not ServerState.CHECKING
-    return judged and member.admin is Admin.READY and member.config.weight > 0
+    return judged and member.admin is AdminState.READY and member.config.weight > 0
 
 
 def _address(server: Server, health: ServerHealthRecord | None) -> Address | None:

@@ -6,7 +6,7 @@ Source: configuration.txt section 8.5, "Session state at disconnection".
 from enum import StrEnum
 from typing import Final
 
-from appliance.wire.boards.worker_board import EndReason
+from appliance.model.end_reasons import EndReason
 
 
 class ConnectionStage(StrEnum):

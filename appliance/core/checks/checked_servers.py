@@ -10,8 +10,9 @@ from ipaddress import ip_address
 from typing import Final
 
 from appliance.core.checks.server_health import HealthEvent, HealthSettings, ServerHealth, phase
+from appliance.model.server_states import AdminState, HealthVerdict
 from appliance.model.snapshot.snapshot import Pool, Server, Snapshot
-from appliance.wire.boards.health_board import Admin, ServerHealthRecord, Verdict
+from appliance.wire.boards.health_board import ServerHealthRecord
 
 Key = tuple[str, str]
 """Pool and server."""
@@ -60,7 +61,7 @@ def is_literal(host: str) -> bool:
 class CheckedServers:
     """The servers of the snapshot applied last; `admins` are operator states by server."""
 
-    def __init__(self, *, admins: Mapping[Key, Admin]) -> None:
+    def __init__(self, *, admins: Mapping[Key, AdminState]) -> None:
         self.admins = dict(admins)
         self.snapshot: Snapshot | None = None
         self.members: dict[Key, CheckedServer] = {}
@@ -99,16 +100,16 @@ class CheckedServers:
                 continue
             member.health.restore(record, now=now, wall=wall)
 
-    def operate(self, pool: str, server: str, admin: Admin, *, now: float) -> HealthEvent | None:
+    def operate(self, pool: str, server: str, admin: AdminState, *, now: float) -> HealthEvent | None:
         """Take the operator's word for a server; raises UnknownServerError."""
         member = self.find(pool, server)
         self.admins = self.admins_with(member.key, admin)
         return member.health.operate(admin, now=now)
 
-    def admins_with(self, key: Key, admin: Admin) -> dict[Key, Admin]:
+    def admins_with(self, key: Key, admin: AdminState) -> dict[Key, AdminState]:
         """Return the operator states as they will be with this one; ready servers have none."""
         others = {known: state for known, state in self.admins.items() if known != key}
-        return others if admin is Admin.READY else {**others, key: admin}
+        return others if admin is AdminState.READY else {**others, key: admin}
 
     def find(self, pool: str, server: str) -> CheckedServer:
         """Return a server; raises UnknownServerError."""
@@ -134,7 +135,9 @@ class CheckedServers:
     def up(self, pool: str) -> tuple[int, int]:
         """Return how many servers of a pool take traffic, and how many there are."""
         servers = [member.health for (name, _), member in self.members.items() if name == pool]
-        fit = [each for each in servers if each.verdict is Verdict.UP and each.admin is Admin.READY]
+        fit = [
+            each for each in servers if each.verdict is HealthVerdict.UP and each.admin is AdminState.READY
+        ]
         return len(fit), len(servers)
 
     def _member(
@@ -149,7 +152,7 @@ class CheckedServers:
         return CheckedServer(pool=pool.name, server=server, health=health, host=host), None
 
     def _begin(self, key: Key, terms: HealthSettings, *, now: float, window: float) -> ServerHealth:
-        return ServerHealth(terms, now=now, window=window, admin=self.admins.get(key, Admin.READY))
+        return ServerHealth(terms, now=now, window=window, admin=self.admins.get(key, AdminState.READY))
 
 
 def record(member: CheckedServer, *, now: float, wall: float) -> ServerHealthRecord:

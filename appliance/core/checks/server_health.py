@@ -12,22 +12,20 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from appliance.model.check_results import UNREACHABLE, CheckResult
+from appliance.model.server_states import AdminState, HealthVerdict, ServerState, state_of
 from appliance.model.snapshot.snapshot import Check, CheckInit
-from appliance.wire.boards.health_board import (
-    UNREACHABLE,
-    Admin,
-    CheckResult,
-    ServerHealthRecord,
-    ServerState,
-    Verdict,
-    state_of,
-)
+from appliance.wire.boards.health_board import ServerHealthRecord
 
 RAMP_STEPS: Final = 20
 """Steps of slow_start: the first one is a twentieth of the weight, never nothing."""
 
 _PASSED: Final = frozenset({CheckResult.L4OK, CheckResult.L6OK, CheckResult.L7OK})
-_INITIAL: Final = {CheckInit.CHECK: Verdict.UNKNOWN, CheckInit.UP: Verdict.UP, CheckInit.DOWN: Verdict.DOWN}
+_INITIAL: Final = {
+    CheckInit.CHECK: HealthVerdict.UNKNOWN,
+    CheckInit.UP: HealthVerdict.UP,
+    CheckInit.DOWN: HealthVerdict.DOWN,
+}
 
 
 class HealthEvent(StrEnum):
@@ -46,9 +44,9 @@ class HealthEvent(StrEnum):
 
 
 _OPERATED: Final = {
-    Admin.READY: HealthEvent.READY,
-    Admin.DRAIN: HealthEvent.DRAIN,
-    Admin.MAINT: HealthEvent.MAINT,
+    AdminState.READY: HealthEvent.READY,
+    AdminState.DRAIN: HealthEvent.DRAIN,
+    AdminState.MAINT: HealthEvent.MAINT,
 }
 
 
@@ -118,7 +116,7 @@ class ServerHealth:
     )
 
     def __init__(
-        self, terms: HealthSettings, *, now: float, window: float = 0.0, admin: Admin = Admin.READY
+        self, terms: HealthSettings, *, now: float, window: float = 0.0, admin: AdminState = AdminState.READY
     ) -> None:
         self.terms = terms
         self.admin = admin
@@ -152,7 +150,7 @@ class ServerHealth:
     @property
     def unreachable(self) -> bool:
         """Whether the server is down because nothing answers: sessions on it have nobody to end them."""
-        return self.verdict is Verdict.DOWN and self._unreachable
+        return self.verdict is HealthVerdict.DOWN and self._unreachable
 
     @property
     def deadline(self) -> float | None:
@@ -177,7 +175,7 @@ class ServerHealth:
         One that ends after the operator has taken the server away is nobody's.
         """
         check = self.terms.check
-        if check is None or self.admin is Admin.MAINT:
+        if check is None or self.admin is AdminState.MAINT:
             return None
         self.streak = self.streak + 1 if outcome.passed is self.last.passed else 1
         self.failed += not outcome.passed
@@ -197,7 +195,7 @@ class ServerHealth:
         fastinter`), and only its result counts. A server that is down has its time.
         """
         check = self.terms.check
-        if check is None or self.next_check is None or self.verdict is Verdict.DOWN:
+        if check is None or self.next_check is None or self.verdict is HealthVerdict.DOWN:
             return False
         self._doubted = True
         soonest = max(now, self._for_doubt_at + check.fast_interval)
@@ -216,7 +214,7 @@ class ServerHealth:
         """Pass over a check that could not be made for a reason of our own: it says nothing of the server."""
         self.next_check = self._after(started, now)
 
-    def operate(self, admin: Admin, *, now: float) -> HealthEvent | None:
+    def operate(self, admin: AdminState, *, now: float) -> HealthEvent | None:
         """Take the operator's word; return what it changed.
 
         A server that leaves maint begins as at the start, unless it had failed before: then it has to rise.
@@ -224,15 +222,15 @@ class ServerHealth:
         """
         if admin is self.admin:
             return None
-        left_maint = self.admin is Admin.MAINT
+        left_maint = self.admin is AdminState.MAINT
         self.admin = admin
         self.since = now
         if left_maint:
             self._leave_maint(now)
-        if left_maint or admin is Admin.MAINT:
+        if left_maint or admin is AdminState.MAINT:
             self.streak = self._silences = 0
             self.next_check = self._first(now, 0.0)
-        if admin is Admin.MAINT:
+        if admin is AdminState.MAINT:
             self._stop_ramp()
         return _OPERATED[admin]
 
@@ -248,7 +246,7 @@ class ServerHealth:
         self.next_check = self._first(now, window)
         if terms.check is None:
             self._decided = True
-            return None if self.verdict is Verdict.UP else self._turn(Verdict.UP, now)
+            return None if self.verdict is HealthVerdict.UP else self._turn(HealthVerdict.UP, now)
         return None
 
     def restore(self, record: ServerHealthRecord, *, now: float, wall: float) -> None:
@@ -256,11 +254,15 @@ class ServerHealth:
         self.failed = record.failed
         if record.admin is self.admin:
             self.since = now - (wall - record.since)
-        if record.verdict is Verdict.UNKNOWN:
+        if record.verdict is HealthVerdict.UNKNOWN:
             return
         if self.terms.check is not None:
             self._restore_checks(record, now=now, wall=wall)
-        if record.verdict is Verdict.UP and 0 < record.weight < self.terms.weight and self.terms.slow_start:
+        if (
+            record.verdict is HealthVerdict.UP
+            and 0 < record.weight < self.terms.weight
+            and self.terms.slow_start
+        ):
             self._ramp_from(now, step=round(record.weight / self.terms.weight * RAMP_STEPS))
 
     def _restore_checks(self, record: ServerHealthRecord, *, now: float, wall: float) -> None:
@@ -268,7 +270,7 @@ class ServerHealth:
         self.streak = record.streak
         self._unreachable = record.unreachable
         self._decided = record.result is not CheckResult.UNCHECKED
-        self._returns = record.verdict is Verdict.DOWN and record.failed > 0
+        self._returns = record.verdict is HealthVerdict.DOWN and record.failed > 0
         self.last = CheckOutcome(
             result=record.result, status=record.status, duration=record.duration, detail=record.detail
         )
@@ -276,13 +278,13 @@ class ServerHealth:
 
     def _leave_maint(self, now: float) -> None:
         self._returns = True
-        if self.verdict is Verdict.DOWN:
+        if self.verdict is HealthVerdict.DOWN:
             return
         self.verdict = self._initial()
         self.last = UNCHECKED
         self.checked_at = None
         self._decided = self.terms.check is None
-        if self.verdict is Verdict.UP:
+        if self.verdict is HealthVerdict.UP:
             self._come_back(now)
 
     def _note_reach(self, check: Check) -> None:
@@ -303,17 +305,17 @@ class ServerHealth:
             return None
         return HealthEvent.UNREACHABLE if self.unreachable else HealthEvent.ANSWERS
 
-    def _initial(self) -> Verdict:
-        return Verdict.UP if self.terms.check is None else _INITIAL[self.terms.check.init]
+    def _initial(self) -> HealthVerdict:
+        return HealthVerdict.UP if self.terms.check is None else _INITIAL[self.terms.check.init]
 
     def _first(self, now: float, window: float) -> float | None:
-        if self.terms.check is None or self.admin is Admin.MAINT:
+        if self.terms.check is None or self.admin is AdminState.MAINT:
             return None
         return now + window * self.terms.phase
 
     def _judge(self, check: Check, now: float) -> HealthEvent | None:
         passed = self.last.passed
-        wanted = Verdict.UP if passed else Verdict.DOWN
+        wanted = HealthVerdict.UP if passed else HealthVerdict.DOWN
         if wanted is self.verdict:
             return None
         needed = check.rise if passed else check.fall
@@ -321,10 +323,10 @@ class ServerHealth:
             return None
         return self._turn(wanted, now)
 
-    def _turn(self, verdict: Verdict, now: float) -> HealthEvent:
+    def _turn(self, verdict: HealthVerdict, now: float) -> HealthEvent:
         self.verdict = verdict
         self.since = now
-        if verdict is Verdict.DOWN:
+        if verdict is HealthVerdict.DOWN:
             self._returns = True
             self._stop_ramp()
             return HealthEvent.DOWN
@@ -348,7 +350,7 @@ class ServerHealth:
 
     def _after(self, started: float, now: float) -> float | None:
         check = self.terms.check
-        if check is None or self.admin is Admin.MAINT:
+        if check is None or self.admin is AdminState.MAINT:
             return None
         pace = self._pace(check)
         # The first checks of all servers come close together; the second ones find their place.
@@ -358,7 +360,9 @@ class ServerHealth:
         return max(started + pace, now)
 
     def _pace(self, check: Check) -> float:
-        if self.verdict is Verdict.UNKNOWN or self.last.passed is not (self.verdict is Verdict.UP):
+        if self.verdict is HealthVerdict.UNKNOWN or self.last.passed is not (
+            self.verdict is HealthVerdict.UP
+        ):
             return check.fast_interval
         if self._doubted or (self._silences and not self._unreachable):
             return check.fast_interval

@@ -6,8 +6,10 @@ flows, and to call it up would send clients to those that were found to be down.
 
 from collections.abc import Iterator, Mapping
 
+from appliance.model.check_results import CheckResult
+from appliance.model.server_states import AdminState
 from appliance.model.snapshot.snapshot import Check, Snapshot
-from appliance.wire.boards.health_board import Admin, CheckResult, ServerHealthRecord
+from appliance.wire.boards.health_board import ServerHealthRecord
 
 
 def bound(check: Check, *, watchdog: float) -> float:
@@ -40,4 +42,4 @@ def outdated(
 
 
 def _is_checked(last: ServerHealthRecord) -> bool:
-    return last.result is not CheckResult.UNCHECKED and last.admin is not Admin.MAINT
+    return last.result is not CheckResult.UNCHECKED and last.admin is not AdminState.MAINT

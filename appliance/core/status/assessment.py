@@ -27,10 +27,13 @@ from appliance.core.status.status import (
 )
 from appliance.core.status.virtual_ips import virtual_ips
 from appliance.core.status.vrrp_answer import VrrpStatus, troubles
+from appliance.model.check_results import CheckResult
 from appliance.model.guest.report import GuestReport
+from appliance.model.server_states import ServerState
 from appliance.model.snapshot.snapshot import Bind, Frontend, Group, Pool, Server, Snapshot
-from appliance.wire.boards.health_board import CheckResult, HealthBoard, ServerHealthRecord, ServerState
-from appliance.wire.boards.worker_board import ServerCounters, WorkerBoard, WorkerPhase
+from appliance.model.worker_phases import WorkerPhase
+from appliance.wire.boards.health_board import HealthBoard, ServerHealthRecord
+from appliance.wire.boards.worker_board import ServerCounters, WorkerBoard
 from appliance.wire.lines.control import AnswerProblem
 
 

@@ -8,8 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+from appliance.model.check_results import CheckResult
 from appliance.model.guest.report import GuestReport
-from appliance.wire.boards.health_board import CheckResult, ServerState
+from appliance.model.server_states import ServerState
 from appliance.wire.lines.control import AnswerProblem
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from ipaddress import ip_interface
 
+from appliance.model.drop_reasons import DropReason
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.wire.vrrp.advertisement import (
     MULTICAST_4,
@@ -17,7 +18,6 @@ from appliance.wire.vrrp.advertisement import (
     PASSWORD_BYTES,
     Advertisement,
     AuthType,
-    Drop,
     VrrpError,
 )
 
@@ -56,41 +56,41 @@ class AdvertRules:
         if self._peers:
             self._check_unicast(arrival)
         elif arrival.destination != self._group:
-            raise VrrpError(Drop.DESTINATION)
+            raise VrrpError(DropReason.DESTINATION)
         elif arrival.ttl != _WHOLE_TTL:
-            raise VrrpError(Drop.HOP_LIMIT)
+            raise VrrpError(DropReason.HOP_LIMIT)
 
-    def check(self, advertisement: Advertisement) -> Drop | None:
+    def check(self, advertisement: Advertisement) -> DropReason | None:
         """Check what it says; that the router id is ours is known already.
 
         Return why a stricter router would have dropped it, None where it is just as it should be.
         """
         if advertisement.version != self.router.version:
-            raise VrrpError(Drop.VERSION)
+            raise VrrpError(DropReason.VERSION)
         if advertisement.version == 2:
             self._check_authentication(advertisement)
         # Of unicast peers as well, as in keepalived; the order says nothing.
         if self._addresses.isdisjoint(advertisement.addresses):
-            raise VrrpError(Drop.ADDRESS_LIST)
+            raise VrrpError(DropReason.ADDRESS_LIST)
         # RFC 3768 section 7.1: another interval is a misconfiguration; in version 3 a backup learns it.
         if advertisement.version == 2 and advertisement.interval != self.router.advert:
-            raise VrrpError(Drop.INTERVAL)
-        return None if self._addresses == set(advertisement.addresses) else Drop.ADDRESS_LIST
+            raise VrrpError(DropReason.INTERVAL)
+        return None if self._addresses == set(advertisement.addresses) else DropReason.ADDRESS_LIST
 
     def _check_unicast(self, arrival: Arrival) -> None:
         if arrival.source not in self._peers:
-            raise VrrpError(Drop.NOT_A_PEER)
+            raise VrrpError(DropReason.NOT_A_PEER)
         if arrival.destination == self._group:
-            raise VrrpError(Drop.DESTINATION)
+            raise VrrpError(DropReason.DESTINATION)
         if arrival.ttl < self.router.min_ttl:
-            raise VrrpError(Drop.HOP_LIMIT)
+            raise VrrpError(DropReason.HOP_LIMIT)
 
     def _check_authentication(self, advertisement: Advertisement) -> None:
         wanted = AuthType.PASSWORD if self._password else AuthType.NONE
         if advertisement.auth_type is not wanted:
-            raise VrrpError(Drop.AUTH_TYPE)
+            raise VrrpError(DropReason.AUTH_TYPE)
         if advertisement.password != self._password and wanted is AuthType.PASSWORD:
-            raise VrrpError(Drop.PASSWORD)
+            raise VrrpError(DropReason.PASSWORD)
 
 
 def bare(addresses: Iterable[str]) -> tuple[str, ...]:

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 from enum import Enum, StrEnum
 from typing import Final
 
+from appliance.model.drop_reasons import DropReason
 from appliance.model.snapshot.virtual_router import OnConflict
-from appliance.wire.vrrp.advertisement import Drop
 
 LIFETIME: Final = 3
 """Intervals for which a conflict lasts after it was last heard: so long it keeps a router from claiming."""
@@ -47,29 +47,29 @@ class ConflictKind(StrEnum):
     ADDRESS_FOREIGN = "address-foreign"
 
 
-KINDS: Final[Mapping[Drop, ConflictKind]] = {
-    Drop.ADDRESS_COUNT: ConflictKind.ADDRESSES,
-    Drop.ADDRESS_LIST: ConflictKind.ADDRESSES,
-    Drop.VERSION: ConflictKind.VERSION,
-    Drop.INTERVAL: ConflictKind.INTERVAL,
-    Drop.AUTH_TYPE: ConflictKind.AUTHENTICATION,
-    Drop.PASSWORD: ConflictKind.AUTHENTICATION,
-    Drop.HMAC_UNEXPECTED: ConflictKind.AUTHENTICATION,
-    Drop.HMAC_MISSING: ConflictKind.AUTHENTICATION,
-    Drop.HMAC_TYPE: ConflictKind.AUTHENTICATION,
-    Drop.HMAC_KEY: ConflictKind.AUTHENTICATION,
-    Drop.HMAC_DIGEST: ConflictKind.AUTHENTICATION,
-    Drop.HMAC_TIME: ConflictKind.CLOCK,
-    Drop.HMAC_REPLAY: ConflictKind.REPLAY,
-    Drop.NOT_A_PEER: ConflictKind.PEERS,
-    Drop.DESTINATION: ConflictKind.DESTINATION,
-    Drop.HOP_LIMIT: ConflictKind.HOP_LIMIT,
-    Drop.TRUNCATED: ConflictKind.DAMAGED,
-    Drop.TRAILING: ConflictKind.DAMAGED,
-    Drop.TYPE: ConflictKind.DAMAGED,
-    Drop.CHECKSUM: ConflictKind.DAMAGED,
-    Drop.ROUTER_ID: ConflictKind.DAMAGED,
-    Drop.OWN: ConflictKind.SOURCE_IN_USE,
+KINDS: Final[Mapping[DropReason, ConflictKind]] = {
+    DropReason.ADDRESS_COUNT: ConflictKind.ADDRESSES,
+    DropReason.ADDRESS_LIST: ConflictKind.ADDRESSES,
+    DropReason.VERSION: ConflictKind.VERSION,
+    DropReason.INTERVAL: ConflictKind.INTERVAL,
+    DropReason.AUTH_TYPE: ConflictKind.AUTHENTICATION,
+    DropReason.PASSWORD: ConflictKind.AUTHENTICATION,
+    DropReason.HMAC_UNEXPECTED: ConflictKind.AUTHENTICATION,
+    DropReason.HMAC_MISSING: ConflictKind.AUTHENTICATION,
+    DropReason.HMAC_TYPE: ConflictKind.AUTHENTICATION,
+    DropReason.HMAC_KEY: ConflictKind.AUTHENTICATION,
+    DropReason.HMAC_DIGEST: ConflictKind.AUTHENTICATION,
+    DropReason.HMAC_TIME: ConflictKind.CLOCK,
+    DropReason.HMAC_REPLAY: ConflictKind.REPLAY,
+    DropReason.NOT_A_PEER: ConflictKind.PEERS,
+    DropReason.DESTINATION: ConflictKind.DESTINATION,
+    DropReason.HOP_LIMIT: ConflictKind.HOP_LIMIT,
+    DropReason.TRUNCATED: ConflictKind.DAMAGED,
+    DropReason.TRAILING: ConflictKind.DAMAGED,
+    DropReason.TYPE: ConflictKind.DAMAGED,
+    DropReason.CHECKSUM: ConflictKind.DAMAGED,
+    DropReason.ROUTER_ID: ConflictKind.DAMAGED,
+    DropReason.OWN: ConflictKind.SOURCE_IN_USE,
 }
 """What each reason to refuse an advertisement of our router id says of its sender: every one says something.
 
@@ -123,7 +123,7 @@ class Conflicts:
         self._foreign: dict[tuple[str, str], Conflict] = {}
 
     def dropped(
-        self, reason: Drop, *, peer: str, detail: str = "", interval: float = 0.0, now: float
+        self, reason: DropReason, *, peer: str, detail: str = "", interval: float = 0.0, now: float
     ) -> Conflict | None:
         """Take a dropped advertisement of our router id; return the conflict when it is a new one.
 
@@ -132,7 +132,7 @@ class Conflicts:
         return self._note(KINDS[reason], peer, detail, interval=interval, kept=KEPT, now=now)
 
     def deviated(
-        self, reason: Drop, *, peer: str, detail: str = "", interval: float, now: float
+        self, reason: DropReason, *, peer: str, detail: str = "", interval: float, now: float
     ) -> Conflict | None:
         """Take an advertisement that was used though a stricter router had dropped it; return what is new."""
         return self._note(KINDS[reason], peer, detail, interval=interval, now=now, obeyed=True)

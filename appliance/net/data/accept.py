@@ -10,10 +10,10 @@ from errno import EAGAIN, ECONNABORTED, EINTR, EMFILE, ENFILE, ENOBUFS, ENOMEM
 from typing import Final
 
 from appliance.core.balancing.frontend_state import FrontendState
+from appliance.model.end_reasons import EndReason
 from appliance.net.data import tcp
 from appliance.net.data.traffic import Traffic, Watcher
 from appliance.wire import sockaddr
-from appliance.wire.boards.worker_board import EndReason
 
 _READ: Final = 1
 _BATCH: Final = 8

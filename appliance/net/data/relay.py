@@ -16,11 +16,11 @@ from typing import Final
 from appliance.core.balancing.frontend_state import FrontendState
 from appliance.core.balancing.pool_member import PoolMember
 from appliance.core.balancing.pool_state import MustWait
+from appliance.model.end_reasons import EndReason
 from appliance.net.data.backend import Backend
 from appliance.net.data.sides import CHUNK, READ, WRITE, Side
 from appliance.net.data.tcp import STREAM, reset, set_on_connection
 from appliance.net.data.traffic import Traffic
-from appliance.wire.boards.worker_board import EndReason
 
 QUEUED: Final = 0
 DELAYED: Final = 1

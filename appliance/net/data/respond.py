@@ -10,10 +10,10 @@ from typing import Final
 
 from appliance.core.balancing.frontend_state import FrontendState
 from appliance.core.balancing.pool_state import PoolState
+from appliance.model.end_reasons import EndReason
 from appliance.net.data.relay import Session
 from appliance.net.data.tcp import reset, shutdown_write
 from appliance.net.data.traffic import Traffic, Watcher
-from appliance.wire.boards.worker_board import EndReason
 from appliance.wire.http import http_request
 from appliance.wire.http.http_request import Request, RequestError
 from appliance.wire.need import Need

@@ -8,10 +8,10 @@ Plain Python that Cython compiles unchanged; `sides.pxd` gives it types.
 from os import read, splice, write
 from typing import TYPE_CHECKING, Final
 
+from appliance.model.end_reasons import EndReason
 from appliance.net.data.pipes import PIPE_SIZE, Pipe
 from appliance.net.data.tcp import NO_DELAY, set_on_connection, shutdown_write, unsent
 from appliance.net.data.traffic import Watcher
-from appliance.wire.boards.worker_board import EndReason
 
 if TYPE_CHECKING:
     from appliance.net.data.relay import Session

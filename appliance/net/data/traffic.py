@@ -14,8 +14,8 @@ from gevent import get_hub
 
 from appliance.core.balancing.pool_member import PoolMember
 from appliance.core.balancing.worker_shares import pipe_limit, session_limit
+from appliance.model.end_reasons import EndReason
 from appliance.net.data.pipes import Pipes
-from appliance.wire.boards.worker_board import EndReason
 
 TICK: Final = 0.05
 """Seconds between ticks: how exactly connect, queue and fin timeouts are kept."""

@@ -10,10 +10,10 @@ from pathlib import Path
 import msgspec
 
 from appliance.core.checks.checked_servers import Key
+from appliance.model.server_states import AdminState
 from appliance.net.files import state_files
 from appliance.net.files.snapshots import write_atomically
 from appliance.net.files.state_files import FileUnusable
-from appliance.wire.boards.health_board import Admin
 from appliance.wire.seal import SealError, seal, unseal
 
 
@@ -21,7 +21,7 @@ class OperatorStatesError(Exception):
     """The file cannot be read, written or understood."""
 
 
-def load(path: Path) -> dict[Key, Admin]:
+def load(path: Path) -> dict[Key, AdminState]:
     """Return the states, none when there is no file; raises OperatorStatesError."""
     try:
         data = state_files.read(path)
@@ -30,7 +30,7 @@ def load(path: Path) -> dict[Key, Admin]:
         raise OperatorStatesError(f"{path}: {error}") from error
 
 
-def save(path: Path, states: Mapping[Key, Admin]) -> None:
+def save(path: Path, states: Mapping[Key, AdminState]) -> None:
     """Replace the file, which is whole at every moment; raises OperatorStatesError."""
     said: dict[str, dict[str, str]] = {}
     for (pool, server), admin in sorted(states.items()):
@@ -43,15 +43,15 @@ def save(path: Path, states: Mapping[Key, Admin]) -> None:
         raise OperatorStatesError(f"{path}: {error.strerror or error}") from error
 
 
-def _decoded(data: bytes) -> dict[Key, Admin]:
+def _decoded(data: bytes) -> dict[Key, AdminState]:
     said = msgspec.json.decode(data, type=dict[str, dict[str, str]])
     return {
         (pool, server): _admin(state) for pool, servers in said.items() for server, state in servers.items()
     }
 
 
-def _admin(state: str) -> Admin:
+def _admin(state: str) -> AdminState:
     try:
-        return Admin[state.upper()]
+        return AdminState[state.upper()]
     except KeyError as error:
         raise ValueError(f"unknown state {state!r}") from error

@@ -19,12 +19,12 @@ from enum import Enum
 from typing import Final
 
 from appliance.core.checks.server_health import CheckOutcome
+from appliance.model.check_results import CheckResult
 from appliance.model.snapshot.snapshot import Check, CheckType
 from appliance.net.probing.deadline import Deadline, OutOfTime
 from appliance.net.probing.peer import WRITE, FloodError, Plain, Stream, Tls, wait
 from appliance.net.probing.tls_contexts import AuthorityError, TlsContexts
 from appliance.wire import proxy_protocol
-from appliance.wire.boards.health_board import CheckResult
 from appliance.wire.http import http_response
 from appliance.wire.http.http_response import ResponseError, StatusLine
 

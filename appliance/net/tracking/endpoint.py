@@ -10,13 +10,13 @@ import gevent
 
 from appliance.core.checks.checked_servers import is_literal
 from appliance.core.checks.server_health import CheckOutcome
+from appliance.model.check_results import CheckResult
 from appliance.model.snapshot.snapshot import Check, CheckInit, CheckType, SendProxy
 from appliance.model.snapshot.virtual_router import Track
 from appliance.net.probing.probe import Probe, ProbeImpossible
 from appliance.net.probing.resolver import Resolver
 from appliance.net.probing.tls_contexts import TlsContexts
 from appliance.net.tracking.tracked_check import Seen, Unseen
-from appliance.wire.boards.health_board import CheckResult
 
 _LOOPBACK: Final = ("::1", "127.0.0.1")
 _NOBODY_THERE: Final = frozenset({CheckResult.L4CON, CheckResult.L4TOUT})

@@ -6,9 +6,10 @@ from typing import Final
 
 import gevent
 
+from appliance.model.server_states import ServerState
 from appliance.net.boards.boards import BoardError, BoardReader
 from appliance.net.tracking.tracked_check import Seen
-from appliance.wire.boards.health_board import BoardFormatError, ServerHealthRecord, ServerState, decode
+from appliance.wire.boards.health_board import BoardFormatError, ServerHealthRecord, decode
 
 _GLANCE: Final = 0.05
 """Seconds between looks at whether the board has moved, as workers do it."""

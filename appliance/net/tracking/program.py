@@ -7,6 +7,7 @@ from typing import Final
 import gevent
 
 from appliance.model.paths import Paths
+from appliance.model.worker_phases import WorkerPhase
 from appliance.net.boards.boards import BoardError, BoardReader
 from appliance.net.control import sockets
 from appliance.net.control.sockets import ControlUnavailable
@@ -14,7 +15,7 @@ from appliance.net.process.process_lives import ProcessExits
 from appliance.net.tracking.tracked_check import Seen, TrackCheck, Unseen, judge_timeout
 from appliance.wire.boards import worker_board
 from appliance.wire.boards.health_board import BoardFormatError
-from appliance.wire.boards.worker_board import WorkerBoard, WorkerPhase
+from appliance.wire.boards.worker_board import WorkerBoard
 from appliance.wire.lines.control import Question
 
 _WORKER: Final = b"appliance.programs.worker"

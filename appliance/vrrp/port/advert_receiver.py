@@ -8,10 +8,11 @@ from typing import Final
 
 from appliance.core.vrrp.advert_rules import AdvertRules, Arrival
 from appliance.core.vrrp.election import Heard
+from appliance.model.drop_reasons import DropReason
 from appliance.model.snapshot.virtual_router import HmacMode, VirtualRouter
 from appliance.net.packets.vrrp_sockets import Datagram, VrrpSocket
 from appliance.wire.vrrp import advertisement, hmac_trailer
-from appliance.wire.vrrp.advertisement import Advertisement, Drop, VrrpError
+from appliance.wire.vrrp.advertisement import Advertisement, VrrpError
 
 _SENDERS: Final = 16  # whose last good packet is remembered: senders can be made up
 
@@ -20,7 +21,7 @@ _SENDERS: Final = 16  # whose last good packet is remembered: senders can be mad
 class DroppedAdvert:
     """A packet with our router id that is not used; `said` is what could be read of it."""
 
-    reason: Drop
+    reason: DropReason
     peer: str
     said: Advertisement | None
 
@@ -29,7 +30,7 @@ class DroppedAdvert:
 class AdvertDeviation:
     """An advertisement that is used though it is not as it should be."""
 
-    reason: Drop
+    reason: DropReason
     peer: str
     said: Advertisement
 
@@ -75,7 +76,7 @@ class AdvertReceiver:
         if len(payload) > 1 and payload[1] != self._router.router_id:
             return None
         if datagram.source == self._source:
-            self._on_drop(DroppedAdvert(reason=Drop.OWN, peer=datagram.source, said=None))
+            self._on_drop(DroppedAdvert(reason=DropReason.OWN, peer=datagram.source, said=None))
             return None
         said: Advertisement | None = None
         try:
@@ -106,7 +107,7 @@ class AdvertReceiver:
         if len(self._good) > _SENDERS:
             del self._good[next(iter(self._good))]
 
-    def _checked(self, said: Advertisement, datagram: Datagram) -> Drop | None:
+    def _checked(self, said: Advertisement, datagram: Datagram) -> DropReason | None:
         """Return how it deviates; the signature is looked at last, as it costs most and tells least."""
         self._reception.check_arrival(
             Arrival(source=datagram.source, destination=datagram.destination, ttl=datagram.ttl)
@@ -117,11 +118,11 @@ class AdvertReceiver:
         hmac = self._router.hmac
         if hmac is None or self._replays is None:
             if trailer:
-                raise VrrpError(Drop.HMAC_UNEXPECTED)
+                raise VrrpError(DropReason.HMAC_UNEXPECTED)
             return
         if not trailer:
             if hmac.mode is HmacMode.ENFORCE:
-                raise VrrpError(Drop.HMAC_MISSING)
+                raise VrrpError(DropReason.HMAC_MISSING)
             return
         stamp = hmac_trailer.verify(pdu, trailer, source=source, keys=self._keys)
         self._replays.check(source, stamp, time.time())

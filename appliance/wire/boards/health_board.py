@@ -3,8 +3,10 @@
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import IntEnum, StrEnum
 from typing import Final
+
+from appliance.model.check_results import CheckResult
+from appliance.model.server_states import AdminState, HealthVerdict, ServerState, state_of
 
 NAME_BYTES: Final = 64
 DETAIL_BYTES: Final = 72
@@ -14,65 +16,7 @@ class BoardFormatError(Exception):
     """The payload is not one that this version writes."""
 
 
-class Verdict(IntEnum):
-    """What the checks say. UNKNOWN until the first check of a server has ended."""
-
-    UNKNOWN = 0
-    UP = 1
-    DOWN = 2
-
-
-class Admin(IntEnum):
-    """What the operator says (HAProxy's `set server state`)."""
-
-    READY = 0
-    DRAIN = 1
-    MAINT = 2
-
-
-class CheckResult(StrEnum):
-    """How a check ended, in HAProxy's words (management.txt, check_status)."""
-
-    UNCHECKED = "UNK"
-    L4OK = "L4OK"
-    L4TOUT = "L4TOUT"
-    L4CON = "L4CON"
-    L6OK = "L6OK"
-    L6TOUT = "L6TOUT"
-    L6RSP = "L6RSP"
-    L7OK = "L7OK"
-    L7TOUT = "L7TOUT"
-    L7RSP = "L7RSP"
-    L7STS = "L7STS"
-
-
 _RESULTS: Final = tuple(CheckResult)
-
-UNREACHABLE: Final = frozenset(
-    {CheckResult.L4TOUT, CheckResult.L4CON, CheckResult.L6TOUT, CheckResult.L6RSP, CheckResult.L7TOUT}
-)
-"""Failures of a server that does not answer at all. The others, L7RSP and L7STS, are bad answers."""
-
-
-class ServerState(StrEnum):
-    """The one word for a server that operators see."""
-
-    UP = "up"
-    DOWN = "down"
-    DRAIN = "drain"
-    MAINT = "maint"
-    CHECKING = "checking"
-
-
-def state_of(verdict: Verdict, admin: Admin) -> ServerState:
-    """Return the one word: maint wins over the checks, and they win over drain."""
-    if admin is Admin.MAINT:
-        return ServerState.MAINT
-    if verdict is Verdict.DOWN:
-        return ServerState.DOWN
-    if admin is Admin.DRAIN:
-        return ServerState.DRAIN
-    return ServerState.UP if verdict is Verdict.UP else ServerState.CHECKING
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,8 +32,8 @@ class ServerHealthRecord:
 
     pool: str
     server: str
-    verdict: Verdict
-    admin: Admin
+    verdict: HealthVerdict
+    admin: AdminState
     weight: float
     since: float
     checked_at: float
@@ -176,8 +120,8 @@ def _server(record: tuple) -> ServerHealthRecord:  # type: ignore[type-arg]  # s
     return ServerHealthRecord(
         pool=text_of(pool),
         server=text_of(server),
-        verdict=Verdict(verdict),
-        admin=Admin(admin),
+        verdict=HealthVerdict(verdict),
+        admin=AdminState(admin),
         weight=weight,
         since=since,
         checked_at=checked_at,

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
+from appliance.model.drop_reasons import DropReason
 from appliance.wire.boards.health_board import NAME_BYTES, BoardFormatError, text_of
-from appliance.wire.vrrp.advertisement import Drop
 
 STATE_BYTES: Final = 16
 PEER_BYTES: Final = 48
@@ -19,9 +19,9 @@ PEER_BYTES: Final = 48
 class RouterRecord:
     """One virtual router.
 
-    `state` is the word of `core.vrrp.election.State`, `since` Unix seconds. `last_advert` is when the last
-    advertisement was sent, in seconds of CLOCK_MONOTONIC, 0.0 for never. `peer` is the address of the active
-    router heard last, "" for none. `drops` has every reason after decoding.
+    `state` is a word of `core.vrrp.election_effects.RouterState`, `since` Unix seconds. `last_advert` is when
+    the last advertisement was sent, in seconds of CLOCK_MONOTONIC, 0.0 for never. `peer` is the address of
+    the active router heard last, "" for none. `drops` has every reason after decoding.
     """
 
     name: str
@@ -36,7 +36,7 @@ class RouterRecord:
     gratuitous_sent: int
     last_advert: float
     peer: str
-    drops: dict[Drop, int]
+    drops: dict[DropReason, int]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,9 +59,9 @@ class VrrpBoard:
 
 _MAGIC: Final = b"VRR1"
 _HEAD: Final = struct.Struct("=4sIIIIBxxxQddd")
-_DROPS: Final = tuple(Drop)
+_DROPS: Final = tuple(DropReason)
 _NONE: Final = (0,) * len(_DROPS)
-_RECORD: Final = struct.Struct(f"={NAME_BYTES}s{STATE_BYTES}s{PEER_BYTES}sBxxxxxxxddQQQQQQ{len(Drop)}Q")
+_RECORD: Final = struct.Struct(f"={NAME_BYTES}s{STATE_BYTES}s{PEER_BYTES}sBxxxxxxxddQQQQQQ{len(DropReason)}Q")
 
 
 def encode(board: VrrpBoard, encoded: Sequence[bytes] = ()) -> bytes:
@@ -140,5 +140,5 @@ def _decode_router(record: tuple) -> RouterRecord:  # type: ignore[type-arg]  # 
         gratuitous_sent=gratuitous,
         last_advert=last_advert,
         peer=text_of(peer),
-        drops=dict(zip(Drop, record[12:], strict=True)),
+        drops=dict(zip(DropReason, record[12:], strict=True)),
     )

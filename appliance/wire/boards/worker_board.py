@@ -2,48 +2,11 @@
 
 import struct
 from dataclasses import dataclass
-from enum import IntEnum, StrEnum
 from typing import Final
 
+from appliance.model.end_reasons import EndReason
+from appliance.model.worker_phases import WorkerPhase
 from appliance.wire.boards.health_board import NAME_BYTES, BoardFormatError, text_of
-
-
-class WorkerPhase(IntEnum):
-    """What a worker is doing: READY waits for its first `accept`, DRAINING only finishes what it has."""
-
-    READY = 0
-    ACCEPTING = 1
-    DRAINING = 2
-
-
-class EndReason(StrEnum):
-    """Why a connection ended, or was never made. Log, board and tests share these words."""
-
-    COMPLETED = "completed"
-    CLIENT_ABORT = "client-abort"
-    SERVER_ABORT = "server-abort"
-    CLIENT_TIMEOUT = "client-timeout"
-    SERVER_TIMEOUT = "server-timeout"
-    CLIENT_FIN_TIMEOUT = "client-fin-timeout"
-    SERVER_FIN_TIMEOUT = "server-fin-timeout"
-    CONNECT_TIMEOUT = "connect-timeout"
-    CONNECT_REFUSED = "connect-refused"
-    CONNECT_FAILED = "connect-failed"
-    NO_SERVER = "no-server"
-    NO_PORTS = "no-ports"
-    NO_DESCRIPTORS = "no-descriptors"
-    QUEUE_FULL = "queue-full"
-    QUEUE_TIMEOUT = "queue-timeout"
-    DENIED = "denied"
-    SERVER_DOWN = "server-down"
-    MAX_AGE = "max-age"
-    DRAIN_CUT = "drain-cut"
-    KILLED = "killed"
-    RETRIED = "retried"
-    REDISPATCHED = "redispatched"
-    ACCEPT_PAUSED = "accept-paused"
-    RESPONDED = "responded"
-    INTERNAL = "internal"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

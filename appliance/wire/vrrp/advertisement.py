@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final, Literal
 
+from appliance.model.drop_reasons import DropReason
 from appliance.model.snapshot.virtual_router import Checksum
 from appliance.wire.literal import packed, text
 from appliance.wire.vrrp import internet_checksum
@@ -26,37 +27,10 @@ HMAC_BYTES: Final = 28
 """Bytes that keepalived's `auth_hmac` puts behind an advertisement."""
 
 
-class Drop(StrEnum):
-    """Why a received packet was not used. Log, counters and tests share these words."""
-
-    TRUNCATED = "truncated"
-    TRAILING = "trailing"
-    VERSION = "version"
-    TYPE = "type"
-    CHECKSUM = "checksum"
-    HOP_LIMIT = "hop-limit"
-    ROUTER_ID = "router-id"
-    ADDRESS_COUNT = "address-count"
-    ADDRESS_LIST = "address-list"
-    INTERVAL = "interval"
-    AUTH_TYPE = "auth-type"
-    PASSWORD = "password"  # noqa: S105  # a reason, no secret
-    HMAC_UNEXPECTED = "hmac-unexpected"
-    HMAC_MISSING = "hmac-missing"
-    HMAC_TYPE = "hmac-type"
-    HMAC_KEY = "hmac-key"
-    HMAC_DIGEST = "hmac-digest"
-    HMAC_TIME = "hmac-time"
-    HMAC_REPLAY = "hmac-replay"
-    NOT_A_PEER = "not-a-peer"
-    OWN = "own"
-    DESTINATION = "destination"
-
-
 class VrrpError(Exception):
     """A packet that cannot be used, and the one reason."""
 
-    def __init__(self, reason: Drop) -> None:
+    def __init__(self, reason: DropReason) -> None:
         self.reason = reason
         super().__init__(reason.value)
 
@@ -206,9 +180,9 @@ def decode(payload: bytes, *, source: str, destination: str, trailer: bytes = b"
     width = len(packed(source))
     _check_length(payload, width=width)
     if not _checksum_holds(payload, trailer, source=source, destination=destination):
-        raise VrrpError(Drop.CHECKSUM)
+        raise VrrpError(DropReason.CHECKSUM)
     if not payload[1]:  # RFC 9568 section 5.2.3: 1 to 255
-        raise VrrpError(Drop.ROUTER_ID)
+        raise VrrpError(DropReason.ROUTER_ID)
     addresses = tuple(
         text(payload[at : at + width]) for at in range(_HEAD.size, _HEAD.size + payload[3] * width, width)
     )
@@ -217,17 +191,17 @@ def decode(payload: bytes, *, source: str, destination: str, trailer: bytes = b"
 
 def _check_length(payload: bytes, *, width: int) -> None:
     if len(payload) < _HEAD.size:
-        raise VrrpError(Drop.TRUNCATED)
+        raise VrrpError(DropReason.TRUNCATED)
     version, kind = divmod(payload[0], 16)
     if version != 3 and (version != 2 or width != 4):  # version 2 has no IPv6
-        raise VrrpError(Drop.VERSION)
+        raise VrrpError(DropReason.VERSION)
     if kind != _ADVERTISEMENT:
-        raise VrrpError(Drop.TYPE)
+        raise VrrpError(DropReason.TYPE)
     if not payload[3]:  # RFC 9568 section 5.2.5: at least 1
-        raise VrrpError(Drop.ADDRESS_COUNT)
+        raise VrrpError(DropReason.ADDRESS_COUNT)
     length = _HEAD.size + payload[3] * width + (PASSWORD_BYTES if version == 2 else 0)
     if len(payload) != length:
-        raise VrrpError(Drop.TRUNCATED if len(payload) < length else Drop.TRAILING)
+        raise VrrpError(DropReason.TRUNCATED if len(payload) < length else DropReason.TRAILING)
 
 
 def _checksum_holds(payload: bytes, trailer: bytes, *, source: str, destination: str) -> bool:
@@ -243,9 +217,9 @@ def _checksum_holds(payload: bytes, trailer: bytes, *, source: str, destination:
 def _version_2(payload: bytes, addresses: tuple[str, ...]) -> Advertisement:
     auth_type, seconds = payload[4:6]
     if auth_type >= len(_AUTH_TYPES):
-        raise VrrpError(Drop.AUTH_TYPE)
+        raise VrrpError(DropReason.AUTH_TYPE)
     if not seconds:
-        raise VrrpError(Drop.INTERVAL)
+        raise VrrpError(DropReason.INTERVAL)
     kind = _AUTH_TYPES[auth_type]
     return Advertisement(
         version=2,
@@ -262,7 +236,7 @@ def _version_3(payload: bytes, addresses: tuple[str, ...]) -> Advertisement:
     # RFC 9568 section 5.2.6: the four reserved bits before the interval are ignored.
     hundredths = int.from_bytes(payload[4:6], "big") & _LONGEST
     if not hundredths:
-        raise VrrpError(Drop.INTERVAL)
+        raise VrrpError(DropReason.INTERVAL)
     return Advertisement(
         version=3,
         router_id=payload[1],

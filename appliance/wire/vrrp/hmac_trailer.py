@@ -12,10 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from appliance.model.drop_reasons import DropReason
 from appliance.model.snapshot.virtual_router import AntiReplay, Hmac
 from appliance.wire.literal import packed
 from appliance.wire.vrrp import advertisement
-from appliance.wire.vrrp.advertisement import HMAC_BYTES, Drop, VrrpError
+from appliance.wire.vrrp.advertisement import HMAC_BYTES, VrrpError
 
 DIGEST_BYTES: Final = 16
 SENDERS: Final = 64
@@ -55,17 +56,17 @@ def verify(pdu: bytes, trailer: bytes, *, source: str, keys: Mapping[int, bytes]
     TRAILING is no whole trailer, HMAC_TYPE another scheme, HMAC_KEY a key that is not in `keys`.
     """
     if len(trailer) != HMAC_BYTES:
-        raise VrrpError(Drop.TRAILING)
+        raise VrrpError(DropReason.TRAILING)
     if len(pdu) < _SHORTEST:
-        raise VrrpError(Drop.TRUNCATED)
+        raise VrrpError(DropReason.TRUNCATED)
     kind, key_id, reserved, seconds, fraction, counter = _PREFIX.unpack_from(trailer)
     if kind != _TYPE or reserved:
-        raise VrrpError(Drop.HMAC_TYPE)
+        raise VrrpError(DropReason.HMAC_TYPE)
     if key_id not in keys:
-        raise VrrpError(Drop.HMAC_KEY)
+        raise VrrpError(DropReason.HMAC_KEY)
     expected = _digest(pdu, trailer[: _PREFIX.size], source=source, secret=keys[key_id])
     if not hmac.compare_digest(expected, trailer[_PREFIX.size :]):
-        raise VrrpError(Drop.HMAC_DIGEST)
+        raise VrrpError(DropReason.HMAC_DIGEST)
     return Stamp(seconds=seconds, fraction=fraction, counter=counter)
 
 
@@ -125,10 +126,10 @@ class ReplayWindow:
         """
         number = (stamp.seconds * _TICKS + stamp.fraction) * _TICKS + stamp.counter
         if not self._is_fresh(number, now_wall):
-            raise VrrpError(Drop.HMAC_TIME)
+            raise VrrpError(DropReason.HMAC_TIME)
         last = self._last.get(source)
         if last is not None and self._is_fresh(last, now_wall) and not _is_after(number, last):
-            raise VrrpError(Drop.HMAC_REPLAY)
+            raise VrrpError(DropReason.HMAC_REPLAY)
         self._last.pop(source, None)  # puts the sender at the end: the first is heard longest ago
         self._last[source] = number
         if len(self._last) > SENDERS:

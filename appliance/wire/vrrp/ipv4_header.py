@@ -4,8 +4,9 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
+from appliance.model.drop_reasons import DropReason
 from appliance.wire.literal import text
-from appliance.wire.vrrp.advertisement import Drop, VrrpError
+from appliance.wire.vrrp.advertisement import VrrpError
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,10 +29,10 @@ def decode(packet: bytes) -> Ipv4Header:
     checked the header's checksum.
     """
     if len(packet) < _HEAD.size:
-        raise VrrpError(Drop.TRUNCATED)
+        raise VrrpError(DropReason.TRUNCATED)
     first, end, ttl, source, destination = _HEAD.unpack_from(packet)
     version, words = divmod(first, 16)
     start = words * 4
     if version != 4 or not _HEAD.size <= start <= end <= len(packet):
-        raise VrrpError(Drop.TRUNCATED)
+        raise VrrpError(DropReason.TRUNCATED)
     return Ipv4Header(source=text(source), destination=text(destination), ttl=ttl, payload=packet[start:end])

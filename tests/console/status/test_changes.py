@@ -9,7 +9,8 @@ from support.values.snapshots import snapshot
 from appliance.console.status.changes import facts, news
 from appliance.core.status.assessment import Observations, StatusAnswer, SupervisedProgram, assess
 from appliance.core.status.status import ProgramState
-from appliance.wire.boards.health_board import CheckResult, Verdict
+from appliance.model.check_results import CheckResult
+from appliance.model.server_states import HealthVerdict
 
 pytestmark = pytest.mark.pure
 
@@ -50,7 +51,7 @@ def test_counters_are_no_news():
 
 def test_a_server_that_goes_down_is_news():
     """State and result are said, and what follows from it."""
-    down = boards.health(verdict=Verdict.DOWN, result=CheckResult.L4CON, status=0)
+    down = boards.health(verdict=HealthVerdict.DOWN, result=CheckResult.L4CON, status=0)
     after = replace(_EVIDENCE, health=boards.health_board(down))
     assert list(news(facts(assess(_EVIDENCE, 200.0)), facts(assess(after, 200.0)))) == [
         "server pool/server-0: down (L4CON)",

@@ -17,12 +17,15 @@ from support.values.snapshots import frontend, group, pool, server, snapshot, vi
 from support.values.vip_answers import answer, router
 
 from appliance.console.command import main
+from appliance.model.check_results import CheckResult
 from appliance.model.paths import Paths
+from appliance.model.server_states import HealthVerdict
 from appliance.model.snapshot.snapshot import encode
+from appliance.model.worker_phases import WorkerPhase
 from appliance.net.boards.boards import BoardWriter
 from appliance.net.files import snapshots
 from appliance.wire.boards import health_board, worker_board
-from appliance.wire.boards.worker_board import WorkerBoard, WorkerPhase
+from appliance.wire.boards.worker_board import WorkerBoard
 from appliance.wire.lines.control import AnswerProblem
 
 pytestmark = pytest.mark.programs
@@ -92,8 +95,8 @@ def write_health(paths: Paths) -> None:
         boards.health(
             "down",
             pool="masters",
-            verdict=health_board.Verdict.DOWN,
-            result=health_board.CheckResult.L7STS,
+            verdict=HealthVerdict.DOWN,
+            result=CheckResult.L7STS,
             status=500,
             detail="Internal Server Error",
         ),

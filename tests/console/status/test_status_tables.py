@@ -13,8 +13,9 @@ from appliance.core.rollout.events import NO_DEADLINE
 from appliance.core.status.assessment import Observations, StatusAnswer, SupervisedProgram, assess
 from appliance.core.status.status import ProgramState
 from appliance.core.status.vrrp_answer import RouterStatus, VrrpStatus
-from appliance.wire.boards.health_board import CheckResult, Verdict
-from appliance.wire.boards.worker_board import WorkerPhase
+from appliance.model.check_results import CheckResult
+from appliance.model.server_states import HealthVerdict
+from appliance.model.worker_phases import WorkerPhase
 
 pytestmark = pytest.mark.pure
 
@@ -62,7 +63,7 @@ def test_servers():
 
 def test_unchecked_and_refusing_servers():
     """Without a check there is a dash, without a status the result alone."""
-    refusing = boards.health(verdict=Verdict.DOWN, result=CheckResult.L4CON, status=0, detail="refused")
+    refusing = boards.health(verdict=HealthVerdict.DOWN, result=CheckResult.L4CON, status=0, detail="refused")
     lines = drawn(replace(_EVIDENCE, health=boards.health_board(refusing)))
     assert "L4CON 4ms refused" in " ".join(row(lines, "pool/server-0"))
     assert "checking" in row(drawn(replace(_EVIDENCE, health=None)), "pool/server-0")

@@ -10,9 +10,11 @@ from support.values.snapshots import pool, server
 
 from appliance.core.balancing.pool_member import PoolMember
 from appliance.core.balancing.pool_state import WAIT, LostMembers, PoolState
+from appliance.model.check_results import CheckResult
+from appliance.model.end_reasons import EndReason
+from appliance.model.server_states import AdminState, HealthVerdict
 from appliance.model.snapshot.snapshot import Balance, OnDown, Pool
-from appliance.wire.boards.health_board import Admin, CheckResult, ServerHealthRecord, Verdict
-from appliance.wire.boards.worker_board import EndReason
+from appliance.wire.boards.health_board import ServerHealthRecord
 
 pytestmark = pytest.mark.pure
 
@@ -31,8 +33,8 @@ def record(name: str, **changes: object) -> ServerHealthRecord:
     values: dict[str, object] = {
         "pool": "pool",
         "server": name,
-        "verdict": Verdict.UP,
-        "admin": Admin.READY,
+        "verdict": HealthVerdict.UP,
+        "admin": AdminState.READY,
         "weight": 1.0,
         "since": 0.0,
         "checked_at": 0.0,
@@ -101,18 +103,24 @@ def test_unknown_servers_make_connections_wait():
     """Before the prober knows a server nobody is refused: the connection waits."""
     made: PoolState[str] = PoolState(config(), workers=1, index=0, random=dice())
     assert made.place(b"") is WAIT
-    made.observe(health(record("a", verdict=Verdict.UNKNOWN)))
+    made.observe(health(record("a", verdict=HealthVerdict.UNKNOWN)))
     assert made.place(b"") is WAIT
 
 
 def test_no_server_is_a_refusal():
     """With every server down the connection is refused."""
-    made = state(config(), *(record(name, verdict=Verdict.DOWN) for name in NAMES))
+    made = state(config(), *(record(name, verdict=HealthVerdict.DOWN) for name in NAMES))
     assert made.place(b"") is EndReason.NO_SERVER
 
 
 @pytest.mark.parametrize(
-    "change", [{"verdict": Verdict.DOWN}, {"admin": Admin.DRAIN}, {"admin": Admin.MAINT}, {"weight": 0.0}]
+    "change",
+    [
+        {"verdict": HealthVerdict.DOWN},
+        {"admin": AdminState.DRAIN},
+        {"admin": AdminState.MAINT},
+        {"weight": 0.0},
+    ],
 )
 def test_server_out_of_service_gets_nothing(change: dict[str, object]):
     """Down, drain, maint and weight 0 each keep new connections away."""
@@ -124,14 +132,14 @@ def test_backup_waits_for_the_last_primary():
     """A backup server is used only where no primary is."""
     given = config(servers=[server("a"), server("b", backup=True)])
     assert names(state(given)) == {"a"}
-    assert names(state(given, record("a", verdict=Verdict.DOWN), record("b"))) == {"b"}
+    assert names(state(given, record("a", verdict=HealthVerdict.DOWN), record("b"))) == {"b"}
 
 
 def test_panic_uses_all_but_the_operators_exceptions():
     """With fewer servers up than the threshold, all are used that the operator has not taken out."""
     servers = [server(name) for name in "abcd"]
-    down = [record(name, verdict=Verdict.DOWN, weight=0.0) for name in "bc"]
-    rest = [record("a"), record("d", admin=Admin.MAINT)]
+    down = [record(name, verdict=HealthVerdict.DOWN, weight=0.0) for name in "bc"]
+    rest = [record("a"), record("d", admin=AdminState.MAINT)]
     made = state(config(servers=servers, panic=0.5), *rest, *down)
     assert names(made) == {"a", "b", "c"}
     assert {place(made).name for _ in range(3)} == {"a", "b", "c"}
@@ -140,7 +148,7 @@ def test_panic_uses_all_but_the_operators_exceptions():
 
 def test_panic_uses_a_down_servers_own_weight():
     """A server that is down with a weight on the board keeps it in a panic."""
-    made = state(config(panic=1.0), record("a"), *(record(name, verdict=Verdict.DOWN) for name in "bc"))
+    made = state(config(panic=1.0), record("a"), *(record(name, verdict=HealthVerdict.DOWN) for name in "bc"))
     assert [each.weight for each in made.members] == [1.0, 1.0, 1.0]
     assert names(made) == set(NAMES)
 
@@ -148,10 +156,10 @@ def test_panic_uses_a_down_servers_own_weight():
 def test_panic_obeys_the_operator_where_a_server_is_down_too():
     """A server that is drained is not used in a panic when it goes down, and used again when it is ready."""
     given = config(panic=0.5)
-    down = [record(name, verdict=Verdict.DOWN) for name in "bc"]
-    made = state(given, record("a", verdict=Verdict.DOWN, admin=Admin.DRAIN), *down)
+    down = [record(name, verdict=HealthVerdict.DOWN) for name in "bc"]
+    made = state(given, record("a", verdict=HealthVerdict.DOWN, admin=AdminState.DRAIN), *down)
     assert names(made) == {"b", "c"}
-    made.observe(health(record("a", verdict=Verdict.DOWN), *down))
+    made.observe(health(record("a", verdict=HealthVerdict.DOWN), *down))
     assert names(made) == set(NAMES)
 
 
@@ -159,34 +167,36 @@ def test_panic_waits_for_the_first_checks():
     """Before a check has ended connections wait, and so they do while none is up and others are checked."""
     made: PoolState[str] = PoolState(config(panic=0.9), workers=1, index=0, random=dice())
     assert made.place(b"") is WAIT
-    made.observe(health(record("a", verdict=Verdict.DOWN), record("b", verdict=Verdict.UNKNOWN)))
+    made.observe(health(record("a", verdict=HealthVerdict.DOWN), record("b", verdict=HealthVerdict.UNKNOWN)))
     assert made.place(b"") is WAIT
-    made.observe(health(record("a", verdict=Verdict.DOWN), record("b")))
+    made.observe(health(record("a", verdict=HealthVerdict.DOWN), record("b")))
     assert names(made) == {"a", "b"}
 
 
 def test_panic_is_not_up():
     """A pool has a server up only where one takes connections whose checks say so, backups included."""
-    down = [record(name, verdict=Verdict.DOWN) for name in NAMES]
+    down = [record(name, verdict=HealthVerdict.DOWN) for name in NAMES]
     made = state(config(panic=1.0), *down)
     assert names(made) == set(NAMES)
     assert not made.has_up
     made.observe(health(record("a"), *down[1:]))
     assert made.has_up
-    made.observe(health(record("a", admin=Admin.DRAIN), *down[1:]))
+    made.observe(health(record("a", admin=AdminState.DRAIN), *down[1:]))
     assert not made.has_up
     spare = config(servers=[server("a"), server("b", backup=True)])
-    assert state(spare, record("a", verdict=Verdict.DOWN), record("b")).has_up
-    assert not state(spare, record("a", verdict=Verdict.DOWN), record("b", admin=Admin.MAINT)).has_up
+    assert state(spare, record("a", verdict=HealthVerdict.DOWN), record("b")).has_up
+    assert not state(
+        spare, record("a", verdict=HealthVerdict.DOWN), record("b", admin=AdminState.MAINT)
+    ).has_up
 
 
 def test_newly_down_servers_are_reported_once():
     """Who waits for a server can leave in the moment it goes down or into maintenance."""
     made = state(config())
-    down = health(record("a", verdict=Verdict.DOWN), record("b", admin=Admin.MAINT), record("c"))
+    down = health(record("a", verdict=HealthVerdict.DOWN), record("b", admin=AdminState.MAINT), record("c"))
     assert [each.name for each in made.observe(down).down] == ["a", "b"]
     assert made.observe(down) == NOTHING
-    assert made.observe(health(record("a"), record("b", admin=Admin.DRAIN), record("c"))) == NOTHING
+    assert made.observe(health(record("a"), record("b", admin=AdminState.DRAIN), record("c"))) == NOTHING
 
 
 @pytest.mark.parametrize(
@@ -196,9 +206,9 @@ def test_newly_down_servers_are_reported_once():
 def test_whose_sessions_end_depends_on_on_down(on_down: OnDown, closing: str):
     """Auto is by the kind of failure: those of a server that nothing answers for, and of no other."""
     made = state(config(on_down=on_down))
-    bad = record("a", verdict=Verdict.DOWN)
-    silent = record("b", verdict=Verdict.DOWN, unreachable=True)
-    losses = made.observe(health(bad, silent, record("c", admin=Admin.MAINT)))
+    bad = record("a", verdict=HealthVerdict.DOWN)
+    silent = record("b", verdict=HealthVerdict.DOWN, unreachable=True)
+    losses = made.observe(health(bad, silent, record("c", admin=AdminState.MAINT)))
     assert [each.name for each in losses.down] == ["a", "b", "c"]
     assert [each.name for each in losses.closing] == [*closing]
 
@@ -206,8 +216,8 @@ def test_whose_sessions_end_depends_on_on_down(on_down: OnDown, closing: str):
 def test_a_server_that_falls_silent_while_it_is_down_loses_its_sessions():
     """First it answered badly and kept them; each time that it falls silent they end, once."""
     made = state(config(on_down=OnDown.AUTO))
-    bad = record("a", verdict=Verdict.DOWN)
-    silent = record("a", verdict=Verdict.DOWN, unreachable=True)
+    bad = record("a", verdict=HealthVerdict.DOWN)
+    silent = record("a", verdict=HealthVerdict.DOWN, unreachable=True)
     seen = [[each.name for each in made.observe(health(now)).closing] for now in (bad, silent, silent, bad)]
     assert seen == [[], ["a"], [], []]
     assert [each.name for each in made.observe(health(silent)).closing] == ["a"]
@@ -325,7 +335,7 @@ def test_place_at_a_server_out_of_service_is_given_to_nobody():
     made = state(config(servers=[server("a", max_connections=1)]))
     taken = place(made)
     made.wait("waiter", b"")
-    made.observe(health(record("a", admin=Admin.DRAIN)))
+    made.observe(health(record("a", admin=AdminState.DRAIN)))
     assert made.end(taken) is None
 
 
@@ -391,7 +401,7 @@ def test_server_that_is_put_back_finds_its_sessions():
     made.apply(config(servers=[server("a"), server("b", host="127.0.0.9", max_connections=1)]))
     assert member(made, "b") is taken
     assert (taken.full, taken.address) == (True, ("127.0.0.9", 8080))
-    assert made.observe(health(record("a"), record("b", verdict=Verdict.DOWN))).down == (taken,)
+    assert made.observe(health(record("a"), record("b", verdict=HealthVerdict.DOWN))).down == (taken,)
 
 
 def test_server_that_is_put_back_down_is_reported_at_once():
@@ -400,7 +410,7 @@ def test_server_that_is_put_back_down_is_reported_at_once():
     place(made), place(made)
     taken = member(made, "b")
     made.apply(config(servers=[server("a")]))
-    made.observe(health(record("a"), record("b", verdict=Verdict.DOWN)))
+    made.observe(health(record("a"), record("b", verdict=HealthVerdict.DOWN)))
     assert made.apply(config(servers=[server("a"), server("b")])).down == (taken,)
 
 
@@ -473,7 +483,7 @@ def test_limits_hold_whatever_happens(  # noqa: C901  # one step of each kind
         elif step == "leave":
             made.leave("waiter-0")
         elif step in {"up", "down"}:
-            verdict = Verdict.UP if step == "up" else Verdict.DOWN
+            verdict = HealthVerdict.UP if step == "up" else HealthVerdict.DOWN
             made.observe(health(record("a", verdict=verdict), record("b"), record("c")))
             for waiter in made.released():
                 settle(waiter)

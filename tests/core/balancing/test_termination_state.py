@@ -3,7 +3,7 @@
 import pytest
 
 from appliance.core.balancing.termination_state import ConnectionStage, termination
-from appliance.wire.boards.worker_board import EndReason
+from appliance.model.end_reasons import EndReason
 
 pytestmark = pytest.mark.pure
 

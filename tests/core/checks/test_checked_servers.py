@@ -11,8 +11,9 @@ from support.values import snapshots
 
 from appliance.core.checks.checked_servers import CheckedServers, UnknownServerError, is_literal, record
 from appliance.core.checks.server_health import CheckOutcome, HealthEvent
+from appliance.model.check_results import CheckResult
+from appliance.model.server_states import AdminState, HealthVerdict, ServerState
 from appliance.model.snapshot.snapshot import Server, Snapshot
-from appliance.wire.boards.health_board import Admin, CheckResult, ServerState, Verdict
 
 pytestmark = pytest.mark.pure
 
@@ -103,7 +104,7 @@ def test_another_check_is_started_with_the_verdict_kept():
     applied = subject.apply(of([changed]), now=5.0)
     assert applied.started == applied.stopped == {("pool", "a")}
     member = subject.find("pool", "a")
-    assert (member.health.verdict, member.server) == (Verdict.UP, changed)
+    assert (member.health.verdict, member.server) == (HealthVerdict.UP, changed)
 
 
 def test_a_check_taken_away_is_said():
@@ -144,12 +145,12 @@ def test_any_snapshot_can_follow_any_other(first: Snapshot, second: Snapshot):
 def test_operator_states_are_kept_for_servers_that_come_back():
     """A server in maint that leaves the configuration and returns is in maint."""
     subject = roster(A, B)
-    assert subject.operate("pool", "b", Admin.MAINT, now=1.0) is HealthEvent.MAINT
-    assert subject.operate("pool", "b", Admin.MAINT, now=2.0) is None
+    assert subject.operate("pool", "b", AdminState.MAINT, now=1.0) is HealthEvent.MAINT
+    assert subject.operate("pool", "b", AdminState.MAINT, now=2.0) is None
     subject.apply(of([A]), now=3.0)
     subject.apply(of([A, B]), now=4.0)
     assert subject.find("pool", "b").health.state is ServerState.MAINT
-    assert subject.operate("pool", "b", Admin.READY, now=5.0) is HealthEvent.READY
+    assert subject.operate("pool", "b", AdminState.READY, now=5.0) is HealthEvent.READY
     assert subject.admins == {}
 
 
@@ -159,7 +160,7 @@ def test_unknown_names_are_answered_with_the_known_ones():
         CheckedServers(admins={}).find("pol", "a")
     subject = roster(A, B)
     with pytest.raises(UnknownServerError, match="unknown pool 'pol'; known: pool"):
-        subject.operate("pol", "a", Admin.DRAIN, now=0.0)
+        subject.operate("pol", "a", AdminState.DRAIN, now=0.0)
     with pytest.raises(UnknownServerError, match="unknown server pool/d; known in pool: a, b"):
         subject.find("pool", "d")
 
@@ -171,7 +172,7 @@ def test_servers_that_take_traffic_are_counted():
     conclude(subject, "a", GOOD)
     conclude(subject, "b", GOOD)
     conclude(subject, "c", BAD)
-    subject.operate("pool", "b", Admin.DRAIN, now=1.0)
+    subject.operate("pool", "b", AdminState.DRAIN, now=1.0)
     assert subject.up("pool") == (1, 3)
 
 
@@ -192,11 +193,11 @@ def test_a_record_says_all_there_is():
     """Times become Unix seconds; a server that was never checked has none."""
     subject = roster(A, now=100.0)
     fresh = record(subject.find("pool", "a"), now=101.0, wall=5000.0)
-    assert (fresh.checked_at, fresh.verdict, fresh.since) == (0.0, Verdict.UNKNOWN, 4999.0)
+    assert (fresh.checked_at, fresh.verdict, fresh.since) == (0.0, HealthVerdict.UNKNOWN, 4999.0)
     conclude(subject, "a", BAD, now=102.0)
     said = record(subject.find("pool", "a"), now=104.0, wall=5000.0)
     assert (said.pool, said.server, said.host, said.port) == ("pool", "a", "127.0.0.1", 8080)
-    assert (said.verdict, said.since, said.checked_at) == (Verdict.DOWN, 4998.0, 4998.0)
+    assert (said.verdict, said.since, said.checked_at) == (HealthVerdict.DOWN, 4998.0, 4998.0)
     assert (said.result, said.detail, said.failed, said.streak) == (BAD.result, BAD.detail, 1, 1)
 
 

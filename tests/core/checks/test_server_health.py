@@ -8,8 +8,10 @@ from hypothesis import strategies as st
 from support.values import snapshots
 
 from appliance.core.checks.server_health import CheckOutcome, HealthEvent, HealthSettings, ServerHealth, phase
+from appliance.model.check_results import CheckResult
+from appliance.model.server_states import AdminState, HealthVerdict, ServerState
 from appliance.model.snapshot.snapshot import Check, CheckInit
-from appliance.wire.boards.health_board import Admin, CheckResult, ServerHealthRecord, ServerState, Verdict
+from appliance.wire.boards.health_board import ServerHealthRecord
 
 pytestmark = pytest.mark.pure
 
@@ -73,15 +75,17 @@ def record_of(health: ServerHealth, *, now: float, wall: float) -> ServerHealthR
 @pytest.mark.parametrize(
     ("init", "result", "verdict", "event"),
     [
-        (CheckInit.CHECK, "+", Verdict.UP, HealthEvent.UP),
-        (CheckInit.CHECK, "-", Verdict.DOWN, HealthEvent.DOWN),
-        (CheckInit.UP, "+", Verdict.UP, None),
-        (CheckInit.UP, "-", Verdict.DOWN, HealthEvent.DOWN),
-        (CheckInit.DOWN, "+", Verdict.UP, HealthEvent.UP),
-        (CheckInit.DOWN, "-", Verdict.DOWN, None),
+        (CheckInit.CHECK, "+", HealthVerdict.UP, HealthEvent.UP),
+        (CheckInit.CHECK, "-", HealthVerdict.DOWN, HealthEvent.DOWN),
+        (CheckInit.UP, "+", HealthVerdict.UP, None),
+        (CheckInit.UP, "-", HealthVerdict.DOWN, HealthEvent.DOWN),
+        (CheckInit.DOWN, "+", HealthVerdict.UP, HealthEvent.UP),
+        (CheckInit.DOWN, "-", HealthVerdict.DOWN, None),
     ],
 )
-def test_the_first_check_decides(init: CheckInit, result: str, verdict: Verdict, event: HealthEvent | None):
+def test_the_first_check_decides(
+    init: CheckInit, result: str, verdict: HealthVerdict, event: HealthEvent | None
+):
     """The first result is the verdict, whatever was presumed; from then on it takes rise and fall."""
     health = ServerHealth(terms(replace(CHECK, init=init)), now=0.0)
     assert feed(health, result) == [event]
@@ -92,7 +96,11 @@ def test_the_first_check_decides(init: CheckInit, result: str, verdict: Verdict,
 def test_a_server_without_a_verdict_is_being_checked():
     """Until the first check has ended operators see `checking`, and it is due at once."""
     health = ServerHealth(terms(), now=5.0)
-    assert (health.state, health.verdict, health.deadline) == (ServerState.CHECKING, Verdict.UNKNOWN, 5.0)
+    assert (health.state, health.verdict, health.deadline) == (
+        ServerState.CHECKING,
+        HealthVerdict.UNKNOWN,
+        5.0,
+    )
 
 
 def test_fall_and_rise_count_results_in_a_row():
@@ -107,17 +115,19 @@ def test_fall_and_rise_count_results_in_a_row():
 def test_verdicts_are_those_of_a_simple_model(results: str, rise: int, fall: int, init: CheckInit):
     """For any results, a verdict is that of the last run of `rise` successes or `fall` failures."""
     health = ServerHealth(terms(replace(CHECK, rise=rise, fall=fall, init=init)), now=0.0)
-    expected = {CheckInit.CHECK: Verdict.UNKNOWN, CheckInit.UP: Verdict.UP, CheckInit.DOWN: Verdict.DOWN}[
-        init
-    ]
+    expected = {
+        CheckInit.CHECK: HealthVerdict.UNKNOWN,
+        CheckInit.UP: HealthVerdict.UP,
+        CheckInit.DOWN: HealthVerdict.DOWN,
+    }[init]
     for index in range(len(results)):
         past = results[: index + 1]
         if index == 0:
-            expected = Verdict.UP if past == "+" else Verdict.DOWN
+            expected = HealthVerdict.UP if past == "+" else HealthVerdict.DOWN
         elif past.endswith("+" * rise):
-            expected = Verdict.UP
+            expected = HealthVerdict.UP
         elif past.endswith("-" * fall):
-            expected = Verdict.DOWN
+            expected = HealthVerdict.DOWN
         before = health.verdict
         events = feed(health, results[index], now=float(index))
         assert health.verdict is expected
@@ -177,23 +187,23 @@ def test_a_check_that_could_not_be_made_says_nothing():
     """Out of descriptors, the state stays and the check is made again after the fast interval."""
     health = ServerHealth(terms(), now=0.0)
     health.postpone(started=1.0, now=1.0)
-    assert (health.verdict, health.streak, health.next_check) == (Verdict.UNKNOWN, 0, 3.0)
+    assert (health.verdict, health.streak, health.next_check) == (HealthVerdict.UNKNOWN, 0, 3.0)
 
 
 def test_a_server_without_a_check_is_up_and_never_due():
     """No check, no deadline; a result that comes anyway is nobody's."""
     health = ServerHealth(terms(None), now=0.0)
-    assert (health.verdict, health.deadline, health.weight) == (Verdict.UP, None, 100.0)
+    assert (health.verdict, health.deadline, health.weight) == (HealthVerdict.UP, None, 100.0)
     assert health.conclude(BAD, started=1.0, now=1.0) is None
     health.postpone(started=1.0, now=1.0)
-    assert (health.verdict, health.deadline) == (Verdict.UP, None)
+    assert (health.verdict, health.deadline) == (HealthVerdict.UP, None)
 
 
 def test_weight_ramps_after_a_failure():
     """A server that comes back starts with a twentieth and has its whole weight after slow_start."""
     health = fallen(slow_start=60.0)
     feed(health, "++", now=100.0, step=0.0)
-    assert (health.verdict, health.weight) == (Verdict.UP, 5.0)
+    assert (health.verdict, health.weight) == (HealthVerdict.UP, 5.0)
     assert health.deadline == 103.0
     assert not health.tick(102.9)
     assert health.tick(103.0)
@@ -255,30 +265,30 @@ def test_a_drained_server_is_still_checked():
     """Drain changes the operator's word only."""
     health = ServerHealth(terms(), now=0.0)
     feed(health, "+")
-    assert health.operate(Admin.DRAIN, now=3.0) is HealthEvent.DRAIN
+    assert health.operate(AdminState.DRAIN, now=3.0) is HealthEvent.DRAIN
     assert (health.state, health.since, health.next_check) == (ServerState.DRAIN, 3.0, 10.0)
     assert feed(health, "---", now=4.0)[-1] is HealthEvent.DOWN
     assert health.state is ServerState.DOWN
-    assert health.operate(Admin.DRAIN, now=9.0) is None
-    assert health.operate(Admin.READY, now=9.0) is HealthEvent.READY
+    assert health.operate(AdminState.DRAIN, now=9.0) is None
+    assert health.operate(AdminState.READY, now=9.0) is HealthEvent.READY
 
 
 def test_a_server_in_maint_is_left_alone():
     """No check is due, and one that was under way counts for nothing."""
     health = ServerHealth(terms(), now=0.0)
     feed(health, "+")
-    assert health.operate(Admin.MAINT, now=1.0) is HealthEvent.MAINT
+    assert health.operate(AdminState.MAINT, now=1.0) is HealthEvent.MAINT
     assert (health.state, health.deadline) == (ServerState.MAINT, None)
     assert feed(health, "---", now=2.0) == [None] * 3
-    assert (health.verdict, health.failed) == (Verdict.UP, 0)
+    assert (health.verdict, health.failed) == (HealthVerdict.UP, 0)
 
 
 def test_leaving_maint_begins_as_at_the_start():
     """A server that was up before is checked at once, and that check decides."""
     health = ServerHealth(terms(), now=0.0)
     feed(health, "+")
-    health.operate(Admin.MAINT, now=1.0)
-    assert health.operate(Admin.READY, now=50.0) is HealthEvent.READY
+    health.operate(AdminState.MAINT, now=1.0)
+    assert health.operate(AdminState.READY, now=50.0) is HealthEvent.READY
     assert (health.state, health.next_check) == (ServerState.CHECKING, 50.0)
     assert feed(health, "-", now=50.0) == [HealthEvent.DOWN]
 
@@ -286,8 +296,8 @@ def test_leaving_maint_begins_as_at_the_start():
 def test_leaving_maint_after_a_failure_takes_a_rise():
     """A server that was down before is down until it has risen, and then ramps."""
     health = fallen(slow_start=60.0)
-    health.operate(Admin.MAINT, now=1.0)
-    health.operate(Admin.READY, now=50.0)
+    health.operate(AdminState.MAINT, now=1.0)
+    health.operate(AdminState.READY, now=50.0)
     assert health.state is ServerState.DOWN
     assert feed(health, "++", now=50.0) == [None, HealthEvent.UP]
     assert health.weight == 5.0
@@ -307,8 +317,8 @@ def test_the_first_check_after_maint_decides(init: CheckInit, result: str, event
     """A server that was up before maint begins as presumed, and one check decides again."""
     health = ServerHealth(terms(replace(CHECK, init=init)), now=0.0)
     feed(health, "++")
-    health.operate(Admin.MAINT, now=3.0)
-    health.operate(Admin.READY, now=50.0)
+    health.operate(AdminState.MAINT, now=3.0)
+    health.operate(AdminState.READY, now=50.0)
     assert (health.last.result, health.checked_at) == (CheckResult.UNCHECKED, None)
     assert feed(health, result, now=50.0) == [event]
 
@@ -318,10 +328,10 @@ def test_weight_ramps_after_maint(init: CheckInit):
     """A server that comes back from maint gets its share over slow_start, from the first moment."""
     health = ServerHealth(terms(replace(CHECK, init=init), slow_start=60.0), now=0.0)
     feed(health, "+")
-    health.operate(Admin.MAINT, now=1.0)
-    health.operate(Admin.READY, now=600.0)
+    health.operate(AdminState.MAINT, now=1.0)
+    health.operate(AdminState.READY, now=600.0)
     feed(health, "+", now=600.0)
-    assert (health.verdict, health.weight) == (Verdict.UP, 5.0)
+    assert (health.verdict, health.weight) == (HealthVerdict.UP, 5.0)
     health.tick(630.0)
     assert health.weight == 55.0
     health.tick(660.0)
@@ -331,10 +341,10 @@ def test_weight_ramps_after_maint(init: CheckInit):
 def test_an_unchecked_server_ramps_after_maint():
     """Without a check the ramp begins with the operator's word, and maint in the middle of it ends it."""
     health = ServerHealth(terms(None, slow_start=60.0), now=0.0)
-    health.operate(Admin.MAINT, now=1.0)
-    assert health.operate(Admin.READY, now=10.0) is HealthEvent.READY
-    assert (health.verdict, health.weight, health.deadline) == (Verdict.UP, 5.0, 13.0)
-    health.operate(Admin.MAINT, now=20.0)
+    health.operate(AdminState.MAINT, now=1.0)
+    assert health.operate(AdminState.READY, now=10.0) is HealthEvent.READY
+    assert (health.verdict, health.weight, health.deadline) == (HealthVerdict.UP, 5.0, 13.0)
+    health.operate(AdminState.MAINT, now=20.0)
     assert (health.weight, health.deadline) == (100.0, None)
 
 
@@ -342,8 +352,8 @@ def test_drain_is_no_reason_to_ramp():
     """A drained server has kept its sessions and comes back with its whole weight."""
     health = ServerHealth(terms(slow_start=60.0), now=0.0)
     feed(health, "+")
-    health.operate(Admin.DRAIN, now=1.0)
-    health.operate(Admin.READY, now=10.0)
+    health.operate(AdminState.DRAIN, now=1.0)
+    health.operate(AdminState.READY, now=10.0)
     assert health.weight == 100.0
 
 
@@ -352,7 +362,12 @@ def test_new_settings_keep_the_verdict():
     health = ServerHealth(terms(), now=0.0)
     feed(health, "+--")
     assert health.revise(terms(replace(CHECK, path="/livez"), weight=7, at=0.5), now=9.0, window=1.0) is None
-    assert (health.verdict, health.streak, health.next_check, health.weight) == (Verdict.UP, 0, 9.5, 7.0)
+    assert (health.verdict, health.streak, health.next_check, health.weight) == (
+        HealthVerdict.UP,
+        0,
+        9.5,
+        7.0,
+    )
     assert feed(health, "---", now=10.0) == [None, None, HealthEvent.DOWN]
 
 
@@ -381,20 +396,20 @@ def test_a_check_taken_away_leaves_the_server_up(results: str, event: HealthEven
     health = ServerHealth(terms(), now=0.0)
     feed(health, results)
     assert health.revise(terms(None), now=5.0) is event
-    assert (health.verdict, health.deadline) == (Verdict.UP, None)
+    assert (health.verdict, health.deadline) == (HealthVerdict.UP, None)
 
 
 def test_a_check_that_is_new_does_not_take_the_server_out():
     """A server that had no check stays up until its new check has failed often enough."""
     health = ServerHealth(terms(None), now=0.0)
     assert health.revise(terms(), now=5.0) is None
-    assert (health.verdict, health.next_check) == (Verdict.UP, 5.0)
+    assert (health.verdict, health.next_check) == (HealthVerdict.UP, 5.0)
     assert feed(health, "---", now=5.0) == [None, None, HealthEvent.DOWN]
 
 
 @settings(deadline=None)  # a busy machine is no failure
-@given(st.text("+-", max_size=20), st.sampled_from(Admin))
-def test_a_restarted_process_goes_on_where_the_last_one_was(results: str, admin: Admin):
+@given(st.text("+-", max_size=20), st.sampled_from(AdminState))
+def test_a_restarted_process_goes_on_where_the_last_one_was(results: str, admin: AdminState):
     """Verdict, streak, since, counters and the last result come back from the board; a check is due."""
     before = ServerHealth(terms(), now=1000.0)
     feed(before, results, now=1000.0)
@@ -402,12 +417,12 @@ def test_a_restarted_process_goes_on_where_the_last_one_was(results: str, admin:
     after = ServerHealth(terms(), now=5.0, admin=admin)
     after.restore(record_of(before, now=1200.0, wall=9000.0), now=5.0, wall=9000.0)
     assert (after.verdict, after.admin, after.failed) == (before.verdict, before.admin, before.failed)
-    if before.verdict is not Verdict.UNKNOWN:
+    if before.verdict is not HealthVerdict.UNKNOWN:
         assert (after.streak, after.last) == (before.streak, before.last)
         assert after.since == pytest.approx(before.since - 1195.0)
-        assert after.next_check == (None if admin is Admin.MAINT else 5.0)
-    tail = "---" if before.verdict is Verdict.UP else "++"
-    if results and admin is Admin.READY:
+        assert after.next_check == (None if admin is AdminState.MAINT else 5.0)
+    tail = "---" if before.verdict is HealthVerdict.UP else "++"
+    if results and admin is AdminState.READY:
         assert feed(after, tail, now=6.0) == feed(before, tail, now=1201.0)
 
 
@@ -426,8 +441,8 @@ def test_a_ramp_goes_on_after_a_restart():
 def test_the_ramp_of_an_unchecked_server_goes_on_after_a_restart():
     """What maint began without a check is on the board as well."""
     before = ServerHealth(terms(None, slow_start=60.0), now=0.0)
-    before.operate(Admin.MAINT, now=1.0)
-    before.operate(Admin.READY, now=10.0)
+    before.operate(AdminState.MAINT, now=1.0)
+    before.operate(AdminState.READY, now=10.0)
     after = ServerHealth(terms(None, slow_start=60.0), now=5.0)
     after.restore(record_of(before, now=12.0, wall=12.0), now=5.0, wall=12.0)
     assert (after.weight, after.deadline) == (5.0, 8.0)
@@ -448,7 +463,7 @@ def test_what_was_never_checked_has_no_time_to_restore():
     presumed = terms(replace(CHECK, init=CheckInit.UP))
     after = ServerHealth(presumed, now=5.0)
     after.restore(record_of(ServerHealth(presumed, now=1.0), now=1.0, wall=1.0), now=5.0, wall=1.0)
-    assert (after.verdict, after.checked_at, after.streak) == (Verdict.UP, None, 0)
+    assert (after.verdict, after.checked_at, after.streak) == (HealthVerdict.UP, None, 0)
     assert feed(after, "-", now=6.0) == [HealthEvent.DOWN]
 
 
@@ -456,7 +471,7 @@ def test_an_operator_state_set_in_between_has_its_own_time():
     """Where the board and the operator's file differ, the file is right, since now."""
     before = ServerHealth(terms(), now=0.0)
     feed(before, "+")
-    after = ServerHealth(terms(), now=50.0, admin=Admin.DRAIN)
+    after = ServerHealth(terms(), now=50.0, admin=AdminState.DRAIN)
     after.restore(record_of(before, now=40.0, wall=40.0), now=50.0, wall=40.0)
     assert (after.state, after.since) == (ServerState.DRAIN, 50.0)
 
@@ -465,7 +480,7 @@ def test_an_unchecked_server_restores_no_verdict():
     """A check taken away while the process was gone leaves the server up."""
     after = ServerHealth(terms(None), now=5.0)
     after.restore(record_of(fallen(), now=1.0, wall=1.0), now=5.0, wall=1.0)
-    assert after.verdict is Verdict.UP
+    assert after.verdict is HealthVerdict.UP
 
 
 @pytest.mark.parametrize(
@@ -484,7 +499,7 @@ def test_a_bad_answer_is_an_answer(result: CheckResult, unreachable: bool):  # n
     """The kind of the failure tells a server that is gone from one that says that it is not well."""
     health = ServerHealth(terms(), now=0.0)
     health.conclude(CheckOutcome(result=result), started=0.0, now=0.0)
-    assert (health.verdict, health.unreachable) == (Verdict.DOWN, unreachable)
+    assert (health.verdict, health.unreachable) == (HealthVerdict.DOWN, unreachable)
 
 
 @pytest.mark.parametrize(
@@ -550,7 +565,7 @@ def test_silences_before_a_change_do_not_count(change: str):
     health = ServerHealth(terms(), now=0.0)
     feed(health, "-xx")
     if change == "maint":
-        for admin in (Admin.MAINT, Admin.READY):
+        for admin in (AdminState.MAINT, AdminState.READY):
             health.operate(admin, now=3.0)
     else:
         health.revise(terms(replace(CHECK, timeout=9.0)), now=3.0)
@@ -618,7 +633,7 @@ def test_who_is_doubted_in_vain(state: str):
     if state == "down":
         feed(health, "-")
     if state == "maint":
-        health.operate(Admin.MAINT, now=0.0)
+        health.operate(AdminState.MAINT, now=0.0)
     before = health.next_check
     assert not health.doubt(now=1.0)
     assert health.next_check == before
@@ -629,4 +644,4 @@ def test_a_doubt_alone_is_no_verdict():
     health = running()
     for now in range(100):
         health.doubt(now=float(now))
-    assert (health.verdict, health.streak, health.failed) == (Verdict.UP, 1, 0)
+    assert (health.verdict, health.streak, health.failed) == (HealthVerdict.UP, 1, 0)

@@ -6,7 +6,9 @@ import pytest
 from support.values.snapshots import check, pool, server, snapshot
 
 from appliance.core.checks.stale_verdicts import bound, outdated
-from appliance.wire.boards.health_board import Admin, CheckResult, ServerHealthRecord, Verdict
+from appliance.model.check_results import CheckResult
+from appliance.model.server_states import AdminState, HealthVerdict
+from appliance.wire.boards.health_board import ServerHealthRecord
 
 pytestmark = pytest.mark.pure
 
@@ -20,7 +22,7 @@ _SNAPSHOT = snapshot(
 
 def _health(name: str, *, age: float) -> ServerHealthRecord:
     return ServerHealthRecord(
-        pool="masters", server=name, verdict=Verdict.UP, admin=Admin.READY, weight=1.0, since=0.0,
+        pool="masters", server=name, verdict=HealthVerdict.UP, admin=AdminState.READY, weight=1.0, since=0.0,
         checked_at=_NOW - age, duration=0.0, result=CheckResult.L4OK, status=0, streak=1, failed=0,
         host="192.0.2.1", port=6443, detail="", unreachable=False,
     )  # fmt: skip
@@ -52,7 +54,7 @@ def test_old_ones_are_one_problem():
 
 def test_what_is_not_checked_is_not_outdated():
     """Neither in maintenance nor before the first check, nor where a server has none, or is not known."""
-    maint = replace(_health("one", age=999.0), admin=Admin.MAINT)
+    maint = replace(_health("one", age=999.0), admin=AdminState.MAINT)
     fresh = replace(_health("two", age=999.0), result=CheckResult.UNCHECKED)
     assert _problems(maint, fresh) == []
     unchecked = snapshot(pools=[pool("masters", servers=[server("one", check=None)])])

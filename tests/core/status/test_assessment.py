@@ -21,9 +21,11 @@ from appliance.core.status.status import (
     Status,
 )
 from appliance.core.status.vrrp_answer import RouterStatus, VrrpStatus
+from appliance.model.check_results import CheckResult
+from appliance.model.end_reasons import EndReason
 from appliance.model.guest.report import GuestProblem, GuestReport, Origin
-from appliance.wire.boards.health_board import Admin, CheckResult, ServerState, Verdict
-from appliance.wire.boards.worker_board import EndReason, WorkerPhase
+from appliance.model.server_states import AdminState, HealthVerdict, ServerState
+from appliance.model.worker_phases import WorkerPhase
 from appliance.wire.lines.control import AnswerProblem
 
 pytestmark = pytest.mark.pure
@@ -290,14 +292,16 @@ def test_draining_generations_say_what_they_hold():
 @pytest.mark.parametrize(
     ("verdict", "admin", "state"),
     [
-        (Verdict.UP, Admin.READY, ServerState.UP),
-        (Verdict.DOWN, Admin.READY, ServerState.DOWN),
-        (Verdict.UP, Admin.DRAIN, ServerState.DRAIN),
-        (Verdict.UP, Admin.MAINT, ServerState.MAINT),
-        (Verdict.UNKNOWN, Admin.READY, ServerState.CHECKING),
+        (HealthVerdict.UP, AdminState.READY, ServerState.UP),
+        (HealthVerdict.DOWN, AdminState.READY, ServerState.DOWN),
+        (HealthVerdict.UP, AdminState.DRAIN, ServerState.DRAIN),
+        (HealthVerdict.UP, AdminState.MAINT, ServerState.MAINT),
+        (HealthVerdict.UNKNOWN, AdminState.READY, ServerState.CHECKING),
     ],
 )
-def test_only_a_server_that_is_up_keeps_a_pool_well(verdict: Verdict, admin: Admin, state: ServerState):
+def test_only_a_server_that_is_up_keeps_a_pool_well(
+    verdict: HealthVerdict, admin: AdminState, state: ServerState
+):
     """A pool in use whose only server is anything but up is a problem."""
     found = evidence(health=boards.health_board(boards.health(verdict=verdict, admin=admin)))
     status = assess(found, NOW)
@@ -341,7 +345,7 @@ def test_a_server_shows_its_last_check():
 
 def test_a_server_that_was_never_checked_has_no_check():
     """Before the first check, and without a board, there is nothing to show."""
-    unchecked = boards.health(verdict=Verdict.UNKNOWN, result=CheckResult.UNCHECKED)
+    unchecked = boards.health(verdict=HealthVerdict.UNKNOWN, result=CheckResult.UNCHECKED)
     for board in (boards.health_board(unchecked), None):
         shown = assess(evidence(health=board), NOW).pools[0].servers[0]
         assert shown.check is None

@@ -7,7 +7,8 @@ import pytest
 from support.values.snapshots import virtual_router
 
 from appliance.core.vrrp.advert_rules import AdvertRules, Arrival, advertisement, bare
-from appliance.wire.vrrp.advertisement import Advertisement, AuthType, Drop, VrrpError
+from appliance.model.drop_reasons import DropReason
+from appliance.wire.vrrp.advertisement import Advertisement, AuthType, VrrpError
 
 pytestmark = pytest.mark.pure
 
@@ -16,7 +17,7 @@ DIRECT = Arrival(source="192.0.2.2", destination="192.0.2.1", ttl=64)
 SECRET = "secret"  # noqa: S105  # of a test
 
 
-def refusal(check: Callable[[], None]) -> Drop:
+def refusal(check: Callable[[], None]) -> DropReason:
     """Return why a check refuses."""
     with pytest.raises(VrrpError) as refused:
         check()
@@ -53,12 +54,12 @@ def test_addresses_are_written_as_packets_have_them():
 @pytest.mark.parametrize(
     ("family", "arrival", "reason"),
     [
-        (4, replace(GROUP, ttl=254), Drop.HOP_LIMIT),
-        (4, replace(GROUP, destination="192.0.2.1"), Drop.DESTINATION),
-        (6, replace(GROUP, destination="ff02::1"), Drop.DESTINATION),
+        (4, replace(GROUP, ttl=254), DropReason.HOP_LIMIT),
+        (4, replace(GROUP, destination="192.0.2.1"), DropReason.DESTINATION),
+        (6, replace(GROUP, destination="ff02::1"), DropReason.DESTINATION),
     ],
 )
-def test_multicast_comes_from_the_segment_to_the_group(family: int, arrival: Arrival, reason: Drop):
+def test_multicast_comes_from_the_segment_to_the_group(family: int, arrival: Arrival, reason: DropReason):
     """RFC 9568 section 7.1: TTL 255, to the group of VRRP."""
     assert refusal(lambda: AdvertRules(virtual_router(family=family)).check_arrival(arrival)) is reason
 
@@ -72,12 +73,12 @@ def test_multicast_as_it_should_be():
 @pytest.mark.parametrize(
     ("arrival", "reason"),
     [
-        (replace(DIRECT, source="192.0.2.9"), Drop.NOT_A_PEER),
-        (replace(DIRECT, destination="224.0.0.18"), Drop.DESTINATION),
-        (replace(DIRECT, ttl=63), Drop.HOP_LIMIT),
+        (replace(DIRECT, source="192.0.2.9"), DropReason.NOT_A_PEER),
+        (replace(DIRECT, destination="224.0.0.18"), DropReason.DESTINATION),
+        (replace(DIRECT, ttl=63), DropReason.HOP_LIMIT),
     ],
 )
-def test_unicast_comes_from_a_peer(arrival: Arrival, reason: Drop):
+def test_unicast_comes_from_a_peer(arrival: Arrival, reason: DropReason):
     """With peers only they are heard, from as far as `min_ttl` allows."""
     reception = AdvertRules(virtual_router(peers=("192.0.2.2",), min_ttl=64))
     reception.check_arrival(DIRECT)
@@ -87,15 +88,15 @@ def test_unicast_comes_from_a_peer(arrival: Arrival, reason: Drop):
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"version": 3}, Drop.VERSION),
-        ({"interval": 2.0}, Drop.INTERVAL),
-        ({"addresses": ("192.0.2.201",)}, Drop.ADDRESS_LIST),
-        ({"auth_type": AuthType.NONE}, Drop.AUTH_TYPE),
-        ({"auth_type": AuthType.AH}, Drop.AUTH_TYPE),
-        ({"password": b"another"}, Drop.PASSWORD),
+        ({"version": 3}, DropReason.VERSION),
+        ({"interval": 2.0}, DropReason.INTERVAL),
+        ({"addresses": ("192.0.2.201",)}, DropReason.ADDRESS_LIST),
+        ({"auth_type": AuthType.NONE}, DropReason.AUTH_TYPE),
+        ({"auth_type": AuthType.AH}, DropReason.AUTH_TYPE),
+        ({"password": b"another"}, DropReason.PASSWORD),
     ],
 )
-def test_a_peer_of_another_configuration_is_refused(changes: dict[str, object], reason: Drop):
+def test_a_peer_of_another_configuration_is_refused(changes: dict[str, object], reason: DropReason):
     """Each difference has its reason."""
     router = virtual_router(password=SECRET)
     assert refusal(lambda: AdvertRules(router).check(replace(advertisement(router, 1), **changes))) is reason
@@ -104,7 +105,7 @@ def test_a_peer_of_another_configuration_is_refused(changes: dict[str, object], 
 def test_a_password_is_not_for_who_has_none():
     """Without a password of ours one of theirs is refused."""
     said = advertisement(virtual_router(password=SECRET), 1)
-    assert refusal(lambda: AdvertRules(virtual_router()).check(said)) is Drop.AUTH_TYPE
+    assert refusal(lambda: AdvertRules(virtual_router()).check(said)) is DropReason.AUTH_TYPE
 
 
 def test_version_3_learns_the_interval():
@@ -125,7 +126,10 @@ def test_version_3_learns_the_interval():
 def test_a_list_that_shares_an_address_is_obeyed_and_named(theirs: tuple[str, ...]):
     """In the middle of a rolling change it is the same virtual router: its list is a deviation only."""
     router = virtual_router(addresses=("192.0.2.200/24", "192.0.2.201/24"))
-    assert AdvertRules(router).check(replace(advertisement(router, 1), addresses=theirs)) is Drop.ADDRESS_LIST
+    assert (
+        AdvertRules(router).check(replace(advertisement(router, 1), addresses=theirs))
+        is DropReason.ADDRESS_LIST
+    )
 
 
 def test_the_order_of_addresses_says_nothing():

@@ -3,8 +3,8 @@
 import pytest
 
 from appliance.core.vrrp.conflicts import KEPT, KINDS, MOST, Advice, ConflictKind, Conflicts
+from appliance.model.drop_reasons import DropReason
 from appliance.model.snapshot.virtual_router import OnConflict
-from appliance.wire.vrrp.advertisement import Drop
 
 pytestmark = pytest.mark.pure
 
@@ -16,23 +16,25 @@ MAC = "02:00:00:00:00:09"
 def seen(policy: OnConflict = OnConflict.WARN) -> Conflicts:
     """Return conflicts that heard another address list at 10."""
     conflicts = Conflicts(policy, advert=1.0)
-    assert conflicts.dropped(Drop.ADDRESS_LIST, peer=PEER, detail="10.0.0.9", now=10.0) is not None
+    assert conflicts.dropped(DropReason.ADDRESS_LIST, peer=PEER, detail="10.0.0.9", now=10.0) is not None
     return conflicts
 
 
-@pytest.mark.parametrize("reason", list(Drop))
-def test_every_refused_advertisement_is_a_conflict(reason: Drop):
+@pytest.mark.parametrize("reason", list(DropReason))
+def test_every_refused_advertisement_is_a_conflict(reason: DropReason):
     """Whatever keeps us from using an advertisement of our router id, its sender is named."""
     conflict = Conflicts(OnConflict.WARN, advert=1.0).dropped(reason, peer=PEER, now=0.0)
     assert conflict is not None
     assert (conflict.kind, conflict.peer) == (KINDS[reason], PEER)
 
 
-@pytest.mark.parametrize("reason", list(Drop))
+@pytest.mark.parametrize("reason", list(DropReason))
 @pytest.mark.parametrize(
     ("policy", "advice"), [(OnConflict.WAIT, Advice.WAIT), (OnConflict.REFUSE, Advice.REFUSE)]
 )
-def test_every_refused_advertisement_counts_before_a_claim(reason: Drop, policy: OnConflict, advice: Advice):
+def test_every_refused_advertisement_counts_before_a_claim(
+    reason: DropReason, policy: OnConflict, advice: Advice
+):
     """The operator's policy heeds all of them."""
     conflicts = Conflicts(policy, advert=1.0)
     conflicts.dropped(reason, peer=PEER, now=0.0)
@@ -42,7 +44,7 @@ def test_every_refused_advertisement_counts_before_a_claim(reason: Drop, policy:
 def test_told_once_while_it_lasts():
     """A conflict that goes on is not new, and says when it was heard last."""
     conflicts = seen()
-    assert conflicts.dropped(Drop.ADDRESS_LIST, peer=PEER, detail="10.0.0.9", now=11.0) is None
+    assert conflicts.dropped(DropReason.ADDRESS_LIST, peer=PEER, detail="10.0.0.9", now=11.0) is None
     (conflict,) = conflicts.present(12.0)
     assert (conflict.first_heard, conflict.last_heard) == (10.0, 11.0)
 
@@ -52,13 +54,13 @@ def test_is_told_for_a_minute():
     conflicts = seen()
     assert len(conflicts.present(10.0 + KEPT - 0.1)) == 1
     assert conflicts.present(10.0 + KEPT) == ()
-    assert conflicts.dropped(Drop.ADDRESS_LIST, peer=PEER, now=11.0 + KEPT) is not None
+    assert conflicts.dropped(DropReason.ADDRESS_LIST, peer=PEER, now=11.0 + KEPT) is not None
 
 
 def test_a_peer_that_was_silent_is_no_news():
     """Its next wrong word goes on with what it said before."""
     conflicts = seen()
-    assert conflicts.dropped(Drop.ADDRESS_LIST, peer=PEER, now=10.0 + KEPT / 2) is None
+    assert conflicts.dropped(DropReason.ADDRESS_LIST, peer=PEER, now=10.0 + KEPT / 2) is None
     (conflict,) = conflicts.present(10.0 + KEPT)
     assert conflict.first_heard == 10.0
 
@@ -66,7 +68,7 @@ def test_a_peer_that_was_silent_is_no_news():
 def test_set_right_is_told_no_more():
     """Three intervals after the last wrong word, if the peer has said a right one; others are told on."""
     conflicts = seen()
-    conflicts.dropped(Drop.HMAC_TIME, peer=OTHER, now=10.0)
+    conflicts.dropped(DropReason.HMAC_TIME, peer=OTHER, now=10.0)
     conflicts.valid(PEER, interval=1.0, now=11.0)
     assert [each.peer for each in conflicts.present(12.9)] == [PEER, OTHER]
     assert [each.peer for each in conflicts.present(13.0)] == [OTHER]
@@ -77,14 +79,14 @@ def test_right_and_wrong_words_in_turn_are_told_on():
     conflicts = seen()
     for second in range(11, 20):
         conflicts.valid(PEER, interval=1.0, now=float(second))
-        assert conflicts.dropped(Drop.ADDRESS_LIST, peer=PEER, now=second + 0.5) is None
+        assert conflicts.dropped(DropReason.ADDRESS_LIST, peer=PEER, now=second + 0.5) is None
     assert len(conflicts.present(22.0)) == 1
 
 
 def test_slow_peer_lasts_longer():
     """Three intervals are the other router's where it is the slower one."""
     conflicts = Conflicts(OnConflict.WAIT, advert=0.01)
-    conflicts.dropped(Drop.INTERVAL, peer=PEER, interval=1.0, now=0.0)
+    conflicts.dropped(DropReason.INTERVAL, peer=PEER, interval=1.0, now=0.0)
     assert len(conflicts.colliding(2.9)) == 1
     assert conflicts.colliding(3.0) == ()
 
@@ -147,7 +149,7 @@ def test_only_told_after_the_first_claim(policy: OnConflict):
     """A router that was active once is not stopped by somebody who comes later."""
     conflicts = Conflicts(policy, advert=1.0)
     conflicts.claimed()
-    assert conflicts.dropped(Drop.VERSION, peer=PEER, now=0.0) is not None
+    assert conflicts.dropped(DropReason.VERSION, peer=PEER, now=0.0) is not None
     assert conflicts.advice(0.0) is Advice.GO
 
 
@@ -155,10 +157,10 @@ def test_made_up_senders_do_not_fill_memory():
     """There is a most of conflicts that are kept, and room again when they end."""
     conflicts = Conflicts(OnConflict.WARN, advert=1.0)
     for number in range(2 * MOST):
-        conflicts.dropped(Drop.VERSION, peer=f"198.51.100.{number}", now=0.0)
+        conflicts.dropped(DropReason.VERSION, peer=f"198.51.100.{number}", now=0.0)
     assert len(conflicts.present(0.0)) == MOST
-    assert conflicts.dropped(Drop.VERSION, peer=PEER, now=2.9) is None
-    assert conflicts.dropped(Drop.VERSION, peer=PEER, now=3.0) is not None
+    assert conflicts.dropped(DropReason.VERSION, peer=PEER, now=2.9) is None
+    assert conflicts.dropped(DropReason.VERSION, peer=PEER, now=3.0) is not None
     assert [each.peer for each in conflicts.present(3.0)] == [PEER]
 
 
@@ -166,10 +168,10 @@ def test_made_up_senders_do_not_fill_memory():
 def test_who_is_obeyed_is_only_told(policy: OnConflict):
     """A peer in the middle of a rolling change is named while it lasts, and keeps nobody from claiming."""
     conflicts = Conflicts(policy, advert=1.0)
-    conflict = conflicts.deviated(Drop.ADDRESS_LIST, peer=PEER, interval=1.0, now=10.0)
+    conflict = conflicts.deviated(DropReason.ADDRESS_LIST, peer=PEER, interval=1.0, now=10.0)
     assert conflict is not None
     assert conflict.kind is ConflictKind.ADDRESSES
-    assert conflicts.deviated(Drop.ADDRESS_LIST, peer=PEER, interval=1.0, now=11.0) is None
+    assert conflicts.deviated(DropReason.ADDRESS_LIST, peer=PEER, interval=1.0, now=11.0) is None
     assert len(conflicts.present(11.0)) == 1
     assert (conflicts.advice(11.0), conflicts.until(11.0)) == (Advice.GO, 11.0)
 
@@ -177,8 +179,8 @@ def test_who_is_obeyed_is_only_told(policy: OnConflict):
 def test_who_is_obeyed_no_longer_is_a_collision():
     """A peer whose list shares nothing any more is a new conflict, with what the policy makes of it."""
     conflicts = Conflicts(OnConflict.REFUSE, advert=1.0)
-    conflicts.deviated(Drop.ADDRESS_LIST, peer=PEER, interval=1.0, now=10.0)
-    assert conflicts.dropped(Drop.ADDRESS_LIST, peer=PEER, now=11.0) is not None
+    conflicts.deviated(DropReason.ADDRESS_LIST, peer=PEER, interval=1.0, now=10.0)
+    assert conflicts.dropped(DropReason.ADDRESS_LIST, peer=PEER, now=11.0) is not None
     assert conflicts.advice(11.0) is Advice.REFUSE
 
 

@@ -10,9 +10,11 @@ from support.values import snapshots
 
 from appliance.core.checks.checked_servers import CheckedServers, Key, record
 from appliance.core.checks.server_health import CheckOutcome
+from appliance.model.check_results import CheckResult
+from appliance.model.server_states import HealthVerdict
 from appliance.net.boards.boards import BoardReader, BoardWriter
 from appliance.net.boards.health_publisher import FRESH, RETRY, HealthPublisher
-from appliance.wire.boards.health_board import CheckResult, HealthBoard, ServerHealthRecord, Verdict, decode
+from appliance.wire.boards.health_board import HealthBoard, ServerHealthRecord, decode
 
 pytestmark = pytest.mark.programs
 
@@ -98,7 +100,7 @@ def test_a_change_is_published_and_counted(subject: Subject):
     subject.conclude(KEYS[1])
     subject.publisher.touch(KEYS[1], changed=True)
     subject.wait_for(lambda: subject.changes == 2)
-    assert subject.board().servers[1].verdict is Verdict.UP
+    assert subject.board().servers[1].verdict is HealthVerdict.UP
 
 
 def test_fresh_results_are_no_change(subject: Subject):

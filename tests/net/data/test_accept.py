@@ -12,9 +12,9 @@ from support.programs.trace import is_reset
 from support.values.snapshots import frontend
 
 from appliance.core.balancing.frontend_state import FrontendState
+from appliance.model.end_reasons import EndReason
 from appliance.net.data.accept import Acceptor
 from appliance.net.data.traffic import Traffic
-from appliance.wire.boards.worker_board import EndReason
 
 pytestmark = pytest.mark.programs
 

@@ -16,6 +16,8 @@ from support.values.snapshots import frontend, pool, server
 from appliance.core.balancing.frontend_state import FrontendState
 from appliance.core.balancing.pool_member import PoolMember
 from appliance.core.balancing.pool_state import PoolState
+from appliance.model.end_reasons import EndReason
+from appliance.model.server_states import HealthVerdict
 from appliance.model.snapshot.snapshot import Balance, SendProxy
 from appliance.net.data import sides, tcp
 from appliance.net.data.backend import Backend
@@ -23,8 +25,6 @@ from appliance.net.data.relay import DELAYED, QUEUED, Session
 from appliance.net.data.sides import CHUNK
 from appliance.net.data.traffic import Traffic
 from appliance.wire import proxy_protocol
-from appliance.wire.boards.health_board import Verdict
-from appliance.wire.boards.worker_board import EndReason
 
 pytestmark = pytest.mark.programs
 
@@ -468,7 +468,7 @@ def test_nothing_is_counted_where_no_server_is_left(desk: Desk):
     """A connect fails, and the pool has nobody any more: neither a retry nor a redispatch was made."""
     _, session = desk.session()
     desk.backend.pool.observe(
-        {("pool", "s0"): up(desk.backend.pool.config, desk.member.config, verdict=Verdict.DOWN)}
+        {("pool", "s0"): up(desk.backend.pool.config, desk.member.config, verdict=HealthVerdict.DOWN)}
     )
     session.server_down()
     reasons = desk.traffic.reasons

@@ -5,12 +5,12 @@ from pathlib import Path
 
 import pytest
 
+from appliance.model.server_states import AdminState
 from appliance.net.files.operator_states import OperatorStatesError, load, save
-from appliance.wire.boards.health_board import Admin
 
 pytestmark = pytest.mark.programs
 
-STATES = {("pool", "a"): Admin.DRAIN, ("pool", "b"): Admin.MAINT, ("other", "a"): Admin.MAINT}
+STATES = {("pool", "a"): AdminState.DRAIN, ("pool", "b"): AdminState.MAINT, ("other", "a"): AdminState.MAINT}
 
 
 def test_no_file_is_no_states(tmp_path: Path):
@@ -21,7 +21,7 @@ def test_no_file_is_no_states(tmp_path: Path):
 def test_states_are_read_back(tmp_path: Path):
     """What was saved last is loaded, and only its owner can read it; nothing is left beside it."""
     path = tmp_path / "state" / "states.json"
-    save(path, {("pool", "z"): Admin.DRAIN})
+    save(path, {("pool", "z"): AdminState.DRAIN})
     save(path, STATES)
     assert load(path) == STATES
     assert stat.S_IMODE(path.stat().st_mode) == 0o600

@@ -10,6 +10,7 @@ from support.values.snapshots import snapshot
 
 from appliance.model.guest.placement import Placed
 from appliance.model.paths import Paths
+from appliance.model.server_states import AdminState
 from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.net.boards import heartbeats
 from appliance.net.boards.boards import BoardError, BoardReader, BoardWriter
@@ -19,7 +20,6 @@ from appliance.net.files.state_files import FileUnusable
 from appliance.net.guest.record import Record
 from appliance.net.netlink.owned_addresses import OwnedAddresses
 from appliance.net.workers.generation_numbers import GenerationNumbers
-from appliance.wire.boards.health_board import Admin
 
 pytestmark = pytest.mark.programs
 
@@ -67,7 +67,7 @@ def test_a_snapshot_that_is_lost_is_found_in_its_copies(paths: Paths, damage: st
 @every_damage
 def test_damaged_operator_states_are_an_error_and_written_again(tmp_path: Path, damage: str):
     """No server is taken out of maint by a flipped bit without a word."""
-    path, states = tmp_path / "operator-states.json", {("masters", "a"): Admin.MAINT}
+    path, states = tmp_path / "operator-states.json", {("masters", "a"): AdminState.MAINT}
     operator_states.save(path, states)
     SPOILS[damage](path)
     if damage == "dangling":

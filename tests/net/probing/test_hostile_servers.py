@@ -13,12 +13,12 @@ from support.values import certificates, snapshots
 from support.values.certificates import Certificates
 from support.values.tracks import track
 
+from appliance.model.check_results import CheckResult
 from appliance.model.snapshot.virtual_router import TrackKind
 from appliance.net.probing.peer import MOST_BYTES
 from appliance.net.probing.probe import Probe
 from appliance.net.probing.tls_contexts import TlsContexts
 from appliance.net.tracking.http import http_track
-from appliance.wire.boards.health_board import CheckResult
 
 pytestmark = pytest.mark.programs
 

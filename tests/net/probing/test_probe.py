@@ -28,10 +28,10 @@ from support.values import certificates, snapshots
 from support.values.certificates import Certificates
 
 from appliance.core.checks.server_health import CheckOutcome
+from appliance.model.check_results import CheckResult
 from appliance.model.snapshot.snapshot import Check, SendProxy
 from appliance.net.probing.probe import Probe, ProbeImpossible, request
 from appliance.net.probing.tls_contexts import TlsContexts
-from appliance.wire.boards.health_board import CheckResult
 
 pytestmark = [pytest.mark.programs, pytest.mark.needs("nginx")]
 

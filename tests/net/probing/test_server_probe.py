@@ -11,11 +11,11 @@ from gevent.event import Event
 from support.network.ports import free_port
 from support.values import snapshots
 
+from appliance.model.check_results import CheckResult
 from appliance.model.snapshot.snapshot import Check, Server
 from appliance.net.probing.resolver import Resolver
 from appliance.net.probing.server_probe import ServerProbe
 from appliance.net.probing.tls_contexts import TlsContexts
-from appliance.wire.boards.health_board import CheckResult
 
 pytestmark = pytest.mark.programs
 

@@ -7,10 +7,11 @@ import pytest
 from support.processes.greenlets import until
 from support.values import boards
 
+from appliance.model.server_states import AdminState, HealthVerdict
 from appliance.net.boards.boards import BoardWriter
 from appliance.net.tracking.pool import PoolTrack
 from appliance.net.tracking.tracked_check import Seen
-from appliance.wire.boards.health_board import Admin, ServerHealthRecord, Verdict, encode
+from appliance.wire.boards.health_board import ServerHealthRecord, encode
 
 pytestmark = pytest.mark.programs
 
@@ -41,7 +42,7 @@ def track(path: Path) -> PoolTrack:
 
 
 def server(
-    verdict: Verdict = Verdict.UP, *, pool: str = "masters", admin: Admin = Admin.READY
+    verdict: HealthVerdict = HealthVerdict.UP, *, pool: str = "masters", admin: AdminState = AdminState.READY
 ) -> ServerHealthRecord:
     """Return a server's record."""
     return boards.health(pool=pool, verdict=verdict, admin=admin)
@@ -49,17 +50,17 @@ def server(
 
 def test_one_server_up_is_enough(path: Path, track: PoolTrack):
     """The others may be down."""
-    Health(path).says(server(Verdict.DOWN), server(), server(Verdict.UNKNOWN))
+    Health(path).says(server(HealthVerdict.DOWN), server(), server(HealthVerdict.UNKNOWN))
     assert track.look() == Seen(up=True, detail="1 of 3 servers up")
 
 
 @pytest.mark.parametrize(
     "record",
     [
-        server(Verdict.DOWN),
-        server(Verdict.UNKNOWN),
-        server(admin=Admin.MAINT),
-        server(admin=Admin.DRAIN),
+        server(HealthVerdict.DOWN),
+        server(HealthVerdict.UNKNOWN),
+        server(admin=AdminState.MAINT),
+        server(admin=AdminState.DRAIN),
     ],
 )
 def test_without_one_it_is_down(record: ServerHealthRecord, path: Path, track: PoolTrack):
@@ -102,7 +103,7 @@ def test_a_change_ends_the_wait(path: Path, track: PoolTrack):
     health.says(server(), changed=False)
     gevent.sleep(0.15)
     assert not waiting.ready()
-    health.says(server(Verdict.DOWN))
+    health.says(server(HealthVerdict.DOWN))
     until(waiting.ready, what="the change is seen")
     assert not track.look().up
 
@@ -124,7 +125,7 @@ def test_a_larger_board_is_followed(path: Path, track: PoolTrack):
     assert track.look().up
     waiting = gevent.spawn(track.wait, AGES)
     gevent.sleep(0)
-    health.says(*[server(Verdict.DOWN)] * 50)
+    health.says(*[server(HealthVerdict.DOWN)] * 50)
     until(waiting.ready, what="the new file is seen")
     assert track.look().detail == "0 of 50 servers up"
 

@@ -15,6 +15,7 @@ from support.programs.lone_worker import LoneWorker, lone_worker
 from support.values import boards, snapshots
 
 from appliance.model.paths import Paths
+from appliance.model.worker_phases import WorkerPhase
 from appliance.net.boards.boards import BoardWriter
 from appliance.net.control.sockets import ControlServer
 from appliance.net.tracking.program import program_track
@@ -66,7 +67,7 @@ def test_the_death_of_a_worker_ends_the_wait():
         gevent.sleep(0)
         worker.process.kill()
         until(waiting.ready, what="its death is seen")
-        assert worker.board().phase is worker_board.WorkerPhase.ACCEPTING
+        assert worker.board().phase is WorkerPhase.ACCEPTING
         assert track.look() == Seen(up=False, detail="no worker runs")
 
 

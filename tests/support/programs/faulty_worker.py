@@ -13,9 +13,9 @@ from pathlib import Path
 import gevent
 
 from appliance.model.paths import Paths
+from appliance.model.worker_phases import WorkerPhase
 from appliance.net.boards.boards import BoardError, BoardReader
 from appliance.wire.boards import worker_board
-from appliance.wire.boards.worker_board import WorkerPhase
 from appliance.wire.lines import worker_arguments
 from appliance.wire.lines.worker_arguments import WorkerArguments
 

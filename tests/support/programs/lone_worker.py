@@ -14,11 +14,13 @@ from pathlib import Path
 from support.processes.processes import end
 from support.programs.appliance import Values, ask
 
+from appliance.model.check_results import CheckResult
 from appliance.model.paths import Paths
+from appliance.model.server_states import AdminState, HealthVerdict
 from appliance.model.snapshot import snapshot as model
 from appliance.net.boards.boards import BoardReader, BoardWriter
 from appliance.wire.boards import health_board, worker_board
-from appliance.wire.boards.health_board import Admin, CheckResult, HealthBoard, ServerHealthRecord, Verdict
+from appliance.wire.boards.health_board import HealthBoard, ServerHealthRecord
 
 _BACKLOG = 4096
 
@@ -47,13 +49,15 @@ class LoneWorker:
             return worker_board.decode(reader.read())
 
 
-def up(pool: model.Pool, server: model.Server, *, verdict: Verdict = Verdict.UP) -> ServerHealthRecord:
+def up(
+    pool: model.Pool, server: model.Server, *, verdict: HealthVerdict = HealthVerdict.UP
+) -> ServerHealthRecord:
     """Return the record of a server that is up (or what `verdict` says) with its configured weight."""
     return ServerHealthRecord(
         pool=pool.name,
         server=server.name,
         verdict=verdict,
-        admin=Admin.READY,
+        admin=AdminState.READY,
         weight=float(server.weight),
         since=time.time(),
         checked_at=time.time(),

@@ -15,9 +15,11 @@ from support.processes.waiting import wait_until
 from support.programs.lone_worker import LoneWorker, lone_worker, up
 from support.values.snapshots import bind, frontend, group, pool, server, snapshot
 
+from appliance.model.end_reasons import EndReason
+from appliance.model.server_states import AdminState, HealthVerdict
 from appliance.model.snapshot.snapshot import Snapshot
-from appliance.wire.boards.health_board import Admin, ServerHealthRecord, Verdict
-from appliance.wire.boards.worker_board import EndReason, ServerCounters
+from appliance.wire.boards.health_board import ServerHealthRecord
+from appliance.wire.boards.worker_board import ServerCounters
 
 PATIENCE = 15.0
 
@@ -135,11 +137,11 @@ class Relay:
         assert isinstance(listed, list)
         return listed
 
-    def publish(self, *verdicts: Verdict, admin: Admin = Admin.READY) -> None:
+    def publish(self, *verdicts: HealthVerdict, admin: AdminState = AdminState.READY) -> None:
         """Publish what the checks say of s0, s1, and so on; the last verdict holds for the rest."""
         self.worker.publish(self.records(verdicts, admin))
 
-    def records(self, verdicts: Sequence[Verdict], admin: Admin) -> Iterator[ServerHealthRecord]:
+    def records(self, verdicts: Sequence[HealthVerdict], admin: AdminState) -> Iterator[ServerHealthRecord]:
         """Yield the records of all servers."""
         given = self.setting.snapshot().pools[0]
         for position, each in enumerate(given.servers):

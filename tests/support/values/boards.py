@@ -2,14 +2,17 @@
 
 from dataclasses import replace
 
-from appliance.wire.boards.health_board import Admin, CheckResult, HealthBoard, ServerHealthRecord, Verdict
-from appliance.wire.boards.worker_board import FrontendCounters, ServerCounters, WorkerBoard, WorkerPhase
+from appliance.model.check_results import CheckResult
+from appliance.model.server_states import AdminState, HealthVerdict
+from appliance.model.worker_phases import WorkerPhase
+from appliance.wire.boards.health_board import HealthBoard, ServerHealthRecord
+from appliance.wire.boards.worker_board import FrontendCounters, ServerCounters, WorkerBoard
 
 _HEALTH = ServerHealthRecord(
     pool="pool",
     server="server-0",
-    verdict=Verdict.UP,
-    admin=Admin.READY,
+    verdict=HealthVerdict.UP,
+    admin=AdminState.READY,
     weight=1.0,
     since=100.0,
     checked_at=190.0,

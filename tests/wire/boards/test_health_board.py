@@ -6,17 +6,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from appliance.model.check_results import CheckResult
+from appliance.model.server_states import AdminState, HealthVerdict, ServerState
 from appliance.wire.boards import health_board
 from appliance.wire.boards.health_board import (
     DETAIL_BYTES,
     NAME_BYTES,
-    Admin,
     BoardFormatError,
-    CheckResult,
     HealthBoard,
     ServerHealthRecord,
-    ServerState,
-    Verdict,
 )
 
 pytestmark = pytest.mark.pure
@@ -29,8 +27,8 @@ SERVERS = st.builds(
     ServerHealthRecord,
     pool=NAMES,
     server=NAMES,
-    verdict=st.sampled_from(Verdict),
-    admin=st.sampled_from(Admin),
+    verdict=st.sampled_from(HealthVerdict),
+    admin=st.sampled_from(AdminState),
     weight=FINITE,
     since=FINITE,
     checked_at=FINITE,
@@ -58,8 +56,8 @@ def server(**changes: object) -> ServerHealthRecord:
     up = ServerHealthRecord(
         pool="masters",
         server="master-0",
-        verdict=Verdict.UP,
-        admin=Admin.READY,
+        verdict=HealthVerdict.UP,
+        admin=AdminState.READY,
         weight=1.0,
         since=1.0,
         checked_at=2.0,
@@ -130,16 +128,16 @@ def test_the_longest_name_fits():
 @pytest.mark.parametrize(
     ("verdict", "admin", "state"),
     [
-        (Verdict.UP, Admin.READY, ServerState.UP),
-        (Verdict.DOWN, Admin.READY, ServerState.DOWN),
-        (Verdict.UNKNOWN, Admin.READY, ServerState.CHECKING),
-        (Verdict.UP, Admin.DRAIN, ServerState.DRAIN),
-        (Verdict.DOWN, Admin.DRAIN, ServerState.DOWN),
-        (Verdict.UNKNOWN, Admin.DRAIN, ServerState.DRAIN),
-        (Verdict.UP, Admin.MAINT, ServerState.MAINT),
-        (Verdict.DOWN, Admin.MAINT, ServerState.MAINT),
+        (HealthVerdict.UP, AdminState.READY, ServerState.UP),
+        (HealthVerdict.DOWN, AdminState.READY, ServerState.DOWN),
+        (HealthVerdict.UNKNOWN, AdminState.READY, ServerState.CHECKING),
+        (HealthVerdict.UP, AdminState.DRAIN, ServerState.DRAIN),
+        (HealthVerdict.DOWN, AdminState.DRAIN, ServerState.DOWN),
+        (HealthVerdict.UNKNOWN, AdminState.DRAIN, ServerState.DRAIN),
+        (HealthVerdict.UP, AdminState.MAINT, ServerState.MAINT),
+        (HealthVerdict.DOWN, AdminState.MAINT, ServerState.MAINT),
     ],
 )
-def test_one_word_for_a_server(verdict: Verdict, admin: Admin, state: ServerState):
+def test_one_word_for_a_server(verdict: HealthVerdict, admin: AdminState, state: ServerState):
     """Maint hides everything, down hides drain, and drain hides what the checks have not said yet."""
     assert server(verdict=verdict, admin=admin).state is state

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.fuzzing.damage import cuts, flips
 
+from appliance.model.drop_reasons import DropReason
 from appliance.wire.boards import vrrp_board
 from appliance.wire.boards.health_board import NAME_BYTES, BoardFormatError
 from appliance.wire.boards.vrrp_board import RouterRecord, VrrpBoard
-from appliance.wire.vrrp.advertisement import Drop
 
 pytestmark = pytest.mark.pure
 
@@ -33,7 +33,7 @@ ROUTERS = st.builds(
     gratuitous_sent=TOTALS,
     last_advert=FINITE,
     peer=st.sampled_from(["", "10.0.0.1", "fe80::d6ca:6dff:fe66:cf60"]),
-    drops=st.fixed_dictionaries(dict.fromkeys(Drop, TOTALS)),
+    drops=st.fixed_dictionaries(dict.fromkeys(DropReason, TOTALS)),
 )
 BOARDS = st.builds(
     VrrpBoard,
@@ -59,7 +59,7 @@ ROUTER = RouterRecord(
     gratuitous_sent=7,
     last_advert=8.0,
     peer="10.0.0.91",
-    drops=dict.fromkeys(Drop, 0),
+    drops=dict.fromkeys(DropReason, 0),
 )
 BOARD = VrrpBoard(
     snapshot=1,
@@ -81,9 +81,9 @@ def test_what_was_encoded_is_decoded(board: VrrpBoard):
 
 def test_what_never_happened_is_zero():
     """A reason that a router has not counted is read as zero."""
-    counted = dataclasses.replace(ROUTER, drops={Drop.CHECKSUM: 9})
+    counted = dataclasses.replace(ROUTER, drops={DropReason.CHECKSUM: 9})
     (decoded,) = vrrp_board.decode(vrrp_board.encode(dataclasses.replace(BOARD, routers=(counted,)))).routers
-    assert decoded.drops == {**dict.fromkeys(Drop, 0), Drop.CHECKSUM: 9}
+    assert decoded.drops == {**dict.fromkeys(DropReason, 0), DropReason.CHECKSUM: 9}
 
 
 def test_the_longest_names_fit():

@@ -4,15 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from appliance.model.end_reasons import EndReason
+from appliance.model.worker_phases import WorkerPhase
 from appliance.wire.boards import worker_board
 from appliance.wire.boards.health_board import BoardFormatError
-from appliance.wire.boards.worker_board import (
-    EndReason,
-    FrontendCounters,
-    ServerCounters,
-    WorkerBoard,
-    WorkerPhase,
-)
+from appliance.wire.boards.worker_board import FrontendCounters, ServerCounters, WorkerBoard
 
 pytestmark = pytest.mark.pure
 

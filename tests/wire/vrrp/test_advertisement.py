@@ -9,9 +9,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.fuzzing.damage import cuts, flips, ones_complement_sum
 
+from appliance.model.drop_reasons import DropReason
 from appliance.model.snapshot.virtual_router import Checksum
 from appliance.wire.vrrp import advertisement
-from appliance.wire.vrrp.advertisement import Advertisement, AuthType, Drop, VrrpError
+from appliance.wire.vrrp.advertisement import Advertisement, AuthType, VrrpError
 
 pytestmark = pytest.mark.pure
 
@@ -140,7 +141,7 @@ def changed(wire: bytes, at: int, *values: int) -> bytes:
     return bytes(message)
 
 
-def reason(wire: bytes, *, source: str = SOURCE) -> Drop:
+def reason(wire: bytes, *, source: str = SOURCE) -> DropReason:
     """Return why a message is dropped; fails where it is not."""
     with pytest.raises(VrrpError) as caught:
         decoded(wire, source=source)
@@ -230,50 +231,50 @@ def test_priority_zero_is_read():
 @pytest.mark.parametrize(
     ("wire", "expected"),
     [
-        pytest.param(b"", Drop.TRUNCATED, id="empty"),
-        pytest.param(V3[:7], Drop.TRUNCATED, id="less than a head"),
-        pytest.param(V3[:-1], Drop.TRUNCATED, id="less than its addresses"),
-        pytest.param(V2[:-8], Drop.TRUNCATED, id="no authentication data"),
-        pytest.param(V3 + b"\0", Drop.TRAILING, id="a byte too many"),
-        pytest.param(V2 + TRAILER, Drop.TRAILING, id="a trailer behind version 2"),
-        pytest.param(changed(V3, 0, 0x01), Drop.VERSION, id="version 0"),
-        pytest.param(changed(V3, 0, 0x11), Drop.VERSION, id="version 1"),
-        pytest.param(changed(V3, 0, 0x41), Drop.VERSION, id="version 4"),
-        pytest.param(changed(V3, 0, 0x30), Drop.TYPE, id="type 0"),
-        pytest.param(changed(V2, 0, 0x22), Drop.TYPE, id="type 2"),
-        pytest.param(changed(V3, 3, 0), Drop.ADDRESS_COUNT, id="no addresses"),
-        pytest.param(changed(V3, 3, 1), Drop.TRAILING, id="more addresses than counted"),
-        pytest.param(changed(V3, 3, 3), Drop.TRUNCATED, id="less addresses than counted"),
-        pytest.param(V3[:-1] + b"\0", Drop.CHECKSUM, id="another address"),
-        pytest.param(V2[:-1] + b"\0", Drop.CHECKSUM, id="another password"),
-        pytest.param(changed(V3, 1, 0), Drop.ROUTER_ID, id="router id 0 of version 3"),
-        pytest.param(changed(V2, 1, 0), Drop.ROUTER_ID, id="router id 0 of version 2"),
-        pytest.param(changed(V2, 4, 3), Drop.AUTH_TYPE, id="unknown authentication"),
-        pytest.param(changed(V2, 5, 0), Drop.INTERVAL, id="no interval in version 2"),
-        pytest.param(changed(V3, 4, 0xF0, 0), Drop.INTERVAL, id="no interval in version 3"),
+        pytest.param(b"", DropReason.TRUNCATED, id="empty"),
+        pytest.param(V3[:7], DropReason.TRUNCATED, id="less than a head"),
+        pytest.param(V3[:-1], DropReason.TRUNCATED, id="less than its addresses"),
+        pytest.param(V2[:-8], DropReason.TRUNCATED, id="no authentication data"),
+        pytest.param(V3 + b"\0", DropReason.TRAILING, id="a byte too many"),
+        pytest.param(V2 + TRAILER, DropReason.TRAILING, id="a trailer behind version 2"),
+        pytest.param(changed(V3, 0, 0x01), DropReason.VERSION, id="version 0"),
+        pytest.param(changed(V3, 0, 0x11), DropReason.VERSION, id="version 1"),
+        pytest.param(changed(V3, 0, 0x41), DropReason.VERSION, id="version 4"),
+        pytest.param(changed(V3, 0, 0x30), DropReason.TYPE, id="type 0"),
+        pytest.param(changed(V2, 0, 0x22), DropReason.TYPE, id="type 2"),
+        pytest.param(changed(V3, 3, 0), DropReason.ADDRESS_COUNT, id="no addresses"),
+        pytest.param(changed(V3, 3, 1), DropReason.TRAILING, id="more addresses than counted"),
+        pytest.param(changed(V3, 3, 3), DropReason.TRUNCATED, id="less addresses than counted"),
+        pytest.param(V3[:-1] + b"\0", DropReason.CHECKSUM, id="another address"),
+        pytest.param(V2[:-1] + b"\0", DropReason.CHECKSUM, id="another password"),
+        pytest.param(changed(V3, 1, 0), DropReason.ROUTER_ID, id="router id 0 of version 3"),
+        pytest.param(changed(V2, 1, 0), DropReason.ROUTER_ID, id="router id 0 of version 2"),
+        pytest.param(changed(V2, 4, 3), DropReason.AUTH_TYPE, id="unknown authentication"),
+        pytest.param(changed(V2, 5, 0), DropReason.INTERVAL, id="no interval in version 2"),
+        pytest.param(changed(V3, 4, 0xF0, 0), DropReason.INTERVAL, id="no interval in version 3"),
     ],
 )
-def test_each_fault_has_its_reason(wire: bytes, expected: Drop):
+def test_each_fault_has_its_reason(wire: bytes, expected: DropReason):
     """Each field that is wrong is dropped for its own reason."""
     assert reason(wire) is expected
 
 
 def test_version_2_is_not_spoken_over_ipv6():
     """A message of version 2 from an IPv6 address is one of no known version."""
-    assert reason(V2, source=SOURCE_6) is Drop.VERSION
+    assert reason(V2, source=SOURCE_6) is DropReason.VERSION
 
 
 def test_a_message_from_elsewhere_has_another_checksum():
     """The pseudo-header ties a message to its sender: the same bytes from another address are dropped."""
-    assert reason(V3, source="10.0.0.92") is Drop.CHECKSUM
-    assert reason(V3_IPV6, source="fe80::1") is Drop.CHECKSUM
+    assert reason(V3, source="10.0.0.92") is DropReason.CHECKSUM
+    assert reason(V3_IPV6, source="fe80::1") is DropReason.CHECKSUM
 
 
 def test_message_checksum_is_refused_over_ipv6():
     """Over IPv6 there is one checksum, the one with the pseudo-header (RFC 9568 section 5.2.8)."""
     body = V3_IPV6[:6] + bytes(2) + V3_IPV6[8:]
     bare = (0xFFFF - ones_complement_sum(body)).to_bytes(2, "big")
-    assert reason(V3_IPV6[:6] + bare + V3_IPV6[8:], source=SOURCE_6) is Drop.CHECKSUM
+    assert reason(V3_IPV6[:6] + bare + V3_IPV6[8:], source=SOURCE_6) is DropReason.CHECKSUM
 
 
 @pytest.mark.parametrize(
@@ -306,7 +307,7 @@ def test_a_part_is_truncated(capture: Capture):
     """A capture cut at any length is dropped as truncated, also by way of `split`."""
     for part in cuts(capture.wire):
         message, trailer = advertisement.split(part)
-        assert reason(message, source=capture.source) is Drop.TRUNCATED
+        assert reason(message, source=capture.source) is DropReason.TRUNCATED
         assert trailer == b""
 
 
@@ -373,7 +374,7 @@ def test_a_trailer_is_split_off(capture: Capture):
 def test_anything_else_behind_a_message_is_refused(extra: int):
     """What is behind a message and no whole trailer makes it dropped as trailing."""
     message, _ = advertisement.split(V3 + bytes(extra))
-    assert reason(message) is Drop.TRAILING
+    assert reason(message) is DropReason.TRAILING
 
 
 @pytest.mark.parametrize("width", [4, 16])
@@ -421,4 +422,4 @@ def test_the_checksum_leaves_the_trailer_out_over_ipv4(
 
 def test_an_error_says_its_reason():
     """The text of an error is the word that log and counters use."""
-    assert str(VrrpError(Drop.HOP_LIMIT)) == "hop-limit"
+    assert str(VrrpError(DropReason.HOP_LIMIT)) == "hop-limit"

@@ -7,9 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.fuzzing.damage import cuts, flips
 
+from appliance.model.drop_reasons import DropReason
 from appliance.model.snapshot.virtual_router import AntiReplay, Hmac, HmacMode
 from appliance.wire.vrrp import advertisement, hmac_trailer
-from appliance.wire.vrrp.advertisement import Drop, VrrpError
+from appliance.wire.vrrp.advertisement import VrrpError
 from appliance.wire.vrrp.hmac_trailer import SENDERS, ReplayWindow, Sequence, Stamp
 
 pytestmark = pytest.mark.pure
@@ -44,14 +45,14 @@ def accepted(wire: bytes, *, source: str, destination: str = advertisement.MULTI
     return hmac_trailer.verify(message, trailer, source=source, keys=KEYS)
 
 
-def reason(message: bytes, trailer: bytes, *, source: str = "198.51.100.10") -> Drop:
+def reason(message: bytes, trailer: bytes, *, source: str = "198.51.100.10") -> DropReason:
     """Return why a message with this trailer is dropped; fails where it is not."""
     with pytest.raises(VrrpError) as caught:
         hmac_trailer.verify(message, trailer, source=source, keys=KEYS)
     return caught.value.reason
 
 
-def refusal(window: ReplayWindow, source: str, stamp: Stamp, now: float) -> Drop:
+def refusal(window: ReplayWindow, source: str, stamp: Stamp, now: float) -> DropReason:
     """Return why a stamp is dropped; fails where it is not."""
     with pytest.raises(VrrpError) as caught:
         window.check(source, stamp, now)
@@ -95,7 +96,7 @@ def test_the_digest_alone_notices_a_changed_bit(wire: bytes, source: str, destin
         if at_bit // 8 in (6, 7):
             assert hmac_trailer.verify(damaged, trailer, source=source, keys=KEYS) == STAMP
         else:
-            assert reason(damaged, trailer, source=source) is Drop.HMAC_DIGEST
+            assert reason(damaged, trailer, source=source) is DropReason.HMAC_DIGEST
     assert destination
 
 
@@ -104,7 +105,7 @@ def test_a_part_of_a_trailer_is_no_trailer(wire: bytes, source: str, destination
     """A trailer cut at any length is no seal, and a message with a part of one behind it is dropped."""
     message, trailer = advertisement.split(wire)
     for part in cuts(trailer):
-        assert reason(message, part, source=source) is Drop.TRAILING
+        assert reason(message, part, source=source) is DropReason.TRAILING
     for part in list(cuts(trailer))[1:]:
         with pytest.raises(VrrpError):
             accepted(message + part, source=source, destination=destination)
@@ -113,19 +114,19 @@ def test_a_part_of_a_trailer_is_no_trailer(wire: bytes, source: str, destination
 @pytest.mark.parametrize(
     ("offset", "value", "expected"),
     [
-        pytest.param(0, 0, Drop.HMAC_TYPE, id="type 0"),
-        pytest.param(0, 2, Drop.HMAC_TYPE, id="type 2"),
-        pytest.param(1, 2, Drop.HMAC_KEY, id="another key id"),
-        pytest.param(2, 1, Drop.HMAC_TYPE, id="reserved, first byte"),
-        pytest.param(3, 1, Drop.HMAC_TYPE, id="reserved, second byte"),
-        pytest.param(4, 0, Drop.HMAC_DIGEST, id="seconds"),
-        pytest.param(8, 0, Drop.HMAC_DIGEST, id="fraction"),
-        pytest.param(11, 1, Drop.HMAC_DIGEST, id="counter"),
-        pytest.param(12, 0, Drop.HMAC_DIGEST, id="digest, first byte"),
-        pytest.param(27, 0, Drop.HMAC_DIGEST, id="digest, last byte"),
+        pytest.param(0, 0, DropReason.HMAC_TYPE, id="type 0"),
+        pytest.param(0, 2, DropReason.HMAC_TYPE, id="type 2"),
+        pytest.param(1, 2, DropReason.HMAC_KEY, id="another key id"),
+        pytest.param(2, 1, DropReason.HMAC_TYPE, id="reserved, first byte"),
+        pytest.param(3, 1, DropReason.HMAC_TYPE, id="reserved, second byte"),
+        pytest.param(4, 0, DropReason.HMAC_DIGEST, id="seconds"),
+        pytest.param(8, 0, DropReason.HMAC_DIGEST, id="fraction"),
+        pytest.param(11, 1, DropReason.HMAC_DIGEST, id="counter"),
+        pytest.param(12, 0, DropReason.HMAC_DIGEST, id="digest, first byte"),
+        pytest.param(27, 0, DropReason.HMAC_DIGEST, id="digest, last byte"),
     ],
 )
-def test_each_fault_has_its_reason(offset: int, value: int, expected: Drop):
+def test_each_fault_has_its_reason(offset: int, value: int, expected: DropReason):
     """Each field of the trailer that is wrong is dropped for its own reason."""
     message, trailer = advertisement.split(IPV4)
     damaged = bytearray(trailer)
@@ -136,18 +137,18 @@ def test_each_fault_has_its_reason(offset: int, value: int, expected: Drop):
 def test_a_seal_is_bound_to_its_sender():
     """The same bytes from another address are forged."""
     message, trailer = advertisement.split(IPV4)
-    assert reason(message, trailer, source="198.51.100.11") is Drop.HMAC_DIGEST
+    assert reason(message, trailer, source="198.51.100.11") is DropReason.HMAC_DIGEST
 
 
 def test_a_seal_is_bound_to_its_family():
     """An IPv4 sender's seal is none of the IPv6 address that starts with the same bytes."""
     message, trailer = advertisement.split(IPV4)
-    assert reason(message, trailer, source="c633:640a::") is Drop.HMAC_DIGEST
+    assert reason(message, trailer, source="c633:640a::") is DropReason.HMAC_DIGEST
 
 
 def test_too_short_a_message_is_truncated():
     """A message without a whole head is not looked at."""
-    assert reason(IPV4[:7], IPV4[-28:]) is Drop.TRUNCATED
+    assert reason(IPV4[:7], IPV4[-28:]) is DropReason.TRUNCATED
 
 
 def test_keys_are_rolled_one_after_the_other():
@@ -158,7 +159,7 @@ def test_keys_are_rolled_one_after_the_other():
         trailer = hmac_trailer.seal(message, source="10.0.0.1", key_id=key_id, secret=secret, clock=STAMP)
         assert hmac_trailer.verify(message, trailer, source="10.0.0.1", keys=keys) == STAMP
     crossed = hmac_trailer.seal(message, source="10.0.0.1", key_id=1, secret=OTHER_SECRET, clock=STAMP)
-    assert reason(message, crossed, source="10.0.0.1") is Drop.HMAC_DIGEST
+    assert reason(message, crossed, source="10.0.0.1") is DropReason.HMAC_DIGEST
 
 
 @given(st.binary(min_size=8, max_size=80), STAMPS, st.binary(min_size=32, max_size=64), st.integers(1, 255))
@@ -171,14 +172,14 @@ def test_what_was_sealed_is_verified(message: bytes, stamp: Stamp, secret: bytes
 @given(st.binary(max_size=60), st.binary(max_size=40))
 def test_garbage_never_escapes(message: bytes, trailer: bytes):
     """Any bytes are dropped for a reason: nobody guesses a digest."""
-    assert reason(message, trailer) in Drop
+    assert reason(message, trailer) in DropReason
 
 
 @given(st.binary(max_size=16))
 def test_a_well_headed_trailer_never_escapes(rest: bytes):
     """A trailer whose head is right and whose digest is not is dropped for its digest."""
     trailer = IPV4[12:24] + rest.rjust(16, b"\0")
-    assert reason(IPV4[:12], trailer) is Drop.HMAC_DIGEST
+    assert reason(IPV4[:12], trailer) is DropReason.HMAC_DIGEST
 
 
 def test_a_clock_makes_the_stamps():
@@ -229,16 +230,16 @@ def test_every_message_of_a_wavering_clock_is_accepted(times: list[float]):
     for now in times:
         stamp = sequence.next(now)
         window.check("10.0.0.1", stamp, NOW)
-        assert refusal(window, "10.0.0.1", stamp, NOW) is Drop.HMAC_REPLAY
+        assert refusal(window, "10.0.0.1", stamp, NOW) is DropReason.HMAC_REPLAY
 
 
 def test_a_replay_is_dropped():
     """The stamp heard last and every earlier one are replays, a later one is not."""
     window = ReplayWindow(WINDOW)
     window.check("10.0.0.1", at(NOW, counter=5), NOW)
-    assert refusal(window, "10.0.0.1", at(NOW, counter=5), NOW) is Drop.HMAC_REPLAY
-    assert refusal(window, "10.0.0.1", at(NOW, counter=4), NOW) is Drop.HMAC_REPLAY
-    assert refusal(window, "10.0.0.1", at(NOW - 1), NOW) is Drop.HMAC_REPLAY
+    assert refusal(window, "10.0.0.1", at(NOW, counter=5), NOW) is DropReason.HMAC_REPLAY
+    assert refusal(window, "10.0.0.1", at(NOW, counter=4), NOW) is DropReason.HMAC_REPLAY
+    assert refusal(window, "10.0.0.1", at(NOW - 1), NOW) is DropReason.HMAC_REPLAY
     window.check("10.0.0.1", at(NOW, counter=6), NOW)
 
 
@@ -252,7 +253,7 @@ def test_senders_are_told_apart():
 @pytest.mark.parametrize("skew", [-6, 6, -3600, 3600, 2**31])
 def test_a_clock_out_of_the_window_is_dropped(skew: int):
     """What is said by a clock more than the window behind or ahead is dropped for its time."""
-    assert refusal(ReplayWindow(WINDOW), "10.0.0.1", at(NOW + skew), NOW) is Drop.HMAC_TIME
+    assert refusal(ReplayWindow(WINDOW), "10.0.0.1", at(NOW + skew), NOW) is DropReason.HMAC_TIME
 
 
 @pytest.mark.parametrize("skew", [-5, 0, 5])
@@ -260,13 +261,13 @@ def test_a_clock_within_the_window_is_heard(skew: int):
     """The window's ends are inside, in whole seconds as keepalived counts them."""
     window = ReplayWindow(WINDOW)
     window.check("10.0.0.1", at(NOW + skew), NOW)
-    assert refusal(window, "10.0.0.1", at(NOW + skew), NOW) is Drop.HMAC_REPLAY
+    assert refusal(window, "10.0.0.1", at(NOW + skew), NOW) is DropReason.HMAC_REPLAY
 
 
 def test_a_refused_stamp_changes_nothing():
     """A stamp out of the window is not remembered: the sender's good ones are heard after it."""
     window = ReplayWindow(WINDOW)
-    assert refusal(window, "10.0.0.1", at(NOW + 3600), NOW) is Drop.HMAC_TIME
+    assert refusal(window, "10.0.0.1", at(NOW + 3600), NOW) is DropReason.HMAC_TIME
     window.check("10.0.0.1", at(NOW), NOW)
 
 
@@ -284,8 +285,8 @@ def test_senders_are_remembered_in_a_bounded_number():
         window.check(f"10.0.0.{number}", at(NOW), NOW)
     window.check("10.0.0.0", at(NOW, counter=1), NOW)
     window.check("10.0.1.0", at(NOW), NOW)
-    assert refusal(window, "10.0.0.0", at(NOW, counter=1), NOW) is Drop.HMAC_REPLAY
-    assert refusal(window, "10.0.0.2", at(NOW), NOW) is Drop.HMAC_REPLAY
+    assert refusal(window, "10.0.0.0", at(NOW, counter=1), NOW) is DropReason.HMAC_REPLAY
+    assert refusal(window, "10.0.0.2", at(NOW), NOW) is DropReason.HMAC_REPLAY
     window.check("10.0.0.1", at(NOW), NOW)
 
 
@@ -325,14 +326,14 @@ def test_version_2_is_sealed_behind_its_authentication_data():
     assert len(wire) == len(message) + advertisement.HMAC_BYTES
     assert accepted(wire, source="198.51.100.10") == STAMP
     as_version_3 = bytes((0x31, *message[1:]))
-    assert reason(as_version_3, wire[len(message) :]) is Drop.HMAC_DIGEST
+    assert reason(as_version_3, wire[len(message) :]) is DropReason.HMAC_DIGEST
 
 
 def test_without_a_window_no_clock_is_looked_at():
     """`anti_replay: monotonic` asks only that stamps grow, and forgets none."""
     window = ReplayWindow(None)
     window.check("192.0.2.1", at(NOW - 3600), NOW)
-    assert refusal(window, "192.0.2.1", at(NOW - 3600), NOW + 7200) is Drop.HMAC_REPLAY
+    assert refusal(window, "192.0.2.1", at(NOW - 3600), NOW + 7200) is DropReason.HMAC_REPLAY
     window.check("192.0.2.1", at(NOW - 3599), NOW + 7200)
 
 

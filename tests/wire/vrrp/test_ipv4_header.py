@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.fuzzing.damage import cuts, flips
 
+from appliance.model.drop_reasons import DropReason
 from appliance.wire.vrrp import ipv4_header
-from appliance.wire.vrrp.advertisement import Drop, VrrpError
+from appliance.wire.vrrp.advertisement import VrrpError
 from appliance.wire.vrrp.ipv4_header import Ipv4Header
 
 pytestmark = pytest.mark.pure
@@ -18,7 +19,7 @@ PACKET = bytes.fromhex("45c0002000010000ff7000000a0100030a010001") + PAYLOAD
 HEADER = Ipv4Header(source="10.1.0.3", destination="10.1.0.1", ttl=255, payload=PAYLOAD)
 
 
-def reason(packet: bytes) -> Drop:
+def reason(packet: bytes) -> DropReason:
     """Return why a packet is dropped; fails where it is not."""
     with pytest.raises(VrrpError) as caught:
         ipv4_header.decode(packet)
@@ -43,7 +44,7 @@ def test_filling_is_left_out():
 
 def test_a_part_is_truncated():
     """A packet cut at any length is truncated."""
-    assert {reason(part) for part in cuts(PACKET)} == {Drop.TRUNCATED}
+    assert {reason(part) for part in cuts(PACKET)} == {DropReason.TRUNCATED}
 
 
 @pytest.mark.parametrize(
@@ -58,7 +59,7 @@ def test_a_part_is_truncated():
 )
 def test_contradictions_are_truncated(start: str):
     """A header whose lengths cannot be true is no whole packet."""
-    assert reason(bytes.fromhex(start) + PACKET[4:]) is Drop.TRUNCATED
+    assert reason(bytes.fromhex(start) + PACKET[4:]) is DropReason.TRUNCATED
 
 
 def test_a_changed_bit_never_escapes():

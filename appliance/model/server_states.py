@@ -1,0 +1,47 @@
+"""The states of a server, in HAProxy's words: what its checks say, what the operator says, and both together.
+
+HAProxy calls the first the operational and the second the administrative state (management.txt, `show servers
+state`). The board of the prober stores the numbers, so that a number never changes its meaning.
+"""
+
+from enum import IntEnum, StrEnum
+
+
+class HealthVerdict(IntEnum):
+    """What the checks of a server say. UNKNOWN until its first check has ended."""
+
+    UNKNOWN = 0
+    UP = 1
+    DOWN = 2
+
+
+class AdminState(IntEnum):
+    """What the operator has ordered for a server (HAProxy's `set server state`).
+
+    DRAIN gives it no new connections, MAINT takes it out of service.
+    """
+
+    READY = 0
+    DRAIN = 1
+    MAINT = 2
+
+
+class ServerState(StrEnum):
+    """The one word for a server that operators see: CHECKING is before the first verdict."""
+
+    UP = "up"
+    DOWN = "down"
+    DRAIN = "drain"
+    MAINT = "maint"
+    CHECKING = "checking"
+
+
+def state_of(verdict: HealthVerdict, admin: AdminState) -> ServerState:
+    """Return the one word: maint wins over the checks, and a failed check wins over drain."""
+    if admin is AdminState.MAINT:
+        return ServerState.MAINT
+    if verdict is HealthVerdict.DOWN:
+        return ServerState.DOWN
+    if admin is AdminState.DRAIN:
+        return ServerState.DRAIN
+    return ServerState.UP if verdict is HealthVerdict.UP else ServerState.CHECKING
