@@ -27,8 +27,8 @@ from appliance.net.process.leftovers import Leftovers
 from appliance.programs.accepted_log import AcceptedLog
 from appliance.vrrp.commands import VrrpCommands
 from appliance.vrrp.program import PROGRAM, VrrpProgram
-from appliance.vrrp.takeover.inheritance import EarlierRun
 from appliance.vrrp.takeover.predecessor import Predecessor, PredecessorLeavingError
+from appliance.vrrp.takeover.resumed_state import EarlierRun
 from appliance.vrrp.takeover.take_over import TakeOver, locked
 from appliance.wire.boards.health_board import BoardFormatError
 from appliance.wire.boards.vrrp_board import VrrpBoard, decode

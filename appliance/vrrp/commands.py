@@ -71,11 +71,11 @@ class VrrpCommands:
             late_wakeups=lateness.count,
             latest_wakeup_s=round(lateness.latest, 6),
             routers=[
-                described(group, participant, now=now)
+                described(group, instance, now=now)
                 for group in program.groups
-                for participant in group.participants.values()
+                for instance in group.instances.values()
             ],
-            leaving=[name for group in program.groups.leaving for name in group.participants],
+            leaving=[name for group in program.groups.leaving for name in group.instances],
         )
 
     def _prepare(self, question: Question) -> Answer | Deferred:
@@ -153,9 +153,9 @@ class VrrpCommands:
         found = self._program.groups.find(name)
         if found is None:
             return bad(f"no virtual IP {name!r} is configured")
-        group, participant = found
-        if participant.election.state is not RouterState.ACTIVE:
-            return bad(f"{name} is not active here: it is {participant.election.state.value}")
+        group, instance = found
+        if instance.election.state is not RouterState.ACTIVE:
+            return bad(f"{name} is not active here: it is {instance.election.state.value}")
         answer = self._program.reports.wait_for_move(name)
         group.move(time.monotonic())
         return answer
@@ -164,7 +164,7 @@ class VrrpCommands:
         """Tell a successor what is here, and go on; one that hands over to its peers has nothing to tell."""
         if self._program.stopping:
             return vrrp_takeover.leaving()
-        return good(routers=vrrp_takeover.encode(map(known, self._program.groups.participants)))
+        return good(routers=vrrp_takeover.encode(map(known, self._program.groups.instances)))
 
     def _taken_over(self, _: Question) -> Answer:
         """Go: the successor serves."""
@@ -176,8 +176,8 @@ class VrrpCommands:
         found = self._program.groups.find(name)
         if found is None:
             return bad(f"no virtual IP {name!r} is configured")
-        group, participant = found
-        yielded = participant.election.yielded
+        group, instance = found
+        yielded = instance.election.yielded
         group.reclaim(time.monotonic())
         return good(name=name, changed=yielded)
 

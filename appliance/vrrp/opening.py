@@ -7,13 +7,13 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from enum import Enum
 
-from appliance.vrrp.virtual_router import VrrpInstance
+from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 
 Look = Callable[[VrrpInstance], None]
-"""Gives a new participant, or a changed one, the state of its interface and of what it tracks."""
+"""Gives a new instance, or a changed one, the state of its interface and of what it tracks."""
 
 Begin = Callable[[list[VrrpInstance], float], None]
-"""Has participants that are open take part, as one group."""
+"""Has instances that are open take part, as one group."""
 
 
 class OpeningPhase(Enum):
@@ -49,17 +49,17 @@ class Opening:
         """Return those that are not open yet."""
         return frozenset(self._closed)
 
-    def add(self, participant: VrrpInstance) -> None:
+    def add(self, instance: VrrpInstance) -> None:
         """Take one that is new; it waits for `start`."""
-        self._closed.append(participant)
+        self._closed.append(instance)
 
-    def begin_together(self, participants: list[VrrpInstance]) -> None:
+    def begin_as_group(self, instances: list[VrrpInstance]) -> None:
         """Have these, all of them closed, begin as one group when they are open."""
-        self._waiting.append(participants)
+        self._waiting.append(instances)
 
-    def open_now(self, participants: Iterable[VrrpInstance]) -> None:
+    def open_now(self, instances: Iterable[VrrpInstance]) -> None:
         """Open those of them that are closed: they join others, who go on at once."""
-        for each in participants:
+        for each in instances:
             if each in self._closed:
                 self._closed.remove(each)
                 self._open(each)
@@ -85,32 +85,32 @@ class Opening:
 
     def stop(self) -> None:
         """Close what was opened, and begin nothing any more."""
-        for participants in self._waiting:
-            for each in participants:
+        for instances in self._waiting:
+            for each in instances:
                 each.close()
         self._closed.clear()
         self._waiting.clear()
         self._end(OpeningPhase.STOPPED, OpeningOutcome.GIVEN_UP)
 
-    def bugs(self, participants: Iterable[VrrpInstance]) -> tuple[Exception, ...]:
+    def bugs(self, instances: Iterable[VrrpInstance]) -> tuple[Exception, ...]:
         """Return, once, what went wrong when these were opened: their group is to take it as its own."""
-        return tuple(self._bugs.pop(each) for each in participants if each in self._bugs)
+        return tuple(self._bugs.pop(each) for each in instances if each in self._bugs)
 
-    def _open(self, participant: VrrpInstance) -> None:
+    def _open(self, instance: VrrpInstance) -> None:
         try:
-            self._look(participant)
+            self._look(instance)
         except Exception as error:  # noqa: BLE001  # the others go on; its group logs it
-            self._bugs[participant] = error
+            self._bugs[instance] = error
 
     def _begin_ready(self, now: float) -> None:
         closed = self.closed
         ready = [each for each in self._waiting if closed.isdisjoint(each)]
         self._waiting = [each for each in self._waiting if each not in ready]
-        for participants in ready:
+        for instances in ready:
             # Of what has happened since then to an interface, its router has not been told.
-            for earlier in participants[:-1]:
+            for earlier in instances[:-1]:
                 self._open(earlier)
-            self._begin(participants, now)
+            self._begin(instances, now)
 
     def _go_on(self, now: float) -> None:
         """Plan the next one, or tell that there is none."""

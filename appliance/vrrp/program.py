@@ -23,18 +23,18 @@ from appliance.net.netlink.neighbours import Neighbours
 from appliance.net.netlink.netlink import Requests
 from appliance.net.netlink.owned_addresses import OwnedAddresses
 from appliance.net.process.realtime import Realtime
-from appliance.vrrp.addresses.address_asking import AddressQuestions
+from appliance.vrrp.addresses.address_questions import AddressQuestions
 from appliance.vrrp.addresses.peer_returns import PeerReturns
-from appliance.vrrp.machine import RouterEnvironment
+from appliance.vrrp.instance.environment import RouterEnvironment
+from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 from appliance.vrrp.opening import OpeningOutcome
+from appliance.vrrp.reload_faults import endangered
 from appliance.vrrp.reports import RouterReports
 from appliance.vrrp.router_group import RouterGroup
 from appliance.vrrp.router_groups import RouterGroups
-from appliance.vrrp.router_prospects import endangered
 from appliance.vrrp.status import record
-from appliance.vrrp.takeover.inheritance import EarlierRun, ResumedState
+from appliance.vrrp.takeover.resumed_state import EarlierRun, ResumedState
 from appliance.vrrp.tracks import Tracks
-from appliance.vrrp.virtual_router import VrrpInstance
 from appliance.wire.boards.vrrp_board import VrrpBoard, encode_router
 from appliance.wire.boards.vrrp_board import encode as encode_board
 from appliance.wire.lines.control import AnswerProblem
@@ -85,7 +85,7 @@ class VrrpProgram:
         self._requests = Requests()
         closer = Closer()
         self._asking = AddressQuestions(loop, closer)
-        machine = RouterEnvironment(
+        environment = RouterEnvironment(
             loop=loop,
             links=self._links,
             addresses=self._addresses,
@@ -96,9 +96,9 @@ class VrrpProgram:
             returns=PeerReturns(self._asking),
             log=log,
             missing=missing,
-            routers=lambda: (each.router for each in self.groups.participants),
+            routers=lambda: (each.router for each in self.groups.instances),
         )
-        self.groups = RouterGroups(machine, self.reports, self._look)
+        self.groups = RouterGroups(environment, self.reports, self._look)
         if missing:
             log.error("capabilities-missing", missing=list(missing))
         if realtime.refused:
@@ -134,7 +134,7 @@ class VrrpProgram:
 
     def endangered(self, snapshot: Snapshot) -> tuple[AnswerProblem, ...]:
         """Return why a snapshot would put into fault what is active here now."""
-        return tuple(endangered(self.groups.participants, snapshot.virtual_routers, self._links))
+        return tuple(endangered(self.groups.instances, snapshot.virtual_routers, self._links))
 
     def _configure(self, snapshot: Snapshot) -> None:
         self._log = self.reports.log = self._tracks.log = logs.obey(PROGRAM, snapshot.log)
@@ -154,9 +154,9 @@ class VrrpProgram:
         self._alone = True
         self._claim.close()
         self._claim = NamespaceClaim(vrrp_leftovers.CLAIM)
-        self._tracks.require(each.router for each in self.groups.participants)
+        self._tracks.require(each.router for each in self.groups.instances)
         self._clean()
-        self._log.info("taken-over", routers=[each.name for each in self.groups.participants])
+        self._log.info("taken-over", routers=[each.name for each in self.groups.instances])
 
     def relieve(self) -> None:
         """End without a word to anybody: a successor has everything that is held here."""
@@ -170,9 +170,11 @@ class VrrpProgram:
         vrrp_leftovers.remove(
             self._addresses,
             self._requests,
-            ours={address for each in self.groups.participants for address in each.router.addresses},
+            ours={address for each in self.groups.instances for address in each.router.addresses},
             seats={
-                each.holding.seat.index for each in self.groups.participants if each.holding.seat is not None
+                each.holder.interface.index
+                for each in self.groups.instances
+                if each.holder.interface is not None
             },
             alone=self._claim.held,
             log=self._log,
@@ -180,10 +182,10 @@ class VrrpProgram:
 
     # Interfaces
 
-    def _look(self, participant: VrrpInstance) -> None:
-        """Give a participant that is new the state of its interface, and of those that it tracks."""
-        participant.look(self._links.state(participant.router.interface))
-        self._tracks.look(participant)
+    def _look(self, instance: VrrpInstance) -> None:
+        """Give a instance that is new the state of its interface, and of those that it tracks."""
+        instance.look(self._links.state(instance.router.interface))
+        self._tracks.look(instance)
 
     def _links_changed(self) -> None:
         now = time.monotonic()
@@ -203,10 +205,13 @@ class VrrpProgram:
         moved = {event.address.partition("/")[0] for event in events}
         everywhere = any(event.change in _WHOLE for event in events)  # about its addresses nothing is told
         for group in (*self.groups, *self.groups.leaving):
-            for each in group.participants.values():
+            for each in group.instances.values():
                 if everywhere or moved & each.virtual:
                     each.look_for_foreign()
-                if names & {each.router.interface, each.holding.seat.name if each.holding.seat else ""}:
+                if names & {
+                    each.router.interface,
+                    each.holder.interface.name if each.holder.interface else "",
+                }:
                     link = self._links.state(each.router.interface)
                     if each.concerns(link):
                         group.look(each, link, now)
@@ -215,16 +220,16 @@ class VrrpProgram:
                     group.weigh(each, now)
 
     def _restore(
-        self, group: RouterGroup, participant: VrrpInstance, removed: set[tuple[str, str]], now: float
+        self, group: RouterGroup, instance: VrrpInstance, removed: set[tuple[str, str]], now: float
     ) -> None:
         """Put back what somebody else has removed from an active, and say so."""
-        place = participant.holding.seat.name if participant.holding.seat else ""
-        lost = [each for each in participant.holding.addresses if (place, each) in removed]
+        place = instance.holder.interface.name if instance.holder.interface else ""
+        lost = [each for each in instance.holder.addresses if (place, each) in removed]
         if not lost:
             return
-        if participant.may_restore(len(lost), now):
-            group.restore(participant, now)
-            self._log.warning("address-restored", router=participant.name, addresses=lost)
+        if instance.may_restore(len(lost), now):
+            group.restore(instance, now)
+            self._log.warning("address-restored", router=instance.name, addresses=lost)
         group.moved()
 
     # The end
@@ -244,7 +249,7 @@ class VrrpProgram:
 
     def _cut(self) -> None:
         self._log.warning(
-            "stop-cut", routers=[name for group in self.groups.leaving for name in group.participants]
+            "stop-cut", routers=[name for group in self.groups.leaving for name in group.instances]
         )
         self._loop.stop()
 
@@ -258,7 +263,7 @@ class VrrpProgram:
         if self._stop_by is not None:
             self._loop.stop()
             return
-        patience = max((each.router.hand_over for each in self.groups.participants), default=0.0)
+        patience = max((each.router.hand_over for each in self.groups.instances), default=0.0)
         self._stop_by = now + patience + _MARGIN
         self.groups.leave(now)
         self._end_when_left()
@@ -305,7 +310,7 @@ class VrrpProgram:
         """Yield what the board says of each router; where nothing was done since the last time it is kept."""
         before, self._recorded = self._recorded, {}
         for group in self.groups:
-            for each in group.participants.values():
+            for each in group.instances.values():
                 known = before.get(each)
                 if known is None or known[0] != group.changes:
                     known = group.changes, encode_router(record(each))

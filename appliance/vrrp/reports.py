@@ -9,8 +9,8 @@ from structlog.typing import FilteringBoundLogger
 from appliance.core.tracking.notify_commands import commands
 from appliance.core.vrrp.election import Entered, RouterState, SplitBrain
 from appliance.net.control.loop_sockets import Deferred
+from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 from appliance.vrrp.router_group import RouterGroup
-from appliance.vrrp.virtual_router import VrrpInstance
 from appliance.wire.lines.control import Answer, bad, good
 from appliance.wire.lines.tracker_lines import RunCommand
 
@@ -51,47 +51,47 @@ class RouterReports:
         self._moves.setdefault(name, []).append(answer)
         return answer
 
-    def entered(self, participant: VrrpInstance, entered: Entered) -> None:
+    def entered(self, instance: VrrpInstance, entered: Entered) -> None:
         """Log a transition, have its commands run, and publish it."""
         say = self.log.warning if entered.state in _TROUBLE else self.log.info
-        facts: dict[str, object] = {"peer": entered.peer, "priority": participant.election.priority}
+        facts: dict[str, object] = {"peer": entered.peer, "priority": instance.election.priority}
         if entered.state is RouterState.FAULT:
-            facts["reasons"] = list(participant.reasons.values())
+            facts["reasons"] = list(instance.reasons.values())
         say(
             "vrrp-state",
-            router=participant.name,
+            router=instance.name,
             state=entered.state.value,
             previous=entered.previous.value,
             cause=entered.cause.value,
             **facts,
         )
         self._touch()
-        self._notify(participant, entered)
+        self._notify(instance, entered)
 
-    def split_brain(self, participant: VrrpInstance, split: SplitBrain) -> None:
+    def split_brain(self, instance: VrrpInstance, split: SplitBrain) -> None:
         """Log another active that was heard while active."""
         self.log.warning(
             "split-brain",
-            router=participant.name,
+            router=instance.name,
             peer=split.peer,
             priority=split.priority,
-            own_priority=participant.election.priority,
+            own_priority=instance.election.priority,
             stays=split.winner,
         )
 
-    def handed_over(self, participant: VrrpInstance, successor: str | None) -> None:
+    def handed_over(self, instance: VrrpInstance, successor: str | None) -> None:
         """Answer whoever asked for the hand-over."""
-        self.log.info("hand-over", router=participant.name, successor=successor)
+        self.log.info("hand-over", router=instance.name, successor=successor)
         if successor:
-            self._answer(participant, good(name=participant.name, successor=successor))
-        elif participant.election.state is RouterState.FAULT:
-            self._answer(participant, bad(f"{participant.name}: in fault before anybody took over"))
+            self._answer(instance, good(name=instance.name, successor=successor))
+        elif instance.election.state is RouterState.FAULT:
+            self._answer(instance, bad(f"{instance.name}: in fault before anybody took over"))
         else:
-            self._answer(participant, bad(f"{participant.name}: nobody took over in time, it stays here"))
+            self._answer(instance, bad(f"{instance.name}: nobody took over in time, it stays here"))
 
-    def cut_short(self, participant: VrrpInstance, why: str) -> None:
+    def cut_short(self, instance: VrrpInstance, why: str) -> None:
         """Answer whoever asked for the hand-over, before what ends it is done."""
-        self._answer(participant, bad(f"{participant.name}: {why}"))
+        self._answer(instance, bad(f"{instance.name}: {why}"))
 
     def left(self, group: RouterGroup) -> None:
         """Forget a group that has left."""
@@ -106,20 +106,20 @@ class RouterReports:
             self._late_said = now
             self.log.warning(
                 "late-wakeup",
-                routers=list(group.participants),
+                routers=list(group.instances),
                 seconds=round(seconds, 6),
                 count=lateness.count,
             )
 
     def crashed(self, group: RouterGroup, error: Exception) -> None:
         """Log a bug that one group met with."""
-        self.log.error("router-crashed", routers=list(group.participants), exc_info=error)
+        self.log.error("router-crashed", routers=list(group.instances), exc_info=error)
 
-    def _answer(self, participant: VrrpInstance, answer: Answer) -> None:
-        for each in self._moves.pop(participant.name, ()):
+    def _answer(self, instance: VrrpInstance, answer: Answer) -> None:
+        for each in self._moves.pop(instance.name, ()):
             each.resolve(answer)
 
-    def _notify(self, participant: VrrpInstance, entered: Entered) -> None:
-        notify, router = participant.router.notify, participant.router
-        for words in commands(router, entered.state, priority=participant.election.priority):
+    def _notify(self, instance: VrrpInstance, entered: Entered) -> None:
+        notify, router = instance.router.notify, instance.router
+        for words in commands(router, entered.state, priority=instance.election.priority):
             self._run(RunCommand(router=router.name, words=words, user=notify.user, timeout=notify.timeout))

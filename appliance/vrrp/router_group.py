@@ -28,7 +28,7 @@ from appliance.core.vrrp.election import (
 from appliance.core.vrrp.sync_group import SyncGroup, Tagged
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.netlink.links import Link
-from appliance.vrrp.virtual_router import VrrpInstance
+from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 
 _LATE_FRACTION: Final = 0.25  # of the shortest interval: from here on a wake-up is told as late
 _MOMENT: Final = 0.01  # of the shortest interval: so much later an advertisement may be sent
@@ -43,16 +43,16 @@ _Given = ParamSpec("_Given")
 class GroupObserver(Protocol):
     """Who is told what has happened, after it was done."""
 
-    def entered(self, participant: VrrpInstance, entered: Entered) -> None:
+    def entered(self, instance: VrrpInstance, entered: Entered) -> None:
         """Take a transition."""
 
-    def split_brain(self, participant: VrrpInstance, split: SplitBrain) -> None:
+    def split_brain(self, instance: VrrpInstance, split: SplitBrain) -> None:
         """Take another active that was heard while active."""
 
-    def handed_over(self, participant: VrrpInstance, successor: str | None) -> None:
+    def handed_over(self, instance: VrrpInstance, successor: str | None) -> None:
         """Take the end of a planned hand-over."""
 
-    def cut_short(self, participant: VrrpInstance, why: str) -> None:
+    def cut_short(self, instance: VrrpInstance, why: str) -> None:
         """Take the end of a planned hand-over that nobody has answered yet, and will not be waited for."""
 
     def left(self, group: "RouterGroup") -> None:
@@ -84,11 +84,11 @@ def _guarded(method: _Method[_Given]) -> _Method[_Given]:
 
 
 class RouterGroup:
-    """The participants of one sync group. Whatever goes wrong here is this group's alone."""
+    """The instances of one sync group. Whatever goes wrong here is this group's alone."""
 
-    def __init__(self, participants: Iterable[VrrpInstance], listener: GroupObserver) -> None:
-        self.participants = {each.name: each for each in participants}
-        self.sync = SyncGroup({name: each.election for name, each in self.participants.items()})
+    def __init__(self, instances: Iterable[VrrpInstance], listener: GroupObserver) -> None:
+        self.instances = {each.name: each for each in instances}
+        self.sync = SyncGroup({name: each.election for name, each in self.instances.items()})
         self._listener = listener
         self._faulty: set[str] = set()
         self._left: set[str] = set()
@@ -97,13 +97,13 @@ class RouterGroup:
         self._known = False
         self.changes = 0
         self.on_moved: Callable[[], None] = _nobody
-        for each in self.participants.values():
+        for each in self.instances.values():
             each.on_readable = self.receive
             each.on_return = self.announce_again
-            each.caution.on_alarm = self.heed
+            each.conflict_watch.on_alarm = self.apply_conflicts
             each.weigh()  # of the interfaces that it tracks the kernel has told by now
             self.sync.weigh(each.name, each.priority.value, time.monotonic())
-        shortest = min(each.router.advert for each in self.participants.values())
+        shortest = min(each.router.advert for each in self.instances.values())
         self._moment = _MOMENT * shortest
         self._late_from = max(_LATE_LEAST, _LATE_FRACTION * shortest)
 
@@ -126,7 +126,7 @@ class RouterGroup:
         if self._crashed_until is not None:
             return self._crashed_until
         at = self._together(self.sync.deadline)
-        for each in self.participants.values():
+        for each in self.instances.values():
             other = each.deadline
             if other is not None and (at is None or other < at):
                 at = other
@@ -146,14 +146,14 @@ class RouterGroup:
         """Say whether what is due is a sign of life for the peers: such an active's work is short."""
         if self._crashed_until is not None or self.sync.state is not RouterState.ACTIVE:
             return False
-        return not any(each.election.leaving for each in self.participants.values())
+        return not any(each.election.leaving for each in self.instances.values())
 
     @_guarded
     def tick(self, now: float) -> None:
         """Do what is due."""
         if self._crashed_until is not None:
             self._crashed_until = None
-            for each in self.participants.values():
+            for each in self.instances.values():
                 each.reasons.pop(_BUG, None)
                 self._reconsider(each, now)
         self._tick(now)
@@ -161,39 +161,39 @@ class RouterGroup:
     @_guarded
     def receive(self, name: str) -> None:
         """Take what a member's socket has."""
-        self._receive(self.participants[name])
+        self._receive(self.instances[name])
 
     @_guarded
     def announce_again(self, name: str) -> None:
         """Announce a member's addresses: another router is back, whose side may have them at its own."""
-        participant = self.participants[name]
-        if participant.election.state is RouterState.ACTIVE and not participant.election.leaving:
-            participant.announce(participant.router.announce.repeat, time.monotonic())
+        instance = self.instances[name]
+        if instance.election.state is RouterState.ACTIVE and not instance.election.leaving:
+            instance.announce(instance.router.announce.repeat, time.monotonic())
 
     @_guarded
-    def heed(self, name: str) -> None:
+    def apply_conflicts(self, name: str) -> None:
         """Take what a member's conflicts mean before its first claim."""
-        now, participant = time.monotonic(), self.participants[name]
-        match participant.caution.conflicts.advice(now):
+        now, instance = time.monotonic(), self.instances[name]
+        match instance.conflict_watch.conflicts.advice(now):
             case Advice.GO:
                 return
             case Advice.WAIT:
-                self.sync.hold(participant.caution.conflicts.until(now))
+                self.sync.hold(instance.conflict_watch.conflicts.until(now))
             case Advice.REFUSE:
-                found = participant.caution.conflicts.colliding(now)
+                found = instance.conflict_watch.conflicts.colliding(now)
                 told = ", ".join(f"{each.kind.value} of {each.peer}" for each in found)
-                participant.reasons["conflict"] = f"conflict: {told}"
-                self.reconsider(participant, now)
+                instance.reasons["conflict"] = f"conflict: {told}"
+                self.reconsider(instance, now)
 
     # From the program
 
     @_guarded
     def start(self, now: float) -> None:
         """Take part, those that can."""
-        fresh = [each for each in self.participants.values() if each.election.state is RouterState.INITIALIZE]
+        fresh = [each for each in self.instances.values() if each.election.state is RouterState.INITIALIZE]
         for each in fresh:
             each.ask_verdicts(now)
-        for each in self.participants.values():
+        for each in self.instances.values():
             self.reconsider(each, now)
         self._perform(self.sync.start(now), now)
         self._watch(fresh, now)
@@ -204,55 +204,55 @@ class RouterGroup:
 
         What is not known yet of what is tracked is no reason to stop.
         """
-        for each in self.participants.values():
+        for each in self.instances.values():
             each.forgo_verdicts()
             each.weigh()
         self._perform(self.sync.resume(now), now)
-        for each in self.participants.values():
+        for each in self.instances.values():
             self.reconsider(each, now)
 
     @_guarded
-    def reconsider(self, participant: VrrpInstance, now: float) -> None:
-        """Take what a participant's reasons say by now: a fault, or its end."""
-        self._reconsider(participant, now)
+    def reconsider(self, instance: VrrpInstance, now: float) -> None:
+        """Take what a instance's reasons say by now: a fault, or its end."""
+        self._reconsider(instance, now)
 
-    def _reconsider(self, participant: VrrpInstance, now: float) -> None:
-        name, faulty = participant.name, bool(participant.reasons)
+    def _reconsider(self, instance: VrrpInstance, now: float) -> None:
+        name, faulty = instance.name, bool(instance.reasons)
         if faulty and name not in self._faulty:
             self._faulty.add(name)
             self._perform(self.sync.fault(name, now), now)
         elif not faulty and name in self._faulty:
             self._faulty.discard(name)
             self._perform(self.sync.recover(name, now), now)
-            self._watch(self.participants.values(), now)
+            self._watch(self.instances.values(), now)
 
     @_guarded
-    def weigh(self, participant: VrrpInstance, now: float) -> None:
-        """Take a participant's new results of its tracks."""
-        before = participant.priority.value
-        participant.weigh()
-        if participant.priority.value != before:
-            self._perform(self.sync.weigh(participant.name, participant.priority.value, now), now)
-        self.reconsider(participant, now)
+    def weigh(self, instance: VrrpInstance, now: float) -> None:
+        """Take a instance's new results of its tracks."""
+        before = instance.priority.value
+        instance.weigh()
+        if instance.priority.value != before:
+            self._perform(self.sync.weigh(instance.name, instance.priority.value, now), now)
+        self.reconsider(instance, now)
 
     @_guarded
-    def revise(self, participant: VrrpInstance, router: VirtualRouter, now: float) -> None:
+    def revise(self, instance: VrrpInstance, router: VirtualRouter, now: float) -> None:
         """Take other parameters of one virtual router."""
         try:
-            participant.revise(router, now)
+            instance.revise(router, now)
         except OSError as error:
-            participant.could_not_take(error, now)
-        participant.ask_verdicts(now)
-        self.look(participant, participant.link, now)
-        self.weigh(participant, now)
+            instance.could_not_take(error, now)
+        instance.ask_verdicts(now)
+        self.look(instance, instance.link, now)
+        self.weigh(instance, now)
 
     @_guarded
-    def look(self, participant: VrrpInstance, link: Link | None, now: float) -> None:
-        """Take the state of a participant's interface."""
-        participant.look(link)
-        if participant.terms != participant.election.terms:
-            self._perform(self.sync.revise(participant.name, participant.terms, now), now)
-        self.reconsider(participant, now)
+    def look(self, instance: VrrpInstance, link: Link | None, now: float) -> None:
+        """Take the state of a instance's interface."""
+        instance.look(link)
+        if instance.terms != instance.election.terms:
+            self._perform(self.sync.revise(instance.name, instance.terms, now), now)
+        self.reconsider(instance, now)
 
     @_guarded
     def leave(self, now: float) -> None:
@@ -270,31 +270,31 @@ class RouterGroup:
         self._perform(self.sync.reclaim(now), now)
 
     @_guarded
-    def restore(self, participant: VrrpInstance, now: float) -> None:
+    def restore(self, instance: VrrpInstance, now: float) -> None:
         """Put back addresses that somebody else has removed."""
         self._perform(
             [
-                (participant.name, TakeAddresses()),
-                (participant.name, AnnounceAddresses(repeat=participant.router.announce.repeat)),
+                (instance.name, TakeAddresses()),
+                (instance.name, AnnounceAddresses(repeat=instance.router.announce.repeat)),
             ],
             now,
         )
 
     def close(self) -> None:
         """Let go of all sockets."""
-        for each in self.participants.values():
+        for each in self.instances.values():
             each.close()
 
     # Inside
 
-    def _watch(self, participants: Iterable[VrrpInstance], now: float) -> None:
+    def _watch(self, instances: Iterable[VrrpInstance], now: float) -> None:
         """Have those that listen before they claim ask whether somebody else has their addresses."""
-        for each in participants:
+        for each in instances:
             if each.election.state is RouterState.BACKUP:
                 each.watch(now)
 
     def _tick(self, now: float) -> None:
-        for each in self.participants.values():  # before what they have held back is done
+        for each in self.instances.values():  # before what they have held back is done
             if each.verdicts.deadline is not None:
                 each.judge_without(now)
                 self._reconsider(each, now)
@@ -302,15 +302,15 @@ class RouterGroup:
         if due is not None and due <= now:
             self._perform(self.sync.tick(now, now - due), now)
             self._tell_if_late(due, now)
-        for each in self.participants.values():
+        for each in self.instances.values():
             if (at := each.deadline) is not None and at <= now:
                 each.tick(now)
                 self.reconsider(each, now)
 
-    def _receive(self, participant: VrrpInstance) -> None:
+    def _receive(self, instance: VrrpInstance) -> None:
         now, due = time.monotonic(), self.sync.deadline
-        for heard in participant.receive(now):
-            effects = self.sync.hear(participant.name, heard, now)
+        for heard in instance.receive(now):
+            effects = self.sync.hear(instance.name, heard, now)
             if effects:
                 self._perform(effects, now)
         # What was heard may have moved the deadline: then the tick will not know that it was missed.
@@ -325,51 +325,49 @@ class RouterGroup:
         queue, said = deque(effects), list[Callable[[], None]]()
         while queue:
             name, effect = queue.popleft()
-            participant = self.participants[name]
+            instance = self.instances[name]
             try:
-                self._do(participant, effect, now, said)
+                self._do(instance, effect, now, said)
             except OSError as error:
                 # What else was to be done assumes the addresses: the fault undoes it for the whole group.
-                participant.could_not_take(error, now)
+                instance.could_not_take(error, now)
                 self._faulty.add(name)
                 queue = deque(self.sync.fault(name, now))
         for say in said:
             say()
 
-    def _do(
-        self, participant: VrrpInstance, effect: Effect, now: float, said: list[Callable[[], None]]
-    ) -> None:
+    def _do(self, instance: VrrpInstance, effect: Effect, now: float, said: list[Callable[[], None]]) -> None:
         match effect:
             case SendAdvert(priority=priority):
-                participant.send(priority, now)
+                instance.send(priority, now)
             case TakeAddresses():
-                participant.take()
+                instance.take()
             case ReleaseAddresses():
-                participant.release()
+                instance.release()
             case AnnounceAddresses(repeat=repeat):
-                participant.announce(repeat, now)
+                instance.announce(repeat, now)
             case Entered():
-                participant.figures.entered(effect, wall=time.time())
+                instance.counters.entered(effect, wall=time.time())
                 if effect.state is RouterState.ACTIVE:
-                    participant.caution.claimed()
-                    participant.ask_for_others(now)
+                    instance.conflict_watch.claimed()
+                    instance.ask_for_others(now)
                 else:
-                    participant.ask_no_more()
-                said.append(lambda: self._listener.entered(participant, effect))
+                    instance.ask_no_more()
+                said.append(lambda: self._listener.entered(instance, effect))
             case SplitBrain():
-                participant.figures.split_brains += 1
-                participant.ask_for_others(now)
-                said.append(lambda: self._listener.split_brain(participant, effect))
+                instance.counters.split_brains += 1
+                instance.ask_for_others(now)
+                said.append(lambda: self._listener.split_brain(instance, effect))
             case HandOverEnded(successor=successor):
-                said.append(lambda: self._listener.handed_over(participant, successor))
+                said.append(lambda: self._listener.handed_over(instance, successor))
             case Left():
-                said.append(lambda: self._take_leave(participant))
+                said.append(lambda: self._take_leave(instance))
             case _:
                 assert_never(effect)
 
-    def _take_leave(self, participant: VrrpInstance) -> None:
-        self._left.add(participant.name)
-        if self._left == self.participants.keys():
+    def _take_leave(self, instance: VrrpInstance) -> None:
+        self._left.add(instance.name)
+        if self._left == self.instances.keys():
             self._listener.left(self)
 
     def crashed(self, error: Exception) -> None:
@@ -377,11 +375,11 @@ class RouterGroup:
         now = time.monotonic()
         self._crashed_until = now + _CRASH_PAUSE
         self.moved()
-        for each in self.participants.values():
+        for each in self.instances.values():
             each.reasons[_BUG] = f"{type(error).__name__}: {error}"
             with contextlib.suppress(Exception):  # a second bug says nothing that the first one does not
                 self._reconsider(each, now)
-            if each.holding.held:
+            if each.holder.held:
                 each.release()
         self._listener.crashed(self, error)
 

@@ -1,6 +1,6 @@
 """All virtual routers here, in their groups, and how a new configuration changes them.
 
-A router that did not change keeps its participant: its sockets, its state and its addresses.
+A router that did not change keeps its instance: its sockets, its state and its addresses.
 """
 
 import time
@@ -10,10 +10,10 @@ from typing import Final
 from appliance.core.vrrp.election import RouterState
 from appliance.core.vrrp.reload_plan import Added, Removed, Replaced, Revised, changes
 from appliance.model.snapshot.virtual_router import VirtualRouter
-from appliance.vrrp.machine import RouterEnvironment
+from appliance.vrrp.instance.environment import RouterEnvironment
+from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 from appliance.vrrp.opening import Look, Opening, OpeningOutcome, OpeningPhase
 from appliance.vrrp.router_group import GroupObserver, RouterGroup
-from appliance.vrrp.virtual_router import VrrpInstance
 
 _PATIENCE: Final = 0.001  # seconds of a reload after which it is looked whether something is due
 
@@ -21,32 +21,30 @@ _PATIENCE: Final = 0.001  # seconds of a reload after which it is looked whether
 class RouterGroups:
     """The groups; `leaving` are those that a reload or a stop has told to go."""
 
-    def __init__(self, machine: RouterEnvironment, listener: GroupObserver, look: Look) -> None:
+    def __init__(self, environment: RouterEnvironment, listener: GroupObserver, look: Look) -> None:
         self.leaving: list[RouterGroup] = []
-        self._machine = machine
+        self._environment = environment
         self._listener = listener
         self._look = look
         self._groups: list[RouterGroup] = []
-        self._participants: dict[str, VrrpInstance] = {}
-        self._opening = Opening(
-            look=look, begin=lambda participants, now: self._begin(participants, set(), now)
-        )
+        self._instances: dict[str, VrrpInstance] = {}
+        self._opening = Opening(look=look, begin=lambda instances, now: self._begin(instances, set(), now))
         self._kept_up = float("-inf")
-        machine.loop.add(self._opening)
+        environment.loop.add(self._opening)
 
     def __iter__(self) -> Iterator[RouterGroup]:
         return iter(tuple(self._groups))
 
     @property
-    def participants(self) -> tuple[VrrpInstance, ...]:
+    def instances(self) -> tuple[VrrpInstance, ...]:
         """Return those that are configured, in the order in which they came."""
-        return tuple(self._participants.values())
+        return tuple(self._instances.values())
 
     def find(self, name: str) -> tuple[RouterGroup, VrrpInstance] | None:
         """Return a router of that name with its group."""
         for group in self._groups:
-            if name in group.participants:
-                return group, group.participants[name]
+            if name in group.instances:
+                return group, group.instances[name]
         return None
 
     def begin(self, routers: Iterable[VirtualRouter], *, resumes: Callable[[VrrpInstance], bool]) -> None:
@@ -55,8 +53,8 @@ class RouterGroups:
         It is asked when all have been looked at.
         """
         for router in routers:
-            self._participants[router.name] = self._new(router)
-        resumed = {each.name for each in self.participants if resumes(each)}
+            self._instances[router.name] = self._new(router)
+        resumed = {each.name for each in self.instances if resumes(each)}
         self._regroup(resumed, time.monotonic())
 
     def apply(
@@ -71,8 +69,8 @@ class RouterGroups:
         revised = list[VrrpInstance]()
         handed_on = list[VrrpInstance]()
         routers = tuple(routers)
-        known = dict(self._participants)  # by their old names, which others may have by now
-        for change in changes((each.router for each in self.participants), routers):
+        known = dict(self._instances)  # by their old names, which others may have by now
+        for change in changes((each.router for each in self.instances), routers):
             match change:
                 case Removed(router=router):
                     self._dismiss(known[router.name], now, why="the virtual IP was removed")
@@ -84,25 +82,25 @@ class RouterGroups:
                         handed_on.append(old)
                     else:
                         self._dismiss(old, now, why="the virtual IP was replaced by another one")
-                    self._participants[after.name] = new = self._new(after)
+                    self._instances[after.name] = new = self._new(after)
                     new.election.yielded = old.election.yielded
                 case Revised(after=after):
                     self._revise(after, now)
-                    revised.append(self._participants[after.name])
+                    revised.append(self._instances[after.name])
                 case Added(router=router):
-                    self._participants[router.name] = participant = VrrpInstance(router, self._machine)
-                    self._opening.add(participant)
+                    self._instances[router.name] = instance = VrrpInstance(router, self._environment)
+                    self._opening.add(instance)
             self._keep_up()
         order = {each.name: place for place, each in enumerate(routers)}
-        self._participants = dict(sorted(self._participants.items(), key=lambda item: order[item[0]]))
+        self._instances = dict(sorted(self._instances.items(), key=lambda item: order[item[0]]))
         self._regroup(resumed, now)
-        for participant in (*revised, *handed_on):
-            participant.holding.settle()
+        for instance in (*revised, *handed_on):
+            instance.holder.settle()
         self._opening.start(now, then=then)
 
     def remove(self, group: RouterGroup) -> None:
         """Forget a group that has left."""
-        self._machine.loop.remove(group)
+        self._environment.loop.remove(group)
         group.close()
         self.leaving = [each for each in self.leaving if each is not group]
         self._groups = [each for each in self._groups if each is not group]
@@ -111,63 +109,63 @@ class RouterGroups:
         """Have everybody leave; the listener hears of each group that has."""
         self._opening.stop()
         leaving, self._groups = self._groups, []
-        self._participants = {}
+        self._instances = {}
         self.leaving += leaving
         for group in leaving:
-            for each in group.participants.values():
+            for each in group.instances.values():
                 self._cut_short(each, "vrrp stops")
             group.leave(now)
 
     def close(self) -> None:
         """Remove the addresses that are held still, whoever holds them, and let go of all sockets."""
-        for each in tuple(self._machine.holders):
+        for each in tuple(self._environment.holders):
             each.release()
         for group in (*self._groups, *self.leaving):
             group.close()
 
     def _new(self, router: VirtualRouter) -> VrrpInstance:
-        participant = VrrpInstance(router, self._machine)
-        self._look(participant)
-        return participant
+        instance = VrrpInstance(router, self._environment)
+        self._look(instance)
+        return instance
 
     def _revise(self, router: VirtualRouter, now: float) -> None:
         found = self.find(router.name)
         if found is None:
             return
-        group, participant = found
-        group.revise(participant, router, now)
+        group, instance = found
+        group.revise(instance, router, now)
 
-    def _cut_short(self, participant: VrrpInstance, why: str) -> None:
+    def _cut_short(self, instance: VrrpInstance, why: str) -> None:
         """Have a planned hand-over answered that has no successor yet."""
-        if participant.election.leaving and not participant.election.succeeded:
-            self._listener.cut_short(participant, why)
+        if instance.election.leaving and not instance.election.succeeded:
+            self._listener.cut_short(instance, why)
 
-    def _dismiss(self, participant: VrrpInstance, now: float, *, why: str) -> None:
+    def _dismiss(self, instance: VrrpInstance, now: float, *, why: str) -> None:
         """Have a router leave on its own; what was grouped with it stays."""
-        self._detach(participant, now)
-        self._cut_short(participant, why)
-        group = RouterGroup([participant], self._listener)
-        group.on_moved = self._machine.loop.add_one_of_many(group)
+        self._detach(instance, now)
+        self._cut_short(instance, why)
+        group = RouterGroup([instance], self._listener)
+        group.on_moved = self._environment.loop.add_one_of_many(group)
         self.leaving.append(group)
         group.leave(now)
 
-    def _hand_on(self, participant: VrrpInstance, successor: VirtualRouter, now: float) -> None:
+    def _hand_on(self, instance: VrrpInstance, successor: VirtualRouter, now: float) -> None:
         """Have a router go without a word, and leave its addresses to the one that takes its place here."""
-        self._detach(participant, now)
-        participant.hand_on(successor.addresses)
-        if participant.election.leaving:
+        self._detach(instance, now)
+        instance.hand_on(successor.addresses)
+        if instance.election.leaving:
             now_is = f"{successor.name} with router id {successor.router_id}"
-            self._listener.cut_short(participant, f"the virtual IP is {now_is} now, and stays here")
-            self._listener.handed_over(participant, None)  # a planned hand-over ends with it
+            self._listener.cut_short(instance, f"the virtual IP is {now_is} now, and stays here")
+            self._listener.handed_over(instance, None)  # a planned hand-over ends with it
 
-    def _detach(self, participant: VrrpInstance, now: float) -> None:
+    def _detach(self, instance: VrrpInstance, now: float) -> None:
         """Take a router out of its group, in the state that it is in."""
-        if self._participants.get(participant.name) is participant:
-            del self._participants[participant.name]
+        if self._instances.get(instance.name) is instance:
+            del self._instances[instance.name]
         for group in self._groups:
-            if group.participants.get(participant.name) is participant:
+            if group.instances.get(instance.name) is instance:
                 self._drop(group)
-                others = [each for each in group.participants.values() if each is not participant]
+                others = [each for each in group.instances.values() if each is not instance]
                 if others:
                     self._begin(others, set(), now)
                 break
@@ -175,23 +173,23 @@ class RouterGroups:
     def _regroup(self, resumed: set[str], now: float) -> None:
         """Put who belongs together into one group; groups that are right already are left alone."""
         wanted: dict[tuple[str, str], list[VrrpInstance]] = {}
-        for each in self._participants.values():
+        for each in self._instances.values():
             key = ("group", each.router.sync_group) if each.router.sync_group else ("router", each.name)
             wanted.setdefault(key, []).append(each)
-        kept = [group for group in self._groups if list(group.participants.values()) in wanted.values()]
+        kept = [group for group in self._groups if list(group.instances.values()) in wanted.values()]
         for group in self._groups:
             if group not in kept:
                 self._drop(group)
-        members = {name for group in kept for name in group.participants}
+        members = {name for group in kept for name in group.instances}
         closed = self._opening.closed
-        for participants in wanted.values():
-            if participants[0].name in members:
+        for instances in wanted.values():
+            if instances[0].name in members:
                 continue
-            if closed.issuperset(participants):
-                self._opening.begin_together(participants)
+            if closed.issuperset(instances):
+                self._opening.begin_as_group(instances)
                 continue
-            self._opening.open_now(participants)
-            self._begin(participants, resumed, now)
+            self._opening.open_now(instances)
+            self._begin(instances, resumed, now)
             self._keep_up()
 
     def _keep_up(self) -> None:
@@ -207,20 +205,20 @@ class RouterGroups:
                 group.tick(now)
         self._kept_up = time.monotonic()
 
-    def _begin(self, participants: list[VrrpInstance], resumed: set[str], now: float) -> None:
-        group = RouterGroup(participants, self._listener)
+    def _begin(self, instances: list[VrrpInstance], resumed: set[str], now: float) -> None:
+        group = RouterGroup(instances, self._listener)
         self._add(group)
-        if any(each.name in resumed for each in participants):
+        if any(each.name in resumed for each in instances):
             group.resume(now)  # a member that is new to it follows
         else:
             group.start(now)
-        for bug in self._opening.bugs(participants):
+        for bug in self._opening.bugs(instances):
             group.crashed(bug)
 
     def _add(self, group: RouterGroup) -> None:
         self._groups.append(group)
-        group.on_moved = self._machine.loop.add_one_of_many(group, prompt=group.prompt)
+        group.on_moved = self._environment.loop.add_one_of_many(group, prompt=group.prompt)
 
     def _drop(self, group: RouterGroup) -> None:
         self._groups = [each for each in self._groups if each is not group]
-        self._machine.loop.remove(group)
+        self._environment.loop.remove(group)

@@ -4,15 +4,15 @@ import time
 from dataclasses import asdict
 
 from appliance.core.vrrp.election import RouterState
+from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 from appliance.vrrp.router_group import RouterGroup
-from appliance.vrrp.virtual_router import VrrpInstance
 from appliance.wire.boards.vrrp_board import RouterRecord
 from appliance.wire.lines.vrrp_takeover import KnownRouter, KnownTrack
 
 
-def described(group: RouterGroup, participant: VrrpInstance, *, now: float) -> dict[str, object]:
+def described(group: RouterGroup, instance: VrrpInstance, *, now: float) -> dict[str, object]:
     """Return one virtual router as `status` shows it; times that begin with a moment are Unix seconds."""
-    router, election, figures = participant.router, participant.election, participant.figures
+    router, election, counters = instance.router, instance.election, instance.counters
     deadline = group.sync.deadline
     return {
         "name": router.name,
@@ -21,16 +21,16 @@ def described(group: RouterGroup, participant: VrrpInstance, *, now: float) -> d
         "version": router.version,
         "router_id": router.router_id,
         "state": election.state.value,
-        "since": figures.since,
+        "since": counters.since,
         "priority": election.priority,
         "base": router.priority,
-        "parts": [asdict(part) for part in participant.priority.parts],
-        "fault_reasons": list(participant.reasons.values()),
+        "parts": [asdict(part) for part in instance.priority.parts],
+        "fault_reasons": list(instance.reasons.values()),
         "addresses": list(router.addresses),
-        "held": participant.holding.held,
-        "source": participant.source,
+        "held": instance.holder.held,
+        "source": instance.source,
         "peers": list(router.peers),
-        "heard": _heard(participant, now=now),
+        "heard": _heard(instance, now=now),
         "timers": {
             "advert": router.advert,
             "deadline_in": None if deadline is None else round(deadline - now, 6),
@@ -46,30 +46,30 @@ def described(group: RouterGroup, participant: VrrpInstance, *, now: float) -> d
                 "cause": each.entered.cause.value,
                 "peer": each.entered.peer,
             }
-            for each in figures.transitions
+            for each in counters.transitions
         ],
-        "conflicts": _conflicts(participant, now=now),
+        "conflicts": _conflicts(instance, now=now),
         "yielded": election.yielded,
         "leaving": election.leaving,
         "sync_group": router.sync_group,
         "counters": {
-            "adverts_sent": figures.adverts_sent,
-            "adverts_received": figures.adverts_received,
-            "priority_zero_sent": figures.priority_zero_sent,
-            "priority_zero_received": figures.priority_zero_received,
-            "gratuitous_sent": figures.gratuitous_sent,
-            "transitions": figures.transition_count,
-            "split_brains": figures.split_brains,
-            "send_errors": figures.send_errors,
-            "restored": figures.restored,
+            "adverts_sent": counters.adverts_sent,
+            "adverts_received": counters.adverts_received,
+            "priority_zero_sent": counters.priority_zero_sent,
+            "priority_zero_received": counters.priority_zero_received,
+            "gratuitous_sent": counters.gratuitous_sent,
+            "transitions": counters.transition_count,
+            "split_brains": counters.split_brains,
+            "send_errors": counters.send_errors,
+            "restored": counters.restored,
         },
-        "drops": {reason.value: count for reason, count in figures.drops.items()},
+        "drops": {reason.value: count for reason, count in counters.drops.items()},
     }
 
 
-def _heard(participant: VrrpInstance, *, now: float) -> list[dict[str, object]]:
+def _heard(instance: VrrpInstance, *, now: float) -> list[dict[str, object]]:
     """Return the routers that were heard. One that advertises a priority is active, until it was silent."""
-    silent_from = now - participant.election.down_interval
+    silent_from = now - instance.election.down_interval
     return [
         {
             "peer": address,
@@ -77,47 +77,47 @@ def _heard(participant: VrrpInstance, *, now: float) -> list[dict[str, object]]:
             "last_heard": peer.last_heard,
             "state": "left" if peer.priority == 0 else "active" if peer.monotonic > silent_from else "silent",
         }
-        for address, peer in participant.figures.peers.items()
+        for address, peer in instance.counters.peers.items()
     ]
 
 
-def known(participant: VrrpInstance) -> KnownRouter:
+def known(instance: VrrpInstance) -> KnownRouter:
     """Return one virtual router as a successor of this program has to know it."""
-    election = participant.election
+    election = instance.election
     return KnownRouter(
-        name=participant.name,
-        router_id=participant.router.router_id,
+        name=instance.name,
+        router_id=instance.router.router_id,
         active=election.state is RouterState.ACTIVE and not election.leaving,
         yielded=election.yielded,
         tracks=tuple(
             KnownTrack(name=name, up=result.up, value=result.value, detail=result.detail)
-            for name, result in participant.results.items()
+            for name, result in instance.results.items()
         ),
     )
 
 
-def record(participant: VrrpInstance) -> RouterRecord:
+def record(instance: VrrpInstance) -> RouterRecord:
     """Return one virtual router as the board shows it."""
-    election, figures = participant.election, participant.figures
+    election, counters = instance.election, instance.counters
     active = election.state is RouterState.ACTIVE
     return RouterRecord(
-        name=participant.name,
+        name=instance.name,
         state=election.state.value,
         priority=election.priority,
-        since=figures.since,
-        transitions=figures.transition_count,
-        adverts_sent=figures.adverts_sent,
-        adverts_received=figures.adverts_received,
-        priority_zero_sent=figures.priority_zero_sent,
-        priority_zero_received=figures.priority_zero_received,
-        gratuitous_sent=figures.gratuitous_sent,
-        last_advert=figures.last_advert,
+        since=counters.since,
+        transitions=counters.transition_count,
+        adverts_sent=counters.adverts_sent,
+        adverts_received=counters.adverts_received,
+        priority_zero_sent=counters.priority_zero_sent,
+        priority_zero_received=counters.priority_zero_received,
+        gratuitous_sent=counters.gratuitous_sent,
+        last_advert=counters.last_advert,
         peer="" if active else election.peer or "",
-        drops=dict(figures.drops),
+        drops=dict(counters.drops),
     )
 
 
-def _conflicts(participant: VrrpInstance, *, now: float) -> list[dict[str, object]]:
+def _conflicts(instance: VrrpInstance, *, now: float) -> list[dict[str, object]]:
     wall = time.time() - now
     return [
         {
@@ -128,5 +128,5 @@ def _conflicts(participant: VrrpInstance, *, now: float) -> list[dict[str, objec
             "last_heard": wall + each.last_heard,
             "obeyed": each.obeyed,
         }
-        for each in participant.caution.conflicts.present(now)
+        for each in instance.conflict_watch.conflicts.present(now)
     ]

@@ -15,8 +15,8 @@ from appliance.net.loop.loop import Loop
 from appliance.net.netlink.links import Links
 from appliance.net.process.python import SAFE_PATH
 from appliance.net.tracking.tracker_child import TrackerChild
+from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 from appliance.vrrp.router_groups import RouterGroups
-from appliance.vrrp.virtual_router import VrrpInstance
 from appliance.wire.lines.tracker_lines import (
     CommandEnded,
     RunCommand,
@@ -56,17 +56,17 @@ class Tracks:
         """Have a command run."""
         self._tracker.send(encode(order))
 
-    def look(self, participant: VrrpInstance) -> bool:
+    def look(self, instance: VrrpInstance) -> bool:
         """Take the state of the interfaces that it tracks; return whether that is another one than before."""
-        before = dict(participant.results)
-        for track in participant.router.track:
+        before = dict(instance.results)
+        for track in instance.router.track:
             if track.kind is TrackKind.INTERFACE:
                 link = self._links.state(track.target)
                 up = link is not None and link.up
-                participant.results[track.name] = TrackResult(
+                instance.results[track.name] = TrackResult(
                     up=up, detail="" if up else f"{track.target} is down"
                 )
-        return participant.results != before
+        return instance.results != before
 
     def close(self) -> None:
         """End the tracker, after what it was told."""
@@ -76,7 +76,7 @@ class Tracks:
         tracks = (
             (each.name, track)
             for group in self._groups()
-            for each in group.participants.values()
+            for each in group.instances.values()
             for track in _watched(each.router)
         )
         return encode(WatchTracks(tracks=tuple(tracks)))
@@ -96,12 +96,12 @@ class Tracks:
         found = self._groups().find(verdict.router)
         if found is None or all(each.name != verdict.track for each in found[1].router.track):
             return
-        group, participant = found
-        before = participant.results.get(verdict.track)
-        participant.results[verdict.track] = TrackResult(
+        group, instance = found
+        before = instance.results.get(verdict.track)
+        instance.results[verdict.track] = TrackResult(
             up=verdict.up, value=verdict.value, detail=verdict.detail
         )
-        group.weigh(participant, time.monotonic())
+        group.weigh(instance, time.monotonic())
         if before is None or before.up is not verdict.up:
             say = self.log.info if verdict.up else self.log.warning
             say(
@@ -109,7 +109,7 @@ class Tracks:
                 router=verdict.router,
                 track=verdict.track,
                 detail=verdict.detail,
-                priority=participant.election.priority,
+                priority=instance.election.priority,
             )
 
     def _ran(self, ran: CommandEnded) -> None:

@@ -14,11 +14,11 @@ from appliance.net.netlink.links import Links
 from appliance.net.netlink.neighbours import Neighbours
 from appliance.net.netlink.netlink import Requests
 from appliance.net.netlink.owned_addresses import OwnedAddresses
-from appliance.vrrp.addresses.address_asking import AddressQuestions
+from appliance.vrrp.addresses.address_questions import AddressQuestions
 from appliance.vrrp.addresses.peer_returns import PeerReturns
-from appliance.vrrp.machine import RouterEnvironment
+from appliance.vrrp.instance.environment import RouterEnvironment
+from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 from appliance.vrrp.opening import Opening, OpeningOutcome, OpeningPhase
-from appliance.vrrp.virtual_router import VrrpInstance
 
 pytestmark = pytest.mark.programs
 
@@ -37,8 +37,8 @@ class Watched(VrrpInstance):
 class Field:
     """An opening; `seen` are the looks and beginnings in their order, `ends` what was told of them."""
 
-    def __init__(self, machine: RouterEnvironment) -> None:
-        self._machine = machine
+    def __init__(self, environment: RouterEnvironment) -> None:
+        self._environment = environment
         self.seen: list[str] = []
         self.ends: list[OpeningOutcome] = []
         self.broken: set[str] = set()
@@ -47,24 +47,26 @@ class Field:
 
     def add(self, *names: str) -> list[VrrpInstance]:
         """Add new ones that belong together."""
-        made: list[VrrpInstance] = [Watched(snapshots.virtual_router(name), self._machine) for name in names]
+        made: list[VrrpInstance] = [
+            Watched(snapshots.virtual_router(name), self._environment) for name in names
+        ]
         for each in made:
             self.opening.add(each)
-        self.opening.begin_together(made)
+        self.opening.begin_as_group(made)
         return made
 
     def start(self) -> None:
         """Start."""
         self.opening.start(0.0, then=self.ends.append)
 
-    def _look(self, participant: VrrpInstance) -> None:
-        self.seen.append(participant.name)
-        if participant.name in self.broken:
-            raise ZeroDivisionError(participant.name)
+    def _look(self, instance: VrrpInstance) -> None:
+        self.seen.append(instance.name)
+        if instance.name in self.broken:
+            raise ZeroDivisionError(instance.name)
 
-    def _begin(self, participants: list[VrrpInstance], _: float) -> None:
-        self.seen.append("+".join(each.name for each in participants))
-        self.bugs += [str(each) for each in self.opening.bugs(participants)]
+    def _begin(self, instances: list[VrrpInstance], _: float) -> None:
+        self.seen.append("+".join(each.name for each in instances))
+        self.bugs += [str(each) for each in self.opening.bugs(instances)]
 
 
 @pytest.fixture
@@ -167,7 +169,7 @@ def test_what_broke_off_is_forgotten(field: Field) -> None:
     """A beginning that was planned before an error came does not happen beside the one of the next try."""
     (first,) = field.add("a")
     field.opening.finish(1.0, between=lambda: None)
-    field.opening.begin_together([first])
+    field.opening.begin_as_group([first])
     field.start()
     field.opening.tick(2.0)
     assert field.seen == ["a", "a"]

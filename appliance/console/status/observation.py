@@ -23,7 +23,7 @@ from appliance.core.status.assessment import (
     SupervisordNotAsked,
 )
 from appliance.core.status.status import DegradedStart, ProgramState
-from appliance.core.status.vrrp_answer import VrrpStatus
+from appliance.core.status.vrrp_status import VrrpStatus
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
 from appliance.net.boards.boards import BoardError, BoardReader

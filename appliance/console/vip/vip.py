@@ -12,7 +12,7 @@ from appliance.console.asking import ask_program
 from appliance.console.output.printing import print_json, print_table
 from appliance.console.vip.vip_tables import vip_tables
 from appliance.core.rollout.needed_programs import VRRP
-from appliance.core.status.vrrp_answer import VrrpStatus, troubles
+from appliance.core.status.vrrp_status import VrrpStatus, troubles
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.model.snapshot.virtual_router import VirtualRouter

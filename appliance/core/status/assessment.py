@@ -26,7 +26,7 @@ from appliance.core.status.status import (
     Status,
 )
 from appliance.core.status.virtual_ips import virtual_ips
-from appliance.core.status.vrrp_answer import VrrpStatus, troubles
+from appliance.core.status.vrrp_status import VrrpStatus, troubles
 from appliance.model.check_results import CheckResult
 from appliance.model.guest.report import GuestReport
 from appliance.model.server_states import ServerState

@@ -1,7 +1,7 @@
 """Virtual IPs as `appliance status` shows them: what is configured, and what vrrp says of it."""
 
 from appliance.core.status.status import VirtualIpStatus
-from appliance.core.status.vrrp_answer import VrrpStatus
+from appliance.core.status.vrrp_status import VrrpStatus
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.snapshot.virtual_router import VirtualRouter
 

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Final
 
-from appliance.vrrp.addresses.address_asking import (
+from appliance.vrrp.addresses.address_questions import (
     AddressQuestions,
     ArpQuestion,
     AskedAddress,

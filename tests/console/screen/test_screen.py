@@ -17,7 +17,7 @@ from appliance.console.screen.screen import ScreenFacts
 from appliance.console.status.status import current_status
 from appliance.core.status.assessment import Observations, assess
 from appliance.core.status.status import DegradedStart, Status
-from appliance.core.status.vrrp_answer import RouterStatus, VrrpStatus
+from appliance.core.status.vrrp_status import RouterStatus, VrrpStatus
 from appliance.model.guest.report import GuestProblem, GuestReport, Origin
 from appliance.model.paths import Paths
 from appliance.net.guest.host_keys import HostKey

@@ -12,7 +12,7 @@ from appliance.console.status.status_tables import summary, tables
 from appliance.core.rollout.events import NO_DEADLINE
 from appliance.core.status.assessment import Observations, StatusAnswer, SupervisedProgram, assess
 from appliance.core.status.status import ProgramState
-from appliance.core.status.vrrp_answer import RouterStatus, VrrpStatus
+from appliance.core.status.vrrp_status import RouterStatus, VrrpStatus
 from appliance.model.check_results import CheckResult
 from appliance.model.server_states import HealthVerdict
 from appliance.model.worker_phases import WorkerPhase

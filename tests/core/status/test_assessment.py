@@ -20,7 +20,7 @@ from appliance.core.status.status import (
     ServerConnections,
     Status,
 )
-from appliance.core.status.vrrp_answer import RouterStatus, VrrpStatus
+from appliance.core.status.vrrp_status import RouterStatus, VrrpStatus
 from appliance.model.check_results import CheckResult
 from appliance.model.end_reasons import EndReason
 from appliance.model.guest.report import GuestProblem, GuestReport, Origin

@@ -6,7 +6,7 @@ import msgspec
 import pytest
 from support.values.vip_answers import answer, heard, router
 
-from appliance.core.status.vrrp_answer import VrrpStatus, troubles
+from appliance.core.status.vrrp_status import VrrpStatus, troubles
 
 pytestmark = pytest.mark.pure
 

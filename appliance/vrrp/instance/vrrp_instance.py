@@ -17,14 +17,14 @@ from appliance.core.vrrp.announcement_times import AnnouncementTimes
 from appliance.core.vrrp.election import OWNER, Election, ElectionSettings, Heard, RouterState
 from appliance.model.snapshot.virtual_router import Track, TrackKind, VirtualRouter
 from appliance.net.netlink.links import Link
-from appliance.vrrp.address_conflicts import ConflictWatch
-from appliance.vrrp.addresses.address_holding import AddressHolder
-from appliance.vrrp.addresses.address_seat import AddressInterface
-from appliance.vrrp.machine import RouterEnvironment
-from appliance.vrrp.port import router_link
+from appliance.vrrp.addresses.address_conflicts import ConflictWatch
+from appliance.vrrp.addresses.address_holder import AddressHolder
+from appliance.vrrp.addresses.address_interface import AddressInterface
+from appliance.vrrp.instance.counters import RouterCounters
+from appliance.vrrp.instance.environment import RouterEnvironment
+from appliance.vrrp.port import interface_addresses
 from appliance.vrrp.port.advert_receiver import DroppedAdvert
-from appliance.vrrp.port.router_port import RouterSockets, basis
-from appliance.vrrp.router_counters import RouterCounters
+from appliance.vrrp.port.router_sockets import RouterSockets, basis
 from appliance.vrrp.router_terms import terms
 
 _TRY_AGAIN: Final = 1.0  # seconds until what the kernel refused is tried again
@@ -37,36 +37,38 @@ class VrrpInstance:
     be reached again while it is active.
     """
 
-    def __init__(self, router: VirtualRouter, machine: RouterEnvironment) -> None:
+    def __init__(self, router: VirtualRouter, environment: RouterEnvironment) -> None:
         self.router = router
         self.name = router.name
         self.virtual = frozenset(bare(router.addresses))
-        self.figures = RouterCounters()
+        self.counters = RouterCounters()
         self.reasons: dict[str, str] = {}
         self.results: dict[str, TrackResult] = {}
         self.verdicts = FirstVerdicts()
         self.link: Link | None = None
         self.retry_at: float | None = None
-        self._machine = machine
+        self._environment = environment
         self.on_readable: Callable[[str], None] | None = None
         self.on_return: Callable[[str], None] | None = None
         self._port: RouterSockets | None = None
         self._opened: object = None
         self._reached = frozenset[str]()
         self._prepare_at: float | None = None
-        self.holding = AddressHolder(router, machine, self.figures, on_trouble=self._troubled)
-        self.caution = ConflictWatch(router, machine)
+        self.holder = AddressHolder(router, environment, self.counters, on_trouble=self._troubled)
+        self.conflict_watch = ConflictWatch(router, environment)
         self._announcing = AnnouncementTimes(router.announce)
         self.priority = self._weighed()
         self.election = Election(terms(router, own=b""), priority=self.priority.value)
-        if machine.missing:
-            self.reasons["capabilities"] = f"missing {', '.join(machine.missing)}"
+        if environment.missing:
+            self.reasons["capabilities"] = f"missing {', '.join(environment.missing)}"
 
     # The interface
 
     def concerns(self, link: Link | None) -> bool:
         """Say whether to `look`: virtual IPs of this node that come and go change nothing for the others."""
-        return bool(self.reasons) or router_link.essence(link) != router_link.essence(self.link)
+        return bool(self.reasons) or interface_addresses.essence(link) != interface_addresses.essence(
+            self.link
+        )
 
     def look(self, link: Link | None) -> None:
         """Take the state of the interface, None while there is none, and have sockets that fit it."""
@@ -85,27 +87,27 @@ class VrrpInstance:
         """Tell of addresses of ours that somebody else has put on this machine, by hand perhaps."""
         # The owner's addresses (RFC 9568, priority 255) are the interface's own.
         idle = self.link is None or self.router.priority == OWNER
-        places = () if idle else router_link.foreign_places(self.router, self._machine)
-        self.caution.foreign(places)
+        places = () if idle else interface_addresses.foreign_places(self.router, self._environment)
+        self.conflict_watch.foreign(places)
 
     def open_port(self) -> None:
         """Open the sockets, or open them again where the interface is another one now."""
-        if self.link is None or self._machine.missing:
+        if self.link is None or self._environment.missing:
             return
         kept = self._port.source if self._port and self._port.of == basis(self.router) else None
-        source = router_link.source(self.router, self.link, kept=kept)
+        source = interface_addresses.source(self.router, self.link, kept=kept)
         if source is None:
             self._fail("source", f"{self.router.interface} has no IPv{self.router.family} address of its own")
             return
         self.reasons.pop("source", None)
-        has_source = router_link.has(self.link, source)
+        has_source = interface_addresses.has(self.link, source)
         wanted = (self.link.index, self.link.mac, source, has_source, basis(self.router))
         if self._port is not None and self._opened == wanted:
             self.reasons.pop("socket", None)
             self._look_for_routes(self.link)
             return
         try:
-            seat, port = self._make_port(self.link, source)
+            interface, port = self._make_port(self.link, source)
         except OSError as error:
             # The sockets that it had stay for its last word: that it leaves.
             reason = f"cannot speak from {source} on {self.router.interface}: {error.strerror or error}"
@@ -113,35 +115,35 @@ class VrrpInstance:
             self.retry_at = time.monotonic() + _TRY_AGAIN
             return
         self._close_port()
-        self.holding.seat, self._port = seat, port
+        self.holder.interface, self._port = interface, port
         self._opened, self._reached, self._prepare_at = (
             wanted,
-            router_link.reached(self.router, self.link),
+            interface_addresses.reached(self.router, self.link),
             None,
         )
         self.reasons.pop("socket", None)
-        self._machine.loop.read(self._port.fileno(), self._readable)
-        if self.holding.held:
+        self._environment.loop.read(self._port.fileno(), self._readable)
+        if self.holder.held:
             self.ask_for_others(time.monotonic())
 
     def _make_port(self, link: Link, source: str) -> tuple[AddressInterface, RouterSockets]:
-        machine = self._machine
-        seat = AddressInterface(
-            self.router, link, source=source, addresses=machine.addresses, requests=machine.requests
+        environment = self._environment
+        interface = AddressInterface(
+            self.router, link, source=source, addresses=environment.addresses, requests=environment.requests
         )
         port = RouterSockets(
             self.router,
-            seat=seat,
+            interface=interface,
             source=source,
-            closer=machine.closer,
+            closer=environment.closer,
             on_drop=self._dropped,
-            on_deviation=self.caution.deviated,
+            on_deviation=self.conflict_watch.deviated,
         )
-        return seat, port
+        return interface, port
 
     def _look_for_routes(self, link: Link) -> None:
         """Have what a claim needs made ready again, soon, if its addresses need another route by now."""
-        reached = router_link.reached(self.router, link)
+        reached = interface_addresses.reached(self.router, link)
         if reached != self._reached:
             self._reached, self._prepare_at = reached, time.monotonic()
 
@@ -153,9 +155,9 @@ class VrrpInstance:
             return
         wall = time.time()
         try:
-            for heard in self._port.intake.receive():
-                self.figures.heard(heard.peer, heard.priority, now=now, wall=wall)
-                self.caution.valid(heard.peer, interval=heard.interval, now=now)
+            for heard in self._port.receiver.receive():
+                self.counters.heard(heard.peer, heard.priority, now=now, wall=wall)
+                self.conflict_watch.valid(heard.peer, interval=heard.interval, now=now)
                 yield heard
         except OSError as error:
             self._troubled("receive", error)
@@ -164,38 +166,38 @@ class VrrpInstance:
         """Ask whether somebody else has the addresses, until there is an active."""
         if self.link is None or self._port is None:
             return
-        loop, closer = self._machine.loop, self._machine.closer
+        loop, closer = self._environment.loop, self._environment.closer
         try:
-            self.caution.watch(mac=self.link.mac, loop=loop, closer=closer, now=now)
+            self.conflict_watch.watch(mac=self.link.mac, loop=loop, closer=closer, now=now)
         except OSError as error:
             self._troubled("watch", error)
 
     def ask_for_others(self, now: float) -> None:
         """Ask from now on, while active, whether somebody else answers for the addresses."""
         if self.link is not None and self.source is not None:
-            seat = self.holding.seat.mac if self.holding.seat else b""
-            place = self.caution.ask(self.link, source=self.source, seat=seat, now=now)
-            known = self.router.peers or [each for each in self.figures.peers if each != self.source]
+            interface = self.holder.interface.mac if self.holder.interface else b""
+            place = self.conflict_watch.ask(self.link, source=self.source, interface=interface, now=now)
+            known = self.router.peers or [each for each in self.counters.peers if each != self.source]
             # A peer behind a router never answers, and the owner's address (RFC 9568) is asked for already.
-            peers = [each for each in known if router_link.on_link(self.link, each)]
+            peers = [each for each in known if interface_addresses.on_link(self.link, each)]
             others = [each for each in peers if each not in self.virtual]
-            self._machine.returns.begin(self.name, others, place, self._back, now)
+            self._environment.returns.begin(self.name, others, place, self._back, now)
 
     def ask_no_more(self) -> None:
         """End `ask_for_others`; harmless when repeated."""
-        self.caution.ask_no_more()
-        self._machine.returns.end(self.name)
+        self.conflict_watch.ask_no_more()
+        self._environment.returns.end(self.name)
 
     def _back(self) -> None:
         if self.on_return is not None:
             self.on_return(self.name)
 
     def _dropped(self, dropped: DroppedAdvert) -> None:
-        if self.figures.dropped(dropped.reason, dropped.peer):
-            self._machine.log.warning(
+        if self.counters.dropped(dropped.reason, dropped.peer):
+            self._environment.log.warning(
                 "drop", router=self.name, reason=dropped.reason.value, peer=dropped.peer
             )
-        self.caution.dropped(dropped)
+        self.conflict_watch.dropped(dropped)
 
     # What it does
 
@@ -203,9 +205,9 @@ class VrrpInstance:
     def deadline(self) -> float | None:
         """Return when something besides the election is due."""
         rest = self._port.announcing.deadline if self._port else None
-        prepare = None if self.holding.held else self._prepare_at  # who has the addresses has no use for it
+        prepare = None if self.holder.held else self._prepare_at  # who has the addresses has no use for it
         overdue = self.verdicts.deadline
-        due = (self._announcing.deadline, rest, self.retry_at, self.caution.deadline, prepare, overdue)
+        due = (self._announcing.deadline, rest, self.retry_at, self.conflict_watch.deadline, prepare, overdue)
         return min((at for at in due if at is not None), default=None)
 
     def tick(self, now: float) -> None:
@@ -214,10 +216,10 @@ class VrrpInstance:
         if (repeat := self._announcing.due(now)) and not self.election.leaving:
             self._announce(repeat, now)
         self._announce_rest(now)
-        self.caution.tick(now)
-        if self._prepare_at is not None and not self.holding.held:
+        self.conflict_watch.tick(now)
+        if self._prepare_at is not None and not self.holder.held:
             self._prepare_at = None
-            self.holding.prepare()
+            self.holder.prepare()
         if self.retry_at is not None and now >= self.retry_at:
             self.retry_at = None
             self.reasons.pop("addresses", None)
@@ -233,26 +235,26 @@ class VrrpInstance:
         except OSError as error:
             self._troubled("send", error)
             return
-        self.figures.sent(priority, now=now)
+        self.counters.sent(priority, now=now)
 
     def take(self) -> None:
         """Put the addresses on the interface; raises OSError."""
         if self.link is None:
             raise OSError(f"interface {self.router.interface} does not exist")
-        self.holding.take()
+        self.holder.take()
 
     def release(self) -> None:
         """Remove the addresses from the interface."""
         self._announcing.end()
         if self._port is not None:
             self._port.announcing.clear()
-        self.holding.release()
+        self.holder.release()
 
     def hand_on(self, addresses: Iterable[str]) -> None:
         """Let go of the sockets, and leave these addresses to who takes this one's place."""
-        self.holding.hand_on(addresses)
+        self.holder.hand_on(addresses)
         self.close()
-        self.holding.forget()
+        self.holder.forget()
 
     def announce(self, repeat: int, now: float) -> None:
         """Announce the addresses, and plan what follows."""
@@ -297,7 +299,7 @@ class VrrpInstance:
         self.election.hold(0.0, ClaimHold.TRACKS)
         self.weigh()
         if first:
-            self._machine.log.warning(
+            self._environment.log.warning(
                 "track-silent",
                 router=self.name,
                 tracks=[each.name for each in self._unjudged],
@@ -322,33 +324,33 @@ class VrrpInstance:
         Those that it has no longer go when its holding settles: everybody has what is new by then.
         """
         before, self.router = self.router, router
-        self.holding.revise(router)
+        self.holder.revise(router)
         self.virtual = frozenset(bare(router.addresses))
         self._announcing.revise(router.announce, now)
-        self.caution.revise(router)
+        self.conflict_watch.revise(router)
         self.look_for_foreign()
         self.reasons.pop("conflict", None)
         self.open_port()
-        if self.holding.held and before.addresses != router.addresses:
+        if self.holder.held and before.addresses != router.addresses:
             self.take()
             self.announce(router.announce.repeat, now)
 
     def close(self) -> None:
         """Let go of the sockets; addresses that are held stay."""
-        self.caution.close()
+        self.conflict_watch.close()
         self._close_port()
-        self.holding.close()
+        self.holder.close()
 
     def may_restore(self, count: int, now: float) -> bool:
         """Count addresses that somebody else has removed; False puts them off: two may fight."""
-        self.figures.restored += count
-        if self.holding.may_restore(now):
+        self.counters.restored += count
+        if self.holder.may_restore(now):
             return True
         self.retry_at = now + _TRY_AGAIN
         return False
 
     def _take_again(self, now: float) -> None:
-        if self.holding.held:
+        if self.holder.held:
             try:
                 self.take()
             except OSError as error:
@@ -363,7 +365,7 @@ class VrrpInstance:
         if self._port is None:
             return
         try:
-            self.figures.gratuitous_sent += self._port.announce(repeat, now)
+            self.counters.gratuitous_sent += self._port.announce(repeat, now)
         except OSError as error:
             self._troubled("announce", error)
 
@@ -375,7 +377,7 @@ class VrrpInstance:
             self._port.announcing.clear()
             return
         try:
-            self.figures.gratuitous_sent += self._port.announcing.tick(now)
+            self.counters.gratuitous_sent += self._port.announcing.tick(now)
         except OSError as error:
             self._troubled("announce", error)
 
@@ -396,15 +398,15 @@ class VrrpInstance:
 
     def _close_port(self) -> None:
         if self._port is not None:
-            self._machine.loop.forget(self._port.fileno())
+            self._environment.loop.forget(self._port.fileno())
             self._port.close()
             self._port = None
 
     def _troubled(self, doing: str, error: OSError) -> None:
         """Count what the kernel refused, and say the first of each kind; netlink tells when it matters."""
-        self.figures.send_errors += 1
-        if self.figures.first(doing, str(error.errno)):
-            self._machine.log.warning(
+        self.counters.send_errors += 1
+        if self.counters.first(doing, str(error.errno)):
+            self._environment.log.warning(
                 "socket-error", router=self.name, doing=doing, reason=error.strerror or str(error)
             )
 

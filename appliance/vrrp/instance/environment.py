@@ -13,16 +13,16 @@ from appliance.net.netlink.addresses import Addresses
 from appliance.net.netlink.links import Links
 from appliance.net.netlink.neighbours import Neighbours
 from appliance.net.netlink.netlink import Requests
-from appliance.vrrp.addresses.address_asking import AddressQuestions
-from appliance.vrrp.addresses.address_seat import AddressInterface
+from appliance.vrrp.addresses.address_interface import AddressInterface
+from appliance.vrrp.addresses.address_questions import AddressQuestions
 from appliance.vrrp.addresses.peer_returns import PeerReturns
 
 
 class AddressReleaser(Protocol):
-    """Who has the addresses of a virtual router on the interface of its seat."""
+    """Who has the addresses of a virtual router on the interface in `interface`."""
 
     router: VirtualRouter
-    seat: AddressInterface | None
+    interface: AddressInterface | None
 
     def release(self) -> None:
         """Remove them."""

@@ -13,7 +13,7 @@ from appliance.net.loop.closer import Closer
 from appliance.net.packets.frame_queue import FrameQueue
 from appliance.net.packets.frames import FrameSocket
 from appliance.net.packets.vrrp_sockets import VrrpSocket
-from appliance.vrrp.addresses.address_seat import AddressInterface
+from appliance.vrrp.addresses.address_interface import AddressInterface
 from appliance.vrrp.port.advert_receiver import AdvertDeviation, AdvertReceiver, DroppedAdvert
 from appliance.vrrp.port.advert_sender import AdvertSender
 from appliance.wire.ethernet import arp, neighbour_discovery
@@ -27,14 +27,14 @@ _GROUPS: Final = {4: MULTICAST_4, 6: MULTICAST_6}
 class RouterSockets:
     """What a virtual router sends and receives by, from the address `source`; raises OSError.
 
-    `seat` is where its addresses are: with a virtual MAC it speaks from there, and hears on its interface.
+    `interface` is where its addresses are: a virtual MAC sends from there; adverts come to the router's own.
     """
 
     def __init__(
         self,
         router: VirtualRouter,
         *,
-        seat: AddressInterface,
+        interface: AddressInterface,
         source: str,
         closer: Closer,
         on_drop: Callable[[DroppedAdvert], None],
@@ -46,7 +46,7 @@ class RouterSockets:
         self.of = basis(router)
         self._closer = closer
         with ExitStack() as stack:
-            self._ears = stack.enter_context(
+            self._receiving = stack.enter_context(
                 VrrpSocket(
                     router.interface,
                     family=router.family,
@@ -55,26 +55,26 @@ class RouterSockets:
                     router_id=router.router_id,
                 )
             )
-            mouth = self._ears
+            sending = self._receiving
             if router.virtual_mac:
-                mouth = VrrpSocket(
-                    seat.name, family=router.family, source=source, group=None, router_id=_NOBODY
+                sending = VrrpSocket(
+                    interface.name, family=router.family, source=source, group=None, router_id=_NOBODY
                 )
-                stack.enter_context(mouth)
-            self._frames = FrameSocket(seat.name)
+                stack.enter_context(sending)
+            self._frames = FrameSocket(interface.name)
             self.announcing = FrameQueue(self._frames)
             self._opened = stack.pop_all()
-        self.sender = AdvertSender(router, mouth, source=source, keys=keys)
-        self.intake = AdvertReceiver(
-            router, self._ears, source=source, keys=keys, on_drop=on_drop, on_deviation=on_deviation
+        self.sender = AdvertSender(router, sending, source=source, keys=keys)
+        self.receiver = AdvertReceiver(
+            router, self._receiving, source=source, keys=keys, on_drop=on_drop, on_deviation=on_deviation
         )
         self._announcements = {
-            address: _announcements(router, address, seat.mac) for address in bare(router.addresses)
+            address: _announcements(router, address, interface.mac) for address in bare(router.addresses)
         }
 
     def fileno(self) -> int:
         """Return the descriptor that can be read when something is to be heard."""
-        return self._ears.fileno()
+        return self._receiving.fileno()
 
     def announce(self, repeat: int, now: float) -> int:
         """Announce every address `repeat` times, each once before any again; return how many frames went.

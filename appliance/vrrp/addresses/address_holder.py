@@ -5,9 +5,9 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from appliance.model.snapshot.virtual_router import VirtualRouter
-from appliance.vrrp.addresses.address_seat import AddressInterface
-from appliance.vrrp.machine import RouterEnvironment
-from appliance.vrrp.router_counters import RouterCounters
+from appliance.vrrp.addresses.address_interface import AddressInterface
+from appliance.vrrp.instance.counters import RouterCounters
+from appliance.vrrp.instance.environment import RouterEnvironment
 
 MOST_RESTORED: Final = 10
 """Addresses put back at once in the time of `RESTORED_IN`."""
@@ -17,7 +17,7 @@ RESTORED_IN: Final = 1.0
 
 
 class AddressHolder:
-    """The addresses of `router` on its `seat`, which is None before there is an interface.
+    """The addresses of `router` on its `interface`, which is None before there is an interface.
 
     `on_trouble` is told what could not be done and why, where that is no reason to stop.
     """
@@ -25,15 +25,15 @@ class AddressHolder:
     def __init__(
         self,
         router: VirtualRouter,
-        machine: RouterEnvironment,
-        figures: RouterCounters,
+        environment: RouterEnvironment,
+        counters: RouterCounters,
         *,
         on_trouble: Callable[[str, OSError], None],
     ) -> None:
         self.router = router
-        self.seat: AddressInterface | None = None
-        self._machine = machine
-        self._figures = figures
+        self.interface: AddressInterface | None = None
+        self._environment = environment
+        self._counters = counters
         self._on_trouble = on_trouble
         self._surplus: set[str] = set()
         self._restored: deque[float] = deque(maxlen=MOST_RESTORED)
@@ -41,7 +41,7 @@ class AddressHolder:
     @property
     def held(self) -> bool:
         """Say whether its addresses are to be on the interface now."""
-        return self in self._machine.holders
+        return self in self._environment.holders
 
     @property
     def addresses(self) -> tuple[str, ...]:
@@ -50,30 +50,30 @@ class AddressHolder:
 
     def take(self) -> None:
         """Put the addresses on the interface; raises OSError."""
-        if self.seat is None:
+        if self.interface is None:
             raise OSError(f"interface {self.router.interface} does not exist")
-        self._machine.holders.add(self)  # from the first one on there is something to release
-        taken = self.seat.take(self.router.addresses)
+        self._environment.holders.add(self)  # from the first one on there is something to release
+        taken = self.interface.take(self.router.addresses)
         for address in taken.foreign:
-            if self._figures.first("foreign", address):
-                self._machine.log.warning("address-foreign", router=self.router.name, address=address)
+            if self._counters.first("foreign", address):
+                self._environment.log.warning("address-foreign", router=self.router.name, address=address)
         if taken.failed:
             raise OSError("; ".join(f"{address}: {why}" for address, why in taken.failed.items()))
 
     def prepare(self) -> None:
         """Make ready what taking them needs, by what the interface reaches now."""
-        if self.seat is not None:
+        if self.interface is not None:
             try:
-                self.seat.prepare(self.router.addresses)
+                self.interface.prepare(self.router.addresses)
             except OSError as error:
                 self._on_trouble("prepare", error)
 
     def release(self) -> None:
         """Remove the addresses from the interface, but for those that another one has by now."""
-        self._machine.holders.discard(self)
-        if self.seat is not None:
+        self._environment.holders.discard(self)
+        if self.interface is not None:
             try:
-                self.seat.leave(self._nobody_elses(self.seat, self.router.addresses))
+                self.interface.leave(self._nobody_elses(self.interface, self.router.addresses))
             except OSError as error:
                 self._on_trouble("release", error)
 
@@ -83,20 +83,20 @@ class AddressHolder:
 
     def forget(self) -> None:
         """Have the addresses no more, wherever they are."""
-        self._machine.holders.discard(self)
+        self._environment.holders.discard(self)
 
     def revise(self, router: VirtualRouter) -> None:
         """Take other parameters; addresses that it has no longer go with `settle`."""
-        if self.held and self.seat is not None:
+        if self.held and self.interface is not None:
             self._surplus |= set(self.router.addresses) - set(router.addresses)
         self.router = router
 
     def settle(self) -> None:
         """Remove the addresses that it had before it was revised."""
         surplus, self._surplus = self._surplus, set()
-        if surplus and self.seat is not None:
+        if surplus and self.interface is not None:
             try:
-                self.seat.release(self._nobody_elses(self.seat, sorted(surplus)))
+                self.interface.release(self._nobody_elses(self.interface, sorted(surplus)))
             except OSError as error:
                 self._on_trouble("release", error)
 
@@ -106,18 +106,18 @@ class AddressHolder:
         return now - self._restored[0] > RESTORED_IN or len(self._restored) < MOST_RESTORED
 
     def close(self) -> None:
-        """Let go of the seat; addresses that are held stay, and so does it."""
-        if self.seat is not None and not self.held:
+        """Let go of the interface; addresses that are held stay, and so does it."""
+        if self.interface is not None and not self.held:
             try:
-                self.seat.close()
+                self.interface.close()
             except OSError as error:
                 self._on_trouble("close", error)
 
-    def _nobody_elses(self, seat: AddressInterface, addresses: Iterable[str]) -> list[str]:
+    def _nobody_elses(self, interface: AddressInterface, addresses: Iterable[str]) -> list[str]:
         theirs = {
             address
-            for each in self._machine.holders
-            if each is not self and each.seat is not None and each.seat.index == seat.index
+            for each in self._environment.holders
+            if each is not self and each.interface is not None and each.interface.index == interface.index
             for address in each.router.addresses
         }
         return [each for each in addresses if each not in theirs]

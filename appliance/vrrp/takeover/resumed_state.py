@@ -13,8 +13,8 @@ from structlog.typing import FilteringBoundLogger
 from appliance.core.tracking.priority import TrackResult
 from appliance.core.vrrp.election import RouterState
 from appliance.net.netlink.addresses import Addresses, HeldAddress
+from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 from appliance.vrrp.takeover.predecessor import Predecessor, PredecessorError, PredecessorLeavingError
-from appliance.vrrp.virtual_router import VrrpInstance
 from appliance.wire.boards.vrrp_board import RouterRecord, VrrpBoard
 from appliance.wire.lines.vrrp_takeover import KnownRouter
 
@@ -28,7 +28,7 @@ class EarlierRun:
 
 
 class ResumedState:
-    """What the participants of this start take on of an earlier life."""
+    """What the instances of this start take on of an earlier life."""
 
     def __init__(self, addresses: Addresses, before: EarlierRun, log: FilteringBoundLogger) -> None:
         routers = before.board.routers if before.board else ()
@@ -39,18 +39,18 @@ class ResumedState:
         self._known: Mapping[str, KnownRouter] | None = None
         self._left: Collection[HeldAddress] | None = None
 
-    def resumes(self, participant: VrrpInstance) -> bool:
-        """Give a participant what is known of it; say whether it goes on as active.
+    def resumes(self, instance: VrrpInstance) -> bool:
+        """Give a instance what is known of it; say whether it goes on as active.
 
         The first question asks the predecessor: everything that takes its time is to be done before.
         """
         if self._known is None:
             self._known, self._left = self._ask(), self._addresses.leftovers()
-        known = self._known.get(participant.name)
-        if known is None or known.router_id != participant.router.router_id:
-            return self._was_active_just_now(participant) and self._has_addresses(participant)
-        participant.inherit(_results(known), yielded=known.yielded)
-        return known.active and self._has_addresses(participant)
+        known = self._known.get(instance.name)
+        if known is None or known.router_id != instance.router.router_id:
+            return self._was_active_just_now(instance) and self._has_addresses(instance)
+        instance.inherit(_results(known), yielded=known.yielded)
+        return known.active and self._has_addresses(instance)
 
     def _ask(self) -> Mapping[str, KnownRouter]:
         if self._predecessor is None:
@@ -63,17 +63,21 @@ class ResumedState:
             self._log.warning("predecessor-leaves", pid=self._predecessor.pid)
         return {}
 
-    def _was_active_just_now(self, participant: VrrpInstance) -> bool:
-        router, last = participant.router, self._last.get(participant.name)
+    def _was_active_just_now(self, instance: VrrpInstance) -> bool:
+        router, last = instance.router, self._last.get(instance.name)
         if last is None or last.state != RouterState.ACTIVE.value:
             return False
         patience = (router.down_timer_adverts - 1) * router.advert
         return 0 <= time.monotonic() - last.last_advert < patience
 
-    def _has_addresses(self, participant: VrrpInstance) -> bool:
-        seat = participant.holding.seat
-        there = {held.address for held in self._left or () if seat is not None and held.index == seat.index}
-        return there >= set(participant.router.addresses)
+    def _has_addresses(self, instance: VrrpInstance) -> bool:
+        interface = instance.holder.interface
+        there = {
+            held.address
+            for held in self._left or ()
+            if interface is not None and held.index == interface.index
+        }
+        return there >= set(instance.router.addresses)
 
 
 def _results(known: KnownRouter) -> dict[str, TrackResult]:

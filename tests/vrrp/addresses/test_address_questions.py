@@ -7,8 +7,8 @@ import pytest
 
 from appliance.net.loop.closer import Closer
 from appliance.net.loop.loop import Loop
-from appliance.vrrp.addresses import address_asking
-from appliance.vrrp.addresses.address_asking import (
+from appliance.vrrp.addresses import address_questions
+from appliance.vrrp.addresses.address_questions import (
     AT_ONCE,
     GAP,
     PAUSE,
@@ -88,7 +88,7 @@ class Quiet(Loop):
 def asking(monkeypatch: pytest.MonkeyPatch) -> Iterator[AddressQuestions]:
     """Return what asks on wires."""
     Wire.opened = []
-    monkeypatch.setattr(address_asking, "FrameSocket", Wire)
+    monkeypatch.setattr(address_questions, "FrameSocket", Wire)
     loop = Quiet()
     yield AddressQuestions(loop, Closer())
     loop.close()

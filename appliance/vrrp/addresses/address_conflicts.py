@@ -15,9 +15,9 @@ from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.loop.closer import Closer
 from appliance.net.loop.loop import Loop
 from appliance.net.netlink.links import Link
-from appliance.vrrp.addresses.address_asking import AskedAddress, AskingInterface
-from appliance.vrrp.addresses.address_watch import ClaimProbe
-from appliance.vrrp.machine import RouterEnvironment
+from appliance.vrrp.addresses.address_questions import AskedAddress, AskingInterface
+from appliance.vrrp.addresses.claim_probe import ClaimProbe
+from appliance.vrrp.instance.environment import RouterEnvironment
 from appliance.vrrp.port.advert_receiver import AdvertDeviation, DroppedAdvert
 from appliance.wire.vrrp.advertisement import Advertisement
 
@@ -25,14 +25,14 @@ from appliance.wire.vrrp.advertisement import Advertisement
 class ConflictWatch:
     """The conflicts of one virtual router; `on_alarm` is called with its name whenever one is seen."""
 
-    def __init__(self, router: VirtualRouter, machine: RouterEnvironment) -> None:
+    def __init__(self, router: VirtualRouter, environment: RouterEnvironment) -> None:
         self.conflicts = Conflicts(router.on_conflict, advert=router.advert)
         self.on_alarm: Callable[[str], None] | None = None
         self._router = router
-        self._machine = machine
+        self._environment = environment
         self._watch: ClaimProbe | None = None
         self._asked = frozenset[AskedAddress]()
-        self._seat = b""
+        self._own_mac = b""
         self._index = 0
 
     @property
@@ -70,14 +70,14 @@ class ConflictWatch:
         self.conflicts.claimed()
         self.close()
 
-    def ask(self, link: Link, *, source: str, seat: bytes, now: float) -> AskingInterface:
+    def ask(self, link: Link, *, source: str, interface: bytes, now: float) -> AskingInterface:
         """Ask while active, until `ask_no_more`, whether somebody else answers for the addresses.
 
-        `seat` is the hardware address that they are at. Return where it is asked.
+        `interface` is the hardware address that they are at. Return where it is asked.
         """
         place = AskingInterface(interface=link.name, index=link.index, mac=link.mac, source=source)
-        self._seat, self._index = seat, link.index
-        asking, before = self._machine.asking, self._asked
+        self._own_mac, self._index = interface, link.index
+        asking, before = self._environment.asking, self._asked
         self._asked = frozenset(
             asking.begin(address, place, self._answered_besides, now)
             for address in bare(self._router.addresses)
@@ -89,7 +89,7 @@ class ConflictWatch:
     def ask_no_more(self) -> None:
         """End `ask`; harmless when repeated."""
         for each in self._asked:
-            self._machine.asking.end(each, self._answered_besides)
+            self._environment.asking.end(each, self._answered_besides)
         self._asked = frozenset()
 
     def dropped(self, dropped: DroppedAdvert) -> None:
@@ -136,7 +136,7 @@ class ConflictWatch:
         return any(
             peer in each.peers
             and (each.router_id, each.interface, each.family) == (ours.router_id, ours.interface, ours.family)
-            for each in self._machine.routers()
+            for each in self._environment.routers()
         )
 
     def _answered(self, mac: bytes, address: str) -> None:
@@ -144,13 +144,13 @@ class ConflictWatch:
         self._in_use(mac, address, interval=interval)
 
     def _answered_besides(self, mac: bytes, asked: AskedAddress) -> None:
-        """Take an answer while we are active. Another interface of this machine on the segment answers, too.
+        """Take an answer while we are active. Other interfaces of this machine on the segment answer, too.
 
-        A virtual MAC does not answer its own machine: with ours it is another one's.
+        A virtual MAC does not answer its own environment: with ours it is another one's.
         """
-        virtual = self._router.virtual_mac and mac == self._seat
-        if virtual or not self._machine.links.has_mac(mac):
-            self._in_use(mac, asked.address, interval=self._machine.asking.interval)
+        virtual = self._router.virtual_mac and mac == self._own_mac
+        if virtual or not self._environment.links.has_mac(mac):
+            self._in_use(mac, asked.address, interval=self._environment.asking.interval)
 
     def _in_use(self, mac: bytes, address: str, *, interval: float) -> None:
         conflict = self.conflicts.answered(
@@ -164,7 +164,7 @@ class ConflictWatch:
         """Return by which addresses of its own this machine knows a neighbour, "" where it does not."""
         virtual = frozenset(bare(self._router.addresses))
         try:
-            known = self._machine.neighbours.addresses_of(self._index, mac, time.monotonic())
+            known = self._environment.neighbours.addresses_of(self._index, mac, time.monotonic())
         except OSError:  # told by its hardware address alone
             return ""
         return ", ".join(each for each in known if each not in virtual)
@@ -177,7 +177,7 @@ class ConflictWatch:
 
     def _tell(self, conflict: Conflict | None) -> None:
         if conflict is not None:
-            self._machine.log.warning(
+            self._environment.log.warning(
                 "address-conflict",
                 router=self._router.name,
                 kind=conflict.kind.value,

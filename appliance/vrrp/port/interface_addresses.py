@@ -8,7 +8,7 @@ from ipaddress import IPv4Network, IPv6Network, ip_address, ip_interface
 from appliance.core.vrrp.advert_rules import bare
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.netlink.links import Link, answers_for_others
-from appliance.vrrp.machine import RouterEnvironment
+from appliance.vrrp.instance.environment import RouterEnvironment
 
 
 def essence(link: Link | None) -> Link | None:
@@ -48,7 +48,7 @@ def reached(router: VirtualRouter, link: Link) -> frozenset[str]:
     return frozenset(each for each in router.addresses if _network(each) in networks)
 
 
-def foreign_places(router: VirtualRouter, machine: RouterEnvironment) -> list[tuple[str, str]]:
+def foreign_places(router: VirtualRouter, environment: RouterEnvironment) -> list[tuple[str, str]]:
     """Return where somebody else has its addresses so that this machine answers for them: interface, address.
 
     On another interface than the router's that is so by ARP only, and as long as the kernel is not told else.
@@ -56,8 +56,8 @@ def foreign_places(router: VirtualRouter, machine: RouterEnvironment) -> list[tu
     found = [
         (name, address)
         for each in bare(router.addresses)
-        for name, address in machine.links.places(each)
-        if machine.addresses.unrecorded(name, [address])
+        for name, address in environment.links.places(each)
+        if environment.addresses.unrecorded(name, [address])
     ]
     if all(name == router.interface for name, _ in found):
         return found

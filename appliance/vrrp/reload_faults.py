@@ -5,22 +5,22 @@ from collections.abc import Iterable, Iterator
 from appliance.core.vrrp.election import RouterState
 from appliance.model.snapshot.virtual_router import TrackKind, VirtualRouter
 from appliance.net.netlink.links import Link, Links
-from appliance.vrrp.port import router_link
-from appliance.vrrp.virtual_router import VrrpInstance
+from appliance.vrrp.instance.vrrp_instance import VrrpInstance
+from appliance.vrrp.port import interface_addresses
 from appliance.wire.lines.control import AnswerProblem
 
 _FORCE = "to do it all the same: `appliance reload --force`, or the line `reload --force` on a reload socket"
 
 
 def endangered(
-    participants: Iterable[VrrpInstance], routers: Iterable[VirtualRouter], links: Links
+    instances: Iterable[VrrpInstance], routers: Iterable[VirtualRouter], links: Links
 ) -> Iterator[AnswerProblem]:
     """Yield a problem for each router whose fault would be that of an address which is active here now.
 
     It has the address itself, or is in one sync group with who has it: a fault is the whole group's.
     """
     wanted = tuple(routers)
-    held = [each.router for each in participants if each.election.state is RouterState.ACTIVE]
+    held = [each.router for each in instances if each.election.state is RouterState.ACTIVE]
     addresses = {address for each in held for address in each.addresses}
     concerned = [each for each in wanted if not addresses.isdisjoint(each.addresses)]
     groups = {each.sync_group for each in concerned if each.sync_group is not None}
@@ -39,9 +39,9 @@ def _faults(router: VirtualRouter, links: Links) -> Iterator[tuple[str, str]]:
     link = links.state(router.interface)
     if link is None or not link.up:
         yield "interface", _away(router.interface, link)
-    elif router.source is not None and not router_link.has(link, router.source):
+    elif router.source is not None and not interface_addresses.has(link, router.source):
         yield "source", f"{router.interface} has no address {router.source}"
-    elif router_link.source(router, link, kept=None) is None:
+    elif interface_addresses.source(router, link, kept=None) is None:
         yield "interface", f"{router.interface} has no IPv{router.family} address of its own"
     for track in router.track:
         watched = links.state(track.target) if track.kind is TrackKind.INTERFACE else None
