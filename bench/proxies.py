@@ -13,7 +13,7 @@ from support.programs.lone_worker import lone_worker
 from support.run import tools
 from support.values.snapshots import bind, frontend, group, pool, server, snapshot
 
-from appliance.model.snapshot.snapshot import KeepAlive
+from appliance.model.snapshot.keepalive import KeepAlive
 
 CONNECTIONS = 7000
 _KEEPALIVE = KeepAlive(idle=60.0, interval=10.0, count=3)  # the configuration's default

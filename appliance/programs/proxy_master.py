@@ -20,7 +20,8 @@ from appliance.core.rollout import events as g
 from appliance.core.rollout.needs_generation import needs_generation
 from appliance.core.rollout.rollout import Generation, Rollout, TrackedWorker
 from appliance.model.paths import Paths
-from appliance.model.snapshot.snapshot import Group, Snapshot, SnapshotError
+from appliance.model.snapshot.frontends import Group
+from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
 from appliance.net.control.sockets import Call, ControlUnavailable, WithDescriptors
 from appliance.net.files import program_failures, snapshots
 from appliance.net.files.program_failures import ProgramFailure

@@ -20,7 +20,9 @@ from appliance.core.balancing.frontend_state import FrontendState
 from appliance.core.balancing.pool_state import LostMembers, PoolState
 from appliance.model.end_reasons import EndReason
 from appliance.model.paths import Paths
-from appliance.model.snapshot.snapshot import Frontend, Pool, Snapshot
+from appliance.model.snapshot.frontends import Frontend
+from appliance.model.snapshot.pools import Pool
+from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.worker_phases import WorkerPhase
 from appliance.net.boards.boards import BoardError, BoardReader, BoardWriter
 from appliance.net.boards.heartbeats import Heartbeat

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, ip_address
 from typing import Final
 
-from appliance.model.snapshot.snapshot import SendProxy
+from appliance.model.snapshot.pools import SendProxy
 from appliance.wire.need import Need
 
 Endpoint = tuple[str, int]

@@ -11,7 +11,7 @@ from support.values import boards
 from support.values.snapshots import track
 
 from appliance import wire
-from appliance.model.snapshot.snapshot import SendProxy
+from appliance.model.snapshot.pools import SendProxy
 from appliance.wire import ovf_environment, proxy_protocol, seal, sockaddr
 from appliance.wire.boards import health_board, vrrp_board, worker_board
 from appliance.wire.boards.health_board import BoardFormatError

@@ -8,7 +8,7 @@ from support.network.namespaces import Node, Segment
 from support.programs.trace import Origin, Setting, is_reset, relay
 
 from appliance.model.end_reasons import EndReason
-from appliance.model.snapshot.snapshot import KeepAlive
+from appliance.model.snapshot.keepalive import KeepAlive
 
 pytestmark = pytest.mark.kernel
 

@@ -13,7 +13,7 @@ from support.peers.nginx import nginx
 from support.programs.lone_worker import lone_worker
 from support.values.snapshots import bind, frontend, group, pool, server, snapshot
 
-from appliance.model.snapshot.snapshot import Balance
+from appliance.model.snapshot.pools import Balance
 
 pytestmark = [pytest.mark.programs, pytest.mark.needs("nginx")]
 

@@ -26,7 +26,8 @@ from support.values import certificates, snapshots
 from appliance.model.check_results import CheckResult
 from appliance.model.paths import Paths
 from appliance.model.server_states import AdminState, HealthVerdict
-from appliance.model.snapshot.snapshot import Check, CheckInit, Pool, Server, Snapshot, encode
+from appliance.model.snapshot.pools import Check, CheckInit, Pool, Server
+from appliance.model.snapshot.snapshot import Snapshot, encode
 from appliance.net.boards.boards import BoardError, BoardReader
 from appliance.net.control.sockets import ControlUnavailable, ask
 from appliance.wire.boards.health_board import HealthBoard, ServerHealthRecord, decode

@@ -26,7 +26,8 @@ from support.programs.lone_proxy import LoneProxy
 from support.values.snapshots import bind, frontend, group, pool, server, snapshot, virtual_router
 
 from appliance.core.rollout.events import Timing
-from appliance.model.snapshot.snapshot import KeepAlive, Reload, Snapshot
+from appliance.model.snapshot.keepalive import KeepAlive
+from appliance.model.snapshot.snapshot import Reload, Snapshot
 
 pytestmark = pytest.mark.programs
 

@@ -16,7 +16,9 @@ from support.values.snapshots import bind, frontend, group, pool, server, snapsh
 from appliance.model.end_reasons import EndReason
 from appliance.model.server_states import HealthVerdict
 from appliance.model.snapshot import snapshot as model
-from appliance.model.snapshot.snapshot import KeepAlive, Log, OnDown
+from appliance.model.snapshot.keepalive import KeepAlive
+from appliance.model.snapshot.pools import OnDown
+from appliance.model.snapshot.snapshot import Log
 from appliance.model.worker_phases import WorkerPhase
 from appliance.net.control.sockets import ControlClient
 from appliance.wire.boards.health_board import ServerHealthRecord

@@ -11,7 +11,7 @@ from support.programs.trace import Origin, Relay, Setting, is_reset, read_all, r
 
 from appliance.model.end_reasons import EndReason
 from appliance.model.server_states import AdminState, HealthVerdict
-from appliance.model.snapshot.snapshot import OnDown
+from appliance.model.snapshot.pools import OnDown
 
 pytestmark = pytest.mark.programs
 

@@ -12,7 +12,8 @@ from support.programs.trace import Origin, Setting, is_reset, read_all, relay, r
 
 from appliance.model.end_reasons import EndReason
 from appliance.model.server_states import HealthVerdict
-from appliance.model.snapshot.snapshot import Balance, KeepAlive, SendProxy
+from appliance.model.snapshot.keepalive import KeepAlive
+from appliance.model.snapshot.pools import Balance, SendProxy
 from appliance.wire.proxy_protocol import decode
 
 pytestmark = pytest.mark.programs

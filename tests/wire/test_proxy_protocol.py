@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from appliance.model.snapshot.snapshot import SendProxy
+from appliance.model.snapshot.pools import SendProxy
 from appliance.wire import proxy_protocol
 from appliance.wire.need import Need
 from appliance.wire.proxy_protocol import SIGNATURE, ProxyHeader, ProxyHeaderError, decode

@@ -10,7 +10,8 @@ from appliance.console.access import look_into
 from appliance.console.asking import ask_program
 from appliance.core.rollout.needed_programs import needed
 from appliance.model.paths import Paths
-from appliance.model.snapshot.snapshot import Frontend, Snapshot, SnapshotError
+from appliance.model.snapshot.frontends import Frontend
+from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
 from appliance.net.files import snapshots
 from appliance.wire.lines.control import Question
 

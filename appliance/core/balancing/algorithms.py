@@ -12,7 +12,7 @@ from random import Random
 from typing import Final, Protocol, assert_never
 
 from appliance.core.balancing.pool_member import PoolMember
-from appliance.model.snapshot.snapshot import Balance
+from appliance.model.snapshot.pools import Balance
 
 _TURN: Final = attrgetter("turn")
 _MASK: Final = (1 << 64) - 1

@@ -2,7 +2,7 @@
 
 from appliance.core.balancing.access_lists import AccessLists
 from appliance.core.balancing.worker_shares import share
-from appliance.model.snapshot.snapshot import Frontend
+from appliance.model.snapshot.frontends import Frontend
 
 
 class FrontendState:

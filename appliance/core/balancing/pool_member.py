@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from appliance.model.server_states import AdminState, ServerState
-from appliance.model.snapshot.snapshot import Server
+from appliance.model.snapshot.pools import Server
 
 Address = tuple[str, int]
 

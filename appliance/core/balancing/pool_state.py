@@ -17,7 +17,7 @@ from appliance.core.balancing.pool_member import Address, PoolMember
 from appliance.core.balancing.worker_shares import share
 from appliance.model.end_reasons import EndReason
 from appliance.model.server_states import AdminState, ServerState
-from appliance.model.snapshot.snapshot import OnDown, Pool, Server
+from appliance.model.snapshot.pools import OnDown, Pool, Server
 from appliance.wire.boards.health_board import ServerHealthRecord
 
 Waiter = TypeVar("Waiter", bound=Hashable)

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Final
 
-from appliance.model.snapshot.snapshot import Group
+from appliance.model.snapshot.frontends import Group
 
 _PIPES: Final = 256
 _RESERVED: Final = 64

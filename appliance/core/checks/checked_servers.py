@@ -11,7 +11,8 @@ from typing import Final
 
 from appliance.core.checks.server_health import HealthEvent, HealthSettings, ServerHealth, phase
 from appliance.model.server_states import AdminState, HealthVerdict
-from appliance.model.snapshot.snapshot import Pool, Server, Snapshot
+from appliance.model.snapshot.pools import Pool, Server
+from appliance.model.snapshot.snapshot import Snapshot
 from appliance.wire.boards.health_board import ServerHealthRecord
 
 Key = tuple[str, str]

@@ -14,7 +14,7 @@ from typing import Final
 
 from appliance.model.check_results import UNREACHABLE, CheckResult
 from appliance.model.server_states import AdminState, HealthVerdict, ServerState, state_of
-from appliance.model.snapshot.snapshot import Check, CheckInit
+from appliance.model.snapshot.pools import Check, CheckInit
 from appliance.wire.boards.health_board import ServerHealthRecord
 
 RAMP_STEPS: Final = 20

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 
 from appliance.model.check_results import CheckResult
 from appliance.model.server_states import AdminState
-from appliance.model.snapshot.snapshot import Check, Snapshot
+from appliance.model.snapshot.pools import Check
+from appliance.model.snapshot.snapshot import Snapshot
 from appliance.wire.boards.health_board import ServerHealthRecord
 
 

@@ -1,6 +1,7 @@
 """Which changes of a snapshot need a new generation of workers; all others are taken by those that run."""
 
-from appliance.model.snapshot.snapshot import Frontend, Group, Snapshot
+from appliance.model.snapshot.frontends import Frontend, Group
+from appliance.model.snapshot.snapshot import Snapshot
 
 
 def needs_generation(*, before: Snapshot, after: Snapshot, group: str) -> bool:

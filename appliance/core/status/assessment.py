@@ -30,7 +30,9 @@ from appliance.core.status.vrrp_status import VrrpStatus, troubles
 from appliance.model.check_results import CheckResult
 from appliance.model.guest.report import GuestReport
 from appliance.model.server_states import ServerState
-from appliance.model.snapshot.snapshot import Bind, Frontend, Group, Pool, Server, Snapshot
+from appliance.model.snapshot.frontends import Bind, Frontend, Group
+from appliance.model.snapshot.pools import Pool, Server
+from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.worker_phases import WorkerPhase
 from appliance.wire.boards.health_board import HealthBoard, ServerHealthRecord
 from appliance.wire.boards.worker_board import ServerCounters, WorkerBoard

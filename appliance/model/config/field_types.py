@@ -10,7 +10,7 @@ from pydantic.config import JsonDict
 from appliance.model.config import addresses, http_values, units, vrrp_values
 from appliance.model.config.addresses import Endpoint
 from appliance.model.config.http_values import Statuses
-from appliance.model.snapshot.snapshot import Balance, CheckInit, OnDown, SendProxy
+from appliance.model.snapshot.pools import Balance, CheckInit, OnDown, SendProxy
 from appliance.model.snapshot.virtual_router import AntiReplay, Checksum, HmacMode, OnConflict
 
 MOST_WORKERS: Final = 128

@@ -59,7 +59,7 @@ from appliance.model.config.units import (
     watchdog,
 )
 from appliance.model.config.virtual_ips import VirtualIpSection
-from appliance.model.snapshot.snapshot import Balance, CheckInit, OnDown, SendProxy
+from appliance.model.snapshot.pools import Balance, CheckInit, OnDown, SendProxy
 
 
 class ClusterSection(Section):
@@ -291,7 +291,7 @@ class ReloadSection(Section):
     """Time that a changed file must rest to be obeyed though no reload was asked for, or `off`."""
 
 
-class StatsAuth(Section):
+class StatsAuthSection(Section):
     """Who may read the status page."""
 
     user: str = Field(min_length=1, examples=["admin"])
@@ -300,12 +300,14 @@ class StatsAuth(Section):
     """File that holds the password."""
 
 
-class StatsSettings(Section):
+class StatsSection(Section):
     """The status page (of a later version)."""
+
+    # Nothing reads it yet. It is accepted, with a warning, so that files written for the next version load.
 
     bind: Address = written("localhost:29445", endpoint)
     """Address to listen on."""
-    auth: StatsAuth | None = None
+    auth: StatsAuthSection | None = None
     """Who may read it; everybody if nothing is said."""
 
 
@@ -339,7 +341,7 @@ class Config(Section):
     """Virtual IPs by name: addresses that one appliance of several holds, by VRRP, as keepalived does."""
     reload: ReloadSection = Field(default_factory=ReloadSection)
     """The reload handler."""
-    stats: StatsSettings | None = None
+    stats: StatsSection | None = None
     """The status page. This version does not serve it yet, and says so."""
     watchdog: WatchdogTime = written("10s", watchdog)
     """A program that shows no sign of life for so long is ended, and started again."""

@@ -14,7 +14,7 @@ from appliance.model.config.sections import CheckSection, Config, FrontendSectio
 from appliance.model.messages.problems import Finding, FindingTarget, Path, dotted
 from appliance.model.rules.references import frontends, unknown_pool, warning
 from appliance.model.rules.virtual_router_rules import router_findings
-from appliance.model.snapshot.snapshot import Balance
+from appliance.model.snapshot.pools import Balance
 
 MACHINE_CONFIG_PORT: Final = 22623
 """OpenShift's machine-config-server: hands Ignition files, which hold secrets, to whoever asks."""

@@ -5,27 +5,16 @@ from typing import TypeVar
 
 from appliance.model.config.addresses import Endpoint
 from appliance.model.config.sections import CheckSection as CheckSettings
-from appliance.model.config.sections import Config, DefaultsSection, StatsSettings
+from appliance.model.config.sections import Config, DefaultsSection
 from appliance.model.config.sections import FrontendSection as FrontendSettings
 from appliance.model.config.sections import KeepAliveSection as KeepAliveSettings
 from appliance.model.config.sections import PoolSection as PoolSettings
 from appliance.model.config.sections import ServerSection as ServerSettings
 from appliance.model.rules.references import groups
-from appliance.model.snapshot.snapshot import (
-    Bind,
-    Check,
-    CheckType,
-    Frontend,
-    Group,
-    KeepAlive,
-    Log,
-    Pool,
-    Reload,
-    SendProxy,
-    Server,
-    Snapshot,
-    Stats,
-)
+from appliance.model.snapshot.frontends import Bind, Frontend, Group
+from appliance.model.snapshot.keepalive import KeepAlive
+from appliance.model.snapshot.pools import Check, CheckType, Pool, SendProxy, Server
+from appliance.model.snapshot.snapshot import Log, Reload, Snapshot
 from appliance.model.snapshot.virtual_router_defaults import virtual_router
 
 _Value = TypeVar("_Value")
@@ -46,7 +35,6 @@ def fill(config: Config, *, number: int, source: str, drain: float | None) -> Sn
             max_draining=config.reload.max_draining,
             watch=config.reload.watch,
         ),
-        stats=None if config.stats is None else _stats(config.stats),
         watchdog=config.watchdog,
         readers=config.group,
         log=Log(
@@ -167,15 +155,6 @@ def _keepalive(given: KeepAliveSettings) -> KeepAlive | None:
     if given.count == 0:
         return None
     return KeepAlive(idle=given.idle, interval=given.interval, count=given.count)
-
-
-def _stats(given: StatsSettings) -> Stats:
-    auth = given.auth
-    return Stats(
-        bind=_bind(given.bind),
-        user=auth.user if auth else None,
-        password_file=auth.password_file if auth else None,
-    )
 
 
 def _bind(endpoint: Endpoint) -> Bind:

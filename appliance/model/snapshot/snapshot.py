@@ -1,208 +1,34 @@
 """The accepted configuration, as every program obeys it.
 
-The operator's YAML (`model.config`) is checked once, by `reload` or `run`; what comes out is this: all
-defaults filled in, every duration in seconds, every cross-reference known to hold. Programs read nothing
-else. It is written as JSON and read back by `decode`, so that a worker starts without the validator.
+The programs `reload` and `run` check the operator's YAML (`model.config`) and make a snapshot of it: all
+defaults are filled in, every duration is in seconds, every reference leads to something. The other programs
+read snapshots only. A snapshot is a JSON file, so that a worker starts without loading the validator.
 """
 
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from ipaddress import ip_interface
 from typing import Final, Literal
 
 import msgspec
 
+from appliance.model.snapshot.frontends import Group
+from appliance.model.snapshot.pools import Pool
 from appliance.model.snapshot.virtual_router import VirtualRouter
 
 MOST_NUMBER: Final = 2**31 - 1
 """Greatest number of a snapshot: boards have 32 bits for it."""
 
 
-class Balance(StrEnum):
-    """How a pool chooses among its servers (HAProxy's `balance`)."""
-
-    ROUNDROBIN = "roundrobin"
-    LEASTCONN = "leastconn"
-    SOURCE = "source"
-    RANDOM = "random"
-    HASH = "hash"
-
-
-class CheckType(StrEnum):
-    """What a health check speaks."""
-
-    TCP = "tcp"
-    TLS = "tls"
-    HTTP = "http"
-    HTTPS = "https"
-
-
-class CheckInit(StrEnum):
-    """State of a server before its first check has ended (HAProxy's `init-state`)."""
-
-    CHECK = "check"
-    UP = "up"
-    DOWN = "down"
-
-
-class OnDown(StrEnum):
-    """What happens to the sessions of a server that goes down (HAProxy's `on-marked-down`).
-
-    AUTO closes those of a server that is unreachable, and keeps those of one that answers its check badly.
-    """
-
-    AUTO = "auto"
-    CLOSE_SESSIONS = "close-sessions"
-    KEEP = "keep"
-
-
-class SendProxy(StrEnum):
-    """PROXY protocol header sent to a server (HAProxy's `send-proxy`, `send-proxy-v2`)."""
-
-    NONE = "none"
-    V1 = "v1"
-    V2 = "v2"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Bind:
-    """One address to listen on. `host` is a literal address or a name; `::` accepts IPv4 too."""
-
-    host: str
-    port: int
-
-    def __str__(self) -> str:
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class KeepAlive:
-    """TCP keepalive, seconds and a count (HAProxy's `tcpka-idle`, `-intvl`, `-cnt`)."""
-
-    idle: float
-    interval: float
-    count: int
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Frontend:
-    """Where clients come in. Exactly one of `pool` and `respond` is set; times are seconds.
-
-    `max_age_jitter` is a fraction: 0.1 lets the life of a connection differ from `max_age` by a tenth.
-    """
-
-    name: str
-    binds: tuple[Bind, ...]
-    pool: str | None
-    respond: str | None
-    needs: str | None
-    allow: tuple[str, ...]
-    deny: tuple[str, ...]
-    max_connections: int
-    timeout_client: float
-    timeout_client_fin: float
-    max_age: float | None
-    max_age_jitter: float
-    keepalive: KeepAlive | None
-    tcp_user_timeout: float | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
-    """The frontends of one proxy program: `api` is served by the program `proxy-api`.
-
-    `workers` None is one for each processor the program may run on.
-    """
-
-    name: str
-    workers: int | None
-    frontends: tuple[Frontend, ...]
-
-    @property
-    def program(self) -> str:
-        """Name of the supervised program that serves this group."""
-        return f"proxy-{self.name}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """A health check. Times are seconds; `expect` holds inclusive status ranges, (200, 399) for 2xx-3xx.
-
-    `address` and `port` None are the server's own. `verify` is the path of a CA file, None accepts any
-    certificate (HAProxy's `verify none`). `timeout_connect` is for connecting alone; `error_limit` 0 is
-    that clients' connects say nothing. `slow_start` and weights belong to the pool and its servers.
-    """
-
-    type: CheckType
-    method: str
-    path: str
-    host: str | None
-    expect: tuple[tuple[int, int], ...]
-    sni: str | None
-    verify: str | None
-    address: str | None
-    port: int | None
-    interval: float
-    fast_interval: float
-    down_interval: float
-    timeout: float
-    timeout_connect: float
-    rise: int
-    fall: int
-    error_limit: int
-    init: CheckInit
-    send_proxy: SendProxy
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Server:
-    """One member of a pool. `max_connections` 0 is no limit; `check` None is never checked, always up."""
-
-    name: str
-    host: str
-    port: int
-    weight: int
-    backup: bool
-    max_connections: int
-    check: Check | None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Pool:
-    """Servers that serve the same thing. Times are seconds; `panic` is a fraction, 0.0 is off.
-
-    `hash_on` names what `balance: hash` hashes. `max_queue` bounds the connections that wait for a
-    server's `max_connections`, 0 is no bound.
-    """
-
-    name: str
-    balance: Balance
-    hash_on: tuple[Literal["source", "source-port", "destination", "destination-port"], ...]
-    slow_start: float
-    on_down: OnDown
-    panic: float
-    send_proxy: SendProxy
-    retries: int
-    max_queue: int
-    timeout_connect: float
-    timeout_queue: float
-    timeout_server: float
-    timeout_server_fin: float
-    keepalive: KeepAlive | None
-    tcp_user_timeout: float | None
-    servers: tuple[Server, ...]
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reload:
-    """The reload handler: extra socket paths and how many old generations may drain at a time.
+    """The reload handler: further socket paths, and how many old generations of a proxy may drain at a time.
 
-    `watch` is seconds for which a changed file must rest to be obeyed though nobody asked, 0.0 is off.
+    A changed file that has stayed unchanged for `watch` seconds is loaded without a request; 0.0 is never.
     """
 
     sockets: tuple[str, ...]
     max_draining: int
-    # A last-good copy of a version that did not know it has none.
+    # Optional, because the last-good copy of an older version lacks it.
     watch: float = 3.0
 
 
@@ -216,17 +42,8 @@ class Log:
     file: str | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Stats:
-    """Where the status page of a later program listens, and who may read it."""
-
-    bind: Bind
-    user: str | None
-    password_file: str | None
-
-
 WATCHDOG: Final = 10.0
-"""Seconds without a sign of life after which a program is ended, where nothing else is configured."""
+"""Default of `watchdog`: seconds without a heartbeat after which a program is killed and started again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -241,9 +58,8 @@ class Snapshot:
     pools: tuple[Pool, ...]
     drain: float
     reload: Reload
-    stats: Stats | None
     log: Log
-    # A last-good copy of a version that did not know them has none.
+    # From here on optional, because the last-good copy of an older version lacks them.
     virtual_routers: tuple[VirtualRouter, ...] = ()
     watchdog: float = WATCHDOG
     readers: str | None = None
@@ -266,13 +82,13 @@ class Snapshot:
 
 
 def without_secrets(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot as those may see it who may look only: without keys and passwords."""
+    """Return the snapshot without VRRP keys and passwords, for the group that may read but not change."""
     shown = tuple(replace(each, password=None, hmac=None) for each in snapshot.virtual_routers)
     return replace(snapshot, virtual_routers=shown)
 
 
 class SnapshotError(Exception):
-    """A snapshot file holds something else than a snapshot."""
+    """The file does not hold a valid snapshot."""
 
 
 def encode(snapshot: Snapshot) -> bytes:

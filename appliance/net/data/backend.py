@@ -3,7 +3,7 @@
 from typing import TYPE_CHECKING, Final
 
 from appliance.core.balancing.pool_state import LostMembers, PoolState
-from appliance.model.snapshot.snapshot import Balance, Pool, SendProxy
+from appliance.model.snapshot.pools import Balance, Pool, SendProxy
 from appliance.net.data import tcp
 from appliance.wire import proxy_protocol, sockaddr
 

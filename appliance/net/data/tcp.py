@@ -15,7 +15,7 @@ import termios
 from collections.abc import Iterable
 from typing import Final
 
-from appliance.model.snapshot.snapshot import KeepAlive
+from appliance.model.snapshot.keepalive import KeepAlive
 from appliance.wire.sockaddr import SIZE
 
 STREAM: Final = socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC

@@ -20,7 +20,7 @@ from typing import Final
 
 from appliance.core.checks.server_health import CheckOutcome
 from appliance.model.check_results import CheckResult
-from appliance.model.snapshot.snapshot import Check, CheckType
+from appliance.model.snapshot.pools import Check, CheckType
 from appliance.net.probing.deadline import Deadline, OutOfTime
 from appliance.net.probing.peer import WRITE, FloodError, Plain, Stream, Tls, wait
 from appliance.net.probing.tls_contexts import AuthorityError, TlsContexts

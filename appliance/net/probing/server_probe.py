@@ -4,7 +4,7 @@ import time
 
 from appliance.core.checks.server_health import CheckOutcome
 from appliance.model.check_results import CheckResult
-from appliance.model.snapshot.snapshot import Check, Server
+from appliance.model.snapshot.pools import Check, Server
 from appliance.net.probing.probe import Probe
 from appliance.net.probing.resolver import Resolver
 from appliance.net.probing.tls_contexts import TlsContexts

@@ -24,7 +24,8 @@ from structlog.typing import FilteringBoundLogger
 from appliance.core.rollout.needed_programs import VRRP, ProgramChanges, needed, plan
 from appliance.model.paths import Paths
 from appliance.model.snapshot import diff
-from appliance.model.snapshot.snapshot import Group, Snapshot
+from appliance.model.snapshot.frontends import Group
+from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files import readers, snapshots, state_files
 from appliance.net.logging.log_file import objection
 from appliance.net.reloading.program_clients import Outcome, ProgramClients, ProgramDown, ProgramUnreachable

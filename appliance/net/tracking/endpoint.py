@@ -11,7 +11,7 @@ import gevent
 from appliance.core.checks.checked_servers import is_literal
 from appliance.core.checks.server_health import CheckOutcome
 from appliance.model.check_results import CheckResult
-from appliance.model.snapshot.snapshot import Check, CheckInit, CheckType, SendProxy
+from appliance.model.snapshot.pools import Check, CheckInit, CheckType, SendProxy
 from appliance.model.snapshot.virtual_router import Track
 from appliance.net.probing.probe import Probe, ProbeImpossible
 from appliance.net.probing.resolver import Resolver

@@ -3,7 +3,7 @@
 from typing import Final
 from urllib.parse import SplitResult, urlsplit
 
-from appliance.model.snapshot.snapshot import CheckType
+from appliance.model.snapshot.pools import CheckType
 from appliance.model.snapshot.virtual_router import Track
 from appliance.net.probing.tls_contexts import TlsContexts
 from appliance.net.tracking.endpoint import EndpointTrack, probe_check

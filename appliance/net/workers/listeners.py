@@ -28,7 +28,7 @@ from typing import Final
 
 from gevent.socket import getaddrinfo
 
-from appliance.model.snapshot.snapshot import Bind
+from appliance.model.snapshot.frontends import Bind
 from appliance.net.workers.port_owner import port_owner
 
 _SOMAXCONN: Final = Path("/proc/sys/net/core/somaxconn")

@@ -9,7 +9,7 @@ from support.values.snapshots import server
 
 from appliance.core.balancing.algorithms import Balancer, Rendezvous, Turns, balancer, highest, seed
 from appliance.core.balancing.pool_member import PoolMember
-from appliance.model.snapshot.snapshot import Balance
+from appliance.model.snapshot.pools import Balance
 
 pytestmark = pytest.mark.pure
 

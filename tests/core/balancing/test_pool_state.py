@@ -13,7 +13,7 @@ from appliance.core.balancing.pool_state import WAIT, LostMembers, PoolState
 from appliance.model.check_results import CheckResult
 from appliance.model.end_reasons import EndReason
 from appliance.model.server_states import AdminState, HealthVerdict
-from appliance.model.snapshot.snapshot import Balance, OnDown, Pool
+from appliance.model.snapshot.pools import Balance, OnDown, Pool
 from appliance.wire.boards.health_board import ServerHealthRecord
 
 pytestmark = pytest.mark.pure

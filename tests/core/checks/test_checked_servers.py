@@ -13,7 +13,8 @@ from appliance.core.checks.checked_servers import CheckedServers, UnknownServerE
 from appliance.core.checks.server_health import CheckOutcome, HealthEvent
 from appliance.model.check_results import CheckResult
 from appliance.model.server_states import AdminState, HealthVerdict, ServerState
-from appliance.model.snapshot.snapshot import Server, Snapshot
+from appliance.model.snapshot.pools import Server
+from appliance.model.snapshot.snapshot import Snapshot
 
 pytestmark = pytest.mark.pure
 

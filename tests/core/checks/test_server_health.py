@@ -10,7 +10,7 @@ from support.values import snapshots
 from appliance.core.checks.server_health import CheckOutcome, HealthEvent, HealthSettings, ServerHealth, phase
 from appliance.model.check_results import CheckResult
 from appliance.model.server_states import AdminState, HealthVerdict, ServerState
-from appliance.model.snapshot.snapshot import Check, CheckInit
+from appliance.model.snapshot.pools import Check, CheckInit
 from appliance.wire.boards.health_board import ServerHealthRecord
 
 pytestmark = pytest.mark.pure

@@ -6,7 +6,8 @@ import pytest
 from support.values.snapshots import bind, frontend, group, pool, server, snapshot
 
 from appliance.core.rollout.needs_generation import needs_generation
-from appliance.model.snapshot.snapshot import KeepAlive, Log, Reload, Snapshot
+from appliance.model.snapshot.keepalive import KeepAlive
+from appliance.model.snapshot.snapshot import Log, Reload, Snapshot
 
 pytestmark = pytest.mark.pure
 

@@ -18,7 +18,7 @@ from support.values.snapshots import (
 )
 
 from appliance.model.snapshot.diff import Absent, ConfigChange, apply, changed, diff
-from appliance.model.snapshot.snapshot import Log, Reload, Snapshot, Stats
+from appliance.model.snapshot.snapshot import Log, Reload, Snapshot
 
 pytestmark = pytest.mark.pure
 
@@ -118,7 +118,6 @@ FIRST, SECOND = MASTERS.servers
         (replace(OLD, domain="example.net"), "cluster.domain"),
         (replace(OLD, log=Log(level="debug", format="json", connections=False)), "log.level"),
         (replace(OLD, reload=Reload(sockets=("/a",), max_draining=10)), "reload.sockets"),
-        (replace(OLD, stats=Stats(bind=bind(1), user=None, password_file=None)), "stats"),
     ],
 )
 def test_paths_are_told_as_the_file_has_them(new: Snapshot, told: str):

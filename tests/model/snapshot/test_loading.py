@@ -7,25 +7,20 @@ from pydantic import TypeAdapter, ValidationError
 
 from appliance.model.messages import pydantic_errors
 from appliance.model.messages.problems import Problem
+from appliance.model.snapshot.frontends import Bind, Frontend, Group
+from appliance.model.snapshot.keepalive import KeepAlive
 from appliance.model.snapshot.loading import DRAIN_VARIABLE, load
-from appliance.model.snapshot.snapshot import (
+from appliance.model.snapshot.pools import (
     Balance,
-    Bind,
     Check,
     CheckInit,
     CheckType,
-    Frontend,
-    Group,
-    KeepAlive,
-    Log,
     OnDown,
     Pool,
-    Reload,
     SendProxy,
     Server,
-    Snapshot,
-    Stats,
 )
+from appliance.model.snapshot.snapshot import Log, Reload, Snapshot
 
 pytestmark = pytest.mark.pure
 
@@ -80,7 +75,6 @@ def test_nothing_gives_everything():
         pools=(),
         drain=120.0,
         reload=Reload(sockets=(), max_draining=10),
-        stats=None,
         log=Log(level="info", format="json", connections=False),
     )
 
@@ -266,19 +260,13 @@ def test_workers_of_a_group():
     assert _loaded(text).groups[0].workers == 3
 
 
-@pytest.mark.parametrize(
-    ("settings", "stats"),
-    [
-        ("{}", Stats(bind=Bind(host="localhost", port=29445), user=None, password_file=None)),
-        (
-            "{ bind: '[::1]:80', auth: { user: admin, password_file: /p } }",
-            Stats(bind=Bind(host="::1", port=80), user="admin", password_file="/p"),  # noqa: S106  # a path
-        ),
-    ],
-)
-def test_stats(settings: str, stats: Stats):
-    """The status page listens where OpenShift's does, unless told otherwise."""
-    assert _loaded(f"stats: {settings}").stats == stats
+@pytest.mark.parametrize("settings", ["{}", "{ bind: '[::1]:80', auth: { user: admin, password_file: /p } }"])
+def test_stats(settings: str):
+    """A section for the status page is accepted with a warning, and nothing of it reaches a program."""
+    loaded = load(f"stats: {settings}", source="a.yaml", number=7)
+
+    assert [str(each.path) for each in loaded.warnings] == ["stats"]
+    assert loaded.snapshot == _loaded("{}")
 
 
 @pytest.mark.parametrize(

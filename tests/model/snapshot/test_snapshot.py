@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given, settings
 from support.values.snapshots import frontend, group, pool, server, snapshot, snapshots, virtual_router
 
-from appliance.model.snapshot.snapshot import Bind, Snapshot, SnapshotError, decode, encode, without_secrets
+from appliance.model.snapshot.frontends import Bind
+from appliance.model.snapshot.snapshot import Snapshot, SnapshotError, decode, encode, without_secrets
 
 pytestmark = pytest.mark.pure
 

@@ -18,7 +18,7 @@ from appliance.core.balancing.pool_member import PoolMember
 from appliance.core.balancing.pool_state import PoolState
 from appliance.model.end_reasons import EndReason
 from appliance.model.server_states import HealthVerdict
-from appliance.model.snapshot.snapshot import Balance, SendProxy
+from appliance.model.snapshot.pools import Balance, SendProxy
 from appliance.net.data import sides, tcp
 from appliance.net.data.backend import Backend
 from appliance.net.data.relay import DELAYED, QUEUED, Session

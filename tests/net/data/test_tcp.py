@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from appliance.model.snapshot.snapshot import KeepAlive
+from appliance.model.snapshot.keepalive import KeepAlive
 from appliance.net.data import tcp
 from appliance.wire import sockaddr
 

@@ -29,7 +29,7 @@ from support.values.certificates import Certificates
 
 from appliance.core.checks.server_health import CheckOutcome
 from appliance.model.check_results import CheckResult
-from appliance.model.snapshot.snapshot import Check, SendProxy
+from appliance.model.snapshot.pools import Check, SendProxy
 from appliance.net.probing.probe import Probe, ProbeImpossible, request
 from appliance.net.probing.tls_contexts import TlsContexts
 

@@ -12,7 +12,7 @@ from support.network.ports import free_port
 from support.values import snapshots
 
 from appliance.model.check_results import CheckResult
-from appliance.model.snapshot.snapshot import Check, Server
+from appliance.model.snapshot.pools import Check, Server
 from appliance.net.probing.resolver import Resolver
 from appliance.net.probing.server_probe import ServerProbe
 from appliance.net.probing.tls_contexts import TlsContexts

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 import pytest
 from support.network.ports import free_port
 
-from appliance.model.snapshot.snapshot import Bind
+from appliance.model.snapshot.frontends import Bind
 from appliance.net.workers.listeners import Address, Listeners, ReservedBinds, overlap
 
 pytestmark = pytest.mark.programs

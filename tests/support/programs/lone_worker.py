@@ -17,6 +17,7 @@ from support.programs.appliance import Values, ask
 from appliance.model.check_results import CheckResult
 from appliance.model.paths import Paths
 from appliance.model.server_states import AdminState, HealthVerdict
+from appliance.model.snapshot import frontends, pools
 from appliance.model.snapshot import snapshot as model
 from appliance.net.boards.boards import BoardReader, BoardWriter
 from appliance.wire.boards import health_board, worker_board
@@ -50,7 +51,7 @@ class LoneWorker:
 
 
 def up(
-    pool: model.Pool, server: model.Server, *, verdict: HealthVerdict = HealthVerdict.UP
+    pool: pools.Pool, server: pools.Server, *, verdict: HealthVerdict = HealthVerdict.UP
 ) -> ServerHealthRecord:
     """Return the record of a server that is up (or what `verdict` says) with its configured weight."""
     return ServerHealthRecord(
@@ -138,7 +139,7 @@ def _start(
     return process, ready
 
 
-def _listener(bind: model.Bind) -> socket.socket:
+def _listener(bind: frontends.Bind) -> socket.socket:
     family = socket.AF_INET6 if ":" in bind.host else socket.AF_INET
     listener = socket.create_server(
         (bind.host, bind.port), family=family, backlog=_BACKLOG, dualstack_ipv6=family == socket.AF_INET6

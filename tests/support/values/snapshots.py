@@ -9,24 +9,19 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from appliance.model.snapshot.snapshot import (
+from appliance.model.snapshot.frontends import Bind, Frontend, Group
+from appliance.model.snapshot.keepalive import KeepAlive
+from appliance.model.snapshot.pools import (
     Balance,
-    Bind,
     Check,
     CheckInit,
     CheckType,
-    Frontend,
-    Group,
-    KeepAlive,
-    Log,
     OnDown,
     Pool,
-    Reload,
     SendProxy,
     Server,
-    Snapshot,
-    Stats,
 )
+from appliance.model.snapshot.snapshot import Log, Reload, Snapshot
 from appliance.model.snapshot.virtual_router import (
     AnnounceSettings,
     Checksum,
@@ -149,7 +144,6 @@ _SNAPSHOT = Snapshot(
     pools=(_POOL,),
     drain=5.0,
     reload=Reload(sockets=(), max_draining=10),
-    stats=None,
     log=Log(level="info", format="json", connections=False),
 )
 
@@ -394,10 +388,6 @@ def snapshots(draw: st.DrawFn) -> Snapshot:
                 sockets=st.sampled_from([(), ("/run/haproxy-master.sock",)]),
                 max_draining=st.integers(1, 10),
             )
-        ),
-        stats=draw(
-            st.none()
-            | st.builds(Stats, bind=binds, user=st.none() | st.just("admin"), password_file=st.none())
         ),
         log=draw(
             st.builds(

@@ -1,0 +1,56 @@
+"""The frontends of an accepted configuration, by the proxy program that serves them. Times are seconds."""
+
+from dataclasses import dataclass
+
+from appliance.model.snapshot.keepalive import KeepAlive
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bind:
+    """One address to listen on. `host` is a literal address or a name; `::` accepts IPv4 too."""
+
+    host: str
+    port: int
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frontend:
+    """Where clients come in. Exactly one of `pool` and `respond` is set; times are seconds.
+
+    `max_age_jitter` is a fraction: 0.1 lets the life of a connection differ from `max_age` by a tenth.
+    """
+
+    name: str
+    binds: tuple[Bind, ...]
+    pool: str | None
+    respond: str | None
+    needs: str | None
+    allow: tuple[str, ...]
+    deny: tuple[str, ...]
+    max_connections: int
+    timeout_client: float
+    timeout_client_fin: float
+    max_age: float | None
+    max_age_jitter: float
+    keepalive: KeepAlive | None
+    tcp_user_timeout: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Group:
+    """The frontends of one proxy program: `api` is served by the program `proxy-api`.
+
+    `workers` None is one for each processor the program may run on.
+    """
+
+    name: str
+    workers: int | None
+    frontends: tuple[Frontend, ...]
+
+    @property
+    def program(self) -> str:
+        """Name of the supervised program that serves this group."""
+        return f"proxy-{self.name}"

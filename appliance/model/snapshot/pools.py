@@ -1,0 +1,122 @@
+"""The pools of an accepted configuration: their servers, and how these are checked. Times are seconds."""
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Literal
+
+from appliance.model.snapshot.keepalive import KeepAlive
+
+
+class Balance(StrEnum):
+    """How a pool chooses among its servers (HAProxy's `balance`)."""
+
+    ROUNDROBIN = "roundrobin"
+    LEASTCONN = "leastconn"
+    SOURCE = "source"
+    RANDOM = "random"
+    HASH = "hash"
+
+
+class CheckType(StrEnum):
+    """What a health check speaks."""
+
+    TCP = "tcp"
+    TLS = "tls"
+    HTTP = "http"
+    HTTPS = "https"
+
+
+class CheckInit(StrEnum):
+    """State of a server before its first check has ended (HAProxy's `init-state`)."""
+
+    CHECK = "check"
+    UP = "up"
+    DOWN = "down"
+
+
+class OnDown(StrEnum):
+    """What happens to the sessions of a server that goes down (HAProxy's `on-marked-down`).
+
+    AUTO closes those of a server that is unreachable, and keeps those of one that answers its check badly.
+    """
+
+    AUTO = "auto"
+    CLOSE_SESSIONS = "close-sessions"
+    KEEP = "keep"
+
+
+class SendProxy(StrEnum):
+    """PROXY protocol header sent to a server (HAProxy's `send-proxy`, `send-proxy-v2`)."""
+
+    NONE = "none"
+    V1 = "v1"
+    V2 = "v2"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Check:
+    """A health check. Times are seconds; `expect` holds inclusive status ranges, (200, 399) for 2xx-3xx.
+
+    `address` and `port` None are the server's own. `verify` is the path of a CA file, None accepts any
+    certificate (HAProxy's `verify none`). `timeout_connect` is for connecting alone; `error_limit` 0 is
+    that clients' connects say nothing. `slow_start` and weights belong to the pool and its servers.
+    """
+
+    type: CheckType
+    method: str
+    path: str
+    host: str | None
+    expect: tuple[tuple[int, int], ...]
+    sni: str | None
+    verify: str | None
+    address: str | None
+    port: int | None
+    interval: float
+    fast_interval: float
+    down_interval: float
+    timeout: float
+    timeout_connect: float
+    rise: int
+    fall: int
+    error_limit: int
+    init: CheckInit
+    send_proxy: SendProxy
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """One member of a pool. `max_connections` 0 is no limit; `check` None is never checked, always up."""
+
+    name: str
+    host: str
+    port: int
+    weight: int
+    backup: bool
+    max_connections: int
+    check: Check | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """Servers that serve the same thing. Times are seconds; `panic` is a fraction, 0.0 is off.
+
+    `hash_on` names what `balance: hash` hashes. `max_queue` bounds the connections that wait for a
+    server's `max_connections`, 0 is no bound.
+    """
+
+    name: str
+    balance: Balance
+    hash_on: tuple[Literal["source", "source-port", "destination", "destination-port"], ...]
+    slow_start: float
+    on_down: OnDown
+    panic: float
+    send_proxy: SendProxy
+    retries: int
+    max_queue: int
+    timeout_connect: float
+    timeout_queue: float
+    timeout_server: float
+    timeout_server_fin: float
+    keepalive: KeepAlive | None
+    tcp_user_timeout: float | None
+    servers: tuple[Server, ...]

@@ -1,1 +1,0 @@
-"""What we know of OpenShift."""
