@@ -93,6 +93,26 @@ def make_ova(folder: Path, *arguments: str) -> float:
     return time.monotonic() - started
 
 
+@functools.cache
+def build_vm_image() -> str:
+    """Build the files of the virtual machine, of this checkout, and return the image's name."""
+    name = f"{IMAGE.partition(':')[0]}-vm-files:test"
+    with tempfile.TemporaryDirectory() as scratch:
+        podman(
+            *("build", "--format", "docker", "--network", "host", "--tag", name, "--timestamp", _MOMENT),
+            *(
+                "--target",
+                "vm",
+                "--build-arg",
+                f"BASE_IMAGE={base_image()}",
+                *_secrets(Path(scratch)),
+                str(ROOT),
+            ),
+            timeout=BUILD,
+        )
+    return name
+
+
 def make_image(name: str, *arguments: str) -> tuple[str, tuple[str, ...]]:
     """Run `make image` of this checkout under a name of its own; return the image's id, and its layers."""
     _make("image", *arguments, IMAGE=name)

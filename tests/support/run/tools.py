@@ -34,6 +34,7 @@ PACKAGES: Final = {
     "setpriv": "util-linux",
     "ssh": "openssh-client",
     "strace": "strace",
+    "systemd-nspawn": "systemd-container",
     "tcpdump": "tcpdump",
     "vrrpd": "frr",
     "wrk": "wrk",
@@ -44,7 +45,7 @@ PACKAGES: Final = {
 FOR_IMAGES: Final = frozenset(
     {
         *("mmdebstrap", "podman", "runc", "debugfs", "genisoimage", "qemu-img", "qemu-system-x86_64", "ssh"),
-        *("/usr/share/OVMF/OVMF_CODE_4M.fd", "/usr/lib/podman/netavark", "catatonit"),
+        *("/usr/share/OVMF/OVMF_CODE_4M.fd", "/usr/lib/podman/netavark", "catatonit", "systemd-nspawn"),
     }
 )
 """Those that only the tests of the image need."""

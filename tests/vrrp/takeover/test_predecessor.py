@@ -64,7 +64,7 @@ def test_an_answer_that_is_there_counts_however_late_we_are(
     asks, answers = ends
     answers.sendall(encode_answer(good(routers=[])))
     clock = iter(range(0, 1000, 10))
-    monkeypatch.setattr("appliance.vrrp.predecessor.time.monotonic", lambda: float(next(clock)))
+    monkeypatch.setattr("appliance.vrrp.takeover.predecessor.time.monotonic", lambda: float(next(clock)))
     assert Predecessor(0, asks, logs.configure("vrrp", level="info", form="json")).ask() == ()
 
 
@@ -72,6 +72,6 @@ def test_one_that_says_nothing_is_not_waited_for(
     ends: tuple[socket.socket, socket.socket], monkeypatch: pytest.MonkeyPatch
 ):
     """One that hangs does not advertise either: its place is to be taken soon."""
-    monkeypatch.setattr("appliance.vrrp.predecessor._PATIENCE", 0.01)
+    monkeypatch.setattr("appliance.vrrp.takeover.predecessor._PATIENCE", 0.01)
     with pytest.raises(PredecessorError, match=r"no answer within 0\.01 s"):
         Predecessor(0, ends[0], logs.configure("vrrp", level="info", form="json")).ask()
