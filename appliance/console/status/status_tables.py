@@ -23,7 +23,7 @@ from appliance.core.status.status import (
     Status,
     VirtualIpStatus,
 )
-from appliance.model.config.units import printable
+from appliance.model.messages.quoting import printable
 from appliance.model.server_states import ServerState
 
 _STATE_STYLES: Final = {

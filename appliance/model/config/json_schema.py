@@ -6,7 +6,7 @@ from typing import Final
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core import core_schema
 
-from appliance.model.config.sections import Config
+from appliance.model.config.configuration import Config
 
 DIALECT: Final = "https://json-schema.org/draft/2020-12/schema"
 

@@ -1,4 +1,4 @@
-"""The keys of `virtual_ips`, as in `model.config.sections`: the descriptions are the documentation.
+"""The keys of `virtual_ips`, as in `model.config.configuration`: the descriptions are the documentation.
 
 What keepalived calls the same thing stands in brackets.
 """
@@ -7,7 +7,8 @@ from typing import Final, Literal
 
 from pydantic import Field
 
-from appliance.model.config.field_types import (
+from appliance.model.config.section import Section
+from appliance.model.config.values.field_types import (
     AdvertTime,
     ChecksumForm,
     Command,
@@ -36,9 +37,8 @@ from appliance.model.config.field_types import (
     not_empty,
     written,
 )
-from appliance.model.config.http_values import statuses
-from appliance.model.config.section import Section
-from appliance.model.config.units import advert, duration, duration_or_off
+from appliance.model.config.values.http import statuses
+from appliance.model.config.values.units import advert, duration, duration_or_off
 from appliance.model.snapshot.virtual_router import AntiReplay, Checksum, HmacMode, OnConflict, TrackKind
 
 MOST_WEIGHT: Final = 253

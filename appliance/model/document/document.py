@@ -6,12 +6,12 @@ What cannot be read at all is one SourceError with its place; what the values me
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from appliance.model.config.secrets import concealed
-from appliance.model.config.units import printable, shown
 from appliance.model.document.json_reader import read_json
 from appliance.model.document.tree import Entry, Node, Plain, SourceError, Text, plain
 from appliance.model.document.yaml_reader import read_yaml
 from appliance.model.messages.problems import FilePosition, Finding, FindingTarget, Path, Problem, dotted
+from appliance.model.messages.quoting import printable, shown
+from appliance.model.messages.secrets import concealed
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from ipaddress import ip_interface
 from typing import Final
 
-from appliance.model.config.addresses import dns_name
+from appliance.model.config.values.addresses import dns_name
 from appliance.model.guest import fields, shared
 from appliance.model.guest.machine import GuestMachine
 from appliance.model.guest.properties import BY_KEY

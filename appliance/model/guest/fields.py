@@ -7,9 +7,9 @@ import re
 from ipaddress import IPv4Network, IPv6Network, ip_interface
 from typing import Final
 
-from appliance.model.config.addresses import Address, dns_name, literal, server_host
-from appliance.model.config.units import shown
-from appliance.model.config.vrrp_values import router_address, virtual_address
+from appliance.model.config.values.addresses import Address, dns_name, literal, server_host
+from appliance.model.config.values.vrrp import router_address, virtual_address
+from appliance.model.messages.quoting import shown
 
 _LONGEST_HOST_NAME: Final = 64  # HOST_NAME_MAX of Linux
 _UNREACHABLE: Final = (IPv4Network("0.0.0.0/8"), IPv4Network("240.0.0.0/4"))  # RFC 6890 s.2.2.2

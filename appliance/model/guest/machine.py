@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from ipaddress import ip_address, ip_interface
 from typing import Final
 
-from appliance.model.config.addresses import server_host
+from appliance.model.config.values.addresses import server_host
 from appliance.model.guest import fields
 from appliance.model.guest.public_keys import ssh_keys
 from appliance.model.guest.reader import PropertyReader

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
-from appliance.model.config.units import shown
 from appliance.model.guest.parts import unquoted
 from appliance.model.messages.problems import nearest
+from appliance.model.messages.quoting import shown
 
 CLASS: Final = "lb"
 """Class of the properties, which may stand before their keys: `lb.hostname`."""

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
-from appliance.model.config.units import shown
 from appliance.model.guest.parts import Parts, read_each
+from appliance.model.messages.quoting import shown
 
 _LEAST_RSA: Final = 1024  # bits; sshd takes none that has fewer
 _ED25519: Final = 32  # bytes

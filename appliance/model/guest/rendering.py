@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from appliance.model.config.addresses import Endpoint
+from appliance.model.config.values.addresses import Endpoint
 from appliance.model.guest.cluster import GuestCluster
 from appliance.model.guest.shared import Shared
 

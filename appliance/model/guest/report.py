@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from appliance.model.config.units import printable
 from appliance.model.guest.properties import BY_KEY
+from appliance.model.messages.quoting import printable
 
 _MOST_PROBLEMS: Final = 50
 _LONGEST_LINE: Final = 1000

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from ipaddress import ip_interface
 from typing import Final
 
-from appliance.model.config.units import shown
 from appliance.model.guest import cluster, shared
 from appliance.model.guest.cluster import GuestCluster
 from appliance.model.guest.machine import GuestMachine
@@ -19,6 +18,7 @@ from appliance.model.guest.reader import PropertyReader
 from appliance.model.guest.rendering import render
 from appliance.model.guest.report import GuestProblem
 from appliance.model.messages.problems import Problem
+from appliance.model.messages.quoting import shown
 from appliance.model.snapshot.loading import Loaded, load
 from appliance.model.snapshot.virtual_router import VirtualRouter
 

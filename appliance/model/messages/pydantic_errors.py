@@ -10,12 +10,13 @@ from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 from pydantic_core import ErrorDetails
 
-from appliance.model.config import secrets
-from appliance.model.config.field_types import or_false, or_off
+from appliance.model.config.configuration import Config
 from appliance.model.config.section import Section
-from appliance.model.config.sections import Config
-from appliance.model.config.units import INTEGER_PATTERN, contrast, shown
+from appliance.model.config.values.field_types import or_false, or_off
+from appliance.model.config.values.units import INTEGER_PATTERN
+from appliance.model.messages import secrets
 from appliance.model.messages.problems import Finding, FindingTarget, Path, nearest
+from appliance.model.messages.quoting import contrast, shown
 
 _KEY: Final = "[key]"  # pydantic's last step for a key of a mapping that is itself wrong
 _QUOTED: Final = re.compile(r"'([^']*)'")

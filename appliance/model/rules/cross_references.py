@@ -9,8 +9,10 @@ from dataclasses import dataclass
 from itertools import chain
 from typing import Final
 
-from appliance.model.config.addresses import Endpoint, literal
-from appliance.model.config.sections import CheckSection, Config, FrontendSection, PoolSection
+from appliance.model.config.configuration import Config
+from appliance.model.config.frontends import FrontendSection
+from appliance.model.config.pools import CheckSection, PoolSection
+from appliance.model.config.values.addresses import Endpoint, literal
 from appliance.model.messages.problems import Finding, FindingTarget, Path, dotted
 from appliance.model.rules.references import frontends, unknown_pool, warning
 from appliance.model.rules.virtual_router_rules import router_findings

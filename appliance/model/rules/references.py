@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator
 
-from appliance.model.config.sections import Config, FrontendSection, ProxyGroupSection
+from appliance.model.config.configuration import Config
+from appliance.model.config.frontends import FrontendSection, ProxyGroupSection
 from appliance.model.messages.problems import Finding, Path, Severity, listed, nearest
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Final
 
-from appliance.model.config.sections import Config
+from appliance.model.config.configuration import Config
 from appliance.model.config.virtual_ips import TrackSection, VirtualIpSection
 from appliance.model.messages.problems import Finding, FindingTarget, Path, nearest
 from appliance.model.rules.references import groups, unknown_pool, warning

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Final
 
-from appliance.model.config.sections import Config
+from appliance.model.config.configuration import Config
 from appliance.model.config.virtual_ips import AuthSection, VirtualIpSection
 from appliance.model.messages.problems import Finding, FindingTarget, Path, dotted
 from appliance.model.rules.references import warning

@@ -3,13 +3,13 @@
 from collections.abc import Iterator
 from typing import TypeVar
 
-from appliance.model.config.addresses import Endpoint
-from appliance.model.config.sections import CheckSection as CheckSettings
-from appliance.model.config.sections import Config, DefaultsSection
-from appliance.model.config.sections import FrontendSection as FrontendSettings
-from appliance.model.config.sections import KeepAliveSection as KeepAliveSettings
-from appliance.model.config.sections import PoolSection as PoolSettings
-from appliance.model.config.sections import ServerSection as ServerSettings
+from appliance.model.config.configuration import Config, DefaultsSection
+from appliance.model.config.frontends import FrontendSection as FrontendSettings
+from appliance.model.config.keepalive import KeepAliveSection as KeepAliveSettings
+from appliance.model.config.pools import CheckSection as CheckSettings
+from appliance.model.config.pools import PoolSection as PoolSettings
+from appliance.model.config.pools import ServerSection as ServerSettings
+from appliance.model.config.values.addresses import Endpoint
 from appliance.model.rules.references import groups
 from appliance.model.snapshot.frontends import Bind, Frontend, Group
 from appliance.model.snapshot.keepalive import KeepAlive

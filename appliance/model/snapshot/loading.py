@@ -7,8 +7,7 @@ from typing import Final
 
 from pydantic import ValidationError
 
-from appliance.model.config.sections import Config
-from appliance.model.config.units import printable, shown
+from appliance.model.config.configuration import Config
 from appliance.model.document.document import Document, read
 from appliance.model.document.tree import Plain, SourceError
 from appliance.model.messages import pydantic_errors
@@ -21,6 +20,7 @@ from appliance.model.messages.problems import (
     ordered,
     shortened,
 )
+from appliance.model.messages.quoting import printable, shown
 from appliance.model.rules import cross_references
 from appliance.model.snapshot.defaults import fill
 from appliance.model.snapshot.snapshot import Snapshot

@@ -2,11 +2,11 @@
 
 from typing import Final
 
+from appliance.model.config.values.vrrp import KEY_FILE
 from appliance.model.config.virtual_ips import AnnounceSection, VirtualIpSection
 from appliance.model.config.virtual_ips import HmacSection as HmacSettings
 from appliance.model.config.virtual_ips import NotifySection as NotifySettings
 from appliance.model.config.virtual_ips import TrackSection as TrackSettings
-from appliance.model.config.vrrp_values import KEY_FILE
 from appliance.model.router_ids import derived
 from appliance.model.snapshot.virtual_router import (
     AnnounceSettings,

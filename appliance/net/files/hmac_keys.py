@@ -4,7 +4,7 @@ import errno
 import os
 import stat
 
-from appliance.model.config.vrrp_values import key_bytes
+from appliance.model.config.values.vrrp import key_bytes
 from appliance.model.snapshot.virtual_router import Hmac, HmacKey
 
 _LONGEST = 1024  # bytes: a key of 64 bytes in hexadecimal digits, and room for a mistake to be told from it

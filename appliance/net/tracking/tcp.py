@@ -1,6 +1,6 @@
 """Tracks whether a TCP port accepts connections."""
 
-from appliance.model.config.addresses import server_endpoint
+from appliance.model.config.values.addresses import server_endpoint
 from appliance.model.snapshot.pools import CheckType
 from appliance.model.snapshot.virtual_router import Track
 from appliance.net.probing.tls_contexts import TlsContexts

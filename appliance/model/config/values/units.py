@@ -7,6 +7,8 @@ says what would be right.
 import re
 from typing import Final
 
+from appliance.model.messages.quoting import shown
+
 DURATION_PATTERN: Final = r"^[0-9]+(\.[0-9]+)?(ms|s|m|h|d)$"
 DURATION_OR_OFF_PATTERN: Final = r"^(off|[0-9]+(\.[0-9]+)?(ms|s|m|h|d))$"
 INTEGER_PATTERN: Final = r"[-+]?[0-9]{1,20}"
@@ -14,39 +16,6 @@ PERCENTAGE_PATTERN: Final = r"^[0-9]{1,3}(\.[0-9]+)?%$"
 
 _UNITS: Final = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _QUANTITY: Final = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,12})?)([A-Za-z%]*)", re.ASCII)
-_SHOWN: Final = 60
-
-
-def shown(value: object) -> str:
-    """Return a value of the file as a message quotes it: short, and by its YAML spelling."""
-    match value:
-        case None:
-            return "nothing"
-        case bool():
-            return f"`{str(value).lower()}`"
-        case dict():
-            return "a mapping"
-        case list():
-            return "a list"
-    text = str(value)
-    return f"`{printable(text) if len(text) <= _SHOWN else printable(text[:_SHOWN]) + '...'}`"
-
-
-def printable(text: str) -> str:
-    """Return a text without line breaks and orders to a terminal: such characters stand there as escapes."""
-    return "".join(
-        each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text
-    )
-
-
-def contrast(value: object, *, plain: str) -> str:
-    """Return how a message goes on that has said what must stand there, in place of a value.
-
-    Where the value's text is right (the pattern `plain` fits), its quotes are the fault.
-    """
-    if isinstance(value, str) and re.fullmatch(plain, value):
-        return f": `{value}` without the quotes, which make it text"
-    return f", not {shown(value)}"
 
 
 def duration(value: object) -> float:

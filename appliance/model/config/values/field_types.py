@@ -7,9 +7,10 @@ from typing import Annotated, Final, Literal, TypeVar
 from pydantic import AfterValidator, Field, PlainValidator, Strict, WithJsonSchema
 from pydantic.config import JsonDict
 
-from appliance.model.config import addresses, http_values, units, vrrp_values
-from appliance.model.config.addresses import Endpoint
-from appliance.model.config.http_values import Statuses
+from appliance.model.config.values import addresses, http, names, units, vrrp
+from appliance.model.config.values.addresses import Endpoint
+from appliance.model.config.values.http import Statuses
+from appliance.model.messages import quoting
 from appliance.model.snapshot.pools import Balance, CheckInit, OnDown, SendProxy
 from appliance.model.snapshot.virtual_router import AntiReplay, Checksum, HmacMode, OnConflict
 
@@ -31,12 +32,12 @@ def _workers(value: object) -> int | None:
         return None
     if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_WORKERS:
         return value
-    said = units.contrast(value, plain=units.INTEGER_PATTERN)
+    said = quoting.contrast(value, plain=units.INTEGER_PATTERN)
     raise ValueError(f"must be `auto` or 1 to {MOST_WORKERS}{said}")
 
 
 def _verify(value: object) -> str | None:
-    return None if value == "none" else addresses.file_path(value)
+    return None if value == "none" else names.file_path(value)
 
 
 def not_empty(schema: JsonDict) -> None:
@@ -78,27 +79,27 @@ UserTimeoutOrOff = Annotated[
 ]
 WatchdogTime = Annotated[float, PlainValidator(units.watchdog), _pattern(units.DURATION_PATTERN)]
 Percentage = Annotated[float, PlainValidator(units.percentage), _pattern(units.PERCENTAGE_PATTERN)]
-Name = Annotated[str, AfterValidator(addresses.name), _pattern(addresses.NAME_PATTERN)]
+Name = Annotated[str, AfterValidator(names.name), _pattern(names.NAME_PATTERN)]
 Address = Annotated[Endpoint, PlainValidator(addresses.endpoint), _pattern(addresses.ENDPOINT_PATTERN)]
 ServerAddress = Annotated[
     Endpoint, PlainValidator(addresses.server_endpoint), _pattern(addresses.ENDPOINT_PATTERN)
 ]
 ServerHost = Annotated[str, PlainValidator(addresses.server_host), WithJsonSchema({"type": "string"})]
 DnsName = Annotated[str, PlainValidator(addresses.dns_name), WithJsonSchema({"type": "string"})]
-GroupName = Annotated[str, PlainValidator(addresses.group_name), _pattern(addresses.GROUP_PATTERN)]
-FilePath = Annotated[str, PlainValidator(addresses.file_path), _pattern("^/")]
+GroupName = Annotated[str, PlainValidator(names.group_name), _pattern(names.GROUP_PATTERN)]
+FilePath = Annotated[str, PlainValidator(names.file_path), _pattern("^/")]
 Networks = Annotated[
     tuple[Annotated[str, PlainValidator(addresses.network), WithJsonSchema({"type": "string"})], ...],
     _Listed,
 ]
-HttpPath = Annotated[str, PlainValidator(http_values.path), _pattern("^/[!-~]*$")]
+HttpPath = Annotated[str, PlainValidator(http.path), _pattern("^/[!-~]*$")]
 HashPart = Literal["source", "source-port", "destination", "destination-port"]
 HashParts = Annotated[tuple[HashPart, ...], _Listed]
-HttpMethod = Annotated[str, PlainValidator(http_values.method), _pattern("^[A-Z]+$")]
-HostHeader = Annotated[str, PlainValidator(http_values.host_header), WithJsonSchema({"type": "string"})]
+HttpMethod = Annotated[str, PlainValidator(http.method), _pattern("^[A-Z]+$")]
+HostHeader = Annotated[str, PlainValidator(http.host_header), WithJsonSchema({"type": "string"})]
 Addresses = Annotated[tuple[Address, ...], _Listed]
 SocketPaths = Annotated[
-    tuple[Annotated[str, PlainValidator(addresses.socket_path), _pattern("^/")], ...], _Listed
+    tuple[Annotated[str, PlainValidator(names.socket_path), _pattern("^/")], ...], _Listed
 ]
 Init = Annotated[CheckInit, _Worded]
 ProxyHeader = Annotated[SendProxy, _Worded]
@@ -113,16 +114,16 @@ Workers = Annotated[
 ]
 ExpectedStatuses = Annotated[
     Statuses,
-    PlainValidator(http_values.statuses),
+    PlainValidator(http.statuses),
     WithJsonSchema(
         {
             "anyOf": [
-                {"type": "string", "pattern": http_values.STATUSES_PATTERN},
+                {"type": "string", "pattern": http.STATUSES_PATTERN},
                 {"type": "integer", "minimum": 100, "maximum": 599},
                 {
                     "type": "array",
                     "minItems": 1,
-                    "items": {"type": ["string", "integer"], "pattern": http_values.STATUSES_PATTERN},
+                    "items": {"type": ["string", "integer"], "pattern": http.STATUSES_PATTERN},
                 },
             ]
         }
@@ -138,35 +139,35 @@ AdvertTime = Annotated[float, PlainValidator(units.advert), _pattern(units.DURAT
 HandOverTime = Annotated[float, PlainValidator(units.hand_over), _pattern(units.DURATION_PATTERN)]
 VirtualAddresses = Annotated[
     tuple[
-        Annotated[str, PlainValidator(vrrp_values.virtual_address), _pattern("^[0-9A-Fa-f:.]+/[0-9]{1,3}$")],
+        Annotated[str, PlainValidator(vrrp.virtual_address), _pattern("^[0-9A-Fa-f:.]+/[0-9]{1,3}$")],
         ...,
     ],
     _Listed,
 ]
-RouterAddress = Annotated[str, PlainValidator(vrrp_values.router_address), _pattern("^[0-9A-Fa-f:.]+$")]
+RouterAddress = Annotated[str, PlainValidator(vrrp.router_address), _pattern("^[0-9A-Fa-f:.]+$")]
 RouterAddresses = Annotated[tuple[RouterAddress, ...], _Listed]
-InterfaceName = Annotated[str, PlainValidator(vrrp_values.interface), _pattern(vrrp_values.INTERFACE_PATTERN)]
-Label = Annotated[str, PlainValidator(vrrp_values.label), _pattern(vrrp_values.INTERFACE_PATTERN)]
+InterfaceName = Annotated[str, PlainValidator(vrrp.interface), _pattern(vrrp.INTERFACE_PATTERN)]
+Label = Annotated[str, PlainValidator(vrrp.label), _pattern(vrrp.INTERFACE_PATTERN)]
 RouterId = Annotated[
     int | None,
-    PlainValidator(vrrp_values.router_id),
+    PlainValidator(vrrp.router_id),
     WithJsonSchema(
         {
             "anyOf": [
                 {"const": "auto"},
-                {"type": "integer", "minimum": 1, "maximum": vrrp_values.MOST_ROUTER_ID},
+                {"type": "integer", "minimum": 1, "maximum": vrrp.MOST_ROUTER_ID},
             ]
         }
     ),
 ]
-KeyId = Annotated[str, AfterValidator(vrrp_values.key_id), _pattern(vrrp_values.KEY_ID_PATTERN)]
-Secret = Annotated[str, PlainValidator(vrrp_values.secret), _pattern(vrrp_values.SECRET_PATTERN)]
-Password = Annotated[str, PlainValidator(vrrp_values.password), _pattern("^[!-~]+$")]
-User = Annotated[str, PlainValidator(vrrp_values.user), _pattern(vrrp_values.USER_PATTERN)]
-Url = Annotated[str, PlainValidator(http_values.url), _pattern("^https?://")]
+KeyId = Annotated[str, AfterValidator(vrrp.key_id), _pattern(vrrp.KEY_ID_PATTERN)]
+Secret = Annotated[str, PlainValidator(vrrp.secret), _pattern(vrrp.SECRET_PATTERN)]
+Password = Annotated[str, PlainValidator(vrrp.password), _pattern("^[!-~]+$")]
+User = Annotated[str, PlainValidator(vrrp.user), _pattern(vrrp.USER_PATTERN)]
+Url = Annotated[str, PlainValidator(http.url), _pattern("^https?://")]
 Command = Annotated[
     tuple[str, ...],
-    PlainValidator(vrrp_values.words),
+    PlainValidator(vrrp.words),
     WithJsonSchema(
         {
             "anyOf": [

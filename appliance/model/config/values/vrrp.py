@@ -9,8 +9,10 @@ import shlex
 from ipaddress import ip_interface
 from typing import Final
 
-from appliance.model.config.addresses import Address, file_path, literal
-from appliance.model.config.units import INTEGER_PATTERN, contrast, shown
+from appliance.model.config.values.addresses import Address, literal
+from appliance.model.config.values.names import file_path
+from appliance.model.config.values.units import INTEGER_PATTERN
+from appliance.model.messages.quoting import contrast, shown
 
 INTERFACE_PATTERN: Final = r"^[!-.0-~]{1,15}$"
 KEY_ID_PATTERN: Final = r"^([1-9][0-9]?|1[0-9]{2}|2[0-4][0-9]|25[0-5])$"

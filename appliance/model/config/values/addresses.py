@@ -16,17 +16,12 @@ from ipaddress import (
 )
 from typing import Final
 
-from appliance.model.config.units import shown
+from appliance.model.messages.quoting import shown
 
-GROUP_PATTERN: Final = r"^[A-Za-z_][A-Za-z0-9_.-]{0,31}$"
-NAME_PATTERN: Final = r"^[A-Za-z0-9._-]{1,63}$"
 ENDPOINT_PATTERN: Final = r"^(\[[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?\]|[A-Za-z0-9.-]+):[0-9]{1,5}$"
-
-_NAME: Final = re.compile(r"[A-Za-z0-9._-]{1,63}")
 _LITERAL: Final = re.compile(r"[0-9A-Fa-f:.]{2,45}(%[A-Za-z0-9._-]{1,15})?")
 _LABEL: Final = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?")
 _LONGEST_NAME: Final = 253
-_LONGEST_SOCKET_PATH: Final = 107  # sockaddr_un of unix(7), with its final zero byte
 _PORTS: Final = range(1, 65536)
 _MAPPED_BITS: Final = 96
 _BROADCAST: Final = IPv4Address("255.255.255.255")
@@ -114,37 +109,6 @@ def network(value: object) -> str:
         return str(_unmapped(ip_network(text)))
     except ValueError:
         raise ValueError(_network_fault(text)) from None
-
-
-def name(value: str) -> str:
-    """Return the name of a frontend, pool or server: it must fit a board's record and a file's name."""
-    if not _NAME.fullmatch(value):
-        raise ValueError(
-            f"{shown(value)} is not a name: 1 to 63 letters, digits, dots, hyphens and underscores"
-        )
-    return value
-
-
-def group_name(value: object) -> str:
-    """Return the name of a group of users, as groupadd(8) takes it."""
-    if isinstance(value, str) and re.fullmatch(GROUP_PATTERN, value):
-        return value
-    raise ValueError(f"must be the name of a group such as `monitoring`, not {shown(value)}")
-
-
-def file_path(value: object) -> str:
-    """Return the absolute path of a file."""
-    if isinstance(value, str) and value.startswith("/") and "\0" not in value:
-        return value
-    raise ValueError(f"must be the absolute path of a file, from `/` on, not {shown(value)}")
-
-
-def socket_path(value: object) -> str:
-    """Return the absolute path of a unix socket."""
-    path = file_path(value)
-    if len(path.encode()) > _LONGEST_SOCKET_PATH:
-        raise ValueError(f"{shown(path)} is longer than the {_LONGEST_SOCKET_PATH} bytes of a socket's path")
-    return path
 
 
 def literal(text: str) -> Address | None:

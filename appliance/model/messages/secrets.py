@@ -7,8 +7,8 @@ as a key is still one.
 import re
 from typing import Final
 
-from appliance.model.config.units import printable
 from appliance.model.messages.problems import Path
+from appliance.model.messages.quoting import printable
 
 KNOWN: Final = frozenset(
     ("anti_replay", "hmac", "keys", "mode", "pass", "password_file", "send", "time_window", "user")

@@ -1,4 +1,4 @@
-"""`model.config.units`: durations and percentages, with their units."""
+"""`model.config.values.units`: durations and percentages, with their units."""
 
 import re
 from collections.abc import Callable
@@ -16,16 +16,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.model.config.field_types import MOST_PROBES
-from appliance.model.config.units import (
+from appliance.model.config.values.field_types import MOST_PROBES
+from appliance.model.config.values.units import (
     duration,
     duration_or_off,
     keepalive_time,
     lifetime_or_off,
     percentage,
-    shown,
     user_timeout_or_off,
 )
+from appliance.model.messages.quoting import shown
 
 pytestmark = pytest.mark.pure
 

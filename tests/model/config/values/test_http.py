@@ -1,4 +1,4 @@
-"""`model.config.http_values`: nothing that could end a line of a request."""
+"""`model.config.values.http`: nothing that could end a line of a request."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.model.config.http_values import host_header, method, path, statuses
+from appliance.model.config.values.http import host_header, method, path, statuses
 
 pytestmark = pytest.mark.pure
 

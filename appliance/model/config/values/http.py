@@ -7,8 +7,8 @@ says what would be right. Nothing passes that could end a line of a request.
 import re
 from typing import Final
 
-from appliance.model.config.addresses import host, server_endpoint
-from appliance.model.config.units import shown
+from appliance.model.config.values.addresses import host, server_endpoint
+from appliance.model.messages.quoting import shown
 
 STATUSES_PATTERN: Final = r"^[1-5][0-9]{2}(-[1-5][0-9]{2})?$"
 

@@ -1,4 +1,4 @@
-"""`model.config.addresses`: addresses, networks and names; what is refused stands in the corpus."""
+"""`model.config.values.addresses`: addresses, networks and names; what is refused stands in the corpus."""
 
 from collections.abc import Callable
 from contextlib import suppress
@@ -7,18 +7,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.model.config.addresses import (
+from appliance.model.config.values.addresses import (
     dns_name,
     endpoint,
-    file_path,
-    group_name,
     host,
     literal,
-    name,
     network,
     server_endpoint,
     server_host,
 )
+from appliance.model.config.values.names import file_path, group_name, name
 
 pytestmark = pytest.mark.pure
 

@@ -1,0 +1,74 @@
+"""The sections `api` and `ingress`, as in `model.config.configuration`: frontends, in groups."""
+
+from pydantic import ConfigDict, Field
+
+from appliance.model.config.keepalive import KeepAliveSection
+from appliance.model.config.section import Section
+from appliance.model.config.values.field_types import (
+    MOST_CONNECTIONS,
+    Addresses,
+    Duration,
+    HttpPath,
+    LifetimeOrOff,
+    Name,
+    Networks,
+    Percentage,
+    UserTimeoutOrOff,
+    Workers,
+    not_empty,
+    or_off,
+    written,
+)
+from appliance.model.config.values.units import lifetime_or_off, percentage
+
+
+class FrontendTimeoutsSection(Section):
+    """Timeouts towards clients."""
+
+    client: Duration | None = Field(default=None, examples=["24h"])
+    """Longest silence of a client (HAProxy's timeout client)."""
+    client_fin: Duration | None = Field(default=None, examples=["1s"])
+    """Longest silence of a client after one side has closed (HAProxy's timeout client-fin)."""
+
+
+class FrontendSection(Section):
+    """Where clients come in. Either `pool` or `respond` says what they get."""
+
+    # Required, but by a rule of `crossrefs`: a frontend with a bad bind is still judged for the rest.
+    model_config = ConfigDict(json_schema_extra={"required": ["bind"]})
+
+    bind: Addresses = Field(
+        default=(), examples=[["[::]:9445", "192.0.2.10:6443"]], json_schema_extra=not_empty
+    )
+    """Addresses to listen on; `[::]` takes IPv4 too. A port below 1024 needs the privilege for it."""
+    pool: str | None = Field(default=None, examples=["masters"])
+    """Pool that serves the clients."""
+    respond: HttpPath | None = Field(default=None, examples=["/haproxy_ready"])
+    """Path that the workers answer themselves with 200 (HAProxy's monitor-uri); instead of a pool."""
+    needs: str | None = Field(default=None, examples=["masters"])
+    """Pool without which `respond` answers 503: one server up is enough (HAProxy's monitor fail)."""
+    allow: Networks = Field(default=(), examples=[["10.0.0.0/24", "2001:db8::/64"]])
+    """Networks that may connect; none given is everybody. Others are closed before anything is read."""
+    deny: Networks = Field(default=(), examples=[["10.0.0.66"]])
+    """Networks that may not connect, even where `allow` has them."""
+    max_connections: int | None = Field(default=None, ge=1, le=MOST_CONNECTIONS, examples=[20000])
+    """Connections at a time, over all workers (HAProxy's maxconn); more wait in the kernel's queue."""
+    timeouts: FrontendTimeoutsSection = Field(default_factory=FrontendTimeoutsSection)
+    """Timeouts towards clients, where they differ from `defaults`."""
+    max_age: LifetimeOrOff = written("off", lifetime_or_off, example="12h")
+    """Longest life of a connection, so that clients spread again over the servers: 1s or more, or `off`."""
+    max_age_jitter: Percentage = written("10%", percentage)
+    """How far a connection's life may differ from `max_age`, so that they do not all end at once."""
+    keepalive: KeepAliveSection | None = Field(default=None, json_schema_extra=or_off)
+    """TCP keepalive towards clients (HAProxy's clitcpka); `off`, or how."""
+    tcp_user_timeout: UserTimeoutOrOff | None = Field(default=None, examples=["off"])
+    """As in `defaults`, towards clients (HAProxy's tcp-ut on bind)."""
+
+
+class ProxyGroupSection(Section):
+    """The frontends of one proxy program, which has its own processes."""
+
+    workers: Workers = Field(default=None, json_schema_extra={"default": "auto"})
+    """Worker processes: a number, or `auto` for one on each processor that the program may use."""
+    frontends: dict[Name, FrontendSection] = Field(default_factory=dict)
+    """The frontends by name. A group without any is not started."""

@@ -1,0 +1,145 @@
+"""The section `pools`, as in `model.config.configuration`: servers, and how they are checked."""
+
+from typing import Literal
+
+from pydantic import Field, model_validator
+
+from appliance.model.config.keepalive import KeepAliveSection
+from appliance.model.config.section import Section
+from appliance.model.config.values.field_types import (
+    MOST_CONNECTIONS,
+    MOST_WEIGHT,
+    Algorithm,
+    DnsName,
+    Duration,
+    DurationOrOff,
+    ExpectedStatuses,
+    HashParts,
+    HostHeader,
+    HttpMethod,
+    HttpPath,
+    Init,
+    Name,
+    Percentage,
+    ProxyHeader,
+    ServerAddress,
+    ServerHost,
+    UserTimeoutOrOff,
+    Verify,
+    WhenDown,
+    or_false,
+    or_off,
+    written,
+)
+from appliance.model.config.values.http import statuses
+from appliance.model.config.values.units import (
+    duration,
+    duration_or_off,
+    percentage,
+)
+from appliance.model.snapshot.pools import Balance, CheckInit, OnDown, SendProxy
+
+
+class CheckSection(Section):
+    """A health check. In a server it is laid over the pool's: only what differs is said there."""
+
+    type: Literal["none", "tcp", "tls", "http", "https"] = Field(default="tcp", examples=["https"])
+    """What is checked: tcp connects, tls shakes hands, http and https ask; none checks nothing: always up."""
+    method: HttpMethod = Field(default="GET")
+    """Method of the request (http and https)."""
+    path: HttpPath = Field(default="/", examples=["/readyz"])
+    """Path of the request (http and https)."""
+    host: HostHeader | None = Field(default=None, examples=["api.ocp4.example.com"])
+    """Host header of the request (http and https); the checked address by default."""
+    expect: ExpectedStatuses = written("200-399", statuses)
+    """Statuses of a healthy server (http and https): one, a range or a list; HAProxy's are 200-399."""
+    sni: DnsName | None = Field(default=None, examples=["api.ocp4.example.com"])
+    """Server name in the TLS handshake (tls and https; HAProxy's check-sni); none is sent by default."""
+    verify: Verify = Field(default=None, json_schema_extra={"default": "none"})
+    """File of CA certificates (tls and https), or none: any certificate will do, as in OpenShift."""
+    address: ServerHost | None = Field(default=None, examples=["10.0.0.34"])
+    """Where the check goes, if not to the server's own address (HAProxy's addr)."""
+    port: int | None = Field(default=None, ge=1, le=65535, examples=[1936])
+    """Port the check goes to, if not the server's own (HAProxy's port)."""
+    interval: Duration = written("5s", duration)
+    """Time between checks (HAProxy's inter). 5s as in OpenShift; HAProxy's own default is 2s."""
+    fast_interval: Duration | None = Field(default=None, examples=["2s"])
+    """Time between checks while a server is neither up nor down for good (fastinter); else `interval`."""
+    down_interval: Duration | None = Field(default=None, examples=["5s"])
+    """Time between checks of a server that is down (HAProxy's downinter); else `interval`."""
+    timeout: Duration = written("10s", duration)
+    """Time a check may take; connecting only min(timeouts.connect, interval) of it, as in HAProxy."""
+    rise: int = Field(default=2, ge=1, le=1000, examples=[3])
+    """Good checks in a row that bring a server up. 2 as in HAProxy."""
+    fall: int = Field(default=3, ge=1, le=1000, examples=[2])
+    """Bad checks in a row that take a server down. 3 as in HAProxy."""
+    error_limit: int = Field(default=1, ge=0, le=1000, examples=[1])
+    """Failed connects of clients in a row that have a server checked at once (error-limit); 0 is never."""
+    init: Init = Field(default=CheckInit.CHECK)
+    """State until the first check ends, which alone decides then: check (waits), up or down (init-state)."""
+    send_proxy: ProxyHeader | None = Field(default=None, examples=["none"])
+    """PROXY header: none, v1, v2. Else the pool's, but none with an own address or port, as in HAProxy."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _false(cls, value: object) -> object:
+        return {"type": "none"} if value is False else value
+
+
+class ServerSection(Section):
+    """One member of a pool."""
+
+    address: ServerAddress = Field(examples=["10.0.0.34:6443"])
+    """Address or DNS name, and port."""
+    weight: int = Field(default=1, ge=0, le=MOST_WEIGHT)
+    """Share of new connections, relative to the others, 0 to 256; 0 takes no new ones."""
+    backup: bool = Field(default=False)
+    """Used only while no other server of the pool is up."""
+    max_connections: int = Field(default=0, ge=0, le=MOST_CONNECTIONS)
+    """Connections at a time, over all workers (HAProxy's maxconn); more wait in the queue. 0 is no limit."""
+    check: CheckSection | None = Field(default=None, json_schema_extra=or_false)
+    """What differs from the pool's check; false for a server that is always up."""
+
+
+class PoolTimeoutsSection(Section):
+    """Timeouts towards servers."""
+
+    connect: Duration | None = Field(default=None, examples=["10s"])
+    """Time to connect to a server, for each try (HAProxy's timeout connect)."""
+    queue: Duration | None = Field(default=None, examples=["1m"])
+    """Time a connection waits for a server (HAProxy's timeout queue)."""
+    server: Duration | None = Field(default=None, examples=["24h"])
+    """Longest silence of a server (HAProxy's timeout server)."""
+    server_fin: Duration | None = Field(default=None, examples=["1s"])
+    """Longest silence of a server after one side has closed (HAProxy's timeout server-fin)."""
+
+
+class PoolSection(Section):
+    """Servers that serve the same thing."""
+
+    balance: Algorithm = Field(default=Balance.ROUNDROBIN)
+    """How a server is chosen: roundrobin, leastconn, source, hash, or random (the less busy of two)."""
+    hash_on: HashParts = Field(default=("source",), min_length=1, examples=[["source", "destination-port"]])
+    """What `balance: hash` hashes: source, source-port, destination, destination-port."""
+    check: CheckSection | None = Field(default=None, json_schema_extra=or_false)
+    """How servers are checked: by a TCP connection if nothing is said; false for never."""
+    slow_start: DurationOrOff = written("off", duration_or_off, example="60s")
+    """Time over which a server back from down or maint gets its share (HAProxy's slowstart); default off."""
+    on_down: WhenDown = Field(default=OnDown.AUTO)
+    """Sessions of a server that is down: keep, close-sessions, or auto (keep if it answers, but badly)."""
+    panic: Percentage = written("0%", percentage)
+    """With fewer servers up than this, all are used: the checks may be at fault. 0% is never."""
+    send_proxy: ProxyHeader = Field(default=SendProxy.NONE)
+    """PROXY protocol header to the servers, which must expect it: none, v1 or v2."""
+    retries: int | None = Field(default=None, ge=0, le=100, examples=[3])
+    """Further tries to connect, each to another server if there is one (HAProxy's retries, redispatch)."""
+    max_queue: int = Field(default=0, ge=0, le=MOST_CONNECTIONS)
+    """Connections that may wait for a server (HAProxy's maxqueue); more are refused. 0 is no bound."""
+    timeouts: PoolTimeoutsSection = Field(default_factory=PoolTimeoutsSection)
+    """Timeouts towards servers, where they differ from `defaults`."""
+    keepalive: KeepAliveSection | None = Field(default=None, json_schema_extra=or_off)
+    """TCP keepalive towards servers (HAProxy's srvtcpka); `off`, or how."""
+    tcp_user_timeout: UserTimeoutOrOff | None = Field(default=None, examples=["off"])
+    """As in `defaults`, towards servers (HAProxy's tcp-ut)."""
+    servers: dict[Name, ServerSection] = Field(default_factory=dict)
+    """The servers by name."""

@@ -1,0 +1,1 @@
+"""What may stand behind one key: quantities, addresses, names, words of HTTP and VRRP."""

@@ -1,0 +1,38 @@
+"""How messages quote what stands in a file: short, on one line, and without orders to a terminal."""
+
+import re
+from typing import Final
+
+_SHOWN: Final = 60
+
+
+def shown(value: object) -> str:
+    """Return a value of the file as a message quotes it: short, and by its YAML spelling."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return f"`{str(value).lower()}`"
+        case dict():
+            return "a mapping"
+        case list():
+            return "a list"
+    text = str(value)
+    return f"`{printable(text) if len(text) <= _SHOWN else printable(text[:_SHOWN]) + '...'}`"
+
+
+def printable(text: str) -> str:
+    """Return a text without line breaks and orders to a terminal: such characters stand there as escapes."""
+    return "".join(
+        each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text
+    )
+
+
+def contrast(value: object, *, plain: str) -> str:
+    """Return how a message goes on that has said what must stand there, in place of a value.
+
+    Where the value's text is right (the pattern `plain` fits), its quotes are the fault.
+    """
+    if isinstance(value, str) and re.fullmatch(plain, value):
+        return f": `{value}` without the quotes, which make it text"
+    return f", not {shown(value)}"
