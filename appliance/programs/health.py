@@ -22,8 +22,8 @@ from appliance.core.checks.checked_servers import (
     Key,
     UnknownServerError,
     is_literal,
-    record,
 )
+from appliance.core.checks.health_record import record
 from appliance.core.checks.server_health import HealthEvent, ServerHealth
 from appliance.model.paths import Paths
 from appliance.model.server_states import AdminState, ServerState
@@ -71,7 +71,7 @@ class HealthProgram:
         self.crashed = False
         self._started_at = time.time()
         self._not_kept: dict[str, str] = {}
-        self._roster = CheckedServers(admins=self._operator_states(records))
+        self._checked = CheckedServers(admins=self._operator_states(records))
         self._contexts = TlsContexts(self._authority_trouble)
         self._resolver = Resolver(self._moved)
         self._loops: dict[Key, gevent.Greenlet] = {}
@@ -111,21 +111,21 @@ class HealthProgram:
 
     def _apply(self, snapshot: Snapshot, records: tuple[ServerHealthRecord, ...] = ()) -> None:
         now = time.monotonic()
-        applied = self._roster.apply(snapshot, now=now)
-        self._roster.restore(records, now=now, wall=time.time())
+        applied = self._checked.apply(snapshot, now=now)
+        self._checked.restore(records, now=now, wall=time.time())
         self._log = logs.obey(PROGRAM, snapshot.log)
         self._verbose = snapshot.log.level == "debug"
         for key in applied.stopped:
             self._stop(key)
-        self._publisher.replace(self._roster.members, snapshot=snapshot.number)
+        self._publisher.replace(self._checked.servers, snapshot=snapshot.number)
         self._resolver.want(
-            _hosts(self._roster.members.values()), known=_resolved(self._roster.members.values())
+            _hosts(self._checked.servers.values()), known=_resolved(self._checked.servers.values())
         )
         for key in applied.started:
             self._start(key)
-            self._remind(self._roster.members[key])
+            self._remind(self._checked.servers[key])
         for key, event in applied.events:
-            self._report(self._roster.members[key], event)
+            self._report(self._checked.servers[key], event)
         # A new server of a name that is followed already would hear nothing of it until the name moves.
         for name, address in self._resolver.addresses().items():
             self._moved(name, address)
@@ -137,7 +137,7 @@ class HealthProgram:
             self._log.warning("operator-state-kept", pool=member.pool, server=member.server.name, state=state)
 
     def _start(self, key: Key) -> None:
-        member = self._roster.members[key]
+        member = self._checked.servers[key]
         if member.health.deadline is not None:
             self._loops[key] = gevent.spawn(self._follow, member, member.health)
 
@@ -174,18 +174,18 @@ class HealthProgram:
 
     def _check(self, member: CheckedServer, health: ServerHealth, probe: ServerProbe) -> None:
         started = time.monotonic()
-        health.begin(started)
+        health.check_started(started)
         try:
             outcome = probe.run()
         except ProbeImpossible as error:
-            health.postpone(started=started, now=time.monotonic())
+            health.check_not_made(started=started, now=time.monotonic())
             self._not_checked(member, str(error))
             return
         self._impossible.pop(member.key, None)
         # What was asked of a server that has since moved or gone is nobody's answer.
-        if member.health is not health or self._roster.members.get(member.key) is not member:
+        if member.health is not health or self._checked.servers.get(member.key) is not member:
             return
-        event = health.conclude(outcome, started=started, now=time.monotonic())
+        event = health.check_ended(outcome, started=started, now=time.monotonic())
         self._publisher.touch(member.key, changed=event is not None)
         if event is not None:
             self._report(member, event)
@@ -194,8 +194,8 @@ class HealthProgram:
 
     def _doubt(self, doubt: ConnectFailure) -> None:
         """Check a server now that clients could not connect to, unless that has just been done."""
-        member = self._roster.members.get((doubt.pool, doubt.server))
-        if member is None or not member.health.doubt(now=time.monotonic()):
+        member = self._checked.servers.get((doubt.pool, doubt.server))
+        if member is None or not member.health.connect_failed(now=time.monotonic()):
             return
         # It sleeps: a check that is running has no later deadline than now.
         self._restart(member.key)
@@ -238,11 +238,11 @@ class HealthProgram:
     def _moved(self, name: str, address: str) -> None:
         """Take the address that a name stands for now, for every server of that name."""
         now = time.monotonic()
-        for key, member in self._roster.members.items():
+        for key, member in self._checked.servers.items():
             if member.server.host != name:
                 continue
             before, health = member.host, member.health
-            if self._roster.relocate(key, address, now=now):
+            if self._checked.set_host(key, address, now=now):
                 self._publisher.touch(key, changed=True)
                 self._log.info(
                     "server-address", pool=key[0], server=key[1], name=name, address=address, before=before
@@ -253,7 +253,7 @@ class HealthProgram:
     # What is said
 
     def _record(self, key: Key, now: float, wall: float) -> ServerHealthRecord:
-        return record(self._roster.members[key], now=now, wall=wall)
+        return record(self._checked.servers[key], now=now, wall=wall)
 
     def _report(self, member: CheckedServer, event: HealthEvent) -> None:
         say = self._log.warning if event in (HealthEvent.DOWN, HealthEvent.UNREACHABLE) else self._log.info
@@ -261,7 +261,7 @@ class HealthProgram:
 
     def _facts(self, member: CheckedServer) -> dict[str, object]:
         health = member.health
-        up, count = self._roster.up(member.pool)
+        up, count = self._checked.up(member.pool)
         return {
             "pool": member.pool,
             "server": member.server.name,
@@ -280,12 +280,12 @@ class HealthProgram:
     # Commands
 
     def _status(self, _: Call) -> Answer:
-        states = [member.health.state for member in self._roster.members.values()]
+        states = [member.health.state for member in self._checked.servers.values()]
         return good(
             program=PROGRAM,
             pid=os.getpid(),
             started_at=self._started_at,
-            snapshot=self._roster.snapshot.number if self._roster.snapshot else 0,
+            snapshot=self._checked.snapshot.number if self._checked.snapshot else 0,
             pending=self._pending.number if self._pending else None,
             servers={state.value: states.count(state) for state in ServerState},
             unresolved=self._resolver.unresolved(),
@@ -298,16 +298,16 @@ class HealthProgram:
         if problems:
             return bad(*problems)
         self._pending = snapshot
-        return good(changed=self._roster.differs(snapshot), generation=None)
+        return good(changed=self._checked.differs(snapshot), generation=None)
 
     def _commit(self, call: Call) -> Answer:
         number = call.question.integer("snapshot")
-        if self._roster.snapshot is None or self._roster.snapshot.number != number:
+        if self._checked.snapshot is None or self._checked.snapshot.number != number:
             pending, self._pending = self._pending, None
             if pending is None or pending.number != number:
                 pending = snapshots.proposed(self._paths, number)
             self._apply(pending)
-            self._log.info("configuration-applied", configuration=number, servers=len(self._roster.members))
+            self._log.info("configuration-applied", configuration=number, servers=len(self._checked.servers))
         return good(snapshot=number)
 
     def _abort(self, call: Call) -> Answer:
@@ -320,13 +320,13 @@ class HealthProgram:
         question = call.question
         try:
             admin = AdminState[question.text("state").upper()]
-            member = self._roster.find(question.text("pool"), question.text("server"))
+            member = self._checked.find(question.text("pool"), question.text("server"))
         except KeyError:
             return bad(f"unknown state {question.text('state')!r}; known: ready, drain, maint")
         except UnknownServerError as error:
             return bad(str(error))
-        self._keep(self._roster.admins_with(member.key, admin))
-        event = self._roster.operate(*member.key, admin, now=time.monotonic())
+        self._keep(self._checked.admins_with(member.key, admin))
+        event = self._checked.set_admin(*member.key, admin, now=time.monotonic())
         if event is not None:
             self._restart(member.key)
             self._publisher.touch(member.key, changed=True)

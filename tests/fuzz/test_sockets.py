@@ -22,7 +22,7 @@ from support.processes.processes import descriptors
 from support.values.snapshots import check, frontend
 
 from appliance.core.balancing.frontend_state import FrontendState
-from appliance.core.checks.server_health import CheckOutcome
+from appliance.core.checks.check_outcome import CheckOutcome
 from appliance.model.end_reasons import EndReason
 from appliance.net.control.loop_sockets import LoopControlServer
 from appliance.net.control.sockets import ControlServer, ask

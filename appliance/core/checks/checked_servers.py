@@ -1,7 +1,7 @@
-"""Every server of the configuration with its health: what a new configuration or the operator changes in it.
+"""Every server of the configuration with its health: what a reload or the operator changes in it.
 
 A server is known by its pool and name. Its health is kept as long as its address stays the same; a server at
-another address is another machine, of which nothing is known yet.
+another address is another machine, about which nothing is known yet.
 """
 
 from collections.abc import Mapping
@@ -9,8 +9,9 @@ from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
 
-from appliance.core.checks.server_health import HealthEvent, HealthSettings, ServerHealth, phase
-from appliance.model.server_states import AdminState, HealthVerdict
+from appliance.core.checks.health_settings import HealthSettings, health_settings
+from appliance.core.checks.server_health import HealthEvent, ServerHealth
+from appliance.model.server_states import AdminState, ServerState
 from appliance.model.snapshot.pools import Pool, Server
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.wire.boards.health_board import ServerHealthRecord
@@ -28,7 +29,10 @@ class UnknownServerError(Exception):
 
 @dataclass(slots=True, kw_only=True)
 class CheckedServer:
-    """One server. `host` is the literal address that checks and sessions go to, "" when none is known."""
+    """One server of a pool, with its health.
+
+    `host` is the literal address that checks and sessions go to, "" while the server's name has none.
+    """
 
     pool: str
     server: Server
@@ -43,7 +47,10 @@ class CheckedServer:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckChanges:
-    """What a new configuration did: `stopped` and `started` are the checks to end and to begin."""
+    """What a new configuration changed: `stopped` and `started` are servers whose checks end and begin.
+
+    A server whose check is replaced by another one is in both. `events` are what became of servers by it.
+    """
 
     stopped: frozenset[Key]
     started: frozenset[Key]
@@ -60,139 +67,116 @@ def is_literal(host: str) -> bool:
 
 
 class CheckedServers:
-    """The servers of the snapshot applied last; `admins` are operator states by server."""
+    """The servers of the snapshot that was applied last.
+
+    `admins` are the operator states by server, those of servers that are not configured now among them: a
+    server that leaves the configuration in maint is in maint when it comes back.
+    """
 
     def __init__(self, *, admins: Mapping[Key, AdminState]) -> None:
         self.admins = dict(admins)
         self.snapshot: Snapshot | None = None
-        self.members: dict[Key, CheckedServer] = {}
+        self.servers: dict[Key, CheckedServer] = {}
 
     def differs(self, snapshot: Snapshot) -> bool:
-        """Return whether applying the snapshot would change anything here."""
-        return self.snapshot is None or _view(self.snapshot) != _view(snapshot)
+        """Return whether applying the snapshot would change an address, a weight or a check."""
+        return self.snapshot is None or _health_relevant(self.snapshot) != _health_relevant(snapshot)
 
     def apply(self, snapshot: Snapshot, *, now: float) -> CheckChanges:
-        """Make the servers of the snapshot ours."""
-        old, self.members, self.snapshot = self.members, {}, snapshot
+        """Follow the servers of a snapshot from now on, and return what that changed."""
+        old, self.servers, self.snapshot = self.servers, {}, snapshot
         started, events = set(), []
-        wanted = _servers(snapshot)
+        wanted = _configured(snapshot)
         for key, (pool, server) in wanted.items():
             window = _SPREAD * len(wanted)
-            member, event = self._member(old.get(key), pool, server, now=now, window=window)
-            if member is not old.get(key) or member.server.check != server.check:
+            checked, event = self._checked(old.get(key), pool, server, now=now, window=window)
+            if checked is not old.get(key) or checked.server.check != server.check:
                 started.add(key)
-            member.server = server
-            self.members[key] = member
+            checked.server = server
+            self.servers[key] = checked
             events += [(key, event)] if event else []
-        gone = frozenset(key for key, member in old.items() if self.members.get(key) is not member)
+        gone = frozenset(key for key, checked in old.items() if self.servers.get(key) is not checked)
         return CheckChanges(
             stopped=gone | (started & old.keys()), started=frozenset(started), events=tuple(events)
         )
 
     def restore(self, records: tuple[ServerHealthRecord, ...], *, now: float, wall: float) -> None:
-        """Go on from the records of an earlier process, for servers whose address has not changed since."""
-        for record in records:
-            member = self.members.get((record.pool, record.server))
-            if member is None or record.port != member.server.port:
-                continue
-            if not is_literal(member.server.host):
-                member.host = record.host
-            elif record.host != member.server.host:
-                continue
-            member.health.restore(record, now=now, wall=wall)
+        """Go on from the records of an earlier process, for servers whose address has not changed since.
 
-    def operate(self, pool: str, server: str, admin: AdminState, *, now: float) -> HealthEvent | None:
-        """Take the operator's word for a server; raises UnknownServerError."""
-        member = self.find(pool, server)
-        self.admins = self.admins_with(member.key, admin)
-        return member.health.operate(admin, now=now)
+        A server with a name begins with the address that the name had last: a restart must not move it.
+        """
+        for record in records:
+            checked = self.servers.get((record.pool, record.server))
+            if checked is None or record.port != checked.server.port:
+                continue
+            if not is_literal(checked.server.host):
+                checked.host = record.host
+            elif record.host != checked.server.host:
+                continue
+            checked.health.restore(record, now=now, wall=wall)
+
+    def set_admin(self, pool: str, server: str, admin: AdminState, *, now: float) -> HealthEvent | None:
+        """Put a server into the state that the operator wants; return what that changed.
+
+        Raises UnknownServerError.
+        """
+        checked = self.find(pool, server)
+        self.admins = self.admins_with(checked.key, admin)
+        return checked.health.set_admin(admin, now=now)
 
     def admins_with(self, key: Key, admin: AdminState) -> dict[Key, AdminState]:
-        """Return the operator states as they will be with this one; ready servers have none."""
+        """Return the operator states as they will be with this one; servers that are ready have none."""
         others = {known: state for known, state in self.admins.items() if known != key}
         return others if admin is AdminState.READY else {**others, key: admin}
 
     def find(self, pool: str, server: str) -> CheckedServer:
         """Return a server; raises UnknownServerError."""
-        member = self.members.get((pool, server))
-        if member is not None:
-            return member
-        pools = sorted({known for known, _ in self.members})
+        checked = self.servers.get((pool, server))
+        if checked is not None:
+            return checked
+        pools = sorted({known for known, _ in self.servers})
         if pool not in pools:
             raise UnknownServerError(f"unknown pool {pool!r}; known: {', '.join(pools) or 'none'}")
-        servers = sorted(name for known, name in self.members if known == pool)
+        servers = sorted(name for known, name in self.servers if known == pool)
         raise UnknownServerError(f"unknown server {pool}/{server}; known in {pool}: {', '.join(servers)}")
 
-    def relocate(self, key: Key, host: str, *, now: float) -> bool:
-        """Note the address that a server's name stands for now; True when its checks have to begin anew."""
-        member = self.members[key]
-        if host == member.host:
+    def set_host(self, key: Key, host: str, *, now: float) -> bool:
+        """Store the address that a server's name stands for now; True when it is another one than before.
+
+        The health of a server that had an address begins anew then: it is another machine.
+        """
+        checked = self.servers[key]
+        if host == checked.host:
             return False
-        if member.host:
-            member.health = self._begin(key, member.health.terms, now=now, window=0.0)
-        member.host = host
+        if checked.host:
+            checked.health = self._begin(key, checked.health.settings, now=now, window=0.0)
+        checked.host = host
         return True
 
     def up(self, pool: str) -> tuple[int, int]:
         """Return how many servers of a pool take traffic, and how many there are."""
-        servers = [member.health for (name, _), member in self.members.items() if name == pool]
-        fit = [
-            each for each in servers if each.verdict is HealthVerdict.UP and each.admin is AdminState.READY
-        ]
-        return len(fit), len(servers)
+        servers = [checked.health for (name, _), checked in self.servers.items() if name == pool]
+        return sum(each.state is ServerState.UP for each in servers), len(servers)
 
-    def _member(
+    def _checked(
         self, old: CheckedServer | None, pool: Pool, server: Server, *, now: float, window: float
     ) -> tuple[CheckedServer, HealthEvent | None]:
-        terms = _terms(pool, server)
+        settings = health_settings(pool, server)
         window = min(window, server.check.interval) if server.check else 0.0
         if old is not None and (old.server.host, old.server.port) == (server.host, server.port):
-            return old, old.health.revise(terms, now=now, window=window)
-        health = self._begin((pool.name, server.name), terms, now=now, window=window)
+            return old, old.health.change_settings(settings, now=now, window=window)
+        health = self._begin((pool.name, server.name), settings, now=now, window=window)
         host = server.host if is_literal(server.host) else ""
         return CheckedServer(pool=pool.name, server=server, health=health, host=host), None
 
-    def _begin(self, key: Key, terms: HealthSettings, *, now: float, window: float) -> ServerHealth:
-        return ServerHealth(terms, now=now, window=window, admin=self.admins.get(key, AdminState.READY))
+    def _begin(self, key: Key, settings: HealthSettings, *, now: float, window: float) -> ServerHealth:
+        return ServerHealth(settings, now=now, window=window, admin=self.admins.get(key, AdminState.READY))
 
 
-def record(member: CheckedServer, *, now: float, wall: float) -> ServerHealthRecord:
-    """Return what the board says of a server; `wall` is `now` in Unix seconds."""
-    health, server = member.health, member.server
-    last, checked_at = health.last, health.checked_at
-    return ServerHealthRecord(
-        pool=member.pool,
-        server=server.name,
-        verdict=health.verdict,
-        admin=health.admin,
-        weight=health.weight,
-        since=wall - (now - health.since),
-        checked_at=0.0 if checked_at is None else wall - (now - checked_at),
-        duration=last.duration,
-        result=last.result,
-        status=last.status,
-        streak=health.streak,
-        failed=health.failed,
-        host=member.host,
-        port=server.port,
-        detail=last.detail,
-        unreachable=health.unreachable,
-    )
-
-
-def _servers(snapshot: Snapshot) -> dict[Key, tuple[Pool, Server]]:
+def _configured(snapshot: Snapshot) -> dict[Key, tuple[Pool, Server]]:
     return {(pool.name, server.name): (pool, server) for pool in snapshot.pools for server in pool.servers}
 
 
-def _view(snapshot: Snapshot) -> dict[Key, tuple[str, int, HealthSettings]]:
-    servers = _servers(snapshot).items()
-    return {key: (server.host, server.port, _terms(pool, server)) for key, (pool, server) in servers}
-
-
-def _terms(pool: Pool, server: Server) -> HealthSettings:
-    return HealthSettings(
-        check=server.check,
-        weight=server.weight,
-        slow_start=pool.slow_start,
-        phase=phase(pool.name, server.name),
-    )
+def _health_relevant(snapshot: Snapshot) -> dict[Key, tuple[str, int, HealthSettings]]:
+    servers = _configured(snapshot).items()
+    return {key: (server.host, server.port, health_settings(pool, server)) for key, (pool, server) in servers}

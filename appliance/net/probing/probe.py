@@ -18,7 +18,7 @@ import time
 from enum import Enum
 from typing import Final
 
-from appliance.core.checks.server_health import CheckOutcome
+from appliance.core.checks.check_outcome import CheckOutcome
 from appliance.model.check_results import CheckResult
 from appliance.model.snapshot.pools import Check, CheckType
 from appliance.net.probing.deadline import Deadline, OutOfTime

@@ -2,7 +2,7 @@
 
 import time
 
-from appliance.core.checks.server_health import CheckOutcome
+from appliance.core.checks.check_outcome import CheckOutcome
 from appliance.model.check_results import CheckResult
 from appliance.model.snapshot.pools import Check, Server
 from appliance.net.probing.probe import Probe

@@ -8,8 +8,8 @@ from typing import Final
 
 import gevent
 
+from appliance.core.checks.check_outcome import CheckOutcome
 from appliance.core.checks.checked_servers import is_literal
-from appliance.core.checks.server_health import CheckOutcome
 from appliance.model.check_results import CheckResult
 from appliance.model.snapshot.pools import Check, CheckInit, CheckType, SendProxy
 from appliance.model.snapshot.virtual_router import Track

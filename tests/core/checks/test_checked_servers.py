@@ -9,8 +9,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from support.values import snapshots
 
-from appliance.core.checks.checked_servers import CheckedServers, UnknownServerError, is_literal, record
-from appliance.core.checks.server_health import CheckOutcome, HealthEvent
+from appliance.core.checks.check_outcome import CheckOutcome
+from appliance.core.checks.checked_servers import CheckedServers, UnknownServerError, is_literal
+from appliance.core.checks.health_record import record
+from appliance.core.checks.server_health import HealthEvent
 from appliance.model.check_results import CheckResult
 from appliance.model.server_states import AdminState, HealthVerdict, ServerState
 from appliance.model.snapshot.pools import Server
@@ -33,8 +35,8 @@ def of(servers: Sequence[Server], **changes: object) -> Snapshot:
     return snapshots.snapshot(pools=[snapshots.pool("pool", servers=servers, **changes)])
 
 
-def roster(*servers: Server, now: float = 0.0, **changes: object) -> CheckedServers:
-    """Return a roster that follows these servers, none checked yet."""
+def checked_servers(*servers: Server, now: float = 0.0, **changes: object) -> CheckedServers:
+    """Return an object that follows these servers, none checked yet."""
     made = CheckedServers(admins={})
     made.apply(of(servers, **changes), now=now)
     return made
@@ -44,7 +46,7 @@ def conclude(
     subject: CheckedServers, name: str, outcome: CheckOutcome, *, now: float = 1.0
 ) -> HealthEvent | None:
     """Conclude a check of one server."""
-    return subject.find("pool", name).health.conclude(outcome, started=now, now=now)
+    return subject.find("pool", name).health.check_ended(outcome, started=now, now=now)
 
 
 @pytest.mark.parametrize(
@@ -62,14 +64,14 @@ def test_all_servers_are_started_at_first():
     applied = subject.apply(of([A, B]), now=10.0)
     assert applied.started == {("pool", "a"), ("pool", "b")}
     assert (applied.stopped, applied.events) == (frozenset(), ())
-    dues = [member.health.next_check for member in subject.members.values()]
+    dues = [checked.health.next_check for checked in subject.servers.values()]
     assert all(due is not None and 10.0 < due <= 10.01 for due in dues)
 
 
 def test_first_checks_of_many_servers_are_spread():
     """Three hundred first checks fall over more than a second, never beyond their interval."""
     servers = [snapshots.server(f"server-{index}", check=CHECK) for index in range(300)]
-    dues = sorted(member.health.next_check or 0.0 for member in roster(*servers).members.values())
+    dues = sorted(member.health.next_check or 0.0 for member in checked_servers(*servers).servers.values())
     assert len(set(dues)) == 300
     assert 0.9 < dues[-1] <= 1.0
     assert max(later - sooner for sooner, later in pairwise(dues)) < 0.1
@@ -77,20 +79,20 @@ def test_first_checks_of_many_servers_are_spread():
 
 def test_servers_that_stay_keep_their_state():
     """Adding and removing others disturbs no verdict, streak or deadline."""
-    subject = roster(A, B)
+    subject = checked_servers(A, B)
     conclude(subject, "a", GOOD)
-    kept, due = subject.members["pool", "a"], subject.members["pool", "a"].health.next_check
+    kept, due = subject.servers["pool", "a"], subject.servers["pool", "a"].health.next_check
     applied = subject.apply(of([A, C]), now=5.0)
-    assert subject.members["pool", "a"] is kept
+    assert subject.servers["pool", "a"] is kept
     assert kept.health.next_check == due
     assert (applied.started, applied.stopped) == ({("pool", "c")}, {("pool", "b")})
-    assert list(subject.members) == [("pool", "a"), ("pool", "c")]
+    assert list(subject.servers) == [("pool", "a"), ("pool", "c")]
 
 
 @pytest.mark.parametrize("change", [{"port": 8081}, {"host": "127.0.0.2"}])
 def test_a_server_at_another_address_begins_anew(change: dict[str, object]):
     """Of another machine nothing is known yet."""
-    subject = roster(A)
+    subject = checked_servers(A)
     conclude(subject, "a", BAD)
     applied = subject.apply(of([replace(A, **change)]), now=5.0)
     assert applied.started == applied.stopped == {("pool", "a")}
@@ -99,7 +101,7 @@ def test_a_server_at_another_address_begins_anew(change: dict[str, object]):
 
 def test_another_check_is_started_with_the_verdict_kept():
     """A server keeps its verdict when its check changes, and the new check begins."""
-    subject = roster(A)
+    subject = checked_servers(A)
     conclude(subject, "a", GOOD)
     changed = replace(A, check=snapshots.check("http"))
     applied = subject.apply(of([changed]), now=5.0)
@@ -110,7 +112,7 @@ def test_another_check_is_started_with_the_verdict_kept():
 
 def test_a_check_taken_away_is_said():
     """A server that was down and is no longer checked comes up, and that is an event."""
-    subject = roster(A)
+    subject = checked_servers(A)
     conclude(subject, "a", BAD)
     applied = subject.apply(of([replace(A, check=None)]), now=5.0)
     assert applied.events == ((("pool", "a"), HealthEvent.UP),)
@@ -130,13 +132,13 @@ def test_only_what_concerns_health_differs():
 @settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])  # slow to draw
 @given(CONFIGURATIONS, CONFIGURATIONS)
 def test_any_snapshot_can_follow_any_other(first: Snapshot, second: Snapshot):
-    """After a change the roster holds the new servers in their order; applying it again changes nothing."""
+    """After a change it holds the new servers in their order; applying it again changes nothing."""
     subject = CheckedServers(admins={})
     subject.apply(first, now=0.0)
-    before = set(subject.members)
+    before = set(subject.servers)
     applied = subject.apply(second, now=1.0)
     wanted = [(pool.name, server.name) for pool in second.pools for server in pool.servers]
-    assert list(subject.members) == wanted
+    assert list(subject.servers) == wanted
     assert not subject.differs(second)
     assert applied.stopped <= before
     assert applied.started >= set(wanted) - before
@@ -145,13 +147,13 @@ def test_any_snapshot_can_follow_any_other(first: Snapshot, second: Snapshot):
 
 def test_operator_states_are_kept_for_servers_that_come_back():
     """A server in maint that leaves the configuration and returns is in maint."""
-    subject = roster(A, B)
-    assert subject.operate("pool", "b", AdminState.MAINT, now=1.0) is HealthEvent.MAINT
-    assert subject.operate("pool", "b", AdminState.MAINT, now=2.0) is None
+    subject = checked_servers(A, B)
+    assert subject.set_admin("pool", "b", AdminState.MAINT, now=1.0) is HealthEvent.MAINT
+    assert subject.set_admin("pool", "b", AdminState.MAINT, now=2.0) is None
     subject.apply(of([A]), now=3.0)
     subject.apply(of([A, B]), now=4.0)
     assert subject.find("pool", "b").health.state is ServerState.MAINT
-    assert subject.operate("pool", "b", AdminState.READY, now=5.0) is HealthEvent.READY
+    assert subject.set_admin("pool", "b", AdminState.READY, now=5.0) is HealthEvent.READY
     assert subject.admins == {}
 
 
@@ -159,40 +161,40 @@ def test_unknown_names_are_answered_with_the_known_ones():
     """An operator who mistypes sees what there is."""
     with pytest.raises(UnknownServerError, match="unknown pool 'pol'; known: none"):
         CheckedServers(admins={}).find("pol", "a")
-    subject = roster(A, B)
+    subject = checked_servers(A, B)
     with pytest.raises(UnknownServerError, match="unknown pool 'pol'; known: pool"):
-        subject.operate("pol", "a", AdminState.DRAIN, now=0.0)
+        subject.set_admin("pol", "a", AdminState.DRAIN, now=0.0)
     with pytest.raises(UnknownServerError, match="unknown server pool/d; known in pool: a, b"):
         subject.find("pool", "d")
 
 
 def test_servers_that_take_traffic_are_counted():
     """Down, drained and unchecked servers are not up."""
-    subject = roster(A, B, C)
+    subject = checked_servers(A, B, C)
     assert subject.up("pool") == (0, 3)
     conclude(subject, "a", GOOD)
     conclude(subject, "b", GOOD)
     conclude(subject, "c", BAD)
-    subject.operate("pool", "b", AdminState.DRAIN, now=1.0)
+    subject.set_admin("pool", "b", AdminState.DRAIN, now=1.0)
     assert subject.up("pool") == (1, 3)
 
 
 def test_a_name_has_no_address_until_it_is_resolved():
     """The first address is no reason to begin anew, another one is, the same one is nothing."""
-    subject = roster(snapshots.server("a", host="master-0", check=CHECK))
+    subject = checked_servers(snapshots.server("a", host="master-0", check=CHECK))
     member, key = subject.find("pool", "a"), ("pool", "a")
     assert member.host == ""
-    assert subject.relocate(key, "10.0.0.1", now=1.0)
+    assert subject.set_host(key, "10.0.0.1", now=1.0)
     conclude(subject, "a", GOOD)
-    assert not subject.relocate(key, "10.0.0.1", now=2.0)
+    assert not subject.set_host(key, "10.0.0.1", now=2.0)
     assert member.health.state is ServerState.UP
-    assert subject.relocate(key, "10.0.0.2", now=3.0)
+    assert subject.set_host(key, "10.0.0.2", now=3.0)
     assert (member.host, member.health.state) == ("10.0.0.2", ServerState.CHECKING)
 
 
 def test_a_record_says_all_there_is():
     """Times become Unix seconds; a server that was never checked has none."""
-    subject = roster(A, now=100.0)
+    subject = checked_servers(A, now=100.0)
     fresh = record(subject.find("pool", "a"), now=101.0, wall=5000.0)
     assert (fresh.checked_at, fresh.verdict, fresh.since) == (0.0, HealthVerdict.UNKNOWN, 4999.0)
     conclude(subject, "a", BAD, now=102.0)
@@ -205,13 +207,13 @@ def test_a_record_says_all_there_is():
 def test_records_are_restored_for_servers_at_the_same_address():
     """Another host or port, an unknown server: nothing to restore; a name takes its last address back."""
     named = snapshots.server("named", host="master-0", check=CHECK)
-    subject = roster(A, B, C, named)
-    subject.relocate(("pool", "named"), "10.0.0.1", now=0.0)
+    subject = checked_servers(A, B, C, named)
+    subject.set_host(("pool", "named"), "10.0.0.1", now=0.0)
     for name in ("a", "b", "c", "named"):
         conclude(subject, name, BAD)
-    records = tuple(record(member, now=2.0, wall=2.0) for member in subject.members.values())
-    after = roster(A, replace(B, port=1), replace(C, host="127.0.0.2"), named)
+    records = tuple(record(checked, now=2.0, wall=2.0) for checked in subject.servers.values())
+    after = checked_servers(A, replace(B, port=1), replace(C, host="127.0.0.2"), named)
     after.restore((*records, replace(records[0], server="gone")), now=9.0, wall=9.0)
-    states = {name: member.health.state.value for (_, name), member in after.members.items()}
+    states = {name: member.health.state.value for (_, name), member in after.servers.items()}
     assert states == {"a": "down", "b": "checking", "c": "checking", "named": "down"}
     assert after.find("pool", "named").host == "10.0.0.1"

@@ -8,8 +8,9 @@ import gevent
 import pytest
 from support.values import snapshots
 
-from appliance.core.checks.checked_servers import CheckedServers, Key, record
-from appliance.core.checks.server_health import CheckOutcome
+from appliance.core.checks.check_outcome import CheckOutcome
+from appliance.core.checks.checked_servers import CheckedServers, Key
+from appliance.core.checks.health_record import record
 from appliance.model.check_results import CheckResult
 from appliance.model.server_states import HealthVerdict
 from appliance.net.boards.boards import BoardReader, BoardWriter
@@ -27,9 +28,9 @@ class Subject:
     """A publisher of two servers, and a reader of its board."""
 
     def __init__(self, path: Path) -> None:
-        self.roster = CheckedServers(admins={})
+        self.checked = CheckedServers(admins={})
         servers = [snapshots.server(name, check=CHECK) for _, name in KEYS]
-        self.roster.apply(snapshots.snapshot(pools=[snapshots.pool("pool", servers=servers)]), now=0.0)
+        self.checked.apply(snapshots.snapshot(pools=[snapshots.pool("pool", servers=servers)]), now=0.0)
         self.described: list[Key] = []
         self.trouble: list[str] = []
         self.faults: list[BaseException | None] = []
@@ -46,7 +47,8 @@ class Subject:
 
     def conclude(self, key: Key) -> None:
         """Let a check of a server pass."""
-        self.roster.members[key].health.conclude(CheckOutcome(result=CheckResult.L4OK), started=1.0, now=1.0)
+        health = self.checked.servers[key].health
+        health.check_ended(CheckOutcome(result=CheckResult.L4OK), started=1.0, now=1.0)
 
     def board(self) -> HealthBoard:
         """Return what is published."""
@@ -61,13 +63,13 @@ class Subject:
     def grow(self, count: int) -> list[Key]:
         """Publish many servers, which need a larger file."""
         servers = [snapshots.server(f"server-{index}", check=CHECK) for index in range(count)]
-        self.roster.apply(snapshots.snapshot(pools=[snapshots.pool("pool", servers=servers)]), now=0.0)
-        self.publisher.replace(self.roster.members, snapshot=4)
-        return list(self.roster.members)
+        self.checked.apply(snapshots.snapshot(pools=[snapshots.pool("pool", servers=servers)]), now=0.0)
+        self.publisher.replace(self.checked.servers, snapshot=4)
+        return list(self.checked.servers)
 
     def _describe(self, key: Key, now: float, wall: float) -> ServerHealthRecord:
         self.described.append(key)
-        return record(self.roster.members[key], now=now, wall=wall)
+        return record(self.checked.servers[key], now=now, wall=wall)
 
 
 @pytest.fixture
@@ -175,8 +177,8 @@ def test_an_end_on_a_full_machine_is_an_end(tmp_path: Path):
 def test_a_bug_in_publishing_is_reported(subject: Subject):
     """A loop that has crashed says so, because its program must not go on without a board."""
     key = ("pool", "a")
-    member = subject.roster.members.pop(key)
+    member = subject.checked.servers.pop(key)
     subject.publisher.touch(key, changed=True)
     subject.wait_for(lambda: bool(subject.faults))
     assert isinstance(subject.faults[0], KeyError)
-    subject.roster.members[key] = member
+    subject.checked.servers[key] = member

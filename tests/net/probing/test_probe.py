@@ -27,7 +27,7 @@ from support.run import tools
 from support.values import certificates, snapshots
 from support.values.certificates import Certificates
 
-from appliance.core.checks.server_health import CheckOutcome
+from appliance.core.checks.check_outcome import CheckOutcome
 from appliance.model.check_results import CheckResult
 from appliance.model.snapshot.pools import Check, SendProxy
 from appliance.net.probing.probe import Probe, ProbeImpossible, request

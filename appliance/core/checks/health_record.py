@@ -1,0 +1,32 @@
+"""What the health board tells the workers and `appliance status` about a server."""
+
+from appliance.core.checks.checked_servers import CheckedServer
+from appliance.wire.boards.health_board import ServerHealthRecord
+
+
+def record(checked: CheckedServer, *, now: float, wall: float) -> ServerHealthRecord:
+    """Return the record of a server; `wall` is `now` in Unix seconds.
+
+    The board has times in Unix seconds, because the process that goes on from it after a restart, of the
+    machine even, has another monotonic clock.
+    """
+    health = checked.health
+    last, checked_at = health.last, health.checked_at
+    return ServerHealthRecord(
+        pool=checked.pool,
+        server=checked.server.name,
+        verdict=health.verdict,
+        admin=health.admin,
+        weight=health.weight,
+        since=wall - (now - health.since),
+        checked_at=0.0 if checked_at is None else wall - (now - checked_at),
+        duration=last.duration,
+        result=last.result,
+        status=last.status,
+        streak=health.streak,
+        failed=health.failed,
+        host=checked.host,
+        port=checked.server.port,
+        detail=last.detail,
+        unreachable=health.unreachable,
+    )

@@ -1,0 +1,40 @@
+"""Whether a server that fails its checks answers at all.
+
+A server that answers badly (L7STS, L7RSP) still ends its connections itself, as an API server does that shuts
+down: its /readyz is red, and its requests are completed. On a server from which nothing comes (L4CON, L4TOUT,
+L6TOUT ...) sessions have nobody to end them. `on_down: auto` closes only those.
+"""
+
+from appliance.core.checks.check_outcome import CheckOutcome
+
+
+class Reachability:
+    """What the checks say about one server; `unreachable` holds until an answer or a verdict ends it."""
+
+    __slots__ = ("_unanswered", "unreachable")
+
+    def __init__(self) -> None:
+        self._unanswered = 0
+        self.unreachable = False
+
+    @property
+    def in_question(self) -> bool:
+        """Whether some checks got no answer, but not enough of them in a row to say so."""
+        return bool(self._unanswered) and not self.unreachable
+
+    def check_ended(self, outcome: CheckOutcome, *, needed: int) -> None:
+        """Learn from an outcome; `needed` checks in a row must be without an answer.
+
+        A bad answer counts at once: it cannot come from a server that is not there.
+        """
+        if outcome.unreachable:
+            self._unanswered += 1
+            self.unreachable = self.unreachable or self._unanswered >= needed
+            return
+        self._unanswered = 0
+        if not outcome.passed:
+            self.unreachable = False
+
+    def count_anew(self) -> None:
+        """Forget the checks in a row, and keep what they have shown: another check begins."""
+        self._unanswered = 0
