@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Concatenate, Final, ParamSpec, Protocol, assert_never
 
-from appliance.core.vrrp.conflicts import Advice
+from appliance.core.vrrp.conflicts import ClaimAdvice
 from appliance.core.vrrp.election import (
     AnnounceAddresses,
     Effect,
@@ -25,7 +25,7 @@ from appliance.core.vrrp.election import (
     SplitBrain,
     TakeAddresses,
 )
-from appliance.core.vrrp.sync_group import SyncGroup, Tagged
+from appliance.core.vrrp.sync_group import MemberEffect, SyncGroup
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.netlink.links import Link
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
@@ -102,7 +102,7 @@ class RouterGroup:
             each.on_return = self.announce_again
             each.conflict_watch.on_alarm = self.apply_conflicts
             each.weigh()  # of the interfaces that it tracks the kernel has told by now
-            self.sync.weigh(each.name, each.priority.value, time.monotonic())
+            self.sync.set_priority(each.name, each.priority.value, time.monotonic())
         shortest = min(each.router.advert for each in self.instances.values())
         self._moment = _MOMENT * shortest
         self._late_from = max(_LATE_LEAST, _LATE_FRACTION * shortest)
@@ -146,7 +146,7 @@ class RouterGroup:
         """Say whether what is due is a sign of life for the peers: such an active's work is short."""
         if self._crashed_until is not None or self.sync.state is not RouterState.ACTIVE:
             return False
-        return not any(each.election.leaving for each in self.instances.values())
+        return not any(each.election.handing_over for each in self.instances.values())
 
     @_guarded
     def tick(self, now: float) -> None:
@@ -167,7 +167,7 @@ class RouterGroup:
     def announce_again(self, name: str) -> None:
         """Announce a member's addresses: another router is back, whose side may have them at its own."""
         instance = self.instances[name]
-        if instance.election.state is RouterState.ACTIVE and not instance.election.leaving:
+        if instance.election.state is RouterState.ACTIVE and not instance.election.handing_over:
             instance.announce(instance.router.announce.repeat, time.monotonic())
 
     @_guarded
@@ -175,11 +175,11 @@ class RouterGroup:
         """Take what a member's conflicts mean before its first claim."""
         now, instance = time.monotonic(), self.instances[name]
         match instance.conflict_watch.conflicts.advice(now):
-            case Advice.GO:
+            case ClaimAdvice.GO:
                 return
-            case Advice.WAIT:
-                self.sync.hold(instance.conflict_watch.conflicts.until(now))
-            case Advice.REFUSE:
+            case ClaimAdvice.WAIT:
+                self.sync.hold_claim(instance.conflict_watch.conflicts.claim_held_until(now))
+            case ClaimAdvice.REFUSE:
                 found = instance.conflict_watch.conflicts.colliding(now)
                 told = ", ".join(f"{each.kind.value} of {each.peer}" for each in found)
                 instance.reasons["conflict"] = f"conflict: {told}"
@@ -232,7 +232,7 @@ class RouterGroup:
         before = instance.priority.value
         instance.weigh()
         if instance.priority.value != before:
-            self._perform(self.sync.weigh(instance.name, instance.priority.value, now), now)
+            self._perform(self.sync.set_priority(instance.name, instance.priority.value, now), now)
         self.reconsider(instance, now)
 
     @_guarded
@@ -250,14 +250,14 @@ class RouterGroup:
     def look(self, instance: VrrpInstance, link: Link | None, now: float) -> None:
         """Take the state of a instance's interface."""
         instance.look(link)
-        if instance.terms != instance.election.terms:
-            self._perform(self.sync.revise(instance.name, instance.terms, now), now)
+        if instance.terms != instance.election.settings:
+            self._perform(self.sync.change_settings(instance.name, instance.terms, now), now)
         self.reconsider(instance, now)
 
     @_guarded
     def leave(self, now: float) -> None:
         """Stop, make before break; the listener is told when all have left."""
-        self._perform(self.sync.leave(now), now)
+        self._perform(self.sync.stop(now), now)
 
     @_guarded
     def move(self, now: float) -> None:
@@ -321,7 +321,7 @@ class RouterGroup:
         if now - due > self._late_from:
             self._listener.late(self, now - due)
 
-    def _perform(self, effects: Iterable[Tagged], now: float) -> None:
+    def _perform(self, effects: Iterable[MemberEffect], now: float) -> None:
         queue, said = deque(effects), list[Callable[[], None]]()
         while queue:
             name, effect = queue.popleft()

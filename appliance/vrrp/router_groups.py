@@ -137,7 +137,7 @@ class RouterGroups:
 
     def _cut_short(self, instance: VrrpInstance, why: str) -> None:
         """Have a planned hand-over answered that has no successor yet."""
-        if instance.election.leaving and not instance.election.succeeded:
+        if instance.election.handing_over and not instance.election.has_successor:
             self._listener.cut_short(instance, why)
 
     def _dismiss(self, instance: VrrpInstance, now: float, *, why: str) -> None:
@@ -153,7 +153,7 @@ class RouterGroups:
         """Have a router go without a word, and leave its addresses to the one that takes its place here."""
         self._detach(instance, now)
         instance.hand_on(successor.addresses)
-        if instance.election.leaving:
+        if instance.election.handing_over:
             now_is = f"{successor.name} with router id {successor.router_id}"
             self._listener.cut_short(instance, f"the virtual IP is {now_is} now, and stays here")
             self._listener.handed_over(instance, None)  # a planned hand-over ends with it

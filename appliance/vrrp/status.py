@@ -35,8 +35,8 @@ def described(group: RouterGroup, instance: VrrpInstance, *, now: float) -> dict
             "advert": router.advert,
             "deadline_in": None if deadline is None else round(deadline - now, 6),
             "active_interval": election.active_interval,
-            "skew": election.skew,
-            "down_interval": election.down_interval,
+            "skew": election.skew_time,
+            "down_interval": election.active_down_interval,
         },
         "transitions": [
             {
@@ -50,7 +50,7 @@ def described(group: RouterGroup, instance: VrrpInstance, *, now: float) -> dict
         ],
         "conflicts": _conflicts(instance, now=now),
         "yielded": election.yielded,
-        "leaving": election.leaving,
+        "leaving": election.handing_over,
         "sync_group": router.sync_group,
         "counters": {
             "adverts_sent": counters.adverts_sent,
@@ -69,7 +69,7 @@ def described(group: RouterGroup, instance: VrrpInstance, *, now: float) -> dict
 
 def _heard(instance: VrrpInstance, *, now: float) -> list[dict[str, object]]:
     """Return the routers that were heard. One that advertises a priority is active, until it was silent."""
-    silent_from = now - instance.election.down_interval
+    silent_from = now - instance.election.active_down_interval
     return [
         {
             "peer": address,
@@ -87,7 +87,7 @@ def known(instance: VrrpInstance) -> KnownRouter:
     return KnownRouter(
         name=instance.name,
         router_id=instance.router.router_id,
-        active=election.state is RouterState.ACTIVE and not election.leaving,
+        active=election.state is RouterState.ACTIVE and not election.handing_over,
         yielded=election.yielded,
         tracks=tuple(
             KnownTrack(name=name, up=result.up, value=result.value, detail=result.detail)

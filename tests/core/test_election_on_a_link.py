@@ -110,7 +110,7 @@ def _sites(draw: st.DrawFn, *, members: tuple[str, ...], count: int | None, mixe
 ACTIONS = (
     "fault",
     "recover",
-    "weigh",
+    "set_priority",
     "leave",
     "move",
     "reclaim",
@@ -155,7 +155,7 @@ def act(link: Link, site: Site, step: Step) -> None:
         deeds: dict[str, Callable[[], None]] = {
             "fault": lambda: link.fault(name, member),
             "recover": lambda: link.recover(name),
-            "weigh": lambda: link.weigh(name, member, number),
+            "set_priority": lambda: link.set_priority(name, member, number),
             "leave": lambda: link.leave(name),
             "move": lambda: link.move(name),
             "reclaim": lambda: link.reclaim(name),
@@ -363,12 +363,12 @@ def test_degraded_active_is_relieved_without_preemption(*, site: Site, restarted
     assert active == "a"
     if restarted:
         link.kill("b")
-        link.weigh("a", "4", 90)
+        link.set_priority("a", "4", 90)
         link.run(site.settling)
         link.restart("b")
-        link.weigh("a", "4", 80)
+        link.set_priority("a", "4", 80)
     else:
-        link.weigh("a", "4", 90)
+        link.set_priority("a", "4", 90)
     link.run(site.down_interval + 4 * site.advert)
     assert link.holders("4") == {"b"}
 
@@ -381,7 +381,7 @@ def test_degraded_active_stays_where_nobody_is_better(site: Site):
     delay = min(site.adverts) / 1000
     link, _ = settled(site, delay=delay)
     began = link.now
-    link.weigh("a", "4", 120)
+    link.set_priority("a", "4", 120)
     link.run(site.settling)
     assert link.holders("4") == {"a"}
     assert all("a" in holders for _, _, holders in link.spans("4", since=began))

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from enum import Enum
 from typing import Final
 
-from appliance.core.tracking.priority import Unknown
+from appliance.core.tracking.priority import MissingVerdict
 from appliance.model.snapshot.virtual_router import Track
 
 TRACKER_START: Final = 5.0
@@ -19,52 +19,53 @@ TRACKER_START: Final = 5.0
 
 
 class FirstVerdictState(Enum):
-    """NEEDLESS: nothing is missing or waited for. PENDING: a claim is held back. OVER: it took too long."""
+    """COMPLETE: no verdict is missing, or none is waited for. WAITING: a claim is held back.
 
-    NEEDLESS = "needless"
-    PENDING = "pending"
-    OVER = "over"
+    TIMED_OUT: a verdict did not come in time.
+    """
+
+    COMPLETE = "complete"
+    WAITING = "waiting"
+    TIMED_OUT = "timed-out"
 
 
 class FirstVerdicts:
-    """The verdicts of one router that are missing. `unknown` is what they mean now.
+    """The verdicts of one router that are missing. `missing_means` is what they mean now.
 
     `deadline` is when to ask whether it is `overdue`, None for never.
     """
 
-    __slots__ = ("deadline", "patience", "unknown")
+    __slots__ = ("deadline", "missing_means", "state")
 
     def __init__(self) -> None:
-        self.patience = FirstVerdictState.NEEDLESS
-        self.unknown = Unknown.PASS
+        self.state = FirstVerdictState.COMPLETE
+        self.missing_means = MissingVerdict.PASS
         self.deadline: float | None = None
 
     @property
-    def held_until(self) -> float:
+    def claim_held_until(self) -> float:
         """Until when nothing is to be claimed; 0.0 where nothing keeps from it."""
-        return (
-            self.deadline if self.patience is FirstVerdictState.PENDING and self.deadline is not None else 0.0
-        )
+        return self.deadline if self.state is FirstVerdictState.WAITING and self.deadline is not None else 0.0
 
-    def ask(self, missing: Sequence[Track], now: float) -> None:
+    def wait_for(self, missing: Sequence[Track], now: float) -> None:
         """Begin to wait for the verdicts of these, of one that does not serve yet."""
         if not missing:
-            self.forgo()
+            self.stop_waiting()
             return
-        self.patience = FirstVerdictState.PENDING
-        self.unknown = Unknown.PASS
+        self.state = FirstVerdictState.WAITING
+        self.missing_means = MissingVerdict.PASS
         self.deadline = now + TRACKER_START + max(each.interval + each.timeout for each in missing)
 
-    def forgo(self) -> None:
+    def stop_waiting(self) -> None:
         """Wait for none: all have come, or the router serves already, and does not stop for one to come."""
-        self.patience = FirstVerdictState.NEEDLESS
-        self.unknown = Unknown.PASS
+        self.state = FirstVerdictState.COMPLETE
+        self.missing_means = MissingVerdict.PASS
         self.deadline = None
 
-    def overdue(self, now: float, *, accompanied_until: float) -> None:
-        """Take that the time is over; another active counts as there until `accompanied_until`."""
-        self.patience = FirstVerdictState.OVER
-        if accompanied_until > now:
-            self.unknown, self.deadline = Unknown.FAULT, accompanied_until
+    def time_out(self, now: float, *, other_active_until: float) -> None:
+        """Take that the time is over; another active counts as there until `other_active_until`."""
+        self.state = FirstVerdictState.TIMED_OUT
+        if other_active_until > now:
+            self.missing_means, self.deadline = MissingVerdict.FAULT, other_active_until
         else:
-            self.unknown, self.deadline = Unknown.PASS, None
+            self.missing_means, self.deadline = MissingVerdict.PASS, None

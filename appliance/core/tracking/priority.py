@@ -22,7 +22,7 @@ LEAST: Final = -253
 """The least that one track adds; a file's product below it means fault."""
 
 
-class Unknown(Enum):
+class MissingVerdict(Enum):
     """What a track without a weight means while it has no verdict."""
 
     FAULT = "fault"
@@ -60,12 +60,12 @@ class Priority:
     fault: tuple[str, ...]
 
 
-def effective(
+def effective_priority(
     base: int,
     tracks: Iterable[Track],
     results: Mapping[str, TrackResult],
     *,
-    unknown: Unknown = Unknown.FAULT,
+    unknown: MissingVerdict = MissingVerdict.FAULT,
 ) -> Priority:
     """Return the effective priority; `results` are by the track's name, without those without a verdict."""
     parts = tuple(_part(track, results.get(track.name)) for track in tracks)
@@ -78,10 +78,10 @@ def effective(
     )
 
 
-def _forbids(part: PriorityPart, unknown: Unknown) -> bool:
+def _forbids(part: PriorityPart, unknown: MissingVerdict) -> bool:
     if part.weight is not None:
         return part.added < LEAST
-    return unknown is Unknown.FAULT if part.up is None else not part.up
+    return unknown is MissingVerdict.FAULT if part.up is None else not part.up
 
 
 def _part(track: Track, result: TrackResult | None) -> PriorityPart:

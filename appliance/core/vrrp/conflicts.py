@@ -97,7 +97,7 @@ class Conflict:
     obeyed: bool = False
 
 
-class Advice(Enum):
+class ClaimAdvice(Enum):
     """What the conflicts mean for a router that has not claimed yet."""
 
     GO = "go"
@@ -186,15 +186,15 @@ class Conflicts:
         """Return the conflicts that last: what was heard, the oldest first, then foreign addresses."""
         return (*self._heard(now), *(replace(each, last_heard=now) for each in self._foreign.values()))
 
-    def advice(self, now: float) -> Advice:
+    def advice(self, now: float) -> ClaimAdvice:
         """Return what the policy makes of the conflicts; REFUSE is for good."""
         if self._claimed or self.policy is OnConflict.WARN:
-            return Advice.GO
+            return ClaimAdvice.GO
         if self.policy is OnConflict.REFUSE:
-            return Advice.REFUSE if self.refused else Advice.GO
-        return Advice.WAIT if self.colliding(now) else Advice.GO
+            return ClaimAdvice.REFUSE if self.refused else ClaimAdvice.GO
+        return ClaimAdvice.WAIT if self.colliding(now) else ClaimAdvice.GO
 
-    def until(self, now: float) -> float:
+    def claim_held_until(self, now: float) -> float:
         """Return until when a claim has to wait, for `Election.hold`; `now` for no longer."""
         return max((conflict.until for conflict in self.colliding(now)), default=now)
 

@@ -26,19 +26,19 @@ class SuccessorsHeard(Enum):
 
 
 class HandOver:
-    """One departure. Priority 0 is repeated only once: each one starts the successor's skew time anew."""
+    """One hand_over. Priority 0 is repeated only once: each one starts the successor's skew time anew."""
 
     __slots__ = ("_end", "_release", "_repeat", "purpose", "successor")
 
-    def __init__(self, purpose: AfterHandOver, *, now: float, patience: float) -> None:
+    def __init__(self, purpose: AfterHandOver, *, now: float, timeout: float) -> None:
         self.purpose = purpose
         self.successor: str | None = None
-        self._repeat: float | None = now + patience / 2
-        self._end = now + patience
+        self._repeat: float | None = now + timeout / 2
+        self._end = now + timeout
         self._release: float | None = None
 
     @property
-    def relieved(self) -> bool:
+    def may_release(self) -> bool:
         """Whether the addresses may go because a successor has them."""
         return self._release is not None
 
@@ -49,28 +49,28 @@ class HandOver:
             return self._release
         return self._end if self._repeat is None else self._repeat
 
-    def relieve(self, successor: str, *, now: float) -> None:
+    def successor_heard(self, successor: str, *, now: float) -> None:
         """Note that a successor was heard; its further advertisements change nothing."""
         if self.successor is None:
             self.successor = successor
             self._repeat = None
             self._release = now + LINGER
 
-    def bereave(self) -> None:
+    def successor_left(self) -> None:
         """Note that the successor leaves as well: wait for another one."""
         self.successor = None
         self._release = None
 
-    def heed(self, relief: SuccessorsHeard, *, now: float) -> None:
+    def follow_group(self, successors: SuccessorsHeard, *, now: float) -> None:
         """Hold on while the rest of the sync group has no successor; go on when all have one."""
-        if relief is SuccessorsHeard.PARTIAL:
+        if successors is SuccessorsHeard.PARTIAL:
             self._release = None
         elif self._release is None:
             self._release = now + LINGER
 
     def repeats(self, now: float) -> bool:
         """Whether priority 0 is to be said again, once, and not yet the end."""
-        if self.relieved or self._repeat is None or now >= self._end:
+        if self.may_release or self._repeat is None or now >= self._end:
             return False
         self._repeat = None
         return True

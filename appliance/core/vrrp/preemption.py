@@ -6,7 +6,7 @@ returns does not take from a healthy active; an active that has become worse dur
 
 from typing import Final
 
-from appliance.core.vrrp.election_terms import Heard
+from appliance.core.vrrp.election_settings import Heard
 
 OTHERS: Final = 32
 """Other routers whose priority is remembered: senders can be made up."""
@@ -26,16 +26,16 @@ class ActivePeer:
         self._best = 0
         self._last = 0
 
-    def end(self, sender: bytes) -> None:
+    def left(self, sender: bytes) -> None:
         """Note that this active leaves."""
         if sender == self._sender:
             self.forget()
 
-    def begin(self, heard: Heard) -> None:
+    def gave_way_to(self, heard: Heard) -> None:
         """Take the advertisement of whom we gave way to."""
         self._note(heard)
 
-    def ends(self, heard: Heard, *, own: int, preempt: bool) -> bool:
+    def may_be_preempted(self, heard: Heard, *, own: int, preempt: bool) -> bool:
         """Take an advertisement; return whether a Backup of priority `own` may take over from its sender.
 
         It may from a worse one if it preempts, or if the sender was a better one before. Where it hears a
@@ -83,7 +83,7 @@ class PreemptOffer:
         self._at = None
         self._best = priority
 
-    def weigh(self, priority: int, *, before: int, at: float) -> None:
+    def priority_changed(self, priority: int, *, before: int, at: float) -> None:
         """Take a new priority of ours: a fall plans an offer for `at`, a full recovery takes it back."""
         if priority < before:
             self._at = at

@@ -5,17 +5,17 @@ All of it is bounded, whoever sends: valid advertisements of a lower priority ca
 
 from typing import Final
 
-PACE: Final = 1.0
+ANNOUNCEMENT_PAUSE: Final = 1.0
 """Seconds between announcements while a rival goes on: one that cannot hear us may never stop."""
 
 
-MOST: Final = 32
+MOST_PEERS: Final = 32
 """Rivals that are told from one another at a time: senders can be made up."""
 
-ANSWERS: Final = 10
+ANSWERS_PER_INTERVAL: Final = 10
 """Answers at most in an interval: one is heard by all that were active, and more are only for who floods."""
 
-SHORTEST_PAUSE: Final = 0.01
+SHORTEST_ANSWER_PAUSE: Final = 0.01
 """Seconds between two answers at least, which is the shortest interval."""
 
 
@@ -57,16 +57,16 @@ class OtherActives:
         self._last[peer] = now  # at the end: the first one was heard longest ago
         return last is None or now - last > silence
 
-    def answers(self, now: float, *, interval: float) -> bool:
+    def may_answer(self, now: float, *, interval: float) -> bool:
         """Whether one that asks for it is answered now; else the answer waits until `answer_at`."""
         if now < self.answer_at:
             return False
-        self.answer_at = now + max(interval / ANSWERS, SHORTEST_PAUSE)
+        self.answer_at = now + max(interval / ANSWERS_PER_INTERVAL, SHORTEST_ANSWER_PAUSE)
         return True
 
-    def announces(self, now: float) -> bool:
+    def may_announce(self, now: float) -> bool:
         """Whether the addresses are to be announced now: some rival was heard, and the pace allows it."""
-        if not self._owed or now - self._announced < PACE:
+        if not self._owed or now - self._announced < ANNOUNCEMENT_PAUSE:
             return False
         self._owed = False
         self._announced = now
@@ -74,7 +74,7 @@ class OtherActives:
 
     def _has_room(self, silent_since: float) -> bool:
         """Forget who was heard longest ago, as far as its episode is over; say whether one more has room."""
-        while len(self._last) >= MOST:
+        while len(self._last) >= MOST_PEERS:
             longest = next(iter(self._last))
             if self._last[longest] >= silent_since:
                 return False

@@ -10,11 +10,11 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
 from appliance.core.tracking.first_verdicts import FirstVerdicts, FirstVerdictState
-from appliance.core.tracking.priority import Priority, TrackResult, Unknown, effective
-from appliance.core.vrrp.active_down_timer import ClaimHold
+from appliance.core.tracking.priority import MissingVerdict, Priority, TrackResult, effective_priority
 from appliance.core.vrrp.advert_rules import bare
 from appliance.core.vrrp.announcement_times import AnnouncementTimes
 from appliance.core.vrrp.election import OWNER, Election, ElectionSettings, Heard, RouterState
+from appliance.core.vrrp.timers import ClaimHold
 from appliance.model.snapshot.virtual_router import Track, TrackKind, VirtualRouter
 from appliance.net.netlink.links import Link
 from appliance.vrrp.addresses.address_conflicts import ConflictWatch
@@ -213,7 +213,7 @@ class VrrpInstance:
     def tick(self, now: float) -> None:
         """Announce, or try again what the kernel refused."""
         # While leaving the successor may have announced itself: ours would call its clients back.
-        if (repeat := self._announcing.due(now)) and not self.election.leaving:
+        if (repeat := self._announcing.due(now)) and not self.election.handing_over:
             self._announce(repeat, now)
         self._announce_rest(now)
         self.conflict_watch.tick(now)
@@ -269,10 +269,10 @@ class VrrpInstance:
     def ask_verdicts(self, now: float) -> None:
         """Hold a claim back until everything that is tracked has a verdict; one that serves goes on."""
         if self.election.state is RouterState.ACTIVE:
-            self.verdicts.forgo()
+            self.verdicts.stop_waiting()
         else:
-            self.verdicts.ask(self._unjudged, now)
-        self.election.hold(self.verdicts.held_until, ClaimHold.TRACKS)
+            self.verdicts.wait_for(self._unjudged, now)
+        self.election.hold_claim(self.verdicts.claim_held_until, ClaimHold.TRACKS)
 
     def inherit(self, results: Mapping[str, TrackResult], *, yielded: bool) -> None:
         """Take what an earlier life knew of what is tracked, and whether an operator has moved it away."""
@@ -282,8 +282,8 @@ class VrrpInstance:
 
     def forgo_verdicts(self) -> None:
         """Wait for no verdict: all have come, or this router goes on as active."""
-        self.verdicts.forgo()
-        self.election.hold(0.0, ClaimHold.TRACKS)
+        self.verdicts.stop_waiting()
+        self.election.hold_claim(0.0, ClaimHold.TRACKS)
 
     @property
     def _unjudged(self) -> list[Track]:
@@ -293,22 +293,22 @@ class VrrpInstance:
         """Go on without verdicts whose time is over, or stay out where another active serves."""
         if (at := self.verdicts.deadline) is None or now < at:
             return
-        first = self.verdicts.patience is FirstVerdictState.PENDING
+        first = self.verdicts.state is FirstVerdictState.WAITING
         serves = self.election.state is RouterState.ACTIVE
-        self.verdicts.overdue(now, accompanied_until=now if serves else self.election.accompanied_until)
-        self.election.hold(0.0, ClaimHold.TRACKS)
+        self.verdicts.time_out(now, other_active_until=now if serves else self.election.other_active_until)
+        self.election.hold_claim(0.0, ClaimHold.TRACKS)
         self.weigh()
         if first:
             self._environment.log.warning(
                 "track-silent",
                 router=self.name,
                 tracks=[each.name for each in self._unjudged],
-                counts_as="down" if self.verdicts.unknown is Unknown.FAULT else "passed",
+                counts_as="down" if self.verdicts.missing_means is MissingVerdict.FAULT else "passed",
             )
 
     def weigh(self) -> bool:
         """Take the tracks' results; return whether anything about the priority is another than before."""
-        if self.verdicts.patience is not FirstVerdictState.NEEDLESS and not self._unjudged:
+        if self.verdicts.state is not FirstVerdictState.COMPLETE and not self._unjudged:
             self.forgo_verdicts()
         before, self.priority = self.priority, self._weighed()
         for name in [each for each in self.reasons if each.startswith("track ")]:
@@ -359,7 +359,9 @@ class VrrpInstance:
             self._announce(1, now)
 
     def _weighed(self) -> Priority:
-        return effective(self.router.priority, self.router.track, self.results, unknown=self.verdicts.unknown)
+        return effective_priority(
+            self.router.priority, self.router.track, self.results, unknown=self.verdicts.missing_means
+        )
 
     def _announce(self, repeat: int, now: float) -> None:
         if self._port is None:
@@ -373,7 +375,7 @@ class VrrpInstance:
         """Send what the interface could not take at once, unless a successor may have announced itself."""
         if self._port is None or (at := self._port.announcing.deadline) is None or now < at:
             return
-        if self.election.leaving:
+        if self.election.handing_over:
             self._port.announcing.clear()
             return
         try:

@@ -4,7 +4,7 @@ import pytest
 from support.values.tracks import track
 
 from appliance.core.tracking.first_verdicts import TRACKER_START, FirstVerdicts, FirstVerdictState
-from appliance.core.tracking.priority import Unknown
+from appliance.core.tracking.priority import MissingVerdict
 
 pytestmark = pytest.mark.pure
 
@@ -12,47 +12,61 @@ pytestmark = pytest.mark.pure
 def asked() -> FirstVerdicts:
     """Return what waits since 10.0 for two tracks, the slower one with 3 s and 8 s."""
     verdicts = FirstVerdicts()
-    verdicts.ask([track("quick", interval=1.0, timeout=1.0), track("slow", interval=3.0, timeout=8.0)], 10.0)
+    verdicts.wait_for(
+        [track("quick", interval=1.0, timeout=1.0), track("slow", interval=3.0, timeout=8.0)], 10.0
+    )
     return verdicts
 
 
 def test_needs_nothing_without_tracks():
     """A router that tracks nothing waits for nothing."""
     verdicts = FirstVerdicts()
-    verdicts.ask([], 10.0)
-    assert (verdicts.held_until, verdicts.deadline, verdicts.patience) == (
+    verdicts.wait_for([], 10.0)
+    assert (verdicts.claim_held_until, verdicts.deadline, verdicts.state) == (
         0.0,
         None,
-        FirstVerdictState.NEEDLESS,
+        FirstVerdictState.COMPLETE,
     )
 
 
 def test_holds_for_interval_and_timeout():
     """A claim is held back for the slowest interval and timeout, and is no fault meanwhile."""
     verdicts = asked()
-    assert verdicts.held_until == verdicts.deadline == 10.0 + TRACKER_START + 11.0
-    assert verdicts.unknown is Unknown.PASS
+    assert verdicts.claim_held_until == verdicts.deadline == 10.0 + TRACKER_START + 11.0
+    assert verdicts.missing_means is MissingVerdict.PASS
 
 
 def test_ends_when_all_have_come():
     """The last verdict ends it."""
     verdicts = asked()
-    verdicts.forgo()
-    assert (verdicts.held_until, verdicts.deadline, verdicts.unknown) == (0.0, None, Unknown.PASS)
+    verdicts.stop_waiting()
+    assert (verdicts.claim_held_until, verdicts.deadline, verdicts.missing_means) == (
+        0.0,
+        None,
+        MissingVerdict.PASS,
+    )
 
 
 def test_overdue_beside_an_active_is_fault_until_that_one_has_gone():
     """What was never judged keeps out a router that nobody misses, and only that."""
     verdicts = asked()
-    verdicts.overdue(30.0, accompanied_until=33.0)
-    assert (verdicts.unknown, verdicts.deadline, verdicts.held_until) == (Unknown.FAULT, 33.0, 0.0)
-    verdicts.overdue(33.0, accompanied_until=33.0)
-    assert (verdicts.unknown, verdicts.deadline) == (Unknown.PASS, None)
-    assert verdicts.patience is FirstVerdictState.OVER
+    verdicts.time_out(30.0, other_active_until=33.0)
+    assert (verdicts.missing_means, verdicts.deadline, verdicts.claim_held_until) == (
+        MissingVerdict.FAULT,
+        33.0,
+        0.0,
+    )
+    verdicts.time_out(33.0, other_active_until=33.0)
+    assert (verdicts.missing_means, verdicts.deadline) == (MissingVerdict.PASS, None)
+    assert verdicts.state is FirstVerdictState.TIMED_OUT
 
 
 def test_overdue_alone_passes():
     """Where nobody else is heard the addresses would be nowhere."""
     verdicts = asked()
-    verdicts.overdue(30.0, accompanied_until=float("-inf"))
-    assert (verdicts.unknown, verdicts.deadline, verdicts.held_until) == (Unknown.PASS, None, 0.0)
+    verdicts.time_out(30.0, other_active_until=float("-inf"))
+    assert (verdicts.missing_means, verdicts.deadline, verdicts.claim_held_until) == (
+        MissingVerdict.PASS,
+        None,
+        0.0,
+    )

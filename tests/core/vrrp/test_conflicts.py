@@ -2,7 +2,7 @@
 
 import pytest
 
-from appliance.core.vrrp.conflicts import KEPT, KINDS, MOST, Advice, ConflictKind, Conflicts
+from appliance.core.vrrp.conflicts import KEPT, KINDS, MOST, ClaimAdvice, ConflictKind, Conflicts
 from appliance.model.drop_reasons import DropReason
 from appliance.model.snapshot.virtual_router import OnConflict
 
@@ -30,10 +30,10 @@ def test_every_refused_advertisement_is_a_conflict(reason: DropReason):
 
 @pytest.mark.parametrize("reason", list(DropReason))
 @pytest.mark.parametrize(
-    ("policy", "advice"), [(OnConflict.WAIT, Advice.WAIT), (OnConflict.REFUSE, Advice.REFUSE)]
+    ("policy", "advice"), [(OnConflict.WAIT, ClaimAdvice.WAIT), (OnConflict.REFUSE, ClaimAdvice.REFUSE)]
 )
 def test_every_refused_advertisement_counts_before_a_claim(
-    reason: DropReason, policy: OnConflict, advice: Advice
+    reason: DropReason, policy: OnConflict, advice: ClaimAdvice
 ):
     """The operator's policy heeds all of them."""
     conflicts = Conflicts(policy, advert=1.0)
@@ -127,21 +127,21 @@ def test_active_answers_for_its_addresses():
 
 def test_warning_lets_the_router_start():
     """With `warn` nothing is delayed."""
-    assert seen().advice(10.0) is Advice.GO
+    assert seen().advice(10.0) is ClaimAdvice.GO
 
 
 def test_waits_for_the_end():
     """With `wait` a claim is delayed until the conflict has ended."""
     conflicts = seen(OnConflict.WAIT)
-    assert (conflicts.advice(10.0), conflicts.until(10.0)) == (Advice.WAIT, 13.0)
-    assert (conflicts.advice(13.0), conflicts.until(13.0)) == (Advice.GO, 13.0)
+    assert (conflicts.advice(10.0), conflicts.claim_held_until(10.0)) == (ClaimAdvice.WAIT, 13.0)
+    assert (conflicts.advice(13.0), conflicts.claim_held_until(13.0)) == (ClaimAdvice.GO, 13.0)
 
 
 def test_refuses_for_good():
     """With `refuse` a router that has seen a conflict before its first claim does not start any more."""
     conflicts = seen(OnConflict.REFUSE)
-    assert conflicts.advice(100.0) is Advice.REFUSE
-    assert Conflicts(OnConflict.REFUSE, advert=1.0).advice(0.0) is Advice.GO
+    assert conflicts.advice(100.0) is ClaimAdvice.REFUSE
+    assert Conflicts(OnConflict.REFUSE, advert=1.0).advice(0.0) is ClaimAdvice.GO
 
 
 @pytest.mark.parametrize("policy", list(OnConflict))
@@ -150,7 +150,7 @@ def test_only_told_after_the_first_claim(policy: OnConflict):
     conflicts = Conflicts(policy, advert=1.0)
     conflicts.claimed()
     assert conflicts.dropped(DropReason.VERSION, peer=PEER, now=0.0) is not None
-    assert conflicts.advice(0.0) is Advice.GO
+    assert conflicts.advice(0.0) is ClaimAdvice.GO
 
 
 def test_made_up_senders_do_not_fill_memory():
@@ -173,7 +173,7 @@ def test_who_is_obeyed_is_only_told(policy: OnConflict):
     assert conflict.kind is ConflictKind.ADDRESSES
     assert conflicts.deviated(DropReason.ADDRESS_LIST, peer=PEER, interval=1.0, now=11.0) is None
     assert len(conflicts.present(11.0)) == 1
-    assert (conflicts.advice(11.0), conflicts.until(11.0)) == (Advice.GO, 11.0)
+    assert (conflicts.advice(11.0), conflicts.claim_held_until(11.0)) == (ClaimAdvice.GO, 11.0)
 
 
 def test_who_is_obeyed_no_longer_is_a_collision():
@@ -181,7 +181,7 @@ def test_who_is_obeyed_no_longer_is_a_collision():
     conflicts = Conflicts(OnConflict.REFUSE, advert=1.0)
     conflicts.deviated(DropReason.ADDRESS_LIST, peer=PEER, interval=1.0, now=10.0)
     assert conflicts.dropped(DropReason.ADDRESS_LIST, peer=PEER, now=11.0) is not None
-    assert conflicts.advice(11.0) is Advice.REFUSE
+    assert conflicts.advice(11.0) is ClaimAdvice.REFUSE
 
 
 @pytest.mark.parametrize("policy", list(OnConflict))
@@ -194,7 +194,7 @@ def test_a_foreign_address_lasts_and_is_only_told(policy: OnConflict):
     conflicts.valid(PEER, interval=1.0, now=11.0)
     (present,) = conflicts.present(1000.0)
     assert (present.first_heard, present.last_heard) == (10.0, 1000.0)
-    assert (conflicts.advice(11.0), conflicts.until(11.0)) == (Advice.GO, 11.0)
+    assert (conflicts.advice(11.0), conflicts.claim_held_until(11.0)) == (ClaimAdvice.GO, 11.0)
     assert conflicts.foreign((), now=12.0) == ()
     assert conflicts.present(12.0) == ()
 

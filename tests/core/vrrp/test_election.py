@@ -3,7 +3,6 @@
 import pytest
 from support.values.elections import became_active, heard, sent, terms, tick_at
 
-from appliance.core.vrrp.active_down_timer import ClaimHold
 from appliance.core.vrrp.election import (
     AnnounceAddresses,
     Cause,
@@ -19,6 +18,7 @@ from appliance.core.vrrp.election import (
     SplitBrain,
 )
 from appliance.core.vrrp.hand_over import SuccessorsHeard
+from appliance.core.vrrp.timers import ClaimHold
 
 pytestmark = pytest.mark.pure
 
@@ -65,7 +65,7 @@ def test_hears_the_active_and_waits():
     """A better active puts the claim off by a down interval."""
     election = backup()
     assert election.hear(heard(priority=150), 1.0) == []
-    assert election.deadline == 1 + election.down_interval
+    assert election.deadline == 1 + election.active_down_interval
 
 
 def test_gives_way_to_a_higher_priority():
@@ -86,7 +86,7 @@ def test_gives_way_to_a_higher_priority():
 def test_leaves_when_a_successor_is_heard():
     """Stop says priority 0, holds on until a successor advertises and a moment more, and is gone."""
     election = active()
-    assert election.leave(10.0) == [SendAdvert(priority=0)]
+    assert election.stop(10.0) == [SendAdvert(priority=0)]
     assert election.hear(heard(priority=90), 10.6) == []
     assert election.deadline == pytest.approx(10.63)
     assert election.tick(10.63) == [
@@ -154,8 +154,8 @@ def test_learns_the_interval_in_version_3():
     """The active's interval is the one that counts; one of 0 counts as the least there is."""
     election = backup()
     election.hear(heard(priority=150, interval=0.1), 1.0)
-    assert (election.active_interval, election.skew) == (0.1, 0.1 * 156 / 256)
-    assert election.deadline == 1.0 + election.down_interval
+    assert (election.active_interval, election.skew_time) == (0.1, 0.1 * 156 / 256)
+    assert election.deadline == 1.0 + election.active_down_interval
     election.hear(heard(priority=150, interval=0.0), 1.0)
     assert election.active_interval == 0.01
 
@@ -164,7 +164,7 @@ def test_own_interval_in_version_2():
     """Version 2 has one interval for all, and its skew is a part of a second."""
     election = backup(terms(version=2, advert=5.0))
     election.hear(heard(priority=150, interval=1.0), 1.0)
-    assert (election.active_interval, election.skew) == (5.0, 156 / 256)
+    assert (election.active_interval, election.skew_time) == (5.0, 156 / 256)
 
 
 def test_active_that_leaves_is_followed_after_the_skew_time():
@@ -189,27 +189,27 @@ def test_does_not_preempt_an_equal():
     """A Backup leaves an active of its own priority alone, whatever the addresses are."""
     election = backup()
     election.hear(heard(priority=100, peer="192.0.2.0"), 1.0)
-    assert election.deadline == 1.0 + election.down_interval
+    assert election.deadline == 1.0 + election.active_down_interval
 
 
 def test_preempts_after_its_delay():
     """The delay counts from the start, and again from a recovery."""
     election = backup(terms(preempt_delay=10.0))
     election.hear(heard(priority=90), 9.0)
-    assert election.deadline == 9.0 + election.down_interval
+    assert election.deadline == 9.0 + election.active_down_interval
     election.hear(heard(priority=90), 10.0)
-    assert election.deadline == 10.0 + election.skew
+    assert election.deadline == 10.0 + election.skew_time
     election.fault(10.1)
     election.recover(11.0)
     election.hear(heard(priority=90), 12.0)
-    assert election.deadline == 12.0 + election.down_interval
+    assert election.deadline == 12.0 + election.active_down_interval
 
 
 def test_leaves_a_healthy_active_alone_without_preemption():
     """Without preemption a worse active is followed like a better one."""
     election = backup(terms(preempt=False))
     election.hear(heard(priority=90), 1.0)
-    assert election.deadline == 1.0 + election.down_interval
+    assert election.deadline == 1.0 + election.active_down_interval
 
 
 def test_takes_over_from_a_degraded_active_without_preemption():
@@ -217,7 +217,7 @@ def test_takes_over_from_a_degraded_active_without_preemption():
     election = backup(terms(preempt=False))
     for at, priority in enumerate([150, 120, 90]):
         election.hear(heard(priority=priority), float(at))
-    assert election.deadline == 2.0 + election.skew
+    assert election.deadline == 2.0 + election.skew_time
 
 
 def test_tenure_ends_with_the_active():
@@ -225,11 +225,11 @@ def test_tenure_ends_with_the_active():
     election = backup(terms(preempt=False))
     election.hear(heard(priority=150), 0.0)
     election.hear(heard(priority=90, peer="192.0.2.3"), 1.0)
-    assert election.deadline == 1.0 + election.down_interval
+    assert election.deadline == 1.0 + election.active_down_interval
     election.hear(heard(priority=0, peer="192.0.2.9"), 1.1)
     election.hear(heard(priority=0, peer="192.0.2.3"), 1.1)
     election.hear(heard(priority=80, peer="192.0.2.3"), 1.2)
-    assert election.deadline == 1.2 + election.down_interval
+    assert election.deadline == 1.2 + election.active_down_interval
 
 
 def test_better_active_sees_to_a_worse_one():
@@ -237,9 +237,9 @@ def test_better_active_sees_to_a_worse_one():
     election = backup()
     election.hear(heard(priority=150), 1.0)
     election.hear(heard(priority=90, peer="192.0.2.3"), 1.1)
-    assert election.deadline == 1.1 + election.down_interval
+    assert election.deadline == 1.1 + election.active_down_interval
     election.hear(heard(priority=90, peer="192.0.2.3"), 2.1)
-    assert election.deadline == 2.1 + election.skew
+    assert election.deadline == 2.1 + election.skew_time
 
 
 def test_badly_late_wait_proves_nothing():
@@ -261,20 +261,20 @@ def test_postpones_again_after_it_has_heard_the_active():
 def test_does_not_claim_while_held():
     """A conflict before the claim puts it off, and every wait that begins meanwhile."""
     election = backup()
-    election.hold(20.0)
+    election.hold_claim(20.0)
     assert election.deadline == 20.0
     election.hear(heard(priority=0), 5.0)
     assert election.deadline == 20.0
-    election.hold(5.0)
+    election.hold_claim(5.0)
     election.hear(heard(priority=0), 6.0)
-    assert election.deadline == 6.0 + election.skew
+    assert election.deadline == 6.0 + election.skew_time
 
 
 def test_active_is_not_held():
     """A conflict that comes later leaves an active where it is."""
     election = active()
     before = election.deadline
-    election.hold(100.0)
+    election.hold_claim(100.0)
     assert election.deadline == before
 
 
@@ -377,21 +377,21 @@ def test_worse_active_that_fell_silent_was_not_preempted():
     """Where the claim is put off until the worse active has died, its death is the cause."""
     election = backup()
     election.hear(heard(priority=90), 1.0)
-    election.hold(10.0, ClaimHold.TRACKS)
+    election.hold_claim(10.0, ClaimHold.TRACKS)
     assert tick_at(election) == became_active(100, Cause.ACTIVE_DOWN, peer="192.0.2.2")
 
 
 def test_hears_who_is_there():
     """Another active counts as there for a down interval from its last advertisement on."""
     election = backup()
-    assert election.accompanied_until < 0.0
+    assert election.other_active_until < 0.0
     election.hear(heard(priority=90), 1.0)
-    assert election.accompanied_until == 1.0 + election.down_interval
+    assert election.other_active_until == 1.0 + election.active_down_interval
     election.fault(1.5)
     election.hear(heard(priority=90), 2.0)
-    assert election.accompanied_until == 2.0 + election.down_interval
+    assert election.other_active_until == 2.0 + election.active_down_interval
     election.hear(heard(priority=0), 2.5)
-    assert election.accompanied_until < 2.5
+    assert election.other_active_until < 2.5
 
 
 @pytest.mark.parametrize("late", [0.001, 1.5])
@@ -399,7 +399,7 @@ def test_active_that_a_sync_group_preempted_is_no_split_brain(late: float):
     """A member that follows its group expects the last word of its active as well, however late it comes."""
     election = backup()
     election.hear(heard(priority=90), 1.0)
-    election.force(RouterState.ACTIVE, 2.0)
+    election.follow_group(RouterState.ACTIVE, 2.0)
     effects = election.hear(heard(priority=90), 2.0 + late)
     assert effects == [SendAdvert(priority=100), AnnounceAddresses(repeat=5)]
 
@@ -428,7 +428,7 @@ def test_learns_from_whom_it_gives_way_to():
     """The winner's interval counts from the first moment on."""
     election = active()
     election.hear(heard(priority=150, interval=0.5), 4.0)
-    assert (election.active_interval, election.deadline) == (0.5, 4.0 + election.down_interval)
+    assert (election.active_interval, election.deadline) == (0.5, 4.0 + election.active_down_interval)
 
 
 # Weights
@@ -437,15 +437,15 @@ def test_learns_from_whom_it_gives_way_to():
 def test_new_priority_is_advertised_at_once():
     """A Backup that is better now need not wait for the next advertisement; the same one is no news."""
     election = active()
-    assert election.weigh(90, 4.0) == [SendAdvert(priority=90)]
-    assert election.weigh(90, 4.1) == []
+    assert election.set_priority(90, 4.0) == [SendAdvert(priority=90)]
+    assert election.set_priority(90, 4.1) == []
     assert sent(tick_at(election)) == [90]
 
 
 def test_new_priority_of_a_backup_counts_from_the_next_wait():
     """Nothing is sent by a Backup."""
     election = backup()
-    assert election.weigh(150, 1.0) == []
+    assert election.set_priority(150, 1.0) == []
     election.hear(heard(priority=120), 1.0)
     assert election.deadline == 1.0 + 106 / 256
 
@@ -453,7 +453,7 @@ def test_new_priority_of_a_backup_counts_from_the_next_wait():
 def offering(*, at: float = 10.0) -> Election:
     """Return an active that must not be preempted and has just offered itself after its priority fell."""
     election = active(terms(preempt=False))
-    election.weigh(80, at)
+    election.set_priority(80, at)
     while sent(tick_at(election)) != [0]:
         assert election.deadline is not None
         assert election.deadline < at + 5
@@ -477,7 +477,7 @@ def test_an_active_offers_nothing_to_who_is_worse(other: int, *, offers: bool):
     election.hear(heard(priority=other), 0.5)
     tick_at(election)
     now = now_of(election)
-    election.weigh(80, now)
+    election.set_priority(80, now)
     said = [sent(tick_at(election)) for _ in range(10)]
     assert ([0] in said) is offers
 
@@ -493,16 +493,16 @@ def test_worse_successor_of_an_offer_is_answered():
 def test_offer_is_taken_back_when_the_priority_is_back():
     """An active that is wholly well again within the down interval offers nothing."""
     election = active(terms(preempt=False))
-    election.weigh(80, 4.0)
-    election.weigh(90, 4.1)
-    election.weigh(100, 4.2)
+    election.set_priority(80, 4.0)
+    election.set_priority(90, 4.1)
+    election.set_priority(100, 4.2)
     assert all(sent(tick_at(election)) == [100] for _ in range(20))
 
 
 def test_preempting_active_offers_nothing():
     """Where preemption is on, a better router comes by itself."""
     election = active()
-    election.weigh(80, 4.0)
+    election.set_priority(80, 4.0)
     assert all(sent(tick_at(election)) == [80] for _ in range(20))
 
 
@@ -528,7 +528,7 @@ def test_recovers_into_backup():
     assert election.recover(2.0) == [
         Entered(state=RouterState.BACKUP, previous=RouterState.FAULT, cause=Cause.RECOVERED, peer=None)
     ]
-    assert election.deadline == 2.0 + election.down_interval
+    assert election.deadline == 2.0 + election.active_down_interval
 
 
 # Leaving
@@ -544,29 +544,29 @@ def stopped(previous: RouterState, peer: str | None = None) -> list[Effect]:
 
 def test_who_holds_nothing_leaves_at_once():
     """A Backup, a faulty router and one that never started need nobody's relief."""
-    assert backup().leave(1.0) == stopped(RouterState.BACKUP)
+    assert backup().stop(1.0) == stopped(RouterState.BACKUP)
     faulty = backup()
     faulty.fault(1.0)
-    assert faulty.leave(2.0) == stopped(RouterState.FAULT)
-    assert Election(terms()).leave(0.0) == [Left()]
+    assert faulty.stop(2.0) == stopped(RouterState.FAULT)
+    assert Election(terms()).stop(0.0) == [Left()]
 
 
 def test_leaves_alone_when_the_time_is_up():
     """With no successor the addresses go after `hand_over`, with one more priority 0 at half time."""
     election = active(terms(hand_over=4.0))
-    election.leave(10.0)
-    assert election.leaving
+    election.stop(10.0)
+    assert election.handing_over
     assert election.tick(11.9) == []
     assert election.tick(12.0) == [SendAdvert(priority=0)]
-    assert election.leave(12.5) == []
+    assert election.stop(12.5) == []
     assert election.tick(14.0) == [ReleaseAddresses(), *stopped(RouterState.ACTIVE)]
-    assert not election.leaving
+    assert not election.handing_over
 
 
 def test_does_not_repeat_what_is_over():
     """A wake-up after the end releases and says nothing."""
     election = active(terms(hand_over=4.0))
-    election.leave(10.0)
+    election.stop(10.0)
     assert election.tick(20.0) == [ReleaseAddresses(), *stopped(RouterState.ACTIVE)]
 
 
@@ -585,12 +585,12 @@ def test_moves_to_a_successor():
         HandOverEnded(successor="192.0.2.2"),
     ]
     assert now_of(election) == pytest.approx(10.63)
-    assert (election.yielded, election.leaving) == (True, False)
+    assert (election.yielded, election.handing_over) == (True, False)
     election.hear(heard(priority=90), 11.6)
-    assert election.deadline == 11.6 + election.down_interval
+    assert election.deadline == 11.6 + election.active_down_interval
     assert election.reclaim(12.0) == []
     election.hear(heard(priority=90), 12.6)
-    assert election.deadline == 12.6 + election.skew
+    assert election.deadline == 12.6 + election.skew_time
 
 
 def test_yield_ends_when_the_active_is_gone():
@@ -622,7 +622,7 @@ def test_stop_overtakes_a_move():
     election = active()
     election.move(10.0)
     election.hear(heard(priority=90), 10.6)
-    assert election.leave(10.61) == [HandOverEnded(successor="192.0.2.2")]
+    assert election.stop(10.61) == [HandOverEnded(successor="192.0.2.2")]
     assert tick_at(election) == [ReleaseAddresses(), *stopped(RouterState.ACTIVE, "192.0.2.2")]
 
 
@@ -640,7 +640,7 @@ def test_successor_that_leaves_is_none():
 def test_fault_ends_a_departure():
     """A fault while leaving drops the addresses at once, and the departure has ended."""
     election = active()
-    election.leave(10.0)
+    election.stop(10.0)
     assert election.fault(10.1) == [SendAdvert(priority=0), ReleaseAddresses(), *stopped(RouterState.ACTIVE)]
     election = active()
     election.move(10.0)
@@ -651,8 +651,8 @@ def test_fault_ends_a_departure():
 def test_weight_while_leaving_is_not_advertised():
     """An advertisement would put the successor off."""
     election = active()
-    election.leave(10.0)
-    assert election.weigh(50, 10.1) == []
+    election.stop(10.0)
+    assert election.set_priority(50, 10.1) == []
     assert election.priority == 50
 
 
@@ -663,19 +663,19 @@ def test_reload_with_the_same_interval_moves_no_deadline():
     """What does not change leaves the timers alone."""
     election = backup()
     before = election.deadline
-    election.revise(terms(preempt=False), 2.0)
+    election.change_settings(terms(preempt=False), 2.0)
     assert election.deadline == before
     election.hear(heard(priority=90), 2.5)
-    assert election.deadline == 2.5 + election.down_interval
+    assert election.deadline == 2.5 + election.active_down_interval
 
 
 def test_reload_of_the_interval():
     """An active advertises in the new interval at once; a Backup that knows of no active waits anew."""
     election = active()
-    election.revise(terms(advert=0.1), 4.0)
+    election.change_settings(terms(advert=0.1), 4.0)
     assert election.deadline == 4.1
     election = backup()
-    election.revise(terms(advert=0.1), 1.0)
+    election.change_settings(terms(advert=0.1), 1.0)
     assert election.deadline == pytest.approx(1.3 + 0.1 * 156 / 256)
 
 
@@ -684,7 +684,7 @@ def test_reload_keeps_the_learned_interval():
     election = backup()
     election.hear(heard(priority=150, interval=2.0), 1.0)
     before = election.deadline
-    election.revise(terms(advert=0.1), 1.5)
+    election.change_settings(terms(advert=0.1), 1.5)
     assert (election.active_interval, election.deadline) == (2.0, before)
 
 
@@ -692,11 +692,11 @@ def test_reload_of_who_waits_for_nothing():
     """A faulty router has no timer to change, and a leaving one keeps its end."""
     election = backup()
     election.fault(1.0)
-    election.revise(terms(advert=0.1), 2.0)
+    election.change_settings(terms(advert=0.1), 2.0)
     assert election.deadline is None
     election = active()
-    election.leave(10.0)
-    election.revise(terms(advert=0.1), 10.1)
+    election.stop(10.0)
+    election.change_settings(terms(advert=0.1), 10.1)
     assert election.deadline == 11.5
 
 
@@ -706,39 +706,39 @@ def test_reload_of_who_waits_for_nothing():
 def test_follows_its_group():
     """A member enters what the group has entered, unless it is there already, or leaves."""
     election = backup()
-    assert election.force(RouterState.BACKUP, 1.0) == []
-    assert election.force(RouterState.ACTIVE, 1.0) == became_active(100, Cause.GROUP)
-    assert election.force(RouterState.BACKUP, 2.0) == [
+    assert election.follow_group(RouterState.BACKUP, 1.0) == []
+    assert election.follow_group(RouterState.ACTIVE, 1.0) == became_active(100, Cause.GROUP)
+    assert election.follow_group(RouterState.BACKUP, 2.0) == [
         SendAdvert(priority=100),
         ReleaseAddresses(),
         Entered(state=RouterState.BACKUP, previous=RouterState.ACTIVE, cause=Cause.GROUP, peer=None),
     ]
-    assert election.force(RouterState.FAULT, 3.0) == [
+    assert election.follow_group(RouterState.FAULT, 3.0) == [
         Entered(state=RouterState.FAULT, previous=RouterState.BACKUP, cause=Cause.GROUP, peer=None)
     ]
-    assert election.force(RouterState.BACKUP, 4.0) == [
+    assert election.follow_group(RouterState.BACKUP, 4.0) == [
         Entered(state=RouterState.BACKUP, previous=RouterState.FAULT, cause=Cause.GROUP, peer=None)
     ]
     leaving = active()
-    leaving.leave(5.0)
-    assert leaving.force(RouterState.BACKUP, 5.1) == []
+    leaving.stop(5.0)
+    assert leaving.follow_group(RouterState.BACKUP, 5.1) == []
 
 
 def test_releases_with_its_group():
     """A member that has a successor waits for the others' ones; one that stays has nothing to release."""
     election = active()
-    assert not election.succeeded
-    election.leave(10.0)
+    assert not election.has_successor
+    election.stop(10.0)
     election.hear(heard(priority=90), 10.6)
-    assert election.succeeded
-    election.release_with(SuccessorsHeard.PARTIAL, 10.6)
+    assert election.has_successor
+    election.release_with_group(SuccessorsHeard.PARTIAL, 10.6)
     assert election.deadline == 13.0
-    election.release_with(SuccessorsHeard.COMPLETE, 11.0)
-    election.release_with(SuccessorsHeard.COMPLETE, 11.01)
+    election.release_with_group(SuccessorsHeard.COMPLETE, 11.0)
+    election.release_with_group(SuccessorsHeard.COMPLETE, 11.01)
     assert election.deadline == pytest.approx(11.03)
     other = active()
     before = other.deadline
-    other.release_with(SuccessorsHeard.COMPLETE, 20.0)
+    other.release_with_group(SuccessorsHeard.COMPLETE, 20.0)
     assert other.deadline == before
 
 

@@ -10,61 +10,68 @@ pytestmark = pytest.mark.pure
 OTHER = "192.0.2.3"
 
 
-def ends(tenure: ActivePeer, priority: int, *, peer: str = "192.0.2.2", preempt: bool = False) -> bool:
+def may_take_over(
+    active: ActivePeer, priority: int, *, peer: str = "192.0.2.2", preempt: bool = False
+) -> bool:
     """Return whether a Backup of priority 100 takes over."""
-    return tenure.ends(heard(priority=priority, peer=peer), own=100, preempt=preempt)
+    return active.may_be_preempted(heard(priority=priority, peer=peer), own=100, preempt=preempt)
 
 
 @pytest.mark.parametrize(("priority", "over"), [(99, True), (100, False), (101, False)])
 def test_preempts_only_a_worse_one(*, priority: int, over: bool):
     """An equal or a better active is left alone."""
-    assert ends(ActivePeer(), priority, preempt=True) is over
+    assert may_take_over(ActivePeer(), priority, preempt=True) is over
 
 
 def test_fall_below_us_ends_a_tenure():
     """Without preemption an active has to fall, and to fall below this router."""
-    tenure = ActivePeer()
-    assert [ends(tenure, priority) for priority in (150, 120, 90, 150)] == [False, False, True, False]
+    active = ActivePeer()
+    assert [may_take_over(active, priority) for priority in (150, 120, 90, 150)] == [
+        False,
+        False,
+        True,
+        False,
+    ]
 
 
 def test_always_was_so():
     """Without preemption one that was never better is left alone."""
-    tenure = ActivePeer()
-    assert [ends(tenure, priority) for priority in (80, 90, 90)] == [False, False, False]
+    active = ActivePeer()
+    assert [may_take_over(active, priority) for priority in (80, 90, 90)] == [False, False, False]
 
 
 def test_better_one_sees_to_a_worse_one():
     """Who hears a better active need not mind a third one that has not heard of it yet, once."""
-    tenure = ActivePeer()
-    ends(tenure, 150)
-    assert not ends(tenure, 90, peer=OTHER, preempt=True)
-    assert ends(tenure, 90, peer=OTHER, preempt=True)
+    active = ActivePeer()
+    may_take_over(active, 150)
+    assert not may_take_over(active, 90, peer=OTHER, preempt=True)
+    assert may_take_over(active, 90, peer=OTHER, preempt=True)
 
 
 def test_tenure_ends_by_its_own_word():
     """Only the active itself can say that it leaves."""
-    tenure = ActivePeer()
-    ends(tenure, 150)
-    tenure.end(b"another")
-    assert ends(tenure, 90)
-    tenure.end(heard(priority=0).sender)
-    assert not ends(tenure, 90)
+    active = ActivePeer()
+    may_take_over(active, 150)
+    active.left(b"another")
+    assert may_take_over(active, 90)
+    active.left(heard(priority=0).sender)
+    assert not may_take_over(active, 90)
 
 
 def test_gave_way_to_a_tenure():
     """The one that we gave way to is measured by what it had then."""
-    tenure = ActivePeer()
-    tenure.begin(heard(priority=150))
-    assert ends(tenure, 90)
+    active = ActivePeer()
+    active.gave_way_to(heard(priority=150))
+    assert may_take_over(active, 90)
 
 
 def test_offers_once_for_each_fall():
     """A fall plans one offer, another fall another one."""
     offer = PreemptOffer()
     offer.begin(150)
-    offer.weigh(120, before=150, at=5.0)
+    offer.priority_changed(120, before=150, at=5.0)
     assert (offer.due(4.9, own=90), offer.due(5.0, own=90), offer.due(6.0, own=90)) == (False, True, False)
-    offer.weigh(90, before=120, at=9.0)
+    offer.priority_changed(90, before=120, at=9.0)
     assert offer.due(9.0, own=90)
 
 
@@ -72,11 +79,11 @@ def test_full_recovery_takes_the_offer_back():
     """A partial one does not."""
     offer = PreemptOffer()
     offer.begin(150)
-    offer.weigh(100, before=150, at=5.0)
-    offer.weigh(120, before=100, at=6.0)
+    offer.priority_changed(100, before=150, at=5.0)
+    offer.priority_changed(120, before=100, at=6.0)
     assert offer.due(5.0, own=90)
-    offer.weigh(110, before=120, at=9.0)
-    offer.weigh(150, before=110, at=9.5)
+    offer.priority_changed(110, before=120, at=9.0)
+    offer.priority_changed(150, before=110, at=9.5)
     assert not offer.due(10.0, own=90)
 
 
@@ -87,7 +94,7 @@ def test_offers_only_to_a_better_one(priorities: tuple[int, int], *, offers: boo
     for peer, priority in zip((OTHER, "192.0.2.4"), priorities, strict=True):
         offer.heard(heard(priority=priority, peer=peer))
     offer.begin(150)
-    offer.weigh(90, before=150, at=5.0)
+    offer.priority_changed(90, before=150, at=5.0)
     assert offer.due(5.0, own=90) is offers
 
 
@@ -96,7 +103,7 @@ def test_who_has_left_is_nobody_to_compare_with():
     offer = PreemptOffer()
     offer.heard(heard(priority=80, peer=OTHER))
     offer.heard(heard(priority=0, peer=OTHER))
-    offer.weigh(90, before=150, at=5.0)
+    offer.priority_changed(90, before=150, at=5.0)
     assert offer.due(5.0, own=90)
 
 
@@ -106,5 +113,5 @@ def test_made_up_routers_do_not_fill_memory():
     offer.heard(heard(priority=200, peer=OTHER))
     for number in range(OTHERS):
         offer.heard(heard(priority=80, peer=f"198.51.100.{number}"))
-    offer.weigh(90, before=150, at=5.0)
+    offer.priority_changed(90, before=150, at=5.0)
     assert not offer.due(5.0, own=90)

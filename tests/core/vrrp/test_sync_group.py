@@ -16,7 +16,7 @@ from appliance.core.vrrp.election import (
     SplitBrain,
     TakeAddresses,
 )
-from appliance.core.vrrp.sync_group import SyncGroup, Tagged
+from appliance.core.vrrp.sync_group import MemberEffect, SyncGroup
 
 pytestmark = pytest.mark.pure
 
@@ -55,12 +55,12 @@ def states(group: SyncGroup) -> set[RouterState]:
     return {member.state for member in group.members.values()}
 
 
-def of_kind(effects: list[Tagged], kind: type[Effect]) -> list[str]:
+def of_kind(effects: list[MemberEffect], kind: type[Effect]) -> list[str]:
     """Return whose effects of a kind there are."""
     return [name for name, effect in effects if isinstance(effect, kind)]
 
 
-def causes(effects: list[Tagged]) -> dict[str, Cause]:
+def causes(effects: list[MemberEffect]) -> dict[str, Cause]:
     """Return why each member entered its state."""
     return {name: effect.cause for name, effect in effects if isinstance(effect, Entered)}
 
@@ -69,7 +69,7 @@ def test_claims_together():
     """All members become active in one step, when the last one's wait is over."""
     group = backup()
     group.hear(SIX, heard(priority=150, peer=PEER6), 2.0)
-    assert group.deadline == 2.0 + group.members[SIX].down_interval
+    assert group.deadline == 2.0 + group.members[SIX].active_down_interval
     assert group.tick(4.0) == []
     effects = group.tick(group.deadline)
     assert of_kind(effects, TakeAddresses) == [SIX, FOUR]
@@ -126,7 +126,7 @@ def test_has_the_least_priority_of_its_members():
     group = pair(priority=150, other=120)
     assert {member.priority for member in group.members.values()} == {120}
     group.start(0.0)
-    group.weigh(SIX, 200, 1.0)
+    group.set_priority(SIX, 200, 1.0)
     assert {member.priority for member in group.members.values()} == {150}
 
 
@@ -142,7 +142,7 @@ def test_one_member_decides_ties():
 def test_leaves_when_all_have_successors():
     """The first successor's advertisement releases nothing; the last one's does."""
     group = active()
-    assert of_kind(group.leave(10.0), SendAdvert) == [SIX, FOUR]
+    assert of_kind(group.stop(10.0), SendAdvert) == [SIX, FOUR]
     group.hear(SIX, heard(priority=90, peer=PEER6), 10.5)
     assert group.tick(10.6) == []
     group.hear(FOUR, heard(priority=90), 10.7)
@@ -180,14 +180,14 @@ def test_is_sent_away_and_called_back():
 def test_is_held_together():
     """A conflict of one member puts off the claim of all."""
     group = backup()
-    group.hold(20.0)
+    group.hold_claim(20.0)
     assert group.deadline == 20.0
 
 
 def test_reload_of_an_address_chooses_who_decides():
     """Who decides ties follows from the members as they are now."""
     group = backup()
-    group.revise(SIX, terms(own=packed("192.0.2.1"), router_id=50), 1.0)
+    group.change_settings(SIX, terms(own=packed("192.0.2.1"), router_id=50), 1.0)
     assert group.members[SIX].decides_ties
     assert not group.members[FOUR].decides_ties
 

@@ -28,7 +28,7 @@ from appliance.core.vrrp.election import (
     SplitBrain,
     TakeAddresses,
 )
-from appliance.core.vrrp.sync_group import SyncGroup, Tagged
+from appliance.core.vrrp.sync_group import MemberEffect, SyncGroup
 
 
 @dataclass(kw_only=True)
@@ -145,15 +145,15 @@ class Link:
             self._perform(router, router.group.recover(member, self.now))
         self._healthy(router)
 
-    def weigh(self, name: str, member: str, priority: int) -> None:
+    def set_priority(self, name: str, member: str, priority: int) -> None:
         """Give one member another effective priority."""
-        self._perform(self.routers[name], self.routers[name].group.weigh(member, priority, self.now))
+        self._perform(self.routers[name], self.routers[name].group.set_priority(member, priority, self.now))
 
     def leave(self, name: str) -> None:
         """Stop a router."""
         self.routers[name].ends = True
         self._unhealthy(self.routers[name])
-        self._perform(self.routers[name], self.routers[name].group.leave(self.now))
+        self._perform(self.routers[name], self.routers[name].group.stop(self.now))
 
     def move(self, name: str) -> None:
         """Hand over on purpose."""
@@ -217,7 +217,7 @@ class Link:
 
     # What routers do
 
-    def _perform(self, router: Router, effects: Iterable[Tagged]) -> None:
+    def _perform(self, router: Router, effects: Iterable[MemberEffect]) -> None:
         for member, effect in effects:
             assert not router.gone or isinstance(effect, Entered | Left | SendAdvert | ReleaseAddresses)
             router.effects.append((self.now, member, effect))
