@@ -1,12 +1,12 @@
 """Whether this user may look at a running appliance; a directory that is closed is not one that is empty."""
 
 import os
-import pwd
 from pathlib import Path
 
 import click
 
 from appliance.net.files import readers
+from appliance.net.process.user_names import user_name
 
 
 def look_into(runtime: Path) -> None:
@@ -18,14 +18,7 @@ def look_into(runtime: Path) -> None:
     except OSError as error:  # a folder above it is closed
         raise click.ClickException(f"{runtime}: {error.strerror}") from error
     if not os.access(runtime, os.R_OK | os.X_OK):
-        who = f"as root or as its owner, {_user(found.st_uid)}"
+        who = f"as root or as its owner, {user_name(found.st_uid) or f'user {found.st_uid}'}"
         group = readers.group_of(runtime)
         member = f", or as a member of the group {group}" if group else ""
         raise click.ClickException(f"{runtime}: Permission denied. Ask {who}{member}.")
-
-
-def _user(number: int) -> str:
-    try:
-        return pwd.getpwuid(number).pw_name
-    except KeyError:
-        return f"user {number}"

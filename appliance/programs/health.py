@@ -21,7 +21,6 @@ from appliance.core.checks.checked_servers import (
     CheckedServers,
     Key,
     UnknownServerError,
-    is_literal,
 )
 from appliance.core.checks.health_record import record
 from appliance.core.checks.server_health import HealthEvent, ServerHealth
@@ -45,6 +44,7 @@ from appliance.programs.accepted_log import AcceptedLog
 from appliance.wire.boards.health_board import BoardFormatError, ServerHealthRecord, decode
 from appliance.wire.lines.connect_failure import ConnectFailure
 from appliance.wire.lines.control import Answer, AnswerProblem, bad, good
+from appliance.wire.literal import is_literal
 
 PROGRAM: Final = "health"
 _CRASH_PAUSE: Final = 5.0

@@ -18,6 +18,7 @@ from appliance.net.boards.boards import BoardError, BoardReader, BoardWriter
 from appliance.net.boards.heartbeats import PAUSE, Heartbeat
 from appliance.net.control.loop_sockets import LoopControlServer
 from appliance.net.files import state_files
+from appliance.net.files.lock_files import try_lock
 from appliance.net.logging import log as logs
 from appliance.net.loop.loop import Loop
 from appliance.net.netlink import vrrp_leftovers
@@ -29,7 +30,7 @@ from appliance.vrrp.commands import VrrpCommands
 from appliance.vrrp.program import PROGRAM, VrrpProgram
 from appliance.vrrp.takeover.predecessor import Predecessor, PredecessorLeavingError
 from appliance.vrrp.takeover.resumed_state import EarlierRun
-from appliance.vrrp.takeover.take_over import TakeOver, locked
+from appliance.vrrp.takeover.take_over import TakeOver
 from appliance.wire.boards.health_board import BoardFormatError
 from appliance.wire.boards.vrrp_board import VrrpBoard, decode
 
@@ -84,7 +85,7 @@ def _predecessor(paths: Paths, log: FilteringBoundLogger, lock: IO[str]) -> Pred
 
     Raises PredecessorLeavingError where one stays whose place is not to be taken.
     """
-    met = None if locked(lock) else Predecessor.meet(paths, log)
+    met = None if try_lock(lock) else Predecessor.meet(paths, log)
     Leftovers(paths, log).kill_vrrps(but=met.pid if met else 0)
     if met is None:
         _wait_for(lock)
@@ -93,7 +94,7 @@ def _predecessor(paths: Paths, log: FilteringBoundLogger, lock: IO[str]) -> Pred
 
 def _wait_for(lock: IO[str]) -> None:
     until = time.monotonic() + _LAST_PATIENCE
-    while not locked(lock):
+    while not try_lock(lock):
         if time.monotonic() > until:
             raise PredecessorLeavingError
         time.sleep(_LOOK_AGAIN)

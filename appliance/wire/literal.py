@@ -1,13 +1,13 @@
-"""Literal IPv4 and IPv6 addresses: text on our side, 4 or 16 bytes in a packet.
+"""Literal IPv4 and IPv6 addresses: text on our side, 4 or 16 bytes in network order in a packet.
 
-Both ways remember what they did: every advertisement brings the same few addresses.
+Both directions cache their results: every advertisement brings the same few addresses.
 """
 
 import ipaddress
 from functools import lru_cache
 from typing import Final
 
-_REMEMBERED: Final = 1024  # strangers can make us see any address: the memory has an end
+_REMEMBERED: Final = 1024  # anybody can send us any address, so the cache is bounded
 
 
 @lru_cache(_REMEMBERED)
@@ -20,3 +20,12 @@ def packed(address: str) -> bytes:
 def text(raw: bytes) -> str:
     """Return the literal of 4 or 16 bytes."""
     return str(ipaddress.ip_address(raw))
+
+
+def is_literal(host: str) -> bool:
+    """Return whether a host is an address; anything else is a name to resolve."""
+    try:
+        packed(host)
+    except ValueError:
+        return False
+    return True

@@ -1,8 +1,9 @@
 """Socket addresses as the kernel writes them (`struct sockaddr_in`, `sockaddr_in6`), and as text."""
 
-import ipaddress
 import struct
 from typing import Final
+
+from appliance.wire import literal
 
 IPV4: Final = 2
 IPV6: Final = 10
@@ -28,7 +29,7 @@ def port(raw: bytes) -> int:
 
 def host(raw: bytes) -> str:
     """Return the address as text, an IPv4 client of an IPv6 socket as IPv4."""
-    return str(ipaddress.ip_address(packed(raw)))
+    return literal.text(packed(raw))
 
 
 def text(raw: bytes) -> str:

@@ -1,4 +1,4 @@
-"""`net.privileges.capabilities` and `unprivileged`: who holds what after each step, in real processes."""
+"""`net.privileges.capabilities` and `drop_privileges`: who holds what after each step, in real processes."""
 
 import os
 import pwd
@@ -12,11 +12,11 @@ pytestmark = [pytest.mark.kernel, pytest.mark.needs("setpriv", root=True)]
 
 _NOBODY = pwd.getpwnam("nobody")
 _SEEN = "import pathlib; print(pathlib.Path('/proc/self/status').read_text())"
-_CARRY = "from appliance.net.process import capabilities; capabilities.carry()\n"
-_KEEP = "from appliance.net.process import capabilities; capabilities.keep_from_children()\n"
+_CARRY = "from appliance.net.privileges import capabilities; capabilities.carry()\n"
+_KEEP = "from appliance.net.privileges import capabilities; capabilities.keep_from_children()\n"
 _HAND_OVER = """
 import os, sys
-from appliance.net.process import capabilities
+from appliance.net.privileges import capabilities
 if os.fork() == 0:
     capabilities.hand_over(capabilities.used_by([sys.executable, "-m", sys.argv[1]]))
     os.execv("/bin/cat", ["cat", "/proc/self/status"])
@@ -25,10 +25,10 @@ os.wait()
 _BECOME = """
 import sys
 from pathlib import Path
-from appliance.net.process import unprivileged
+from appliance.net.privileges import drop_privileges
 try:
-    unprivileged.become(sys.argv[1], owned=[Path(sys.argv[2])])
-except unprivileged.CannotBecomeError as error:
+    drop_privileges.become(sys.argv[1], owned=[Path(sys.argv[2])])
+except drop_privileges.CannotBecomeError as error:
     sys.exit(str(error))
 """
 # Bits of capabilities(7).

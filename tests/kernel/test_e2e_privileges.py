@@ -199,8 +199,8 @@ def test_what_root_left_becomes_the_users(tmp_path: Path):
     (state / "elsewhere").symlink_to(other / "letters")
     (state / "linked").hardlink_to(other / "letters")
     code = (
-        "import sys; from pathlib import Path; from appliance.net.process import unprivileged;"
-        "unprivileged.become('nobody', owned=map(Path, sys.argv[1:]))"
+        "import sys; from pathlib import Path; from appliance.net.privileges import drop_privileges;"
+        "drop_privileges.become('nobody', owned=map(Path, sys.argv[1:]))"
     )
     words = [sys.executable, "-c", code, str(run), str(state), str(other)]
     subprocess.run([*nobody.reachable(), *words], check=True)

@@ -15,11 +15,11 @@ from appliance.net.privileges import needed_capabilities
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "setpriv", root=True)]
 
 _NOBODY = "65534"
-_MISSING = "from appliance.net.process import privileges; print(*privileges.missing())"
+_MISSING = "from appliance.net.privileges import needed_capabilities; print(*needed_capabilities.missing())"
 _EVERYTHING = f"""
 import pathlib, sys
-from appliance.net.process import privileges
-from appliance.net.interfaces import virtual_mac
+from appliance.net.privileges import needed_capabilities
+from appliance.net.netlink import virtual_mac
 from appliance.net.netlink.addresses import Addresses
 from appliance.net.packets.frames import ARP, FrameSocket
 from appliance.net.netlink.links import Links
@@ -28,7 +28,7 @@ from appliance.net.netlink.owned_addresses import OwnedAddresses
 from appliance.net.packets.vrrp_sockets import VrrpSocket
 from appliance.wire.vrrp.advertisement import MULTICAST_4, MULTICAST_6
 
-assert privileges.missing() == ()
+assert needed_capabilities.missing() == ()
 with Links() as links, Addresses(OwnedAddresses(pathlib.Path(sys.argv[1]))) as addresses:
     link = links.state("{INTERFACE}")
     taken = addresses.take(link.index, ["192.0.2.100/24", "fd00::100/64"])

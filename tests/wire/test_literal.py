@@ -28,3 +28,15 @@ def test_a_name_is_refused(name: str):
     """What is no literal address is an error of the caller."""
     with pytest.raises(ValueError, match="address"):
         literal.packed(name)
+
+
+@pytest.mark.parametrize("host", ["192.0.2.1", "2001:db8::1", "fe80::1%eth0"])
+def test_an_address_is_a_literal(host: str):
+    """An address of either family needs no look-up, with or without a scope."""
+    assert literal.is_literal(host)
+
+
+@pytest.mark.parametrize("host", ["", "web", "192.0.2.1:80", "[2001:db8::1]"])
+def test_a_name_is_no_literal(host: str):
+    """Anything else is a name to resolve."""
+    assert not literal.is_literal(host)

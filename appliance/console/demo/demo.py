@@ -1,13 +1,13 @@
 """`appliance demo`: the whole appliance with generated backends, in a directory that is gone afterwards."""
 
 import contextlib
-import ctypes
 import os
 import signal
 import subprocess
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +24,7 @@ from appliance.console.status.status_tables import summary, tables
 from appliance.core.status.assessment import assess
 from appliance.core.status.status import Status
 from appliance.net.process import python, subreaper
+from appliance.net.process.prctl import die_with
 
 _REFRESH: Final = 1.0
 _END_PATIENCE: Final = 40.0  # above the drain time of config/demo.yaml and what comes after it
@@ -31,7 +32,6 @@ _LAST_PATIENCE: Final = 10.0
 _ORPHAN_PATIENCE: Final = 3.0
 _POLL: Final = 0.05
 _LAST_LINES: Final = 15
-_PR_SET_PDEATHSIG: Final = 1  # prctl(2)
 
 
 class StopSignal:
@@ -117,25 +117,13 @@ def _appliance(made: DemoSite, stop: StopSignal) -> Iterator["subprocess.Popen[b
                 "APPLIANCE_SUPERVISOR_INCLUDE": str(made.include),
             },
             start_new_session=True,  # Ctrl-C of the terminal is for us; we tell supervisord
-            preexec_fn=_die_with(os.getpid()),  # noqa: PLW1509  # no threads yet, and prctl is all it does
+            preexec_fn=partial(die_with, os.getpid(), signal.SIGTERM),  # noqa: PLW1509  # no threads yet, and prctl is all it does
         )
     try:
         yield child
     finally:
         made.hurry.touch()
         _end(child, stop)
-
-
-def _die_with(parent: int) -> Callable[[], None]:
-    """Return what makes the kernel TERM a child when this process dies, even by KILL."""
-    prctl = ctypes.CDLL(None, use_errno=True).prctl
-
-    def before_exec() -> None:
-        prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
-        if os.getppid() != parent:
-            os._exit(1)
-
-    return before_exec
 
 
 def _end(child: "subprocess.Popen[bytes]", stop: StopSignal) -> None:

@@ -20,6 +20,7 @@ import appliance
 from appliance.console.status.status import current_status
 from appliance.core.status.status import Status
 from appliance.model.guest.report import GuestReport
+from appliance.model.messages.quoting import masked
 from appliance.model.paths import Paths
 from appliance.net.boards.boards import BoardError, BoardReader
 from appliance.net.guest.host_keys import SSH, HostKey, host_keys
@@ -190,7 +191,7 @@ def _item(message: str) -> list[str]:
 
 def _plain(line: str) -> str:
     """Return a line in which agetty finds no orders, and a terminal neither."""
-    return "".join(each if each.isprintable() else "?" for each in line).replace("\\", "\\\\")
+    return masked(line, "?").replace("\\", "\\\\")
 
 
 def _addresses(links: Links) -> tuple[tuple[str, tuple[str, ...]], ...]:

@@ -4,7 +4,6 @@ One `PoolState` for each pool of a worker. It moves no bytes and knows no socket
 whose turn in the queue has come. A waiter is anything hashable.
 """
 
-import ipaddress
 from collections.abc import Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -19,6 +18,7 @@ from appliance.model.end_reasons import EndReason
 from appliance.model.server_states import AdminState, ServerState
 from appliance.model.snapshot.pools import OnDown, Pool, Server
 from appliance.wire.boards.health_board import ServerHealthRecord
+from appliance.wire.literal import is_literal
 
 Waiter = TypeVar("Waiter", bound=Hashable)
 Health = Mapping[tuple[str, str], ServerHealthRecord]
@@ -294,16 +294,8 @@ def _wanted_in_panic(member: PoolMember) -> bool:
 
 
 def _address(server: Server, health: ServerHealthRecord | None) -> Address | None:
-    if _literal(server.host):
+    if is_literal(server.host):
         return server.host, server.port
     if health is not None and health.host:
         return health.host, server.port
     return None
-
-
-def _literal(host: str) -> bool:
-    try:
-        ipaddress.ip_address(host)
-    except ValueError:
-        return False
-    return True

@@ -6,7 +6,6 @@ another address is another machine, about which nothing is known yet.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from ipaddress import ip_address
 from typing import Final
 
 from appliance.core.checks.health_settings import HealthSettings, health_settings
@@ -15,6 +14,7 @@ from appliance.model.server_states import AdminState, ServerState
 from appliance.model.snapshot.pools import Pool, Server
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.wire.boards.health_board import ServerHealthRecord
+from appliance.wire.literal import is_literal
 
 Key = tuple[str, str]
 """Pool and server."""
@@ -55,15 +55,6 @@ class CheckChanges:
     stopped: frozenset[Key]
     started: frozenset[Key]
     events: tuple[tuple[Key, HealthEvent], ...]
-
-
-def is_literal(host: str) -> bool:
-    """Return whether a host is an address; anything else is a name to resolve."""
-    try:
-        ip_address(host)
-    except ValueError:
-        return False
-    return True
 
 
 class CheckedServers:

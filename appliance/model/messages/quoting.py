@@ -22,10 +22,18 @@ def shown(value: object) -> str:
 
 
 def printable(text: str) -> str:
-    """Return a text without line breaks and orders to a terminal: such characters stand there as escapes."""
+    r"""Return a text with Python's escapes (`\n`, `\x1b`) in place of characters that cannot be printed.
+
+    Line breaks would look like lines of ours, and a terminal obeys escape sequences.
+    """
     return "".join(
         each if each.isprintable() else each.encode("unicode_escape").decode("ascii") for each in text
     )
+
+
+def masked(text: str, mask: str) -> str:
+    """Return a text with `mask` in place of every character that cannot be printed, so its length stays."""
+    return "".join(each if each.isprintable() else mask for each in text)
 
 
 def contrast(value: object, *, plain: str) -> str:

@@ -6,12 +6,10 @@ descriptor but the three standard ones, and dies with this process, whatever hap
 """
 
 import contextlib
-import ctypes
-import errno
 import os
 import select
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NoReturn
@@ -19,14 +17,16 @@ from typing import Final, NoReturn
 from gevent import get_hub
 from gevent.event import Event
 
+from appliance.model.messages.quoting import masked
 from appliance.net.commands.account import Account
 from appliance.net.commands.command_path import COMMAND_PATH
 from appliance.net.commands.script_leftovers import mark
+from appliance.net.process.prctl import die_with
 
 GRACE: Final = 0.5
 """Seconds between TERM and KILL for a command whose time is up."""
 
-_SET_PDEATHSIG: Final = 1  # linux/prctl.h
+_UNPRINTABLE: Final = "\ufffd"  # U+FFFD, the replacement character, as for bytes that are not UTF-8
 _CHUNK: Final = 65536  # as much as a pipe holds
 _KEPT: Final = 2048
 _SHOWN: Final = 200
@@ -144,12 +144,12 @@ def _start(words: Sequence[str], account: Account, runtime: Path | None) -> tupl
         theirs.callback(os.close, their_failure)
         for descriptor in (output, failure):
             os.set_blocking(descriptor, False)
-        parent, prctl = os.getpid(), ctypes.CDLL(None).prctl
+        parent = os.getpid()
         pid = os.fork()
         if pid == 0:
             marks = {} if runtime is None else mark(runtime, os.getpid())
             environment = {**_environment(account), **marks}
-            _run(words, account, environment, their_output, their_failure, lambda: _die_with(parent, prctl))
+            _run(words, account, environment, their_output, their_failure, parent)
         pidfd = _hold(pid)
         ours.pop_all()
     return output, failure, pid, pidfd
@@ -171,7 +171,7 @@ def _run(
     environment: Mapping[str, str],
     output: int,
     failure: int,
-    bind: Callable[[], None],
+    parent: int,
 ) -> NoReturn:
     """Become the command; this is the child, and it must not return."""
     try:
@@ -179,7 +179,7 @@ def _run(
         _ordinary_signals()
         _redirect(output)
         _become(account)
-        bind()  # after the user: a change of it undoes this (prctl(2))
+        die_with(parent, signal.SIGKILL)
         os.chdir("/")
         os.umask(0o022)
         os.closerange(3, failure)
@@ -223,12 +223,6 @@ def _become(account: Account) -> None:
         raise PermissionError(error.errno, f"not permitted to run as user {account.name}") from error
 
 
-def _die_with(parent: int, prctl: Callable[[int, int], int]) -> None:
-    prctl(_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:
-        raise ProcessLookupError(errno.ESRCH, "the tracker has gone")
-
-
 def _environment(account: Account) -> dict[str, str]:
     return {"PATH": COMMAND_PATH, "HOME": account.home, "USER": account.name, "LOGNAME": account.name}
 
@@ -260,5 +254,4 @@ def _with(what: str, said: bytes) -> str:
     text = "; ".join(filter(None, lines))
     if len(text) > _SHOWN:
         text = "..." + text[-_SHOWN:]
-    shown = "".join(each if each.isprintable() else "\ufffd" for each in text)
-    return f"{what}: {shown}" if shown else what
+    return f"{what}: {masked(text, _UNPRINTABLE)}" if text else what

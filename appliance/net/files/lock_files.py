@@ -3,6 +3,7 @@
 import fcntl
 import os
 from pathlib import Path
+from typing import IO
 
 from appliance.net.files import state_files
 
@@ -14,12 +15,24 @@ def hold(path: Path) -> int | None:
     """
     state_files.clear_way(path)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
+    if try_lock(descriptor):
+        return descriptor
+    os.close(descriptor)
+    return None
+
+
+def try_lock(file: int | IO[str]) -> bool:
+    """Lock an open file unless another process holds its lock; return whether we hold it now.
+
+    It is a lock of flock(2): it belongs to the open file, so a copy of the descriptor that an exec inherits
+    holds it on, and it ends with the last copy. One of fcntl(2) would belong to the process, and end when it
+    closes any descriptor of that file.
+    """
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        os.close(descriptor)
-        return None
-    return descriptor
+        return False
+    return True
 
 
 class KeptLock:

@@ -11,6 +11,8 @@ import stat
 from pathlib import Path
 from typing import Final
 
+from appliance.net.process.user_names import user_name
+
 _LET_IN: Final = 0o2750
 _ALONE: Final = 0o700
 
@@ -56,7 +58,8 @@ def objection(name: str) -> str | None:
         return str(error)
     if os.geteuid() == 0 or number in _own_groups():
         return None
-    return f"user {_own_name()}, who runs the programs, is no member of the group `{name}`"
+    own = user_name(os.geteuid()) or os.geteuid()
+    return f"user {own}, who runs the programs, is no member of the group `{name}`"
 
 
 def let_in(directory: Path, name: str, *, owner: int) -> None:
@@ -109,10 +112,3 @@ def _own_groups() -> set[int]:
     except KeyError:
         return ours
     return ours | set(os.getgrouplist(entry.pw_name, entry.pw_gid))
-
-
-def _own_name() -> str:
-    try:
-        return pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:
-        return str(os.geteuid())

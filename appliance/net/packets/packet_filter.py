@@ -6,6 +6,8 @@ import struct
 from collections.abc import Iterable
 from typing import Final
 
+from appliance.wire import literal
+
 _ATTACH: Final = 26
 """SO_ATTACH_FILTER of asm-generic/socket.h; the socket module does not name it."""
 
@@ -54,7 +56,7 @@ def claims(addresses: Iterable[str], *, family: int) -> Program:
     For IPv4 those are ARP packets from it, a socket for ARP is assumed. For IPv6 they are neighbour
     advertisements whose target has its last four bytes: look at the whole of it.
     """
-    ends = [int.from_bytes(socket.inet_pton(family, address)[-4:], "big") for address in addresses]
+    ends = [int.from_bytes(literal.packed(address)[-4:], "big") for address in addresses]
     accepted = [instruction for end in ends for instruction in _accept(end)]
     if family == socket.AF_INET:
         return ((_LOAD_WORD, 0, 0, _ARP_SENDER), *accepted, _REFUSE)

@@ -13,6 +13,7 @@ from typing import Final, Literal, Self
 
 from appliance.net.netlink import receive_buffer
 from appliance.net.packets import packet_filter
+from appliance.wire import literal
 from appliance.wire.vrrp import ipv4_header
 from appliance.wire.vrrp.advertisement import PROTOCOL, VrrpError
 
@@ -127,7 +128,7 @@ class VrrpSocket:
                 break
 
     def _join(self, group: str) -> None:
-        packed = socket.inet_pton(self._family, group)
+        packed = literal.packed(group)
         if self._family == socket.AF_INET:
             member = packed + struct.pack("=4xi", self.index)
             self._socket.setsockopt(socket.IPPROTO_IP, socket.IP_ADD_MEMBERSHIP, member)
@@ -150,7 +151,7 @@ class VrrpSocket:
 
 def _source(family: int, source: str, index: int) -> Ancillary:
     """Return the ancillary data that gives a packet its interface and source, bound or not."""
-    packed = socket.inet_pton(family, source)
+    packed = literal.packed(source)
     if family == socket.AF_INET:
         return ((socket.IPPROTO_IP, _IP_PKTINFO, struct.pack("=i4s4x", index, packed)),)
     return ((socket.IPPROTO_IPV6, socket.IPV6_PKTINFO, struct.pack("=16sI", packed, index)),)

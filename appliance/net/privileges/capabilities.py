@@ -1,7 +1,7 @@
 """Who holds which capability: each program what it uses, its children nothing (capabilities(7)).
 
 The whole appliance is one user. What it was given (by podman, by systemd's AmbientCapabilities, or by
-`unprivileged.become`) lies with supervisord, which carries it without using it, and hands each program
+`drop_privileges.become`) lies with supervisord, which carries it without using it, and hands each program
 its share at the exec, by the ambient set: file capabilities are lost with no-new-privileges, and fail the
 exec where one of them is not to be had. A program keeps its share from its own children.
 
@@ -18,6 +18,7 @@ from typing import Final
 
 from appliance.net.privileges.needed_capabilities import Capability
 from appliance.net.process import python
+from appliance.net.process.prctl import ProcessOption, prctl
 
 _VRRP: Final = "appliance.programs.vrrp"
 _USED: Final[Mapping[str, frozenset[Capability]]] = {
@@ -42,12 +43,7 @@ OTHER_USERS: Final = frozenset({Capability.CAP_SETGID, Capability.CAP_SETUID})
 """What root needs besides, to run a script as the `user` that its configuration says: vrrp's tracker does."""
 
 _VERSION_3: Final = 0x20080522  # linux/capability.h
-_PR_CAPBSET_READ: Final = 23  # linux/prctl.h
-_PR_CAPBSET_DROP: Final = 24
-_PR_GET_SECUREBITS: Final = 27
-_PR_SET_SECUREBITS: Final = 28
-_PR_CAP_AMBIENT: Final = 47
-_PR_CAP_AMBIENT_RAISE: Final = 2
+_AMBIENT_RAISE: Final = 2  # PR_CAP_AMBIENT_RAISE of linux/prctl.h
 _NO_ROOT: Final = 1  # SECBIT_NOROOT of linux/securebits.h
 _NO_ROOT_FOR_GOOD: Final = 1 | 1 << 1  # and SECBIT_NOROOT_LOCKED
 _LIBRARY: Final = ctypes.CDLL(None, use_errno=True)
@@ -73,7 +69,7 @@ def used_by(command: Sequence[str]) -> frozenset[Capability]:
 
 def is_root() -> bool:
     """Say whether every exec gives us all capabilities, because of our number."""
-    return os.geteuid() == 0 and not _LIBRARY.prctl(_PR_GET_SECUREBITS, 0, 0, 0, 0) & _NO_ROOT
+    return os.geteuid() == 0 and not prctl(ProcessOption.GET_SECUREBITS, 0) & _NO_ROOT
 
 
 def renounce() -> None:
@@ -83,7 +79,7 @@ def renounce() -> None:
     """
     kept = EVERYTHING | OTHER_USERS
     bound(kept)
-    _checked(_LIBRARY.prctl(_PR_SET_SECUREBITS, _NO_ROOT_FOR_GOOD, 0, 0, 0))
+    _checked(prctl(ProcessOption.SET_SECUREBITS, _NO_ROOT_FOR_GOOD))
     hand_over(kept)
 
 
@@ -92,9 +88,9 @@ def bound(kept: Collection[Capability] = EVERYTHING) -> None:
     if not _effective() >> Capability.CAP_SETPCAP & 1:
         return
     number = 0
-    while (there := _LIBRARY.prctl(_PR_CAPBSET_READ, number, 0, 0, 0)) >= 0:  # EINVAL after the last one
+    while (there := prctl(ProcessOption.CAPBSET_READ, number)) >= 0:  # EINVAL after the last one
         if there and number not in kept:
-            _checked(_LIBRARY.prctl(_PR_CAPBSET_DROP, number, 0, 0, 0))
+            _checked(prctl(ProcessOption.CAPBSET_DROP, number))
         number += 1
 
 
@@ -131,7 +127,7 @@ def hand_over(wanted: Collection[Capability]) -> None:
     _set(effective=share, permitted=share, inheritable=share)
     for capability in Capability:
         if share >> capability & 1:
-            _checked(_LIBRARY.prctl(_PR_CAP_AMBIENT, _PR_CAP_AMBIENT_RAISE, int(capability), 0, 0))
+            _checked(prctl(ProcessOption.CAP_AMBIENT, _AMBIENT_RAISE, capability))
 
 
 def keep_from_children(*, but: Collection[Capability] = ()) -> None:

@@ -7,7 +7,6 @@ where there is such a user; without it root stays root, and is nothing but an ow
 """
 
 import contextlib
-import ctypes
 import os
 import pwd
 import stat
@@ -16,13 +15,12 @@ from pathlib import Path
 from typing import Final
 
 from appliance.net.privileges import capabilities, private_directory
+from appliance.net.process.prctl import ProcessOption, prctl
 
 USER_VARIABLE: Final = "APPLIANCE_USER"
 USER: Final = "appliance"
 ROOT: Final = "root"
 
-_PR_SET_KEEPCAPS: Final = 8  # linux/prctl.h
-_PR_SET_NO_NEW_PRIVS: Final = 38
 _MARKS: Final = frozenset({"appliance.lock", "accepted.json", "last-good.json", "operator-states.json"})
 _NOBODY_S: Final = frozenset({"lost+found"})  # of a file system that is a volume
 
@@ -56,7 +54,8 @@ def become(name: str, *, owned: Iterable[Path], before: Callable[[int], None] = 
             _give(path, user)
     before(user.pw_uid)
     capabilities.bound()
-    ctypes.CDLL(None).prctl(_PR_SET_KEEPCAPS, 1, 0, 0, 0)
+    # Without this the kernel empties the permitted set when all user numbers stop being 0 (capabilities(7)).
+    prctl(ProcessOption.SET_KEEPCAPS, 1)
     try:
         os.setgroups(os.getgrouplist(name, user.pw_gid))
         os.setgid(user.pw_gid)
@@ -72,7 +71,7 @@ def become(name: str, *, owned: Iterable[Path], before: Callable[[int], None] = 
 
 def gain_nothing() -> None:
     """Let no exec of ours, or of what we start, add a privilege: set-uid programs, file capabilities."""
-    ctypes.CDLL(None).prctl(_PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0)
+    prctl(ProcessOption.SET_NO_NEW_PRIVS, 1)
 
 
 def _renounce() -> None:

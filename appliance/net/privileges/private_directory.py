@@ -14,6 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from appliance.net.process.user_names import user_name
+
 _OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 _MOST_LINKS: Final = 40  # as the kernel follows, path_resolution(7)
 _UID_MAP: Final = Path("/proc/self/uid_map")
@@ -38,7 +40,7 @@ def flaw(path: Path, *, owner: int) -> str | None:
 
 def _flaw(place: Path, status: os.stat_result, trusted: set[int], *, last: bool) -> str | None:
     if status.st_uid not in trusted:
-        return f"{place} belongs to {_user(status.st_uid)}"
+        return f"{place} belongs to user {user_name(status.st_uid) or status.st_uid}"
     if stat.S_ISLNK(status.st_mode) or not _open_to_others(status):
         return None
     # A sticky directory keeps what is in it from others (/tmp), but not others from adding to it.
@@ -100,10 +102,3 @@ def _unmapped() -> set[int]:
         return set()
     whole = any(first == 0 and length == _ALL for first, _, length in ranges)
     return set() if whole else {overflow}
-
-
-def _user(uid: int) -> str:
-    try:
-        return f"user {pwd.getpwuid(uid).pw_name}"
-    except KeyError:
-        return f"user {uid}"

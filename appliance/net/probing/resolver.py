@@ -12,7 +12,7 @@ import gevent
 from gevent import socket
 from gevent.event import Event
 
-from appliance.core.checks.checked_servers import is_literal
+from appliance.wire.literal import is_literal
 
 REFRESH: Final = 30.0
 RETRY: Final = 5.0

@@ -18,6 +18,7 @@ from typing import Final
 
 from appliance.net.privileges import needed_capabilities
 from appliance.net.privileges.needed_capabilities import Capability
+from appliance.net.process.prctl import ProcessOption, prctl
 
 PRIORITY: Final = 50
 """Of SCHED_RR: that of the kernel's threaded interrupts, above every ordinary process."""
@@ -33,7 +34,6 @@ TRY_AGAIN: Final = 10.0
 
 _OOM_SCORE: Final = Path("/proc/self/oom_score_adj")
 _LOCK_CURRENT_AND_FUTURE: Final = 1 | 2  # MCL_CURRENT | MCL_FUTURE of mman.h
-_SET_TIMER_SLACK: Final = 29  # PR_SET_TIMERSLACK of linux/prctl.h
 _STACK: Final = 512 << 10  # bytes; a thread's usual 8 MB are all locked when it starts, which takes 5 ms
 _COLLECT_AFTER: Final = (10_000, 50, 100)
 
@@ -143,4 +143,4 @@ def _spare() -> None:
 
 def _be_punctual() -> None:
     """Have timers rounded to the nanosecond, where scheduling is not real-time (which never rounds)."""
-    ctypes.CDLL(None, use_errno=True).prctl(_SET_TIMER_SLACK, ctypes.c_ulong(1), 0, 0, 0)
+    prctl(ProcessOption.SET_TIMERSLACK, 1)

@@ -1,7 +1,6 @@
 """Processes whose parent died: they become our children, and end when we do. And who listens on a socket."""
 
 import contextlib
-import ctypes
 import os
 import signal
 import socket
@@ -10,13 +9,14 @@ import time
 from pathlib import Path
 from typing import Final
 
-_SET_CHILD_SUBREAPER: Final = 36  # linux/prctl.h
+from appliance.net.process.prctl import ProcessOption, prctl
+
 _POLL: Final = 0.01
 
 
 def become_subreaper() -> None:
     """Make orphans among our descendants our children (prctl(2), PR_SET_CHILD_SUBREAPER)."""
-    ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+    prctl(ProcessOption.SET_CHILD_SUBREAPER, 1)
 
 
 def end_children(*, patience: float, last_patience: float) -> bool:

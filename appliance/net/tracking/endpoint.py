@@ -9,7 +9,6 @@ from typing import Final
 import gevent
 
 from appliance.core.checks.check_outcome import CheckOutcome
-from appliance.core.checks.checked_servers import is_literal
 from appliance.model.check_results import CheckResult
 from appliance.model.snapshot.pools import Check, CheckInit, CheckType, SendProxy
 from appliance.model.snapshot.virtual_router import Track
@@ -17,6 +16,7 @@ from appliance.net.probing.probe import Probe, ProbeImpossible
 from appliance.net.probing.resolver import Resolver
 from appliance.net.probing.tls_contexts import TlsContexts
 from appliance.net.tracking.tracked_check import Seen, Unseen
+from appliance.wire.literal import is_literal
 
 _LOOPBACK: Final = ("::1", "127.0.0.1")
 _NOBODY_THERE: Final = frozenset({CheckResult.L4CON, CheckResult.L4TOUT})

@@ -4,7 +4,6 @@ What keeps it from taking part is in `reasons`, by what is wrong; the election i
 An error here is this router's alone.
 """
 
-import socket
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
@@ -26,6 +25,7 @@ from appliance.vrrp.port import interface_addresses
 from appliance.vrrp.port.advert_receiver import DroppedAdvert
 from appliance.vrrp.port.router_sockets import RouterSockets, basis
 from appliance.vrrp.router_terms import terms
+from appliance.wire import literal
 
 _TRY_AGAIN: Final = 1.0  # seconds until what the kernel refused is tried again
 
@@ -395,8 +395,7 @@ class VrrpInstance:
     @property
     def terms(self) -> ElectionSettings:
         """Return what the election is to know by now."""
-        family = socket.AF_INET6 if self.router.family == 6 else socket.AF_INET
-        return terms(self.router, own=socket.inet_pton(family, self.source) if self.source else b"")
+        return terms(self.router, own=literal.packed(self.source) if self.source else b"")
 
     def _close_port(self) -> None:
         if self._port is not None:

@@ -1,6 +1,5 @@
 """Receives the advertisements for one virtual router, and tells what is to be used from what is dropped."""
 
-import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -11,6 +10,7 @@ from appliance.core.vrrp.election import Heard
 from appliance.model.drop_reasons import DropReason
 from appliance.model.snapshot.virtual_router import HmacMode, VirtualRouter
 from appliance.net.packets.vrrp_sockets import Datagram, VrrpSocket
+from appliance.wire import literal
 from appliance.wire.vrrp import advertisement, hmac_trailer
 from appliance.wire.vrrp.advertisement import Advertisement, VrrpError
 
@@ -92,7 +92,7 @@ class AdvertReceiver:
         heard = Heard(
             priority=said.priority,
             interval=said.interval,
-            sender=_packed(datagram.source),
+            sender=literal.packed(datagram.source),
             peer=datagram.source,
         )
         if deviation is not None:
@@ -126,7 +126,3 @@ class AdvertReceiver:
             return
         stamp = hmac_trailer.verify(pdu, trailer, source=source, keys=self._keys)
         self._replays.check(source, stamp, time.time())
-
-
-def _packed(address: str) -> bytes:
-    return socket.inet_pton(socket.AF_INET6 if ":" in address else socket.AF_INET, address)

@@ -1,9 +1,9 @@
 """The end of a take-over: the predecessor goes as soon as this program serves, in its loop."""
 
-import fcntl
 from collections.abc import Callable
 from typing import IO, Final
 
+from appliance.net.files.lock_files import try_lock
 from appliance.vrrp.takeover.predecessor import Predecessor
 
 _LOOK_AGAIN: Final = 0.005  # seconds
@@ -28,7 +28,7 @@ class TakeOver:
         if self._kill_at is None:
             self._predecessor.relieve()
             self._kill_at = now + _PATIENCE
-        if locked(self._lock):
+        if try_lock(self._lock):
             self.deadline = None
             self._predecessor.close()
             self._on_end()
@@ -37,12 +37,3 @@ class TakeOver:
             self._predecessor.kill(f"still there {_PATIENCE:g} s after it was relieved")
             self._kill_at = now + _PATIENCE
         self.deadline = now + _LOOK_AGAIN
-
-
-def locked(lock: IO[str]) -> bool:
-    """Lock a file if nobody else has; say whether it is locked by us now."""
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True

@@ -15,14 +15,14 @@ from appliance.net.logging.journal import SyslogSeverity, levelled, listens, mar
 pytestmark = pytest.mark.programs
 
 _EVERY_LEVEL = (
-    "from appliance.net.process import log\n"
+    "from appliance.net.logging import log\n"
     "logger = log.configure('x', level='debug', form={form!r})\n"
     "logger.debug('one'); logger.info('two'); logger.warning('three'); logger.error('four')\n"
     "try:\n  1/0\nexcept ZeroDivisionError:\n  logger.exception('five')\n"
 )
 _MOVED = (
     "import sys\n"
-    "from appliance.net.process import log\n"
+    "from appliance.net.logging import log\n"
     "from appliance.net.logging.output import STDOUT, output\n"
     "logger = log.configure('x', level='info', form='json')\n"
     "logger.warning('before')\n"

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.programs
 
 def run(code: str, **keywords: object) -> subprocess.CompletedProcess[bytes]:
     """Run code that has `log` imported."""
-    program = f"from appliance.net.process import log\n{code}"
+    program = f"from appliance.net.logging import log\n{code}"
     return subprocess.run([sys.executable, "-c", program], check=True, timeout=30, **keywords)  # type: ignore[call-overload]  # the test's own words
 
 
@@ -78,7 +78,7 @@ def test_a_pipe_that_nobody_reads_stops_nobody():
         "sys.stderr.write(' and well')\n"
     )
     child = subprocess.Popen(
-        [sys.executable, "-c", f"from appliance.net.process import log\n{code}"],
+        [sys.executable, "-c", f"from appliance.net.logging import log\n{code}"],
         stdin=subprocess.PIPE,
         stdout=write,
         stderr=subprocess.PIPE,

@@ -22,7 +22,7 @@ def path(tmp_path: Path) -> Path:
 def run(code: str, path: Path) -> list[dict[str, object]]:
     """Run code that has a `logger` with a file, return what went to standard output."""
     before = (
-        "import os, resource, sys\nfrom appliance.net.process import log\n"
+        "import os, resource, sys\nfrom appliance.net.logging import log\n"
         "logger = log.configure('x', level='info', form='json', file=sys.argv[1])\n"
     )
     done = subprocess.run(

@@ -10,7 +10,7 @@ import pytest
 pytestmark = pytest.mark.programs
 
 _MUCH = (
-    "from appliance.net.process import log\n"
+    "from appliance.net.logging import log\n"
     "logger = log.configure('x', level='info', form='json')\n"
     "for _ in range(10000): logger.info('a-line', text='x' * 100)\n"
 )
