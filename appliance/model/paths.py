@@ -52,8 +52,8 @@ class Paths:
         return self.runtime / "health.board"
 
     @property
-    def health_doubts(self) -> Path:
-        """Socket of `health` for servers that clients could not connect to."""
+    def health_connect_failures(self) -> Path:
+        """Socket of `health`, to which workers send the servers that clients could not connect to."""
         return self.runtime / "health.doubts"
 
     @property

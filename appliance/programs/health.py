@@ -97,7 +97,9 @@ class HealthProgram:
         self._control = ControlServer(
             paths.control(PROGRAM), commands, on_error=self._command_failed, for_readers={"status"}
         )
-        self._doubts = ConnectFailureSocket(paths.health_doubts, self._doubt, on_trouble=self._doubts_trouble)
+        self._doubts = ConnectFailureSocket(
+            paths.health_connect_failures, self._doubt, on_trouble=self._doubts_trouble
+        )
 
     def close(self) -> None:
         """Stop checking and answering; what was published stays readable."""
@@ -202,7 +204,7 @@ class HealthProgram:
         self._log.debug("server-doubted", pool=doubt.pool, server=doubt.server)
 
     def _doubts_trouble(self, reason: str) -> None:
-        path = str(self._paths.health_doubts)
+        path = str(self._paths.health_connect_failures)
         if reason:
             self._log.warning("doubts-not-heard", path=path, reason=reason)
         else:

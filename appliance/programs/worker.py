@@ -77,7 +77,7 @@ class Worker:
         self.backends: dict[str, Backend] = {}
         self.acceptors: list[Acceptor] = []
         self._random = Random()  # noqa: S311  # spreads load, protects nothing
-        self._doubts = ConnectFailureSender(paths.health_doubts)
+        self._doubts = ConnectFailureSender(paths.health_connect_failures)
         self._health: BoardReader | None = None
         self._health_changes = _UNSEEN
         self._ticks = 0

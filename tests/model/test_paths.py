@@ -40,7 +40,7 @@ def test_names_below_the_roots():
         paths.supervisor_socket,
         paths.accepted_for_readers,
         paths.health_board,
-        paths.health_doubts,
+        paths.health_connect_failures,
         paths.lock,
         paths.accepted,
         paths.last_good,

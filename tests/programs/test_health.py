@@ -682,7 +682,7 @@ def doubt(health: Health, name: str, *, times: int = 1) -> None:
     """Say as a worker does that clients could not connect to a server."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as worker:
         for _ in range(times):
-            worker.sendto(doubts.encode("masters", name), str(health.paths.health_doubts))
+            worker.sendto(doubts.encode("masters", name), str(health.paths.health_connect_failures))
 
 
 def checks(health: Health, name: str) -> int:
@@ -725,7 +725,7 @@ def test_what_is_no_doubt_is_passed_over(health: Health, backend: Backend):
     backend.ready(500)
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as stranger:
         for datagram in (b"", b"\xff", b"[1]", b"x" * 5000, doubts.encode("masters", "nobody")):
-            stranger.sendto(datagram, str(health.paths.health_doubts))
+            stranger.sendto(datagram, str(health.paths.health_connect_failures))
     doubt(health, "master-0")
     assert health.wait_for("master-0", HealthVerdict.DOWN).result is CheckResult.L7STS
     assert "Traceback" not in health.log()
@@ -733,7 +733,7 @@ def test_what_is_no_doubt_is_passed_over(health: Health, backend: Backend):
 
 def test_the_socket_for_doubts_is_made_again(health: Health, backend: Backend):
     """Somebody who cleans up the runtime directory does not make health deaf for good."""
-    path = health.paths.health_doubts
+    path = health.paths.health_connect_failures
     health.accept(of([server("master-0", backend, replace(SLOW, fall=1))]))
     health.start()
     health.wait_for("master-0", HealthVerdict.UP)

@@ -24,7 +24,7 @@ TICKS = 20  # a second
 def doubts(running: Relay) -> Iterator[socket.socket]:
     """Listen in the place of health."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as heard:
-        heard.bind(str(running.worker.paths.health_doubts))
+        heard.bind(str(running.worker.paths.health_connect_failures))
         heard.settimeout(15)
         yield heard
 

@@ -1,7 +1,8 @@
-"""Hears from the workers which servers clients could not connect to.
+"""The socket on which workers tell `health` which servers clients could not connect to.
 
-Many workers may say so of many servers at the same time: only so many datagrams are taken at a time, and what
-does not fit the socket's queue waits with the workers. A socket that somebody removed is made again.
+When a server dies, all clients of all workers notice at once, and each failed connect may be a datagram. So
+only so many are read at a time, which leaves the loop to the checks; what does not fit into the socket's
+queue stays with the workers, which send it later. A socket that somebody removed is made again.
 """
 
 import contextlib
@@ -16,80 +17,87 @@ from gevent import socket
 from appliance.wire.lines.connect_failure import SIZE_LIMIT, ConnectFailure, ConnectFailureError, decode
 
 _BURST: Final = 64
+"""Datagrams that are read in a row."""
+
 _PAUSE: Final = 0.01
-"""Datagrams taken at a time, and seconds from there to the next: 6,400 a second at the most."""
+"""Seconds between two bursts: 6,400 datagrams a second at the most."""
 
 _LOOK: Final = 1.0
-"""Seconds between two looks at the socket's name."""
+"""Seconds after which it is looked whether the socket's name is still there."""
 
 
 class ConnectFailureSocket:
     """The socket at `path`, of mode 0600, kept in place until `close`.
 
-    `on_doubt` takes what is heard; `on_trouble` the reason, once, why the socket cannot be made, and "" when
-    it is there again.
+    `on_failure` is called with every datagram of a worker. `on_trouble` is called once with the reason when
+    the socket cannot be made, and with "" when it is there again.
     """
 
     def __init__(
-        self, path: Path, on_doubt: Callable[[ConnectFailure], None], *, on_trouble: Callable[[str], None]
+        self, path: Path, on_failure: Callable[[ConnectFailure], None], *, on_trouble: Callable[[str], None]
     ) -> None:
         self._path = path
-        self._on_doubt = on_doubt
+        self._on_failure = on_failure
         self._on_trouble = on_trouble
         self._trouble = ""
         self._socket: socket.socket | None = None
         self._inode = 0
-        self._loop = gevent.spawn(self._hear)
+        self._loop = gevent.spawn(self._read_always)
 
     def close(self) -> None:
-        """Hear nothing any more, and remove the socket."""
+        """Read nothing any more, and remove the socket."""
         self._loop.kill()
         if self._is_ours():
             self._path.unlink(missing_ok=True)
-        self._let_go()
+        self._close_socket()
 
-    def _hear(self) -> None:
+    def _read_always(self) -> None:
         while True:
-            self._keep()
+            self._keep_in_place()
             if self._socket is None:
                 gevent.sleep(_LOOK)
             else:
-                self._take(self._socket)
+                self._read_burst(self._socket)
 
-    def _take(self, hearing: socket.socket) -> None:
+    def _read_burst(self, bound: socket.socket) -> None:
         with contextlib.suppress(TimeoutError):
             for _ in range(_BURST):
-                # A unix datagram that is too long is cut off: one byte more shows that.
-                datagram = hearing.recv(SIZE_LIMIT + 1)
-                with contextlib.suppress(ConnectFailureError):  # not a worker's: it says nothing
-                    self._on_doubt(decode(datagram))
+                # The kernel cuts off what is longer than the buffer: one byte more shows that a datagram is
+                # too long.
+                datagram = bound.recv(SIZE_LIMIT + 1)
+                with contextlib.suppress(ConnectFailureError):  # no worker sends such: it is passed over
+                    self._on_failure(decode(datagram))
             gevent.sleep(_PAUSE)
 
-    def _keep(self) -> None:
+    def _keep_in_place(self) -> None:
         if self._is_ours():
             return
-        self._let_go()
+        self._close_socket()
         try:
             self._socket = self._bound()
-            self._say("")
+            self._report("")
         except OSError as error:
-            self._say(error.strerror or str(error))
+            self._report(error.strerror or str(error))
 
     def _bound(self) -> socket.socket:
-        """Return a bound socket, in the place of one that a dead program has left."""
+        """Return a bound socket, in the place of one that a dead program has left.
+
+        It is bound under another name and renamed: bind() fails where a name is taken (unix(7)), and workers
+        that send meanwhile find the old socket or the new one, but never a gap.
+        """
         scratch = self._path.with_name(f".{self._path.name}.{os.getpid()}")
-        hearing = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        bound = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
         try:
             scratch.unlink(missing_ok=True)
-            hearing.bind(str(scratch))
+            bound.bind(str(scratch))
             scratch.chmod(0o600)
             self._inode = scratch.stat().st_ino
             scratch.replace(self._path)
         except OSError:
-            hearing.close()
+            bound.close()
             raise
-        hearing.settimeout(_LOOK)
-        return hearing
+        bound.settimeout(_LOOK)
+        return bound
 
     def _is_ours(self) -> bool:
         try:
@@ -97,12 +105,12 @@ class ConnectFailureSocket:
         except OSError:
             return False
 
-    def _let_go(self) -> None:
+    def _close_socket(self) -> None:
         if self._socket is not None:
             self._socket.close()
             self._socket = None
 
-    def _say(self, reason: str) -> None:
+    def _report(self, reason: str) -> None:
         if reason != self._trouble:
             self._trouble = reason
             self._on_trouble(reason)

@@ -1,7 +1,8 @@
 """The time of one check: one moment by which all of it has to be over, and an earlier one for its connect.
 
-A check blocks its greenlet only; the end of its time is thrown into that. Reading a peer lets the loop run
-again and again (`net.probing.peer`), so that no peer can keep the moment from coming.
+These are HAProxy's `timeout check` and `timeout connect`. A check blocks its greenlet only; when its time is
+up, OutOfTime is thrown into that greenlet. A timer fires only when the loop runs, and a reader that always
+has more to read never yields: so reading a peer lets the loop run again and again (`net.probing.peer`).
 """
 
 import time
@@ -11,7 +12,7 @@ from gevent import getcurrent
 from gevent.hub import get_hub
 
 _STALLED: Final = 0.1
-"""Seconds by which a timer is late only when the whole process was."""
+"""Seconds of delay of a timer from which on the whole process was not running, and not only busy."""
 
 
 class OutOfTime(BaseException):
@@ -21,7 +22,7 @@ class OutOfTime(BaseException):
 class Deadline:
     """The time of the check that the current greenlet makes: a context manager.
 
-    Until `connected` is called only `connect` seconds may pass, and `whole` seconds in all.
+    `connect` is the seconds that may pass until `connected` is called, `whole` those of the whole check.
     """
 
     __slots__ = ("_checking", "_due", "_end", "_given", "_timer", "_whole")
@@ -43,14 +44,17 @@ class Deadline:
         self._timer.close()
 
     def connected(self) -> None:
-        """Let the rest of the check have the rest of its time; the timer that runs finds that out."""
+        """Give the rest of the check all the time that is left.
+
+        The timer is not started anew: when it fires early, `_expire` sees that and waits for the rest.
+        """
         self._due = self._end
 
     def _expire(self) -> None:
         """End the check, unless it is this process that was not running when the time was up.
 
-        The answer may have come meanwhile: a machine that was busy must not take servers down. What was lost
-        to it is given back once, and at most the whole time again, so that the check does end.
+        The answer may have come meanwhile: a machine that was busy must not take servers down. The time that
+        was lost is given back once, and at most the whole time again, so that the check does end.
         """
         now = time.monotonic()
         late = now - self._due

@@ -1,7 +1,8 @@
-"""What a check reads from a server and writes to it, plain or by TLS, with a bound to the work of it.
+"""What a check reads from a server and writes to it, plain or by TLS, and how much of it at the most.
 
-A server that always has more to say would keep whoever reads it in a loop, and with it every other check: so
-a reader lets others run between its reads, and reads so much and no more.
+A server that always has more to send would keep the greenlet that reads it busy, and with it every other
+check of this one process. So a reader lets other greenlets run between its reads, and gives up after so many
+bytes.
 """
 
 import contextlib
@@ -12,37 +13,37 @@ from typing import Final, Protocol
 import gevent
 from gevent.hub import get_hub
 
-READ: Final = 1
+READ: Final = 1  # libev's EV_READ and EV_WRITE, as gevent takes them
 WRITE: Final = 2
 MOST_BYTES: Final = 131_072
 """Bytes that a check reads at the most: OpenSSL takes certificates of 102,400, and real ones have 5,000."""
 
 MOST_READS: Final = 512
-"""Reads of a check at the most: what comes in single bytes costs as much as what comes in full segments."""
+"""Reads of a check at the most: a read of one byte costs as much as one of a full segment."""
 
 _CHUNK: Final = 4096
 _TURN: Final = 4
-"""Reads after which others run, even where there is more to read."""
+"""Reads after which other greenlets run, even where there is more to read."""
 
 
 class FloodError(Exception):
-    """The server has said more than a check reads, and not what was asked."""
+    """The server sends more than a check reads, and still has not answered."""
 
 
 class Stream(Protocol):
     """Where a request goes and an answer comes from."""
 
     def send(self, data: bytes) -> None:
-        """Write all of it."""
+        """Write all of the data."""
         ...
 
     def receive(self) -> bytes:
-        """Return some bytes, none at the end; raises FloodError."""
+        """Return the next bytes, none at the end of the stream; raises FloodError."""
         ...
 
 
 class Plain:
-    """A connected socket. Its waits are ended from outside, by the check's deadline."""
+    """A connected, non-blocking socket. A wait for it has no end of its own: the check's deadline ends it."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -50,7 +51,7 @@ class Plain:
         self._bytes = 0
 
     def send(self, data: bytes) -> None:
-        """Write all of it."""
+        """Write all of the data."""
         while data:
             try:
                 data = data[self._connection.send(data) :]
@@ -58,7 +59,7 @@ class Plain:
                 wait(self._connection, WRITE)
 
     def receive(self) -> bytes:
-        """Return some bytes, none at the end; raises FloodError."""
+        """Return the next bytes, none at the end of the stream; raises FloodError."""
         self._reads += 1
         if self._reads > MOST_READS or self._bytes > MOST_BYTES:
             raise FloodError(f"no end after {self._bytes} bytes in {self._reads - 1} pieces")
@@ -77,7 +78,11 @@ class Plain:
 
 
 class Tls:
-    """TLS over a plain stream: the client's last handshake message travels with its first request.
+    """TLS over a plain stream; `name` is the server name to ask for (SNI, RFC 6066 s.3), None for none.
+
+    OpenSSL works on two buffers in memory, and this class moves bytes between them and the stream. So it
+    decides when something is sent: the client's last handshake message waits for the first request and
+    travels in one segment with it.
 
     Sessions are not resumed: OpenSSL needs 0.35 ms less for it, but Python copies the session by writing and
     parsing it, twice for each connection, which takes 0.5 ms. So every check sees the certificate of today.
@@ -89,31 +94,35 @@ class Tls:
         self._tls = context.wrap_bio(self._in, self._out, server_hostname=name)
 
     def handshake(self) -> None:
-        """Shake hands; raises FloodError."""
+        """Make the TLS handshake; raises FloodError, and ssl.SSLError where it fails."""
         while True:
             try:
                 self._tls.do_handshake()
             except ssl.SSLWantReadError:
                 self._fill()
             except ssl.SSLError:
-                self._flush()  # the alert tells the server's administrator what we did not like
+                # OpenSSL has written an alert: sent, it tells the server's log why the check was broken off.
+                self._flush()
                 raise
             else:
                 return
 
     def finish(self) -> None:
-        """Say goodbye, with what is left of the handshake."""
+        """End the TLS connection in order: what is left of the handshake, and close_notify (RFC 8446 s.6.1).
+
+        The server's own close_notify is not waited for.
+        """
         with contextlib.suppress(ssl.SSLWantReadError):
             self._tls.unwrap()
         self._flush()
 
     def send(self, data: bytes) -> None:
-        """Write all of it."""
+        """Write all of the data."""
         self._tls.write(data)
         self._flush()
 
     def receive(self) -> bytes:
-        """Return some bytes, none at the end; raises FloodError."""
+        """Return the next bytes, none at the end of the stream; raises FloodError."""
         while True:
             try:
                 return self._tls.read(_CHUNK)
@@ -136,7 +145,7 @@ class Tls:
 
 
 def wait(connection: socket.socket, events: int) -> None:
-    """Wait until a socket can be read or written."""
+    """Block this greenlet until a socket can be read or written; `events` is READ or WRITE."""
     hub = get_hub()
     watcher = hub.loop.io(connection.fileno(), events)
     try:

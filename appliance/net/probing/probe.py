@@ -1,12 +1,18 @@
-"""One health check of one server: connect, maybe a TLS handshake, maybe one HTTP question.
+"""One health check of one server: connect, maybe a TLS handshake, maybe one HTTP request.
 
 Source of the words for outcomes: HAProxy's management.txt, `check_status`. A probe blocks its greenlet only,
 and never longer than the check's timeout, whatever the server does. It works on non-blocking sockets of the
 standard library and watchers of gevent's hub, which costs half of what gevent's own sockets cost.
 
-Connections are closed by RST once the answer is known, as HAProxy does, so that checks leave no TIME_WAIT
-behind. Not where the server may still have to read what was sent last: there a RST would overtake it, and
-the server would log a broken handshake at every check.
+Connections are closed by RST once the answer is known, as HAProxy does (SO_LINGER with a time of zero,
+socket(7)). Whoever closes first by FIN keeps the pair of ports in TIME_WAIT for a minute: a thousand servers
+checked each second would hold all ports of this machine. It is not done where the server may still have to
+read what was sent last: the server's kernel throws away what it has not delivered when a RST comes, and the
+server would log a broken handshake at every check.
+
+What the check should ask an OpenShift API server is GET /readyz over HTTPS: it turns to an error as soon as
+the server is told to end, while the server goes on accepting for a minute or so. /healthz and a bare TCP
+connect see only the end of that time, when clients are refused already.
 """
 
 import errno
@@ -34,15 +40,15 @@ _TLS: Final = frozenset({CheckType.TLS, CheckType.HTTPS})
 _SHORTAGES: Final = frozenset(
     {errno.EADDRNOTAVAIL, errno.EAGAIN, errno.ENOBUFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE}
 )
-"""Refusals of this machine's own kernel, no free port say (HAProxy: SOCKERR, which is no verdict either)."""
+"""Refusals of this machine's own kernel: no free port, no memory, no descriptor (HAProxy's SOCKERR)."""
 
 
 class ProbeImpossible(Exception):  # noqa: N818  # a state of this machine, not a mistake
-    """This machine could not even try, out of descriptors or ports say: nothing is known of the server."""
+    """This machine could not even try, for want of a port, say: nothing is known about the server."""
 
 
 class _CheckPhase(Enum):
-    """How far a check has come, with the results of failing and of running out of time there."""
+    """How far a check has come; its value is the results of a failure and of a time-out there."""
 
     CONNECT = (CheckResult.L4CON, CheckResult.L4TOUT)
     HANDSHAKE = (CheckResult.L6RSP, CheckResult.L6TOUT)
@@ -50,7 +56,7 @@ class _CheckPhase(Enum):
 
 
 class Probe:
-    """The check of one server at one literal address; `run` it as often as wanted, one at a time."""
+    """The check of one server at one literal address; it may be run often, but not twice at a time."""
 
     def __init__(self, check: Check, host: str, port: int, contexts: TlsContexts) -> None:
         self._check = check
@@ -62,9 +68,9 @@ class Probe:
         self._phase = _CheckPhase.CONNECT
 
     def run(self, *, until: float | None = None) -> CheckOutcome:
-        """Return how the check ended; raises ProbeImpossible.
+        """Make the check and return how it ended; raises ProbeImpossible.
 
-        All of it takes the check's timeout at the most; `until` (monotonic) is where less of that is left.
+        It takes the check's timeout at the most; `until`, in monotonic seconds, may end it earlier.
         """
         started = time.monotonic()
         whole = self._check.timeout if until is None else min(self._check.timeout, until - started)
@@ -82,7 +88,7 @@ class Probe:
         return Deadline(connect=self._check.timeout_connect, whole=whole)
 
     def _out_of_time(self, whole: float) -> str:
-        """Return the time that was not enough, rounded: what is left of it differs by microseconds."""
+        """Say which time was not enough, rounded: `until` leaves a few microseconds less than the timeout."""
         connecting = self._phase is _CheckPhase.CONNECT
         seconds = min(self._check.timeout_connect, whole) if connecting else whole
         return f"no answer within {round(seconds, 2):g} s"
@@ -98,10 +104,11 @@ class Probe:
         _connect(connection, self._address)
         deadline.connected()
         plain = Plain(connection)
+        # The PROXY header comes before everything else, TLS included (proxy-protocol.txt section 2).
         if self._preface:
             plain.send(self._preface)
         if kind is CheckType.TCP:
-            if not self._preface:
+            if not self._preface:  # a RST would overtake the header, and the server would log a broken one
                 _reset_on_close(connection)
             return CheckResult.L4OK, 0, ""
         stream: Plain | Tls = self._secure(plain) if kind in _TLS else plain
@@ -128,11 +135,11 @@ class Probe:
 
 
 def request(check: Check) -> bytes:
-    """Return the HTTP question of a check.
+    """Return the HTTP request of a check.
 
-    Without `host` it is what OpenShift's HAProxy sends (`httpchk GET /readyz HTTP/1.0`): the server ends
-    the connection by itself and never chunks. A host is for servers that choose by name, and those speak 1.1
-    (Envoy refuses 1.0).
+    Without `host` it is what OpenShift's HAProxy sends (`httpchk GET /readyz HTTP/1.0`): with HTTP/1.0 the
+    server closes the connection itself and never sends chunks. A `host` is for servers that choose a site by
+    its name; HTTP/1.1 is the first that has the field Host (RFC 9112 s.3.2), and Envoy refuses 1.0.
     """
     if check.host is None:
         return f"{check.method} {check.path} HTTP/1.0\r\n\r\n".encode()
@@ -141,7 +148,9 @@ def request(check: Check) -> bytes:
 
 def _connect(connection: socket.socket, address: tuple[str, int]) -> None:
     problem = connection.connect_ex(address)
-    # A server on this machine has answered by now, and asking again is cheaper than the poller.
+    # A non-blocking connect(2) answers EINPROGRESS even where the server is on this machine and has accepted
+    # by now. To ask again is cheaper than to wait for the poller: EISCONN says that it has, EALREADY that it
+    # has not yet.
     if problem == errno.EINPROGRESS:
         problem = connection.connect_ex(address)
     if problem == errno.EALREADY:
@@ -157,7 +166,7 @@ def _status(stream: Stream) -> StatusLine:
     received = b""
     while True:
         data = stream.receive()
-        if not data:
+        if not data:  # the end of the stream; interim answers (1xx, RFC 9110 s.15.2) are no status line yet
             raise ResponseError(f"closed after {len(received)} bytes, before a status line")
         received += data
         line = http_response.decode(received)

@@ -1,7 +1,11 @@
-"""Servers' names to literal addresses: asked again from time to time and in doubt, the last good one kept.
+"""Servers' names to literal addresses: asked again from time to time, and soon when a server's check fails.
 
-A name that stands for several addresses gives the same one as long as it is among them, so that a name server
-that rotates its answers does not move a server about. gevent's resolver does the asking, in its threads.
+The last good address is kept: a name server that is down for a while must not take servers down. A name that
+stands for several addresses gives the same one as long as it is among them, so that a name server that
+rotates its answers (round robin DNS) does not move a server about.
+
+getaddrinfo(3) blocks its thread, for seconds where a name server does not answer. gevent's resolver calls it
+in a pool of threads, so that only the greenlet that asks waits, and checks go on.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -15,11 +19,13 @@ from gevent.event import Event
 from appliance.wire.literal import is_literal
 
 REFRESH: Final = 30.0
+"""Seconds from one question for a name to the next."""
+
 RETRY: Final = 5.0
-"""Seconds between questions for a name, and after one without an answer or when its server fails."""
+"""Seconds to the next question where there was no answer, or where a check of the name's server fails."""
 
 Lookup = Callable[[str], list[str]]
-"""Addresses of a name, best first; raises OSError. May block its greenlet."""
+"""Returns the addresses of a name, best first; raises OSError. It may block its greenlet."""
 
 
 def lookup(name: str) -> list[str]:
@@ -29,7 +35,7 @@ def lookup(name: str) -> list[str]:
 
 
 class Resolver:
-    """The names that are wanted, each with a greenlet that keeps its address fresh.
+    """The names that are wanted, each with a greenlet that asks for its address again and again.
 
     `on_change` is called with a name and its address whenever that has become another one.
     """
@@ -50,9 +56,10 @@ class Resolver:
         self._loops: dict[str, gevent.Greenlet] = {}
 
     def want(self, hosts: Iterable[str], *, known: Mapping[str, str] = MappingProxyType({})) -> None:
-        """Follow exactly the names among these hosts; `known` are addresses that new ones begin with.
+        """Ask for exactly the names among these hosts from now on; literal addresses need no question.
 
-        A known address holds until an answer comes in which it is missing.
+        `known` are addresses that new names begin with. Such an address holds until an answer comes in which
+        it is missing.
         """
         wanted = {host for host in hosts if not is_literal(host)}
         for name in self._names.keys() - wanted:
@@ -63,7 +70,10 @@ class Resolver:
             self._loops[name] = gevent.spawn(self._follow, name, self._names[name])
 
     def address(self, host: str, *, timeout: float) -> str:
-        """Return the literal address of a wanted host, "" without one; waits only where none is known yet."""
+        """Return the literal address of a wanted host, "" where it has none.
+
+        Waits for the first answer at most `timeout` seconds, and only where no address is known yet.
+        """
         name = self._names.get(host)
         if name is None:
             return host
@@ -79,18 +89,18 @@ class Resolver:
         name = self._names.get(host)
         return name.problem if name else ""
 
-    def doubt(self, host: str) -> None:
-        """Ask for a name again soon, because its server does not answer as it should."""
+    def ask_soon(self, host: str) -> None:
+        """Ask for a name again soon, because its server fails its check: it may have moved."""
         name = self._names.get(host)
         if name:
-            name.doubted.set()
+            name.ask_now.set()
 
     def unresolved(self) -> dict[str, str]:
         """Return the names whose last question had no answer, with the reasons."""
         return {host: name.problem for host, name in sorted(self._names.items()) if name.problem}
 
     def close(self) -> None:
-        """Follow nothing any more."""
+        """Ask for no name any more."""
         self.want(())
 
     def _follow(self, host: str, name: "_Name") -> None:
@@ -99,8 +109,8 @@ class Resolver:
             name.asked.set()
             gevent.sleep(self._retry)
             if not name.problem:
-                name.doubted.wait(max(self._refresh - self._retry, 0.0))
-            name.doubted.clear()
+                name.ask_now.wait(max(self._refresh - self._retry, 0.0))
+            name.ask_now.clear()
 
     def _resolve(self, host: str, name: "_Name") -> None:
         try:
@@ -115,7 +125,7 @@ class Resolver:
 
 
 class _Name:
-    __slots__ = ("address", "asked", "doubted", "problem")
+    __slots__ = ("address", "ask_now", "asked", "problem")
 
     def __init__(self, address: str) -> None:
         self.address = address
@@ -123,4 +133,4 @@ class _Name:
         self.asked = Event()
         if address:
             self.asked.set()
-        self.doubted = Event()
+        self.ask_now = Event()

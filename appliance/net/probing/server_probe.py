@@ -1,4 +1,4 @@
-"""Checks of one server, wherever its name leads at the moment."""
+"""Checks of one server at the address that its name stands for at the moment."""
 
 import time
 
@@ -11,7 +11,7 @@ from appliance.net.probing.tls_contexts import TlsContexts
 
 
 class ServerProbe:
-    """The check of a server that has one, at the address of the server or of the check."""
+    """The check of one server, at the check's own address and port where it has some (HAProxy's `addr`)."""
 
     def __init__(self, server: Server, check: Check, *, contexts: TlsContexts, resolver: Resolver) -> None:
         self._check = check
@@ -23,9 +23,9 @@ class ServerProbe:
         self._probe: Probe | None = None
 
     def run(self) -> CheckOutcome:
-        """Return how a check made now ends; raises ProbeImpossible.
+        """Make one check and return how it ended; raises ProbeImpossible.
 
-        One time-out bounds all of it, the wait for an address that was never known as well.
+        The check's time-out bounds all of it, the wait for a name's first address as well.
         """
         until = time.monotonic() + self._check.timeout
         host = self._resolver.address(self._name, timeout=self._check.timeout)
@@ -34,7 +34,7 @@ class ServerProbe:
             return CheckOutcome(result=CheckResult.L4CON, detail=f"name not resolved: {reason}")
         outcome = self._at(host).run(until=until)
         if not outcome.passed:
-            self._resolver.doubt(self._name)
+            self._resolver.ask_soon(self._name)
         return outcome
 
     def _at(self, host: str) -> Probe:

@@ -1,8 +1,12 @@
 """TLS client contexts for health checks: one for each CA file, shared by every server that names it.
 
-A context costs a millisecond and the whole CA bundle in memory. A file that has changed is read again, so a
-renewed CA needs no reload. While a file cannot be used (it is being replaced, or this machine is short of
-something) what was read last goes on being used: that is no reason to take servers down.
+A context costs a millisecond to make and holds the whole CA bundle in memory. A file that has changed is read
+again, so a renewed CA needs no reload. While a file cannot be used (it is being replaced, or this machine has
+no descriptor left) what was read last goes on being used: that is no reason to take servers down.
+
+Without a CA file any certificate will do (HAProxy's `verify none`, which is what OpenShift's HAProxy uses).
+With one, the certificate must be signed by it; where the check names the server (`sni`), it must be for that
+name as well.
 """
 
 import os
@@ -21,10 +25,10 @@ class AuthorityError(Exception):
 
 
 class TlsContexts:
-    """Contexts by CA file. With a name (SNI) the certificate must be for that name as well.
+    """Contexts by CA file.
 
-    `on_trouble` is called once with a CA file and the reason when its last good content is kept, and with
-    "" for a reason when the file can be used again.
+    `on_trouble` is called once with a CA file and the reason when what was read of it last is used on, and
+    with "" for a reason when the file can be used again.
     """
 
     def __init__(self, on_trouble: Callable[[str, str], None] | None = None) -> None:
@@ -34,7 +38,11 @@ class TlsContexts:
         self._troubled: set[str] = set()
 
     def context(self, *, verify: str | None, named: bool) -> ssl.SSLContext:
-        """Return the context for a CA file, None for any certificate; AuthorityError if it was never good."""
+        """Return the context for a CA file; `verify` None is for any certificate.
+
+        `named` is whether the certificate has to be for the name that the check asks for. Raises
+        AuthorityError where the file could never be used.
+        """
         if verify is None:
             return self._anything
         authority = self._verifying.setdefault((verify, named), _Authority(verify, named=named))
@@ -43,16 +51,16 @@ class TlsContexts:
         except AuthorityError as error:
             if authority.context is None:
                 raise
-            self._say(verify, str(error))
+            self._report(verify, str(error))
             return authority.context
-        self._say(verify, "")
+        self._report(verify, "")
         return context
 
     def inspect(self, verify: str) -> None:
-        """Read a CA file as it is now; raises AuthorityError."""
+        """Read a CA file as it is now, so that a reload can refuse a bad one; raises AuthorityError."""
         _Authority(verify, named=False).refreshed()
 
-    def _say(self, verify: str, reason: str) -> None:
+    def _report(self, verify: str, reason: str) -> None:
         if bool(reason) is (verify in self._troubled):
             return
         if reason:
@@ -110,7 +118,8 @@ def _context() -> ssl.SSLContext:
 
 def _client() -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    # A check shakes hands once: a server that asks for more would have us compute for it, again and again.
+    # A check makes one handshake. A server of TLS 1.2 may ask for more of them on the same connection
+    # (HelloRequest, RFC 5246 s.7.4.1.1) and have us compute for it again and again.
     context.options |= ssl.OP_NO_RENEGOTIATION
     return context
 

@@ -50,7 +50,7 @@ class EndpointTrack:
         except ProbeImpossible as error:
             raise Unseen(str(error)) from error
         if not outcome.passed:
-            self._resolver.doubt(self._host)
+            self._resolver.ask_soon(self._host)
         return Seen(up=outcome.passed, detail=_detail(outcome))
 
     def wait(self, seconds: float) -> None:

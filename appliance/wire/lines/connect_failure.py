@@ -1,6 +1,7 @@
-"""A doubt: one datagram from a worker to `health`, that clients could not connect to a server.
+"""One datagram from a worker to `health`: clients could not connect to a server.
 
-It is a hint to check the server now. It carries no verdict, and one that is lost costs an interval.
+It asks `health` to check the server now (HAProxy's `observe layer4`). It carries no verdict, and one that is
+lost costs an interval.
 """
 
 import msgspec
@@ -14,19 +15,19 @@ class ConnectFailureError(Exception):
 
 
 class ConnectFailure(msgspec.Struct, frozen=True, array_like=True):
-    """The server that is doubted."""
+    """The server that clients could not connect to, by its pool and name."""
 
     pool: str
     server: str
 
 
 def encode(pool: str, server: str) -> bytes:
-    """Return the datagram."""
+    """Return the datagram about a server."""
     return msgspec.json.encode(ConnectFailure(pool, server))
 
 
 def decode(datagram: bytes) -> ConnectFailure:
-    """Return what a datagram says; raises DoubtError."""
+    """Return what a datagram says; raises ConnectFailureError."""
     if len(datagram) > SIZE_LIMIT:
         raise ConnectFailureError(f"more than {SIZE_LIMIT} bytes")
     try:

@@ -1,4 +1,4 @@
-"""Names to addresses: asked by a greenlet each, refreshed, doubted, and the last good address kept."""
+"""Names to addresses: asked again in time, earlier when checks fail, and the last good address is kept."""
 
 from collections.abc import Iterator
 
@@ -85,7 +85,7 @@ def test_a_literal_address_is_never_asked_for(resolver: Resolver, zone: Zone):
     resolver.want(["10.0.0.1", "2001:db8::1"])
     assert resolver.address("2001:db8::1", timeout=0.0) == "2001:db8::1"
     assert (resolver.problem("10.0.0.1"), zone.asked) == ("", 0)
-    resolver.doubt("10.0.0.1")
+    resolver.ask_soon("10.0.0.1")
 
 
 def test_the_first_answer_is_waited_for(resolver: Resolver, changes: Changes):
@@ -158,13 +158,13 @@ def test_the_last_good_address_is_kept(
     assert resolver.unresolved() == {}
 
 
-def test_doubt_asks_before_the_next_refresh(zone: Zone, changes: Changes):
+def test_a_failed_check_asks_before_the_next_refresh(zone: Zone, changes: Changes):
     """When a server fails, its name is asked for again without waiting for the refresh."""
     subject = Resolver(changes, ask=zone, refresh=3600.0, retry=0.0)
     subject.want(["master"])
     changes.wait_for(1)
     zone.addresses["master"] = ["10.0.0.9"]
-    subject.doubt("master")
+    subject.ask_soon("master")
     assert changes.wait_for(2)[-1] == ("master", "10.0.0.9")
     subject.close()
 

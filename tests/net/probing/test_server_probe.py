@@ -1,4 +1,4 @@
-"""Checks follow a server's name, and doubt it when they fail."""
+"""Checks follow a server's name, and have it asked for again when they fail."""
 
 import socket
 import time
@@ -49,7 +49,7 @@ def test_a_check_goes_where_the_name_leads(port: int):
     assert [subject.run().result for _ in range(2)] == [CheckResult.L4OK] * 2
     zone[:] = ["127.0.0.2"]
     moved.clear()
-    resolver.doubt("master-0")
+    resolver.ask_soon("master-0")
     assert moved.wait(PATIENCE)
     assert subject.run().result is CheckResult.L4CON
     zone[:] = ["127.0.0.1"]

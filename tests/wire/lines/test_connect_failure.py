@@ -1,4 +1,4 @@
-"""Doubts of servers, as they cross from a worker to health."""
+"""Failed connects to servers, as they cross from a worker to health."""
 
 from contextlib import suppress
 
@@ -44,8 +44,8 @@ def test_what_was_encoded_is_decoded(pool: str, server: str):
         encode("a", "b") + b" " * SIZE_LIMIT,
     ],
 )
-def test_what_is_no_doubt_is_the_one_error(datagram: bytes):
-    """Anything else, cut off or too long, is DoubtError."""
+def test_any_other_datagram_is_the_one_error(datagram: bytes):
+    """Anything else, cut off or too long, is ConnectFailureError."""
     with pytest.raises(ConnectFailureError):
         decode(datagram)
 
@@ -53,6 +53,6 @@ def test_what_is_no_doubt_is_the_one_error(datagram: bytes):
 @settings(deadline=None)  # a busy machine is no failure
 @given(st.binary(max_size=300), st.sampled_from([b"", b"[", b'["a",']))
 def test_garbage_never_escapes(data: bytes, start: bytes):
-    """Any bytes give a doubt or DoubtError."""
+    """Any bytes give a value or ConnectFailureError."""
     with suppress(ConnectFailureError):
         assert isinstance(decode(start + data), ConnectFailure)
