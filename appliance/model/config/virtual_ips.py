@@ -122,7 +122,7 @@ class TrackSection(Section):
 
     @property
     def watched(self) -> tuple[tuple[TrackKind, tuple[str, ...]], ...]:
-        """What is watched, each with its target and further words: one where the section is right."""
+        """The keys that say what is watched, each with its value; a section without errors has one."""
         given = ((kind, getattr(self, kind.value)) for kind in TrackKind)
         return tuple(
             (kind, target if isinstance(target, tuple) else (str(target),))
@@ -206,18 +206,18 @@ class VirtualIpSection(Section):
 
     @property
     def families(self) -> tuple[Literal[4, 6], ...]:
-        """Families of the addresses: one where the section is right."""
+        """IP versions of the addresses, 4 and 6; a section without errors has one of them."""
         wide = (":" in each for each in (*self.addresses, *self.excluded))
         return tuple(dict.fromkeys(6 if each else 4 for each in wide))
 
     @property
-    def spoken(self) -> Literal[2, 3]:
-        """Version that is spoken: keepalived's defaults, 2 for IPv4 and 3 for IPv6."""
+    def vrrp_version(self) -> Literal[2, 3]:
+        """Version of VRRP that is sent; without `version` keepalived's default, 2 for IPv4 and 3 for IPv6."""
         if self.version is None:
             return 3 if 6 in self.families else 2
         return 2 if self.version == 2 else 3
 
     @property
     def skew_base(self) -> float:
-        """Seconds that the skew time is a part of: one in RFC 3768, the interval in RFC 9568."""
-        return 1.0 if self.spoken == 2 else self.advert
+        """Seconds of which Skew_Time is a fraction: 1 in version 2 (RFC 3768), the interval in version 3."""
+        return 1.0 if self.vrrp_version == 2 else self.advert

@@ -1,4 +1,4 @@
-"""What virtual routers need of the machine that they run on, each by its place in the operator's file."""
+"""What virtual routers need of the machine, interfaces and commands, each with its path in the file."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from appliance.model.snapshot.virtual_router import TrackKind, VirtualRouter
 
 
 class MachineNeedKind(Enum):
-    """An interface of that name, or a command that can be run."""
+    """What has to exist: an interface of that name, or a file that can be executed."""
 
     INTERFACE = "interface"
     COMMAND = "command"
@@ -17,7 +17,7 @@ class MachineNeedKind(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineNeed:
-    """One thing that has to be there; `path` is where the file asks for it."""
+    """One thing that has to exist on the machine; `path` leads to the key that names it."""
 
     path: Path
     kind: MachineNeedKind
@@ -25,7 +25,7 @@ class MachineNeed:
 
 
 def needs(routers: Iterable[VirtualRouter]) -> Iterator[MachineNeed]:
-    """Yield what these need, in the order in which they have it."""
+    """Yield what these routers need, in the order of the routers and of their keys."""
     for router in routers:
         at: Path = ("virtual_ips", router.name)
         yield MachineNeed(path=(*at, "interface"), kind=MachineNeedKind.INTERFACE, name=router.interface)

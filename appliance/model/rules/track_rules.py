@@ -1,4 +1,4 @@
-"""What no single key of a `track` section can tell: what is watched, and what its weight does."""
+"""Rules for `track` of a virtual IP: one thing is watched, its keys fit it, its weight leads somewhere."""
 
 from collections.abc import Iterator
 from typing import Final
@@ -6,11 +6,10 @@ from typing import Final
 from appliance.model.config.configuration import Config
 from appliance.model.config.virtual_ips import TrackSection, VirtualIpSection
 from appliance.model.messages.problems import Finding, FindingTarget, Path, nearest
-from appliance.model.rules.references import groups, unknown_pool, warning
-from appliance.model.snapshot.virtual_router import TrackKind
+from appliance.model.rules.findings import warning
+from appliance.model.rules.references import groups, unknown_pool
+from appliance.model.snapshot.virtual_router import HIGHEST_PRIORITY, OWNER_PRIORITY, TrackKind
 
-_OWNER: Final = 255
-_HIGHEST: Final = 254
 _ONLY_FOR: Final = {
     "user": TrackKind.SCRIPT,
     "expect": TrackKind.HTTP,
@@ -19,7 +18,7 @@ _ONLY_FOR: Final = {
 
 
 def track_findings(path: Path, given: VirtualIpSection, config: Config) -> Iterator[Finding]:
-    """Yield what does not fit together in what a virtual IP watches."""
+    """Yield what does not fit together below `track` of the virtual IP at `path`."""
     for name, track in given.track.items():
         yield from _track((*path, "track", name), track, config)
         if track.interface == given.interface:
@@ -66,14 +65,15 @@ def _references(path: Path, track: TrackSection, config: Config) -> Iterator[Fin
 
 
 def _sum(path: Path, given: VirtualIpSection) -> Iterator[Finding]:
-    """Warn of weights that lead out of the priorities that there are."""
+    """Warn of weights that lead out of the priorities 1 to 254, the range that RFC 9568 gives to backups."""
     weights = [track.weight for track in given.track.values() if track.weight and track.file is None]
     most = given.priority + sum(weight for weight in weights if weight > 0)
     least = given.priority + sum(weight for weight in weights if weight < 0)
-    if given.priority == _OWNER:
+    if given.priority == OWNER_PRIORITY:
         return
-    if most > _HIGHEST:
-        message = f"with all weights it is {most}, and everything above {_HIGHEST} counts as {_HIGHEST}"
+    if most > HIGHEST_PRIORITY:
+        top = HIGHEST_PRIORITY
+        message = f"with all weights it is {most}, and everything above {top} counts as {top}"
         yield warning((*path, "priority"), message, (*path, "track"))
     if least < 1:
         message = f"with all weights it is {least}, and everything below 1 counts as 1"

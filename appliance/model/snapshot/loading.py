@@ -1,4 +1,9 @@
-"""From the text of a configuration to the snapshot that programs obey, or to all that is wrong with it."""
+"""Loads a configuration: from the text to a snapshot, or to all problems at once.
+
+The steps: read YAML or JSON (`model.document`), validate each key (`model.config`), check the rules between
+keys (`model.rules`), fill in defaults (`model.snapshot.defaults`). A file with errors still goes through as
+many steps as possible, so that the operator sees every problem in one round.
+"""
 
 import re
 from collections.abc import Mapping
@@ -10,7 +15,7 @@ from pydantic import ValidationError
 from appliance.model.config.configuration import Config
 from appliance.model.document.document import Document, read
 from appliance.model.document.tree import Plain, SourceError
-from appliance.model.messages import pydantic_errors
+from appliance.model.messages import pydantic_errors, unknown_keys
 from appliance.model.messages.problems import (
     FaultyPaths,
     Finding,
@@ -33,7 +38,7 @@ _SECONDS: Final = re.compile(r"[0-9]{1,8}", re.ASCII)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Loaded:
-    """What came of a configuration: a snapshot exactly where there is no error; warnings in both cases."""
+    """Result of loading: a snapshot exactly where there are no errors; warnings in both cases."""
 
     snapshot: Snapshot | None
     problems: tuple[Problem, ...]
@@ -45,22 +50,22 @@ class Loaded:
 
     @property
     def warnings(self) -> tuple[Problem, ...]:
-        """The problems that are only told."""
+        """The problems that do not refuse the configuration."""
         return tuple(each for each in self.problems if each.severity is Severity.WARNING)
 
 
 def load(text: str | bytes, *, source: str, number: int, drain: str | None = None) -> Loaded:
-    """Read, judge and fill in a configuration.
+    """Return the snapshot of a configuration, or its problems; never raises.
 
-    `source` names the file in problems, `number` becomes the snapshot's, `drain` is the value of
-    DRAIN_VARIABLE in the caller's environment, which wins over the file; never raises.
+    `source` is the file's name in problems, `number` the snapshot's number. `drain` is the value of
+    DRAIN_VARIABLE in the caller's environment; it wins over `defaults.drain` of the file.
     """
     seconds, outside = _drain(drain)
     try:
         document = read(text)
     except SourceError as error:
         return Loaded(snapshot=None, problems=(*outside, _unreadable(error, source=source)))
-    document, config, found = _judged(document)
+    document, config, found = _validated(document)
     problems = shortened(
         ordered((*outside, *(document.problem(each, source=source) for each in found))), source=source
     )
@@ -84,10 +89,11 @@ def _drain(value: str | None) -> tuple[float | None, tuple[Problem, ...]]:
     return None, (Problem(message=message, path=DRAIN_VARIABLE),)
 
 
-def _judged(document: Document) -> tuple[Document, Config | None, list[Finding]]:
-    """Return the configuration if each key is right by itself, and everything that is wrong.
+def _validated(document: Document) -> tuple[Document, Config | None, list[Finding]]:
+    """Return the configuration, None where a key is wrong by itself, and all findings.
 
-    Findings are those of the document that is returned: with the keys that misspelt ones were meant to be.
+    Misspelt keys are replaced by those that were meant, and everything is validated again, so that the values
+    below them are judged too. The paths of findings are those of the document that is returned.
     """
     value = document.value
     try:
@@ -101,31 +107,33 @@ def _judged(document: Document) -> tuple[Document, Config | None, list[Finding]]
             for each in pydantic_errors.findings(error)
             if each.path in spelling
         ]
-        respelt, _, found = _judged(document.respelt(spelling))
+        respelt, _, found = _validated(document.respelt(spelling))
         return respelt, None, [*told, *found]
     return document, config, list(cross_references.findings(config))
 
 
 def _spelling(document: Document, error: ValidationError) -> Mapping[Path, str]:
-    """Return what misspelt keys were meant to be, unless that stands there too: each can be meant once."""
+    """Return the right key for each misspelt one, unless the file has the right one too."""
     meant: dict[Path, Path] = {}
-    for path, key in pydantic_errors.spelling(error).items():
+    for path, key in unknown_keys.spelling(error).items():
         meant.setdefault((*path[:-1], key), path)
     return {path: str(right[-1]) for right, path in meant.items() if not document.has(right)}
 
 
 def _faults(value: Plain, error: ValidationError) -> list[Finding]:
-    left, removed = _without_faults(value, error)
-    doubts = FaultyPaths(removed | pydantic_errors.misspelt(error))
-    sure = (each for each in cross_references.findings(left) if not doubts.concern(each))
-    return [*pydantic_errors.findings(error), *sure]
+    """Return pydantic's errors, and what the rules find in the rest of the configuration."""
+    rest, removed = _without_faults(value, error)
+    faulty = FaultyPaths(removed | unknown_keys.misspelt(error))
+    # What a rule concludes from a key that is wrong might be gone once that key is right.
+    certain = (each for each in cross_references.findings(rest) if not faulty.concern(each))
+    return [*pydantic_errors.findings(error), *certain]
 
 
 def _without_faults(value: Plain, error: ValidationError) -> tuple[Config, frozenset[Path]]:
-    """Return what is right of a configuration, and the paths that had to be left out for it.
+    """Return the part of a configuration that is valid, and the paths that were left out.
 
-    Leaving something out may leave its parent incomplete, which then goes too: each round takes more away,
-    and the empty configuration is right.
+    Without one key a mapping may be incomplete; then the whole mapping is left out in the next round. It
+    ends, because each round leaves out more and an empty configuration is valid.
     """
     removed: frozenset[Path] = frozenset()
     while True:

@@ -5,7 +5,13 @@ Times are seconds. A virtual router is RFC 9568's: one group of addresses of one
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal
+from typing import Final, Literal
+
+OWNER_PRIORITY: Final = 255
+"""Priority of the router to which the addresses belong as its own (RFC 9568 section 5.2.4)."""
+
+HIGHEST_PRIORITY: Final = 254
+"""Highest priority of any other router; 0 is sent by an active router that stops."""
 
 
 class OnConflict(StrEnum):

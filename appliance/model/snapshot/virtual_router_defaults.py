@@ -33,7 +33,7 @@ def virtual_router(name: str, given: VirtualIpSection, *, cluster: str | None) -
         family=given.families[0],
         addresses=(*given.addresses, *given.excluded),
         excluded=given.excluded,
-        version=given.spoken,
+        version=given.vrrp_version,
         router_id=router_id(name, given, cluster=cluster),
         priority=given.priority,
         advert=given.advert,

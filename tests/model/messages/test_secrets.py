@@ -2,8 +2,8 @@
 
 import pytest
 
+from appliance.model.messages.known_keys import fields
 from appliance.model.messages.problems import Path
-from appliance.model.messages.pydantic_errors import fields
 from appliance.model.messages.secrets import KNOWN, concealed, is_secret, without
 from appliance.model.snapshot.loading import load
 

@@ -13,7 +13,7 @@ from pydantic.fields import FieldInfo
 
 from appliance.model.config.section import Section
 from appliance.model.document.document import Document, read
-from appliance.model.messages import pydantic_errors
+from appliance.model.messages import known_keys
 from appliance.model.messages.problems import FindingTarget
 
 EXAMPLE = Path(__file__).parents[3] / "config" / "appliance.example.yaml"
@@ -63,7 +63,7 @@ def annotated(text: str) -> str:
 def _described(value: object, at: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], FieldInfo]]:
     if not isinstance(value, dict):
         return
-    known = pydantic_errors.fields(at)
+    known = known_keys.fields(at)
     for key, below in value.items():
         if key in known:
             yield (*at, key), known[key]

@@ -1,0 +1,70 @@
+"""Rules for frontends: what they serve, their names, and who may reach port 22623, which serves secrets."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from appliance.model.config.configuration import Config
+from appliance.model.config.frontends import FrontendSection
+from appliance.model.messages.problems import Finding, FindingTarget, Path
+from appliance.model.rules.findings import warning
+from appliance.model.rules.references import frontends, unknown_pool
+
+MACHINE_CONFIG_PORT: Final = 22623
+"""OpenShift's machine-config-server: hands Ignition files, which hold secrets, to whoever asks."""
+
+_EVERYBODY: Final = frozenset({"0.0.0.0/0", "::/0"})
+
+
+def findings(config: Config) -> Iterator[Finding]:
+    """Yield what does not fit together in and between frontends."""
+    for path, frontend in frontends(config):
+        yield from _target(path, frontend, config)
+    yield from _same_names(config)
+    for path, frontend in frontends(config):
+        yield from _open_machine_config(path, frontend, config)
+
+
+def _target(path: Path, frontend: FrontendSection, config: Config) -> Iterator[Finding]:
+    if not frontend.bind:
+        message = 'must name an address to listen on: for example `bind: ["[::]:9445"]`'
+        yield Finding(path=(*path, "bind"), message=message)
+    if frontend.pool is None and frontend.respond is None:
+        message = "must say `pool` (who serves) or `respond` (what is answered)"
+        yield Finding(path=path, message=message, touches=((*path, "pool"), (*path, "respond")))
+    if frontend.pool is not None and frontend.respond is not None:
+        yield Finding(path=path, message="has both `pool` and `respond`: a frontend forwards or answers")
+    if frontend.needs is not None and frontend.respond is None:
+        message = "`needs` belongs to `respond`: without it there is no answer to withhold"
+        yield Finding(
+            path=(*path, "needs"), message=message, spot=FindingTarget.KEY, touches=((*path, "respond"),)
+        )
+    for key, name in (("pool", frontend.pool), ("needs", frontend.needs)):
+        if name is not None and name not in config.pools:
+            yield unknown_pool((*path, key), name, config)
+
+
+def _same_names(config: Config) -> Iterator[Finding]:
+    if config.api is None or config.ingress is None:
+        return
+    for name in config.ingress.frontends:
+        if name in config.api.frontends:
+            message = f"`{name}` is a frontend of `api` already: commands and logs need names that differ"
+            yield Finding(path=("ingress", "frontends", name), message=message)
+
+
+def _open_machine_config(path: Path, frontend: FrontendSection, config: Config) -> Iterator[Finding]:
+    pool = config.pools.get(frontend.pool or "")
+    ports = {endpoint.port for endpoint in frontend.bind}
+    ports |= {server.address.port for server in pool.servers.values()} if pool else set()
+    if MACHINE_CONFIG_PORT not in ports:
+        return
+    for index, network in enumerate(frontend.allow):
+        if network in _EVERYBODY:
+            message = f"`{network}` allows everybody: port {MACHINE_CONFIG_PORT} serves secrets"
+            yield warning((*path, "allow", index), message)
+    if not frontend.allow:
+        message = (
+            f"port {MACHINE_CONFIG_PORT} serves machine configuration, which holds secrets: "
+            "say who may connect, for example `allow: [10.0.0.0/24]`"
+        )
+        yield Finding(path=path, message=message, touches=((*path, "allow"),))

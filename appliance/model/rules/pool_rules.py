@@ -1,0 +1,81 @@
+"""Rules for pools: their servers, the keys of their checks, and whether anything uses them."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from appliance.model.config.configuration import Config
+from appliance.model.config.pools import CheckSection, PoolSection
+from appliance.model.config.values.addresses import Endpoint
+from appliance.model.messages.problems import Finding, FindingTarget, Path
+from appliance.model.rules.findings import warning
+from appliance.model.rules.references import frontends
+from appliance.model.snapshot.pools import Balance
+
+_WITH_REQUEST: Final = frozenset({"http", "https"})
+_WITH_TLS: Final = frozenset({"tls", "https"})
+_USERS: Final[tuple[Path, ...]] = (("api",), ("ingress",), ("virtual_ips",))
+_ONLY_FOR: Final = {
+    **dict.fromkeys(("method", "path", "host", "expect"), _WITH_REQUEST),
+    **dict.fromkeys(("sni", "verify"), _WITH_TLS),
+}
+
+
+def findings(config: Config) -> Iterator[Finding]:
+    """Yield what does not fit together in each pool, then the pools that nothing uses."""
+    for name, pool in config.pools.items():
+        yield from _pool(name, pool)
+    yield from _unused(config)
+
+
+def _pool(name: str, pool: PoolSection) -> Iterator[Finding]:
+    path: Path = ("pools", name)
+    pool_type = pool.check.type if pool.check else "tcp"
+    if not pool.servers:
+        yield warning(path, "has no servers: every connection is refused", (*path, "servers"))
+    elif not any(server.weight for server in pool.servers.values()):
+        message = "all servers have weight 0: none of them takes connections"
+        yield warning((*path, "servers"), message)
+    if "hash_on" in pool.model_fields_set and pool.balance is not Balance.HASH:
+        message = f"means nothing to `balance: {pool.balance}`, only to `hash`"
+        yield warning((*path, "hash_on"), message, (*path, "balance"))
+    if pool.check:
+        yield from _check((*path, "check"), pool.check, kind=pool_type)
+    for server_name, server in pool.servers.items():
+        if server.check:
+            kind = server.check.type if "type" in server.check.model_fields_set else pool_type
+            yield from _check((*path, "servers", server_name, "check"), server.check, kind=kind)
+    yield from _same_addresses(path, pool)
+
+
+def _check(path: Path, check: CheckSection, *, kind: str) -> Iterator[Finding]:
+    """Judge the keys that stand at one place, for the type that holds there."""
+    given = check.model_fields_set - {"type"}
+    touches = ((*path, "type"), (*path[:2], "check", "type"))
+    if kind == "none" and given:
+        message = "nothing is checked here: say `type`, or `check: false` alone"
+        yield Finding(path=path, message=message, touches=touches)
+        return
+    for key in sorted(given):
+        kinds = _ONLY_FOR.get(key)
+        if kinds and kind not in kinds:
+            right = " or ".join(f"`type: {each}`" for each in sorted(kinds))
+            message = f"means nothing to `type: {kind}`: say {right}, or leave it out"
+            yield Finding(path=(*path, key), message=message, spot=FindingTarget.KEY, touches=touches)
+
+
+def _same_addresses(path: Path, pool: PoolSection) -> Iterator[Finding]:
+    seen: dict[Endpoint, str] = {}
+    for name, server in pool.servers.items():
+        first = seen.setdefault(server.address, name)
+        if first != name:
+            yield warning(
+                (*path, "servers", name, "address"),
+                f"`{server.address}` is the address of `{first}` too: it gets a double share",
+            )
+
+
+def _unused(config: Config) -> Iterator[Finding]:
+    used = {name for _, frontend in frontends(config) for name in (frontend.pool, frontend.needs)}
+    used |= {track.pool for each in config.virtual_ips.values() for track in each.track.values()}
+    unused = (name for name in config.pools if name not in used)
+    return (warning(("pools", name), "no frontend uses this pool", *_USERS) for name in unused)

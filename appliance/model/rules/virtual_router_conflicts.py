@@ -1,0 +1,61 @@
+"""Rules between virtual IPs of one file: router ids and addresses differ, a sync group has two or more."""
+
+from collections import defaultdict
+from collections.abc import Iterator
+
+from appliance.model.config.configuration import Config
+from appliance.model.config.virtual_ips import VirtualIpSection
+from appliance.model.messages.problems import Finding, Path, dotted
+from appliance.model.rules.findings import error, warning
+from appliance.model.snapshot.virtual_router_defaults import router_id
+
+
+def findings(config: Config) -> Iterator[Finding]:
+    """Yield what does not fit together between virtual IPs."""
+    yield from _same_ids(config)
+    yield from _same_addresses(config)
+    yield from _groups_of_one(config)
+
+
+def _same_ids(config: Config) -> Iterator[Finding]:
+    """Tell ids that two entries share where both would hear the same advertisements."""
+    taken: dict[tuple[object, ...], list[tuple[str, VirtualIpSection]]] = defaultdict(list)
+    for name, given in config.virtual_ips.items():
+        number = router_id(name, given, cluster=config.cluster.name)
+        others = taken[given.interface, given.families, number]
+        first = next((each for each, other in others if _hear_each_other(given, other)), None)
+        if number and first is not None:
+            touches: tuple[Path, ...] = (("virtual_ips", first), ("cluster",))
+            message = (
+                f"{number} is the id of `{first}` on `{given.interface}` already: "
+                "routers would take one for the other"
+            )
+            yield error(("virtual_ips", name, "router_id"), message, *touches)
+        others.append((name, given))
+
+
+def _hear_each_other(one: VirtualIpSection, other: VirtualIpSection) -> bool:
+    """Tell whether an advertisement may be of either: not where all unicast peers differ."""
+    return not (one.peers and other.peers and set(one.peers).isdisjoint(other.peers))
+
+
+def _same_addresses(config: Config) -> Iterator[Finding]:
+    seen: dict[str, Path] = {}
+    for name, given in config.virtual_ips.items():
+        places = ("addresses", given.addresses), ("excluded", given.excluded)
+        for key, index, each in ((key, *item) for key, found in places for item in enumerate(found)):
+            path: Path = ("virtual_ips", name, key, index)
+            first = seen.setdefault(each.partition("/")[0], path)
+            if first != path:
+                yield error(path, f"`{each}` is there already: {dotted(first)}", first)
+
+
+def _groups_of_one(config: Config) -> Iterator[Finding]:
+    groups: dict[str, list[str]] = defaultdict(list)
+    for name, given in config.virtual_ips.items():
+        if given.sync_group is not None:
+            groups[given.sync_group].append(name)
+    for group, names in groups.items():
+        if len(names) == 1:
+            message = f"no other virtual IP is in the group `{group}`: it means nothing"
+            yield warning(("virtual_ips", names[0], "sync_group"), message, ("virtual_ips",))
