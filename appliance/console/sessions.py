@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Final
 
 import click
-import msgspec
 
 from appliance.console.access import look_into
 from appliance.console.asking import at_once
@@ -20,25 +19,13 @@ from appliance.console.output.printing import print_json, print_rows
 from appliance.console.output.quantities import duration, size
 from appliance.model.paths import Paths
 from appliance.net.control.sockets import ControlUnavailable, ask
+from appliance.wire.lines import listed_session
 from appliance.wire.lines.control import Answer, Question
+from appliance.wire.lines.listed_session import ListedSession
 
 _TIMEOUT: Final = 10.0
 
 Network = IPv4Network | IPv6Network
-
-
-class ListedSession(msgspec.Struct, frozen=True, kw_only=True):
-    """One connection, as its worker lists it. `server` is POOL/SERVER, None before one was chosen."""
-
-    id: str
-    frontend: str
-    client: str
-    server: str | None
-    age: float
-    idle: float
-    bytes_in: int
-    bytes_out: int
-    phase: str
 
 
 class NetworkType(click.ParamType[Network]):
@@ -149,7 +136,7 @@ def _killed(paths: Paths, question: Question) -> int:
 def _listed(paths: Paths) -> list[ListedSession]:
     found: list[ListedSession] = []
     for answer in _ask_workers(paths, Question(command="sessions")):
-        found += msgspec.convert(answer.values.get("sessions", []), list[ListedSession])
+        found += listed_session.decode(answer)
     return sorted(found, key=lambda session: session.age, reverse=True)
 
 

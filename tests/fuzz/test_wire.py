@@ -20,6 +20,7 @@ from appliance.wire.http import http_request, http_response
 from appliance.wire.lines import (
     connect_failure,
     control,
+    listed_session,
     reload_line,
     tracker_lines,
     vrrp_takeover,
@@ -27,6 +28,7 @@ from appliance.wire.lines import (
     worker_status,
 )
 from appliance.wire.lines.control import Question, bad, good
+from appliance.wire.lines.listed_session import ListedSession
 from appliance.wire.lines.vrrp_takeover import KnownRouter, KnownTrack
 from appliance.wire.lines.worker_arguments import InheritedListener, WorkerArguments
 from appliance.wire.lines.worker_status import WorkerListener, WorkerStatus
@@ -219,6 +221,17 @@ VRRP_BOARD = vrrp_board.VrrpBoard(
     realtime=True,
     routers=(ROUTER, ROUTER),
 )
+LISTED = ListedSession(
+    id="proxy-api-1-0-1",
+    frontend="kube-api",
+    client="[::1]:40000",
+    server="masters/master-0",
+    age=1.5,
+    idle=0.25,
+    bytes_in=3,
+    bytes_out=0,
+    phase="open",
+)
 KNOWN_ROUTER = KnownRouter(
     name="api",
     router_id=51,
@@ -334,6 +347,16 @@ TARGETS = (
         ),
         errors=(control.ControlError,),
         words=JSON_WORDS,
+    ),
+    Target(
+        name="listed-session",
+        run=round_trip(
+            lambda line: listed_session.decode(control.decode_answer(line)),
+            lambda sessions: control.encode_answer(listed_session.encode(sessions)),
+        ),
+        seeds=(control.encode_answer(listed_session.encode([LISTED])),),
+        errors=(control.ControlError,),
+        words=(b'"server":null', b'"bytes_in":'),
     ),
     Target(
         name="control-stream",

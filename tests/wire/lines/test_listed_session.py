@@ -1,0 +1,42 @@
+"""The listing of connections: what a worker answers is what the console reads."""
+
+import pytest
+
+from appliance.wire.lines import listed_session
+from appliance.wire.lines.control import ControlError, decode_answer, encode_answer, good
+from appliance.wire.lines.listed_session import ListedSession
+
+pytestmark = pytest.mark.pure
+
+ONE = ListedSession(
+    id="proxy-api-1-0-1",
+    frontend="kube-api",
+    client="10.0.0.7:40000",
+    server=None,
+    age=1.5,
+    idle=0.0,
+    bytes_in=3,
+    bytes_out=0,
+    phase="queued",
+)
+
+
+def test_what_is_answered_is_read():
+    """A listing survives the way over the control socket, with the keys that scripts know."""
+    line = encode_answer(listed_session.encode([ONE]))
+    assert line == (
+        b'{"ok":true,"sessions":[{"id":"proxy-api-1-0-1","frontend":"kube-api","client":"10.0.0.7:40000",'
+        b'"server":null,"age":1.5,"idle":0.0,"bytes_in":3,"bytes_out":0,"phase":"queued"}]}\n'
+    )
+    assert listed_session.decode(decode_answer(line)) == [ONE]
+
+
+def test_an_answer_without_a_listing_is_an_empty_one():
+    """A refusal carries no connections."""
+    assert listed_session.decode(good()) == []
+
+
+def test_other_fields_are_an_error():
+    """What another version lists is not taken for ours."""
+    with pytest.raises(ControlError, match="sessions"):
+        listed_session.decode(good(sessions=[{"id": 7}]))
