@@ -201,7 +201,7 @@ def test_reload_sockets(tmp_path: Path, fuzz_seconds: float, fuzz_seed: int):
 def test_monitor(fuzz_seconds: float, fuzz_seed: int):
     """The endpoints that a worker answers itself."""
     faults: list[Exception] = []
-    traffic = Traffic(descriptors=1000, fault=faults.append, scarce=print, make_room=print)
+    traffic = Traffic(descriptors=1000, fault=faults.append, accept_failed=print, make_room=print)
     state = FrontendState(frontend("ready", pool=None, respond="/haproxy_ready"), workers=1, index=0)
     with socket.create_server(("127.0.0.1", 0)) as listener:
 

@@ -71,7 +71,7 @@ def test_version_of_a_plain_build():
     assert f'image.version="{appliance.__version__}"' in (podman.ROOT / "Containerfile").read_text()
 
 
-_MODULES = "appliance.programs.worker, appliance.console.__main__"
+_MODULES = "appliance.programs.worker.__main__, appliance.console.__main__"
 
 
 def test_nothing_is_compiled_at_a_start(image: str):

@@ -14,7 +14,7 @@ from support.values.snapshots import bind, frontend, group, pool, server, snapsh
 from appliance.model.paths import Paths
 from appliance.model.server_states import HealthVerdict, ServerState
 from appliance.net.boards.boards import BoardWriter
-from appliance.programs.worker import Worker
+from appliance.programs.worker.worker import Worker
 from appliance.wire.boards.health_board import HealthBoard, encode
 from appliance.wire.lines.worker_arguments import InheritedListener, WorkerArguments
 
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.programs
 POOLS = ("first", "second")
 
 
-class Desk:
+class Setup:
     """A worker with two pools of one server each, and the board that `health` writes for it."""
 
     def __init__(self, directory: Path) -> None:
@@ -60,8 +60,8 @@ class Desk:
 
     def look(self) -> list[ServerState]:
         """Let the worker look as at a tick; return what it takes the servers for."""
-        self.worker._look_at_health()
-        return [self.worker.backends[name].pool.members[0].state for name in POOLS]
+        self.worker.health.look()
+        return [self.worker.settings.backends[name].pool.members[0].state for name in POOLS]
 
     def close(self) -> None:
         """End the worker."""
@@ -71,9 +71,9 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def setup(tmp_path: Path) -> Iterator[Setup]:
     """Give a worker whose servers are up."""
-    made = Desk(tmp_path)
+    made = Setup(tmp_path)
     made.publish(HealthVerdict.UP)
     assert made.look() == [ServerState.UP, ServerState.UP]
     yield made
@@ -81,7 +81,7 @@ def desk(tmp_path: Path) -> Iterator[Desk]:
 
 
 @pytest.mark.parametrize("stop", range(5))
-def test_a_verdict_is_not_missed_by_a_look_in_the_middle_of_its_publish(desk: Desk, stop: int):
+def test_a_verdict_is_not_missed_by_a_look_in_the_middle_of_its_publish(setup: Setup, stop: int):
     """The worker looks before each of the stores of a publish, and knows the verdict at the next look."""
     stores = []
 
@@ -91,35 +91,35 @@ def test_a_verdict_is_not_missed_by_a_look_in_the_middle_of_its_publish(desk: De
 
         def __setitem__(self, place: int | slice, value: bytes | int) -> None:
             if len(stores) == stop:
-                desk.look()
+                setup.look()
             stores.append(place)
             self._target.__setitem__(place, value)  # type: ignore[attr-defined]  # a mapping or its words
 
-    desk.board._map, desk.board._words = Stores(desk.board._map), Stores(desk.board._words)
-    desk.publish(HealthVerdict.DOWN)
-    assert desk.look() == [ServerState.DOWN, ServerState.DOWN]
+    setup.board._map, setup.board._words = Stores(setup.board._map), Stores(setup.board._words)
+    setup.publish(HealthVerdict.DOWN)
+    assert setup.look() == [ServerState.DOWN, ServerState.DOWN]
 
 
-def test_a_bug_in_one_pool_hides_no_verdict_from_the_others(desk: Desk):
+def test_a_bug_in_one_pool_hides_no_verdict_from_the_others(setup: Setup):
     """It is logged, and the pools after it obey."""
 
     def observe(_: object) -> None:
         raise ZeroDivisionError
 
-    desk.worker.backends[POOLS[0]].pool.observe = observe  # type: ignore[method-assign]  # the bug
-    desk.publish(HealthVerdict.DOWN)
+    setup.worker.settings.backends[POOLS[0]].pool.observe = observe  # type: ignore[method-assign]  # the bug
+    setup.publish(HealthVerdict.DOWN)
     with structlog.testing.capture_logs() as logs:
-        assert desk.look() == [ServerState.UP, ServerState.DOWN]
-        desk.look()
+        assert setup.look() == [ServerState.UP, ServerState.DOWN]
+        setup.look()
     assert [each["event"] for each in logs] == ["internal-error"]
 
 
-def test_a_board_that_was_removed_and_made_anew_is_found(desk: Desk):
+def test_a_board_that_was_removed_and_made_anew_is_found(setup: Setup):
     """With the runtime directory deleted and health's board written again, the worker obeys that."""
-    desk.path.unlink()
-    desk.board.close()
-    desk.board = BoardWriter(desk.path)
-    desk.publish(HealthVerdict.DOWN)
+    setup.path.unlink()
+    setup.board.close()
+    setup.board = BoardWriter(setup.path)
+    setup.publish(HealthVerdict.DOWN)
     for _ in range(20):
-        desk.worker._tick()
-    assert desk.look() == [ServerState.DOWN, ServerState.DOWN]
+        setup.worker._tick()
+    assert setup.look() == [ServerState.DOWN, ServerState.DOWN]

@@ -3,6 +3,7 @@
 from appliance.core.balancing.access_lists import AccessLists
 from appliance.core.balancing.worker_shares import share
 from appliance.model.snapshot.frontends import Frontend
+from appliance.wire.boards.worker_board import FrontendCounters
 
 
 class FrontendState:
@@ -50,3 +51,15 @@ class FrontendState:
     def expiry(self, now: float, *, chance: float) -> float:
         """Return when a connection that begins now is too old; `chance` is from 0 to 1."""
         return now + self.max_age * (1.0 + self.config.max_age_jitter * (2.0 * chance - 1.0))
+
+    def counters(self) -> FrontendCounters:
+        """Return what the worker's board shows of this frontend."""
+        return FrontendCounters(
+            name=self.name,
+            current=self.current,
+            total=self.total,
+            denied=self.denied,
+            failed=self.failed,
+            bytes_in=self.bytes_in,
+            bytes_out=self.bytes_out,
+        )

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from appliance.model.server_states import AdminState, ServerState
 from appliance.model.snapshot.pools import Server
+from appliance.wire.boards.worker_board import ServerCounters
 
 Address = tuple[str, int]
 
@@ -45,7 +46,7 @@ class PoolMember:
         """Pool and server, as operators write them."""
         return f"{self.pool}/{self.config.name}"
 
-    def suspect(self) -> bool:
+    def count_error(self) -> bool:
         """Count an error of the server; True when there were as many in a row as make it doubtful.
 
         As with HAProxy's error-limit, counting begins anew then.
@@ -61,3 +62,16 @@ class PoolMember:
     def full(self) -> bool:
         """Whether the limit is reached."""
         return 0 < self.limit <= self.current
+
+    def counters(self) -> ServerCounters:
+        """Return what the worker's board shows of this server."""
+        return ServerCounters(
+            pool=self.pool,
+            server=self.name,
+            current=self.current,
+            total=self.total,
+            failed=self.failed,
+            queued=self.queued,
+            bytes_in=self.bytes_in,
+            bytes_out=self.bytes_out,
+        )

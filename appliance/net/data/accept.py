@@ -51,7 +51,7 @@ class Acceptor:
         """Accept again after a pause where nothing speaks against it any more; return whether it does not."""
         if self._watcher is None or self._watching:
             return False
-        if self.frontend.full or self._traffic.crowded or self._traffic.now < self.resume_at:
+        if self.frontend.full or self._traffic.full or self._traffic.now < self.resume_at:
             return True
         self._watching = True
         self._watcher.start(self._on_ready)
@@ -84,7 +84,7 @@ class Acceptor:
                 self._refused(-fd)
                 return
             self._admit(fd)
-        if frontend.full or traffic.crowded:
+        if frontend.full or traffic.full:
             self._pause()
 
     def _admit(self, fd: int) -> None:
@@ -123,7 +123,7 @@ class Acceptor:
             self._traffic.reasons[EndReason.NO_DESCRIPTORS] += 1
         self.resume_at = self._traffic.now + _PAUSE
         self._pause()
-        self._traffic.scarce(code)
+        self._traffic.accept_failed(code)
 
     def _pause(self) -> None:
         """Watch nothing until `resume`: a listener that stays ready would spin."""

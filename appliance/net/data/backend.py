@@ -1,14 +1,12 @@
 """A pool as sessions use it: the balancing decision, and how its servers are spoken to."""
 
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from appliance.core.balancing.pool_state import LostMembers, PoolState
 from appliance.model.snapshot.pools import Balance, Pool, SendProxy
 from appliance.net.data import tcp
+from appliance.net.data.traffic import QueuedSession
 from appliance.wire import proxy_protocol, sockaddr
-
-if TYPE_CHECKING:
-    from appliance.net.data.relay import Session
 
 _RETRY_DELAY: Final = 1.0
 """Longest wait before the same server is tried again, seconds (HAProxy's `retries`)."""
@@ -34,7 +32,7 @@ class Backend:
         "timeout_server_fin",
     )
 
-    def __init__(self, pool: "PoolState[Session]") -> None:
+    def __init__(self, pool: PoolState[QueuedSession]) -> None:
         self.pool = pool
         self._flatten(pool.config)
 

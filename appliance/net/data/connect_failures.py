@@ -20,18 +20,18 @@ class ConnectFailureSender:
         self._path = str(path)
         self._socket = socket.socket(socket.AF_UNIX, _KIND)
 
-    def tell(self, doubted: set[PoolMember]) -> None:
+    def send(self, servers: set[PoolMember]) -> None:
         """Say it of these servers, and forget them; those that do not fit stay for the next time."""
-        while doubted:
-            member = doubted.pop()
+        while servers:
+            member = servers.pop()
             try:
                 self._socket.sendto(connect_failure.encode(member.pool, member.name), self._path)
             except BlockingIOError:
-                doubted.add(member)
+                servers.add(member)
                 return
             except OSError:
                 # Health is not there. When it is back it checks every server in its time.
-                doubted.clear()
+                servers.clear()
 
     def close(self) -> None:
         """Tell nobody any more."""

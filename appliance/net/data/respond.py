@@ -11,9 +11,8 @@ from typing import Final
 from appliance.core.balancing.frontend_state import FrontendState
 from appliance.core.balancing.pool_state import PoolState
 from appliance.model.end_reasons import EndReason
-from appliance.net.data.relay import Session
 from appliance.net.data.tcp import reset, shutdown_write
-from appliance.net.data.traffic import Traffic, Watcher
+from appliance.net.data.traffic import QueuedSession, Traffic, Watcher
 from appliance.wire.http import http_request
 from appliance.wire.http.http_request import Request, RequestError
 from appliance.wire.need import Need
@@ -44,7 +43,7 @@ class Responder:
         self,
         traffic: Traffic,
         frontend: FrontendState,
-        pool: "PoolState[Session] | None",
+        pool: PoolState[QueuedSession] | None,
         fd: int,
         address: bytes,
     ) -> None:
@@ -56,12 +55,12 @@ class Responder:
         self.received: bytes | None = b""
         self.started = traffic.now
         self.deadline = traffic.now + min(_PATIENCE, frontend.timeout_client)
-        traffic.serial += 1
-        self.number = traffic.serial
+        traffic.last_number += 1
+        self.number = traffic.last_number
         self.watcher: Watcher | None = traffic.loop.io(fd, _READ)
         self.watcher.start(self.on_readable)
         traffic.live.add(self)
-        traffic.hurried.add(self)
+        traffic.every_tick.add(self)
 
     def on_readable(self) -> None:
         """Take what has arrived."""
@@ -92,7 +91,7 @@ class Responder:
         traffic.reasons[reason] += 1
         traffic.changed = True
         traffic.live.discard(self)
-        traffic.hurried.discard(self)
+        traffic.every_tick.discard(self)
         if traffic.paused:
             traffic.make_room()
 

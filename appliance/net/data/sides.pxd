@@ -10,7 +10,7 @@ cdef class Side:
     cdef public object drain
     cdef public object pipe
     cdef public object backlog
-    cdef public double active
+    cdef public double active_at
     cdef public long long count
     cdef public int full
     cdef public int unsent

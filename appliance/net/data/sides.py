@@ -6,15 +6,12 @@ Plain Python that Cython compiles unchanged; `sides.pxd` gives it types.
 """
 
 from os import read, splice, write
-from typing import TYPE_CHECKING, Final
+from typing import Final, Protocol
 
 from appliance.model.end_reasons import EndReason
 from appliance.net.data.pipes import PIPE_SIZE, Pipe
 from appliance.net.data.tcp import NO_DELAY, set_on_connection, shutdown_write, unsent
-from appliance.net.data.traffic import Watcher
-
-if TYPE_CHECKING:
-    from appliance.net.data.relay import Session
+from appliance.net.data.traffic import Expiring, Traffic, Watcher
 
 READ: Final = 1
 WRITE: Final = 2
@@ -28,6 +25,20 @@ _IN_VAIN: Final = 16
 """Wake-ups for nothing in one tick after which a side rests."""
 
 
+class SideOwner(Expiring, Protocol):
+    """The session that a side belongs to, as its sides see it."""
+
+    traffic: Traffic
+
+    def side_failed(self, side: "Side") -> None:
+        """End: the connection of `side` was reset or has broken."""
+        ...
+
+    def fail(self, error: Exception) -> None:
+        """Report a bug of ours, and end."""
+        ...
+
+
 class Side:
     """One socket of a session, and the direction that begins there: read here, written to `other`.
 
@@ -36,7 +47,7 @@ class Side:
     """
 
     __slots__ = (
-        "active",
+        "active_at",
         "backlog",
         "count",
         "drain",
@@ -54,7 +65,7 @@ class Side:
         "woken_at",
     )
 
-    def __init__(self, session: "Session", fd: int, events: int) -> None:
+    def __init__(self, session: SideOwner, fd: int, events: int) -> None:
         traffic = session.traffic
         self.session = session
         self.traffic = traffic
@@ -64,7 +75,7 @@ class Side:
         self.drain: Watcher | None = None
         self.pipe: Pipe | None = None
         self.backlog: memoryview | None = None
-        self.active = traffic.now
+        self.active_at = traffic.now
         self.count = 0
         self.full = 0
         self.eof = False
@@ -102,21 +113,21 @@ class Side:
             self.woken_for_nothing()
             return
         except OSError:
-            self.session.broken(self)
+            self.session.side_failed(self)
             return
         size = len(data)
         if size == 0:
             self.finish()
             return
         other = self.other
-        self.active = other.active = self.traffic.now
+        self.active_at = other.active_at = self.traffic.now
         self.count += size
         try:
             sent = write(other.fd, data)
         except BlockingIOError:
             sent = 0
         except OSError:
-            self.session.broken(other)
+            self.session.side_failed(other)
             return
         if sent < size:
             self.hold(memoryview(data)[sent:])
@@ -139,13 +150,13 @@ class Side:
         except BlockingIOError:
             size = 0
         except OSError:
-            self.session.broken(self)
+            self.session.side_failed(self)
             return
         if size == 0:
             self.copy_again(pipe)
             self.copy()
             return
-        self.active = self.traffic.now
+        self.active_at = self.traffic.now
         self.count += size
         pipe.held += size
         self.empty(pipe)
@@ -164,9 +175,9 @@ class Side:
         except BlockingIOError:
             return
         except OSError:
-            self.session.broken(other)
+            self.session.side_failed(other)
             return
-        other.active = self.traffic.now
+        other.active_at = self.traffic.now
 
     def hold(self, rest: memoryview) -> None:
         """Keep what the other side has not taken."""
@@ -201,7 +212,7 @@ class Side:
 
     def unblock(self) -> None:
         """Read again; the time that it was not read does not count as this peer's silence."""
-        self.active = self.traffic.now
+        self.active_at = self.traffic.now
         if self.drain is not None:
             self.drain.stop()
         self.watcher.start(self.on_readable)
@@ -213,9 +224,9 @@ class Side:
         except BlockingIOError:
             return
         except OSError:
-            self.session.broken(self.other)
+            self.session.side_failed(self.other)
             return
-        self.other.active = self.traffic.now
+        self.other.active_at = self.traffic.now
         self.backlog = backlog[sent:] if sent < len(backlog) else None
 
     def finish(self) -> None:
@@ -230,8 +241,8 @@ class Side:
             self.copy_again(self.pipe)
         shutdown_write(other.fd)
         other.shut = True
-        other.active = self.traffic.now
-        self.traffic.hurried.add(self.session)
+        other.active_at = self.traffic.now
+        self.traffic.every_tick.add(self.session)
 
     def copy_again(self, pipe: Pipe) -> None:
         """Give the pipe back: what comes now is small."""

@@ -20,7 +20,7 @@ from appliance.net.data.pipes import Pipes
 TICK: Final = 0.05
 """Seconds between ticks: how exactly connect, queue and fin timeouts are kept."""
 
-_ROUND: Final = 1.0
+_SWEEP_EVERY: Final = 1.0
 _SLICE: Final = 500
 
 
@@ -55,7 +55,7 @@ class EventLoop(Protocol):
         ...
 
 
-class Swept(Protocol):
+class Expiring(Protocol):
     """Something with deadlines."""
 
     def expire(self, now: float) -> None:
@@ -78,7 +78,9 @@ class Resting(Protocol):
 class QueuedSession(Protocol):
     """Something that stands in a queue."""
 
-    def hand_over(self) -> None:
+    def __hash__(self) -> int: ...
+
+    def place_free(self) -> None:
         """Take the place that has become free."""
         ...
 
@@ -86,18 +88,20 @@ class QueuedSession(Protocol):
 class Traffic:
     """The sessions of a worker. `limit` of them fit the process's descriptors.
 
-    `fault` takes a bug, `scarce` the errno of an accept, `report` every session that ends with its reason;
-    `make_room` is called when one ends while accepting is `paused`. `doubted` holds servers that failed
-    clients, until `health` has been told.
+    The worker is told of a bug by `fault`, of the errno of a failed accept by `accept_failed`, and of every
+    session that ends by `report`, with the reason. `make_room` is called when a session ends while accepting
+    is `paused`. `failing_servers` holds servers that failed clients, until `health` has been told.
     """
 
     __slots__ = (
-        "_due",
-        "_round",
+        "_sweep",
+        "_sweep_at",
+        "accept_failed",
         "changed",
-        "doubted",
+        "every_tick",
+        "failing_servers",
         "fault",
-        "hurried",
+        "last_number",
         "limit",
         "live",
         "loop",
@@ -108,8 +112,6 @@ class Traffic:
         "reasons",
         "report",
         "resting",
-        "scarce",
-        "serial",
     )
 
     def __init__(
@@ -117,30 +119,30 @@ class Traffic:
         *,
         descriptors: int,
         fault: Callable[[Exception], None],
-        scarce: Callable[[int], None],
-        make_room: Callable[[], None],
+        accept_failed: Callable[[int], None],
+        make_room: Callable[[], None] = lambda: None,
     ) -> None:
         self.loop: EventLoop = get_hub().loop
         self.now = time.monotonic()
-        self.live: set[Swept] = set()
-        self.doubted: set[PoolMember] = set()
-        self.hurried: set[Swept] = set()
+        self.live: set[Expiring] = set()
+        self.failing_servers: set[PoolMember] = set()
+        self.every_tick: set[Expiring] = set()
         self.resting: list[Resting] = []
         self.limit = session_limit(descriptors)
         self.pipes = Pipes(pipe_limit(descriptors))
         self.reasons = dict.fromkeys(EndReason, 0)
         self.fault = fault
-        self.scarce = scarce
+        self.accept_failed = accept_failed
         self.report: Callable[..., None] | None = None
         self.make_room = make_room
         self.paused = False
         self.changed = True
-        self.serial = 0
-        self._round: list[Swept] = []
-        self._due = 0.0
+        self.last_number = 0
+        self._sweep: list[Expiring] = []
+        self._sweep_at = 0.0
 
     @property
-    def crowded(self) -> bool:
+    def full(self) -> bool:
         """Whether there are as many sessions as descriptors allow."""
         return len(self.live) >= self.limit
 
@@ -153,12 +155,12 @@ class Traffic:
         now = self.now = time.monotonic()
         if self.resting:
             self.wake()
-        for each in tuple(self.hurried):
+        for each in tuple(self.every_tick):
             each.expire(now)
-        if not self._round and now >= self._due and self.live:
-            self._round = list(self.live)
-            self._due = now + _ROUND
-        due, self._round = self._round[:_SLICE], self._round[_SLICE:]
+        if not self._sweep and now >= self._sweep_at and self.live:
+            self._sweep = list(self.live)
+            self._sweep_at = now + _SWEEP_EVERY
+        due, self._sweep = self._sweep[:_SLICE], self._sweep[_SLICE:]
         for each in due:
             each.expire(now)
 
@@ -168,10 +170,10 @@ class Traffic:
         for each in resting:
             each.resume()
 
-    def pass_on(self, waiter: "QueuedSession | None") -> None:
+    def wake_queued(self, waiter: "QueuedSession | None") -> None:
         """Give the place that has become free to whoever was next in the queue."""
         if waiter is not None:
-            waiter.hand_over()
+            waiter.place_free()
 
     def end_all(self, reason: EndReason) -> None:
         """End every session."""

@@ -4,6 +4,7 @@ import pytest
 from support.values.snapshots import frontend
 
 from appliance.core.balancing.frontend_state import FrontendState
+from appliance.wire.boards.worker_board import FrontendCounters
 
 pytestmark = pytest.mark.pure
 
@@ -31,3 +32,12 @@ def test_age_is_spread_by_jitter(chance: float, expected: float):
     state = FrontendState(frontend("api", max_age=100.0, max_age_jitter=0.1), workers=1, index=0)
     assert state.max_age == 100.0
     assert state.expiry(100.0, chance=chance) == pytest.approx(expected)
+
+
+def test_what_the_board_shows_of_a_frontend():
+    """Its counters carry its name."""
+    state = FrontendState(frontend("api"), workers=1, index=0)
+    state.current, state.total, state.denied, state.failed, state.bytes_in, state.bytes_out = range(1, 7)
+    assert state.counters() == FrontendCounters(
+        name="api", current=1, total=2, denied=3, failed=4, bytes_in=5, bytes_out=6
+    )

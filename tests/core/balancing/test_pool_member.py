@@ -4,6 +4,7 @@ import pytest
 from support.values.snapshots import check, server
 
 from appliance.core.balancing.pool_member import PoolMember
+from appliance.wire.boards.worker_board import ServerCounters
 
 pytestmark = pytest.mark.pure
 
@@ -16,10 +17,20 @@ def member(*, error_limit: int | None) -> PoolMember:
 
 
 @pytest.mark.parametrize(
-    ("error_limit", "doubted"),
+    ("error_limit", "told"),
     [(1, [True] * 4), (2, [False, True, False, True]), (0, [False] * 4), (None, [False] * 4)],
 )
-def test_so_many_errors_in_a_row_make_a_server_doubtful(error_limit: int | None, doubted: list[bool]):
+def test_so_many_errors_in_a_row_are_told(error_limit: int | None, told: list[bool]):
     """Counting begins anew each time; without a limit or a check there is nothing to ask for."""
     subject = member(error_limit=error_limit)
-    assert [subject.suspect() for _ in range(4)] == doubted
+    assert [subject.count_error() for _ in range(4)] == told
+
+
+def test_what_the_board_shows_of_a_server():
+    """Its counters carry its pool and its name."""
+    subject = member(error_limit=None)
+    subject.current, subject.total, subject.failed, subject.queued = 1, 2, 3, 4
+    subject.bytes_in, subject.bytes_out = 5, 6
+    assert subject.counters() == ServerCounters(
+        pool="pool", server="a", current=1, total=2, failed=3, queued=4, bytes_in=5, bytes_out=6
+    )

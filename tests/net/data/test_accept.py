@@ -19,16 +19,19 @@ from appliance.net.data.traffic import Traffic
 pytestmark = pytest.mark.programs
 
 
-class Desk:
+class Setup:
     """An acceptor on a listener of its own, with everything that it reports."""
 
     def __init__(self, *, limit: int = 0) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.faults: list[Exception] = []
-        self.scarce: list[int] = []
+        self.accept_failed: list[int] = []
         self.taken: list[int] = []
         self.traffic = Traffic(
-            descriptors=1000, fault=self.faults.append, scarce=self.scarce.append, make_room=self.make_room
+            descriptors=1000,
+            fault=self.faults.append,
+            accept_failed=self.accept_failed.append,
+            make_room=self.make_room,
         )
         self.frontend = FrontendState(frontend("front", max_connections=limit), workers=1, index=0)
         self.bug: Exception | None = None
@@ -71,78 +74,78 @@ def open_files() -> set[str]:
 
 
 @pytest.fixture
-def desk() -> Iterator[Desk]:
-    """Give a desk without limit."""
-    made = Desk()
+def setup() -> Iterator[Setup]:
+    """Give a setup without limit."""
+    made = Setup()
     yield made
     made.close()
 
 
-def test_connections_are_handed_on(desk: Desk):
+def test_connections_are_handed_on(setup: Setup):
     """Every connection is handed on and counted; nothing is accepted before the start or after the close."""
-    clients = [desk.connect() for _ in range(20)]
-    desk.until(lambda: True)
-    assert not desk.taken
-    desk.acceptor.start()
-    desk.until(lambda: len(desk.taken) == 20)
-    assert (desk.frontend.total, desk.frontend.current) == (20, 20)
-    desk.acceptor.close()
-    desk.acceptor.close()
-    assert desk.acceptor.resume() is False
+    clients = [setup.connect() for _ in range(20)]
+    setup.until(lambda: True)
+    assert not setup.taken
+    setup.acceptor.start()
+    setup.until(lambda: len(setup.taken) == 20)
+    assert (setup.frontend.total, setup.frontend.current) == (20, 20)
+    setup.acceptor.close()
+    setup.acceptor.close()
+    assert setup.acceptor.resume() is False
     assert len(clients) == 20
 
 
 def test_limit_pauses():
     """At the limit the listener is left alone until there is room."""
-    desk = Desk(limit=1)
-    desk.acceptor.start()
-    clients = [desk.connect(), desk.connect()]
-    desk.until(lambda: desk.traffic.paused)
-    assert len(desk.taken) == 1
-    assert desk.acceptor.resume() is True
-    desk.frontend.current -= 1
-    desk.make_room()
-    desk.until(lambda: len(desk.taken) == 2)
+    setup = Setup(limit=1)
+    setup.acceptor.start()
+    clients = [setup.connect(), setup.connect()]
+    setup.until(lambda: setup.traffic.paused)
+    assert len(setup.taken) == 1
+    assert setup.acceptor.resume() is True
+    setup.frontend.current -= 1
+    setup.make_room()
+    setup.until(lambda: len(setup.taken) == 2)
     assert len(clients) == 2
-    desk.close()
+    setup.close()
 
 
-def test_bug_costs_one_connection(desk: Desk):
+def test_bug_costs_one_connection(setup: Setup):
     """A connection that a bug keeps from being taken is reset, closed and counted; the next one is taken."""
-    desk.bug = RuntimeError("a bug")
-    desk.acceptor.start()
-    first = desk.connect()
+    setup.bug = RuntimeError("a bug")
+    setup.acceptor.start()
+    first = setup.connect()
     before = open_files()
-    desk.until(lambda: desk.faults == [desk.bug])
+    setup.until(lambda: setup.faults == [setup.bug])
     assert open_files() == before
     assert is_reset(first)
-    assert (desk.frontend.total, desk.frontend.current, desk.frontend.failed) == (1, 0, 1)
-    assert desk.traffic.reasons[EndReason.INTERNAL] == 1
-    desk.bug = None
-    second = desk.connect()
-    desk.until(lambda: len(desk.taken) == 1)
-    assert (desk.frontend.total, desk.frontend.current, desk.frontend.failed) == (2, 1, 1)
+    assert (setup.frontend.total, setup.frontend.current, setup.frontend.failed) == (1, 0, 1)
+    assert setup.traffic.reasons[EndReason.INTERNAL] == 1
+    setup.bug = None
+    second = setup.connect()
+    setup.until(lambda: len(setup.taken) == 1)
+    assert (setup.frontend.total, setup.frontend.current, setup.frontend.failed) == (2, 1, 1)
     second.close()
 
 
-def test_need_of_descriptors_pauses_for_a_moment(desk: Desk):
+def test_need_of_descriptors_pauses_for_a_moment(setup: Setup):
     """Without descriptors the listener rests, and is tried again later."""
-    client = desk.connect()
+    client = setup.connect()
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     used = max(map(int, open_files()))
     fillers = [os.dup(0) for _ in range(used)]
     resource.setrlimit(resource.RLIMIT_NOFILE, (used, hard))
     try:
-        desk.acceptor.start()
-        desk.until(lambda: desk.scarce == [errno.EMFILE])
-        assert desk.acceptor.resume() is True
+        setup.acceptor.start()
+        setup.until(lambda: setup.accept_failed == [errno.EMFILE])
+        assert setup.acceptor.resume() is True
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
         for filler in fillers:
             os.close(filler)
-    assert desk.traffic.reasons[EndReason.NO_DESCRIPTORS] == 1
-    desk.until(lambda: desk.acceptor.resume() is False)
-    desk.until(lambda: len(desk.taken) == 1)
+    assert setup.traffic.reasons[EndReason.NO_DESCRIPTORS] == 1
+    setup.until(lambda: setup.acceptor.resume() is False)
+    setup.until(lambda: len(setup.taken) == 1)
     client.close()
 
 
@@ -154,14 +157,14 @@ class Faulty:
         raise ZeroDivisionError
 
 
-def test_bug_in_the_admission_costs_one_connection(desk: Desk):
+def test_bug_in_the_admission_costs_one_connection(setup: Setup):
     """Where the lists of networks cannot be asked the client is reset and its descriptor closed."""
-    desk.frontend.admission = Faulty()
+    setup.frontend.admission = Faulty()
     before = open_files()
-    desk.acceptor.start()
-    client = desk.connect()
-    desk.until(lambda: desk.faults)
+    setup.acceptor.start()
+    client = setup.connect()
+    setup.until(lambda: setup.faults)
     assert is_reset(client)
     client.close()
     assert open_files() - before == set()
-    assert (desk.frontend.total, desk.frontend.current, desk.frontend.failed) == (0, 0, 1)
+    assert (setup.frontend.total, setup.frontend.current, setup.frontend.failed) == (0, 0, 1)

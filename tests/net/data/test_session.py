@@ -21,15 +21,16 @@ from appliance.model.server_states import HealthVerdict
 from appliance.model.snapshot.pools import Balance, SendProxy
 from appliance.net.data import sides, tcp
 from appliance.net.data.backend import Backend
-from appliance.net.data.relay import DELAYED, QUEUED, Session
+from appliance.net.data.session import Session
+from appliance.net.data.session_phases import CLOSED, CONNECTING, DELAYED, OPEN, QUEUED
 from appliance.net.data.sides import CHUNK
-from appliance.net.data.traffic import Traffic
+from appliance.net.data.traffic import QueuedSession, Traffic
 from appliance.wire import proxy_protocol
 
 pytestmark = pytest.mark.programs
 
 
-class Desk:
+class Setup:
     """A frontend, a pool whose servers the test accepts for, and their sessions."""
 
     def __init__(
@@ -41,7 +42,9 @@ class Desk:
         **changes: object,
     ) -> None:
         self.faults: list[Exception] = []
-        self.traffic = Traffic(descriptors=100, fault=self.faults.append, scarce=print, make_room=print)
+        self.traffic = Traffic(
+            descriptors=100, fault=self.faults.append, accept_failed=print, make_room=print
+        )
         self.frontend = FrontendState(frontend("front"), workers=1, index=0)
         self._stack = stack
         self._clients = self.listen()
@@ -49,7 +52,7 @@ class Desk:
         ports = [origin.getsockname()[1] for origin in self.origins]
         given = [server(f"s{number}", port=port, **(each or {})) for number, port in enumerate(ports)]
         config = pool("pool", servers=given, **changes)
-        state: PoolState[Session] = PoolState(config, workers=1, index=0, random=Random(1))  # noqa: S311  # unused
+        state: PoolState[QueuedSession] = PoolState(config, workers=1, index=0, random=Random(1))  # noqa: S311  # unused
         state.observe({("pool", each.name): up(config, each) for each in config.servers})
         self.backend = Backend(state)
 
@@ -87,38 +90,38 @@ class Desk:
 
 
 @pytest.fixture
-def desk() -> Iterator[Desk]:
-    """Give a desk; whatever is left is closed."""
+def setup() -> Iterator[Setup]:
+    """Give a setup; whatever is left is closed."""
     with ExitStack() as stack:
-        made = Desk(stack)
+        made = Setup(stack)
         yield made
         made.traffic.end_all(EndReason.KILLED)
         made.traffic.close()
 
 
-def test_bug_costs_one_session(desk: Desk):
+def test_bug_costs_one_session(setup: Setup):
     """An error of ours is reported, ends its session with a reset, and no other."""
-    good, session = desk.session()
-    desk.until(lambda: session.ready_at)
-    server = desk.server()
-    desk.member.address = ("127.0.0.1", 99999)
-    bad, _ = desk.session()
-    assert [type(fault) for fault in desk.faults] == [OverflowError]
-    assert desk.traffic.reasons[EndReason.INTERNAL] == 1
+    good, session = setup.session()
+    setup.until(lambda: session.ready_at)
+    server = setup.server()
+    setup.member.address = ("127.0.0.1", 99999)
+    bad, _ = setup.session()
+    assert [type(fault) for fault in setup.faults] == [OverflowError]
+    assert setup.traffic.reasons[EndReason.INTERNAL] == 1
     assert is_reset(bad)
     good.sendall(b"still here")
-    desk.until(lambda: session.client.count == 10)
+    setup.until(lambda: session.client.count == 10)
     assert server.recv(100) == b"still here"
-    assert (desk.member.current, desk.frontend.current) == (1, 1)
+    assert (setup.member.current, setup.frontend.current) == (1, 1)
 
 
-def test_without_pipes_bulk_is_copied(desk: Desk):
+def test_without_pipes_bulk_is_copied(setup: Setup):
     """With all pipes lent a stuck reader is waited for with one chunk held, which then arrives in order."""
-    while desk.traffic.pipes.take() is not None:
+    while setup.traffic.pipes.take() is not None:
         pass
-    client, session = desk.session()
-    desk.until(lambda: session.ready_at)
-    server = desk.server()
+    client, session = setup.session()
+    setup.until(lambda: session.ready_at)
+    server = setup.server()
     client.setblocking(False)  # noqa: FBT003  # the standard library's signature
     data = os.urandom(1 << 16)
     sent = 0
@@ -131,7 +134,7 @@ def test_without_pipes_bulk_is_copied(desk: Desk):
             return session.client.backlog is not None
         return False
 
-    desk.until(blocked)
+    setup.until(blocked)
     assert session.client.pipe is None
     assert len(session.client.backlog or b"") <= 1 << 14
     server.setblocking(False)  # noqa: FBT003  # the same
@@ -144,17 +147,17 @@ def test_without_pipes_bulk_is_copied(desk: Desk):
             return len(received) == sent
         return False
 
-    desk.until(taken)
+    setup.until(taken)
     whole = data * (sent // len(data) + 1)
     assert bytes(received[: len(data)]) == whole[: len(data)]
     assert session.client.backlog is None
 
 
-def test_pipe_returns_when_a_session_ends_with_bytes_in_it(desk: Desk):
+def test_pipe_returns_when_a_session_ends_with_bytes_in_it(setup: Setup):
     """A spliced direction that is cut in the middle gives its pipe back."""
-    client, session = desk.session()
-    desk.until(lambda: session.ready_at)
-    desk.server()
+    client, session = setup.session()
+    setup.until(lambda: session.ready_at)
+    setup.server()
     client.setblocking(False)  # noqa: FBT003  # the standard library's signature
 
     def stuck() -> bool:
@@ -164,18 +167,18 @@ def test_pipe_returns_when_a_session_ends_with_bytes_in_it(desk: Desk):
             return session.client.blocked()
         return False
 
-    desk.until(stuck)
+    setup.until(stuck)
     assert session.client.pipe is not None
-    assert desk.traffic.pipes.lent == 1
+    assert setup.traffic.pipes.lent == 1
     session.end(EndReason.KILLED)
-    assert desk.traffic.pipes.lent == 0
+    assert setup.traffic.pipes.lent == 0
 
 
-def test_reset_while_the_other_side_is_stuck_ends_the_session(desk: Desk):
+def test_reset_while_the_other_side_is_stuck_ends_the_session(setup: Setup):
     """What is held for a server that has been reset is dropped, and its client is reset."""
-    client, session = desk.session()
-    desk.until(lambda: session.ready_at)
-    server = desk.server()
+    client, session = setup.session()
+    setup.until(lambda: session.ready_at)
+    server = setup.server()
     client.setblocking(False)  # noqa: FBT003  # the standard library's signature
 
     def stuck() -> bool:
@@ -185,46 +188,48 @@ def test_reset_while_the_other_side_is_stuck_ends_the_session(desk: Desk):
             return session.client.blocked()
         return False
 
-    desk.until(stuck)
+    setup.until(stuck)
     tcp.reset(server.detach())
-    desk.until(lambda: desk.traffic.reasons[EndReason.SERVER_ABORT] == 1)
-    assert not desk.traffic.live
-    assert not desk.faults
+    setup.until(lambda: setup.traffic.reasons[EndReason.SERVER_ABORT] == 1)
+    assert not setup.traffic.live
+    assert not setup.faults
 
 
-def test_end_is_harmless_twice(desk: Desk):
+def test_end_is_harmless_twice(setup: Setup):
     """A session that has ended ends no second time, and counts once."""
-    _, session = desk.session()
+    _, session = setup.session()
     session.end(EndReason.KILLED)
     session.end(EndReason.DRAIN_CUT)
     session.expire(1e12)
-    assert desk.traffic.reasons[EndReason.DRAIN_CUT] == 0
-    assert (desk.member.current, desk.frontend.current) == (0, 0)
+    assert setup.traffic.reasons[EndReason.DRAIN_CUT] == 0
+    assert (setup.member.current, setup.frontend.current) == (0, 0)
 
 
 def test_server_that_resets_before_the_first_byte_is_left_for_another():
     """A server that accepts and resets at once, as one that is stopping, costs its client nothing."""
     with ExitStack() as stack:
-        desk = Desk(stack, servers=2)
-        client, session = desk.session()
+        setup = Setup(stack, servers=2)
+        client, session = setup.session()
         client.sendall(b"hello")
-        tcp.reset(desk.server(0).detach())
-        desk.until(lambda: session.ready_at)
-        assert desk.server(1).recv(10) == b"hello"
+        tcp.reset(setup.server(0).detach())
+        setup.until(lambda: session.ready_at)
+        assert setup.server(1).recv(10) == b"hello"
         assert (
-            desk.traffic.reasons[EndReason.SERVER_ABORT] == desk.traffic.reasons[EndReason.REDISPATCHED] == 1
+            setup.traffic.reasons[EndReason.SERVER_ABORT]
+            == setup.traffic.reasons[EndReason.REDISPATCHED]
+            == 1
         )
-        desk.traffic.end_all(EndReason.KILLED)
+        setup.traffic.end_all(EndReason.KILLED)
 
 
-def test_only_server_that_resets_before_the_first_byte_is_not_tried_again(desk: Desk):
+def test_only_server_that_resets_before_the_first_byte_is_not_tried_again(setup: Setup):
     """Where there is no other server the client sees the reset."""
-    client, session = desk.session()
-    tcp.reset(desk.server().detach())
-    desk.until(lambda: not desk.traffic.live)
+    client, session = setup.session()
+    tcp.reset(setup.server().detach())
+    setup.until(lambda: not setup.traffic.live)
     assert is_reset(client)
     assert session.attempts == 0
-    assert desk.traffic.reasons[EndReason.SERVER_ABORT] == 1
+    assert setup.traffic.reasons[EndReason.SERVER_ABORT] == 1
 
 
 @pytest.mark.parametrize("version", [SendProxy.V1, SendProxy.V2])
@@ -232,21 +237,21 @@ def test_only_server_that_resets_before_the_first_byte_is_not_tried_again(desk: 
 def test_proxy_header_is_written_once_to_the_server_that_takes_over(version: SendProxy, first: bytes):
     """After a failed connect the next server gets one header, then all the client's bytes, early or late."""
     with ExitStack() as stack:
-        desk = Desk(stack, servers=2, send_proxy=version)
-        desk.origins[0].close()
-        client, session = desk.session(first)
-        desk.until(lambda: session.ready_at)
+        setup = Setup(stack, servers=2, send_proxy=version)
+        setup.origins[0].close()
+        client, session = setup.session(first)
+        setup.until(lambda: session.ready_at)
         client.sendall(b"late")
-        desk.until(lambda: session.client.count == len(first + b"late"))
-        assert desk.traffic.reasons[EndReason.REDISPATCHED] == 1
+        setup.until(lambda: session.client.count == len(first + b"late"))
+        assert setup.traffic.reasons[EndReason.REDISPATCHED] == 1
         client.shutdown(socket.SHUT_WR)
-        desk.until(lambda: session.client.eof)
+        setup.until(lambda: session.client.eof)
         header = proxy_protocol.encode(version, client.getsockname(), client.getpeername())
-        assert read_all(desk.server(1)) == header + first + b"late"
-        desk.traffic.end_all(EndReason.KILLED)
+        assert read_all(setup.server(1)) == header + first + b"late"
+        setup.traffic.end_all(EndReason.KILLED)
 
 
-def jam(desk: Desk, session: Session, origin: socket.socket) -> int:
+def jam(setup: Setup, session: Session, origin: socket.socket) -> int:
     """Let the server write until its client takes no more and all of it has been read; return how much."""
     origin.setblocking(False)  # noqa: FBT003  # the standard library's signature
     sent = 0
@@ -256,24 +261,24 @@ def jam(desk: Desk, session: Session, origin: socket.socket) -> int:
 
     while not session.server.blocked():
         sent += origin.send(bytes(10_000))
-        desk.until(read)
+        setup.until(read)
     return sent
 
 
 @pytest.mark.parametrize(
     ("half_closed", "reason"), [(False, EndReason.SERVER_TIMEOUT), (True, EndReason.SERVER_FIN_TIMEOUT)]
 )
-def test_slow_client_does_not_cost_its_server_time(desk: Desk, half_closed: bool, reason: EndReason):  # noqa: FBT001  # a parameter
+def test_slow_client_does_not_cost_its_server_time(setup: Setup, half_closed: bool, reason: EndReason):  # noqa: FBT001  # a parameter
     """While its client is slow a server is not read; its timeout begins when it is read again."""
-    desk.backend.timeout_server = desk.backend.timeout_server_fin = 10.0
-    client, session = desk.session()
-    desk.until(lambda: session.ready_at)
-    origin = desk.server()
+    setup.backend.timeout_server = setup.backend.timeout_server_fin = 10.0
+    client, session = setup.session()
+    setup.until(lambda: session.ready_at)
+    origin = setup.server()
     if half_closed:
         client.shutdown(socket.SHUT_WR)
-        desk.until(lambda: session.client.eof)
-    sent = jam(desk, session, origin)
-    desk.traffic.now = later = desk.traffic.now + 30.0
+        setup.until(lambda: session.client.eof)
+    sent = jam(setup, session, origin)
+    setup.traffic.now = later = setup.traffic.now + 30.0
     session.expire(later)
     received = 0
     client.setblocking(False)  # noqa: FBT003  # the standard library's signature
@@ -283,22 +288,22 @@ def test_slow_client_does_not_cost_its_server_time(desk: Desk, half_closed: bool
                 received += len(client.recv(1 << 20))
             gevent.sleep(0.001)
     session.expire(later + 9.9)
-    assert session in desk.traffic.live
+    assert session in setup.traffic.live
     session.expire(later + 10.0)
-    assert desk.traffic.reasons[reason] == 1
+    assert setup.traffic.reasons[reason] == 1
     client.setblocking(True)  # noqa: FBT003  # the same
     assert not is_reset(client)
 
 
 @pytest.mark.parametrize("held", [False, True])
-def test_socket_that_is_ready_for_nothing_rests(desk: Desk, monkeypatch: pytest.MonkeyPatch, held: bool):  # noqa: FBT001  # a parameter
+def test_socket_that_is_ready_for_nothing_rests(setup: Setup, monkeypatch: pytest.MonkeyPatch, held: bool):  # noqa: FBT001  # a parameter
     """Where the kernel says ready and then EAGAIN, for ever, a side wakes sixteen times a tick."""
-    client, session = desk.session()
-    desk.until(lambda: session.ready_at)
-    origin = desk.server()
+    client, session = setup.session()
+    setup.until(lambda: session.ready_at)
+    origin = setup.server()
     sent = 0
     if held:
-        sent = jam(desk, session, origin)
+        sent = jam(setup, session, origin)
     calls = []
 
     def refuse(*_: object) -> bytes:
@@ -315,11 +320,11 @@ def test_socket_that_is_ready_for_nothing_rests(desk: Desk, monkeypatch: pytest.
     received = 0
     for _ in range(3):
         with gevent.Timeout(10):
-            while not desk.traffic.resting:
+            while not setup.traffic.resting:
                 with suppress(BlockingIOError):  # the client takes what its kernel has: there is room
                     received += len(client.recv(1 << 22))
                 gevent.sleep(0.001)
-        desk.traffic.tick()
+        setup.traffic.tick()
     assert len(calls) == 3 * 16
     monkeypatch.undo()
 
@@ -329,46 +334,46 @@ def test_socket_that_is_ready_for_nothing_rests(desk: Desk, monkeypatch: pytest.
             received += len(client.recv(1 << 20))
         return received == sent
 
-    desk.until(taken)
+    setup.until(taken)
 
 
-def test_rest_ends_with_the_session(desk: Desk, monkeypatch: pytest.MonkeyPatch):
+def test_rest_ends_with_the_session(setup: Setup, monkeypatch: pytest.MonkeyPatch):
     """A session that ends while a side rests is watched no more."""
-    client, session = desk.session()
-    desk.until(lambda: session.ready_at)
+    client, session = setup.session()
+    setup.until(lambda: session.ready_at)
 
     def refuse(*_: object) -> bytes:
         raise BlockingIOError
 
     monkeypatch.setattr(sides, "read", refuse)
     client.sendall(b"x")
-    while not desk.traffic.resting:
+    while not setup.traffic.resting:
         gevent.sleep(0.001)
     session.end(EndReason.KILLED)
-    desk.traffic.tick()
-    assert not desk.faults
-    assert not desk.traffic.resting
+    setup.traffic.tick()
+    assert not setup.faults
+    assert not setup.traffic.resting
 
 
-def test_client_that_loses_bytes_is_reset(desk: Desk):
+def test_client_that_loses_bytes_is_reset(setup: Setup):
     """A client that is too slow to take what is held for it does not see a clean end."""
-    desk.frontend.timeout_client = 10.0
-    client, session = desk.session()
-    desk.until(lambda: session.ready_at)
-    jam(desk, session, desk.server())
-    session.expire(desk.traffic.now + 10.0)
-    assert desk.traffic.reasons[EndReason.CLIENT_TIMEOUT] == 1
+    setup.frontend.timeout_client = 10.0
+    client, session = setup.session()
+    setup.until(lambda: session.ready_at)
+    jam(setup, session, setup.server())
+    session.expire(setup.traffic.now + 10.0)
+    assert setup.traffic.reasons[EndReason.CLIENT_TIMEOUT] == 1
     assert is_reset(client)
 
 
-def test_server_that_loses_bytes_is_reset(desk: Desk):
+def test_server_that_loses_bytes_is_reset(setup: Setup):
     """A server that has ended its own direction sees no clean end of an upload that is cut."""
-    desk.backend.timeout_server_fin = desk.backend.timeout_server = 10.0
-    client, session = desk.session()
-    desk.until(lambda: session.ready_at)
-    origin = desk.server()
+    setup.backend.timeout_server_fin = setup.backend.timeout_server = 10.0
+    client, session = setup.session()
+    setup.until(lambda: session.ready_at)
+    origin = setup.server()
     origin.shutdown(socket.SHUT_WR)
-    desk.until(lambda: session.server.eof)
+    setup.until(lambda: session.server.eof)
     client.setblocking(False)  # noqa: FBT003  # the standard library's signature
 
     def stuck() -> bool:
@@ -376,78 +381,78 @@ def test_server_that_loses_bytes_is_reset(desk: Desk):
             client.send(bytes(1 << 16))
         return session.client.blocked()
 
-    desk.until(stuck)
-    desk.frontend.timeout_client_fin = 60.0
-    session.expire(desk.traffic.now + 10.0)
-    assert desk.traffic.reasons[EndReason.SERVER_TIMEOUT] == 1
+    setup.until(stuck)
+    setup.frontend.timeout_client_fin = 60.0
+    session.expire(setup.traffic.now + 10.0)
+    assert setup.traffic.reasons[EndReason.SERVER_TIMEOUT] == 1
     assert is_reset(origin)
 
 
-def test_log_that_raises_costs_its_line_only(desk: Desk):
+def test_log_that_raises_costs_its_line_only(setup: Setup):
     """A bug in the report of an end is reported; the session ends as it would have."""
 
     def report(*_: object) -> None:
         raise ZeroDivisionError
 
-    desk.traffic.report = report
-    client, session = desk.session()
-    desk.until(lambda: session.ready_at)
-    server = desk.server()
-    desk.traffic.end_all(EndReason.KILLED)
-    assert [type(fault) for fault in desk.faults] == [ZeroDivisionError]
-    assert not desk.traffic.live
+    setup.traffic.report = report
+    client, session = setup.session()
+    setup.until(lambda: session.ready_at)
+    server = setup.server()
+    setup.traffic.end_all(EndReason.KILLED)
+    assert [type(fault) for fault in setup.faults] == [ZeroDivisionError]
+    assert not setup.traffic.live
     assert (session.client.fd, session.server.fd) == (-1, -1)
     assert is_reset(client)
     assert is_reset(server)
-    assert (desk.member.current, desk.frontend.current) == (0, 0)
-    assert desk.traffic.reasons[EndReason.KILLED] == 1
+    assert (setup.member.current, setup.frontend.current) == (0, 0)
+    assert setup.traffic.reasons[EndReason.KILLED] == 1
 
 
-def test_bug_in_a_hand_over_costs_the_waiter_alone():
+def test_bug_in_taking_a_free_place_costs_the_waiter_alone():
     """Where a waiter cannot be placed it ends as a bug, and the session that made room ends as it should."""
     with ExitStack() as stack:
-        desk = Desk(stack, each={"max_connections": 1})
-        client, session = desk.session()
-        desk.until(lambda: session.ready_at)
-        waiting, waiter = desk.session()
+        setup = Setup(stack, each={"max_connections": 1})
+        client, session = setup.session()
+        setup.until(lambda: session.ready_at)
+        waiting, waiter = setup.session()
         assert waiter.phase == QUEUED
         waiter.key = None  # type: ignore[assignment]  # no key that a pool could use
-        desk.backend.pool.apply(replace(desk.backend.pool.config, balance=Balance.SOURCE))
+        setup.backend.pool.apply(replace(setup.backend.pool.config, balance=Balance.SOURCE))
         session.end(EndReason.KILLED)
         assert is_reset(client)
         assert is_reset(waiting)
-        assert [type(fault) for fault in desk.faults] == [TypeError]
-        assert (desk.member.current, desk.frontend.current, len(desk.traffic.live)) == (0, 0, 0)
+        assert [type(fault) for fault in setup.faults] == [TypeError]
+        assert (setup.member.current, setup.frontend.current, len(setup.traffic.live)) == (0, 0, 0)
 
 
 def test_waiter_is_let_in_again_where_it_has_failed_after_a_delay():
     """Handed a place at the only server, which it has failed at, it waits as any other retry does."""
     with ExitStack() as stack:
-        desk = Desk(stack, each={"max_connections": 1})
-        desk.backend.retry_delay = 60.0
-        desk.origins[0].close()
-        first, second = desk.session(), desk.session()
-        desk.until(lambda: second[1].tried and second[1].phase == QUEUED)
+        setup = Setup(stack, each={"max_connections": 1})
+        setup.backend.retry_delay = 60.0
+        setup.origins[0].close()
+        first, second = setup.session(), setup.session()
+        setup.until(lambda: second[1].tried and second[1].phase == QUEUED)
         for _ in range(5):
-            desk.traffic.tick()
+            setup.traffic.tick()
             gevent.sleep(0)
         assert (first[1].phase, first[1].attempts) == (DELAYED, 1)
         assert second[1].phase == QUEUED
-        desk.traffic.end_all(EndReason.KILLED)
+        setup.traffic.end_all(EndReason.KILLED)
 
 
 def test_redispatch_is_counted_when_there_is_another_server():
     """A connect that failed is followed by a wait: only the place at another server is a redispatch."""
     with ExitStack() as stack:
-        desk = Desk(stack, servers=2, each={"max_connections": 1})
-        first, second = desk.backend.pool.members
-        reasons = desk.traffic.reasons
-        _, session = desk.session()
+        setup = Setup(stack, servers=2, each={"max_connections": 1})
+        first, second = setup.backend.pool.members
+        reasons = setup.traffic.reasons
+        _, session = setup.session()
         holder, other = (first, second) if session.member is first else (second, first)
-        desk.until(lambda: session.ready_at)
-        desk.origins[desk.backend.pool.members.index(other)].close()
-        _, waiter = desk.session()
-        desk.until(lambda: waiter.phase == QUEUED)
+        setup.until(lambda: session.ready_at)
+        setup.origins[setup.backend.pool.members.index(other)].close()
+        _, waiter = setup.session()
+        setup.until(lambda: waiter.phase == QUEUED)
         assert (
             reasons[EndReason.CONNECT_REFUSED],
             reasons[EndReason.REDISPATCHED],
@@ -458,20 +463,20 @@ def test_redispatch_is_counted_when_there_is_another_server():
             0,
         )
         session.end(EndReason.KILLED)
-        desk.until(lambda: waiter.ready_at)
+        setup.until(lambda: waiter.ready_at)
         assert waiter.member is holder
         assert (reasons[EndReason.REDISPATCHED], reasons[EndReason.RETRIED]) == (1, 0)
-        desk.traffic.end_all(EndReason.KILLED)
+        setup.traffic.end_all(EndReason.KILLED)
 
 
-def test_nothing_is_counted_where_no_server_is_left(desk: Desk):
+def test_nothing_is_counted_where_no_server_is_left(setup: Setup):
     """A connect fails, and the pool has nobody any more: neither a retry nor a redispatch was made."""
-    _, session = desk.session()
-    desk.backend.pool.observe(
-        {("pool", "s0"): up(desk.backend.pool.config, desk.member.config, verdict=HealthVerdict.DOWN)}
+    _, session = setup.session()
+    setup.backend.pool.observe(
+        {("pool", "s0"): up(setup.backend.pool.config, setup.member.config, verdict=HealthVerdict.DOWN)}
     )
     session.server_down()
-    reasons = desk.traffic.reasons
+    reasons = setup.traffic.reasons
     assert (reasons[EndReason.NO_SERVER], reasons[EndReason.RETRIED], reasons[EndReason.REDISPATCHED]) == (
         1,
         0,
@@ -479,64 +484,102 @@ def test_nothing_is_counted_where_no_server_is_left(desk: Desk):
     )
 
 
-def test_early_bytes_do_not_grow_with_each_wait(desk: Desk):
+def test_early_bytes_do_not_grow_with_each_wait(setup: Setup):
     """However often a client is sent back to the queue, no more than two chunks are kept for it."""
-    desk.backend.pool.observe({})
-    client, session = desk.session()
+    setup.backend.pool.observe({})
+    client, session = setup.session()
     assert session.phase == QUEUED
     client.setblocking(False)  # noqa: FBT003  # the standard library's signature
     for _ in range(20):
         with suppress(BlockingIOError):
             client.send(bytes(10 * CHUNK))
-        desk.until(lambda: len(session.early or b"") >= CHUNK)
+        setup.until(lambda: len(session.early or b"") >= CHUNK)
         session.phase = DELAYED
         session.client.watcher.stop()
-        session.wait()
+        session.enqueue()
         gevent.sleep(0.001)
     assert len(session.early or b"") <= 2 * CHUNK
 
 
-def test_bug_in_a_session_whose_server_goes_down_costs_that_one(desk: Desk):
+def test_bug_in_a_session_whose_server_goes_down_costs_that_one(setup: Setup):
     """Whoever closes the sessions of a server goes on with the others."""
-    client, session = desk.session()
+    client, session = setup.session()
     session.attempts = None  # type: ignore[assignment]  # the bug
     session.server_down()
-    assert [type(fault) for fault in desk.faults] == [TypeError]
-    assert not desk.traffic.live
+    assert [type(fault) for fault in setup.faults] == [TypeError]
+    assert not setup.traffic.live
     assert is_reset(client)
 
 
 def test_sticky_waiter_is_let_in_at_another_server_than_the_one_that_refused():
     """With balance source a client whose server refuses is served by the other one as soon as it has room."""
     with ExitStack() as stack:
-        desk = Desk(stack, servers=2, each={"max_connections": 1}, balance=Balance.SOURCE)
-        pool = desk.backend.pool
-        _, session = desk.session()
+        setup = Setup(stack, servers=2, each={"max_connections": 1}, balance=Balance.SOURCE)
+        pool = setup.backend.pool
+        _, session = setup.session()
         owner = session.member
         assert owner is not None
         session.end(EndReason.KILLED)
         other = pool.place(session.key, avoid=[owner])
         assert isinstance(other, PoolMember)
-        desk.origins[pool.members.index(owner)].close()
-        _, waiter = desk.session()
-        desk.until(lambda: waiter.phase == QUEUED)
-        desk.traffic.pass_on(pool.end(other))
-        desk.until(lambda: waiter.ready_at)
+        setup.origins[pool.members.index(owner)].close()
+        _, waiter = setup.session()
+        setup.until(lambda: waiter.phase == QUEUED)
+        setup.traffic.wake_queued(pool.end(other))
+        setup.until(lambda: waiter.ready_at)
         assert waiter.member is other
-        desk.traffic.end_all(EndReason.KILLED)
+        setup.traffic.end_all(EndReason.KILLED)
 
 
-def test_small_writes_to_a_server_wait_for_nothing(desk: Desk):
+def test_small_writes_to_a_server_wait_for_nothing(setup: Setup):
     """Nagle's algorithm is off at the server as soon as a client has said more than its first words."""
-    client, session = desk.session(b"first")
-    desk.until(lambda: session.ready_at)
-    origin = desk.server()
+    client, session = setup.session(b"first")
+    setup.until(lambda: session.ready_at)
+    origin = setup.server()
     assert origin.recv(10) == b"first"
     client.sendall(b"second")
-    desk.until(lambda: session.client.count == 11)
+    setup.until(lambda: session.client.count == 11)
     with socket.socket(fileno=os.dup(session.server.fd)) as side:
-        desk.until(lambda: side.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1)
+        setup.until(lambda: side.getsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY) == 1)
     assert origin.recv(10) == b"second"
     client.sendall(b"third")
-    desk.until(lambda: session.client.count == 16)
+    setup.until(lambda: session.client.count == 16)
     assert origin.recv(10) == b"third"
+
+
+def test_server_that_goes_down_under_a_session_without_one_is_reported(seen: set[object]):
+    """A session in the queue has no server that could go down: that is a bug elsewhere, and it waits on."""
+    with ExitStack() as stack:
+        setup = Setup(stack, each={"max_connections": 1})
+        setup.session()
+        _, waiter = setup.session()
+        waiter.server_down()
+        assert [str(fault) for fault in setup.faults] == [
+            f"session {waiter.number}: server-down while queued"
+        ]
+        assert waiter.phase == QUEUED
+        seen.clear()
+        setup.traffic.end_all(EndReason.KILLED)
+
+
+def test_free_place_for_a_session_that_does_not_wait_is_reported(setup: Setup, seen: set[object]):
+    """It takes no second place: the one that it has is all that counts."""
+    _, session = setup.session()
+    setup.until(lambda: session.ready_at)
+    session.place_free()
+    assert [str(fault) for fault in setup.faults] == [f"session {session.number}: place-free while open"]
+    assert (session.phase, setup.member.current) == (OPEN, 1)
+    seen.clear()
+
+
+@pytest.mark.parametrize("phase", [CONNECTING, OPEN, CLOSED])
+def test_delay_that_is_over_too_late_changes_nothing(setup: Setup, phase: int):
+    """The callback of a delay cannot be taken back: a session that has gone on meanwhile ignores it."""
+    _, session = setup.session()
+    if phase != CONNECTING:
+        setup.until(lambda: session.ready_at)
+    if phase == CLOSED:
+        session.end(EndReason.KILLED)
+    session.on_delay_over()
+    assert session.phase == phase
+    assert not setup.faults

@@ -21,7 +21,7 @@ TICKS = 20  # a second
 
 
 @contextlib.contextmanager
-def doubts(running: Relay) -> Iterator[socket.socket]:
+def health_socket(running: Relay) -> Iterator[socket.socket]:
     """Listen in the place of health."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as heard:
         heard.bind(str(running.worker.paths.health_connect_failures))
@@ -29,8 +29,8 @@ def doubts(running: Relay) -> Iterator[socket.socket]:
         yield heard
 
 
-def said(heard: socket.socket) -> list[ConnectFailure]:
-    """Return what has been said so far."""
+def heard_so_far(heard: socket.socket) -> list[ConnectFailure]:
+    """Return what health has heard so far."""
     found = []
     while select.select([heard], [], [], 0)[0]:
         found.append(decode(heard.recv(2000)))
@@ -47,14 +47,14 @@ def closed() -> Origin:
 def test_a_server_that_refuses_is_told():
     """The client is served by another one, and health hears which server it was that failed."""
     setting = Setting(origins=[closed(), Origin()], each=CHECKED)
-    with relay(setting) as running, doubts(running) as heard:
+    with relay(setting) as running, health_socket(running) as heard:
         clients = [running.connect() for _ in range(2)]
         for client in clients:
             client.sendall(b"x")
         servers = [setting.origins[1].accept() for _ in clients]
         assert decode(heard.recv(2000)) == ConnectFailure("pool", "s0")
         assert [server.recv(1) for server in servers] == [b"x", b"x"]
-        assert said(heard) == []
+        assert heard_so_far(heard) == []
 
 
 def test_a_server_that_does_not_answer_is_told():
@@ -65,7 +65,7 @@ def test_a_server_that_does_not_answer_is_told():
         filler.setblocking(False)  # noqa: FBT003  # the standard library's signature
         filler.connect_ex(("127.0.0.1", silent.port))
     setting = Setting(origins=[silent, good], each=CHECKED, back={"timeout_connect": 0.3})
-    with relay(setting) as running, doubts(running) as heard:
+    with relay(setting) as running, health_socket(running) as heard:
         clients = [running.connect() for _ in range(2)]
         for client in clients:
             client.sendall(b"x")
@@ -77,7 +77,7 @@ def test_a_server_that_does_not_answer_is_told():
 def test_a_server_that_resets_before_a_word_is_told():
     """It accepts and resets: for its clients that is a refusal."""
     setting = Setting(origins=[Origin()], each=CHECKED)
-    with relay(setting) as running, doubts(running) as heard:
+    with relay(setting) as running, health_socket(running) as heard:
         client, server = running.pair()
         client.sendall(b"hello")
         assert server.recv(10) == b"hello"
@@ -97,7 +97,7 @@ def test_so_many_failures_are_told_as_the_limit_says():
         reset(server)
         assert is_reset(client)
 
-    with relay(setting) as running, doubts(running) as heard:
+    with relay(setting) as running, health_socket(running) as heard:
         fails()
         fails()
         client, server = running.pair()
@@ -109,7 +109,7 @@ def test_so_many_failures_are_told_as_the_limit_says():
         fails()
         fails()
         running.ended(EndReason.SERVER_ABORT, 4)
-        assert said(heard) == []
+        assert heard_so_far(heard) == []
         fails()
         assert decode(heard.recv(2000)) == ConnectFailure("pool", "s0")
 
@@ -117,7 +117,7 @@ def test_so_many_failures_are_told_as_the_limit_says():
 def test_bad_clients_are_none_of_healths_business():
     """Resets, silence and garbage from clients tell nothing of the server, however many there are."""
     setting = Setting(origins=[Origin()], each=CHECKED)
-    with relay(setting) as running, doubts(running) as heard:
+    with relay(setting) as running, health_socket(running) as heard:
         for number in range(60):
             client, server = running.pair()
             if number % 2:
@@ -132,19 +132,19 @@ def test_bad_clients_are_none_of_healths_business():
                 assert is_reset(server)
         running.ended(EndReason.CLIENT_ABORT, 30)
         running.ended(EndReason.SERVER_ABORT, 30)
-        assert said(heard) == []
+        assert heard_so_far(heard) == []
 
 
 def test_many_failures_at_a_time_are_told_once():
     """At the most one datagram for each server and tick, whatever happens to how many clients."""
     setting = Setting(origins=[closed()], each=CHECKED, back={"retries": 0})
-    with relay(setting) as running, doubts(running) as heard:
+    with relay(setting) as running, health_socket(running) as heard:
         started = time.monotonic()
         for _ in range(200):
             assert running.refuses()
         took = time.monotonic() - started
         decode(heard.recv(2000))
-        assert len(said(heard)) <= took * TICKS + 2
+        assert len(heard_so_far(heard)) <= took * TICKS + 2
 
 
 @pytest.mark.parametrize("there", [False, True])
@@ -153,7 +153,7 @@ def test_traffic_goes_on_where_nobody_listens(there: bool):  # noqa: FBT001  # a
     setting = Setting(origins=[closed(), Origin()], each=CHECKED)
     with relay(setting) as running, contextlib.ExitStack() as stack:
         if there:
-            heard = stack.enter_context(doubts(running))
+            heard = stack.enter_context(health_socket(running))
             _fill(heard)
         for _ in range(20):
             client = running.connect()

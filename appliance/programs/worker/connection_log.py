@@ -6,7 +6,8 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.core.balancing.termination_state import ConnectionStage, termination
 from appliance.model.end_reasons import EndReason
-from appliance.net.data.relay import OPEN, QUEUED, Session
+from appliance.net.data.session import Session
+from appliance.net.data.session_phases import OPEN, QUEUED
 from appliance.net.logging import log
 from appliance.wire import sockaddr
 

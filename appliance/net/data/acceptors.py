@@ -1,0 +1,80 @@
+"""The listeners of a worker: for each one an acceptor, and what becomes of the connections that it accepts.
+
+A frontend with a pool gets sessions, one with `respond` is answered by the worker itself.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+
+from appliance.core.balancing.frontend_state import FrontendState
+from appliance.net.data import tcp
+from appliance.net.data.accept import Acceptor
+from appliance.net.data.backend import Backend
+from appliance.net.data.respond import Responder
+from appliance.net.data.session import Session
+from appliance.net.data.traffic import Traffic
+from appliance.wire.lines.worker_arguments import InheritedListener
+
+
+class Acceptors:
+    """All acceptors of a worker. `frontends` and `backends` are the worker's, by name, and stay current."""
+
+    def __init__(
+        self, traffic: Traffic, *, frontends: Mapping[str, FrontendState], backends: Mapping[str, Backend]
+    ) -> None:
+        self._traffic, self._frontends, self._backends = traffic, frontends, backends
+        self._acceptors: list[Acceptor] = []
+        traffic.make_room = self.resume
+
+    def inherit(self, listeners: Iterable[InheritedListener]) -> None:
+        """Make an acceptor for each listener that the master has left open for us; none accepts yet."""
+        for listener in listeners:
+            os.set_inheritable(listener.fd, False)  # noqa: FBT003  # the standard library's signature
+            # O_NONBLOCK belongs to the open file, which all workers share: a worker that is woken for a
+            # connection that another one has taken would otherwise wait in accept4 with all its sessions.
+            os.set_blocking(listener.fd, False)  # the same
+            frontend = self._frontends[listener.frontend]
+            opening = self._relay if frontend.config.respond is None else self._respond
+            acceptor = Acceptor(self._traffic, frontend, listener.fd, open_session=opening)
+            acceptor.place = (listener.host, listener.port)
+            self._acceptors.append(acceptor)
+
+    @property
+    def descriptors(self) -> list[int]:
+        """Descriptors of the listeners that are still open; empty once all are closed."""
+        return [acceptor.descriptor for acceptor in self._acceptors]
+
+    def start(self) -> None:
+        """Accept from now on."""
+        # Not before: the options hold for whoever else accepts on these listeners.
+        self.set_options()
+        for acceptor in self._acceptors:
+            acceptor.start()
+
+    def set_options(self) -> None:
+        """Set the listeners' socket options; on Linux a connection inherits them when it is accepted."""
+        for acceptor in self._acceptors:
+            config = acceptor.frontend.config
+            wanted = tcp.options(config.keepalive, config.tcp_user_timeout)
+            tcp.set_options(acceptor.descriptor, tcp.NO_OPTIONS + tcp.accepted(wanted))
+
+    def resume(self) -> None:
+        """Accept again where a limit or a shortage of descriptors has stopped it, and is over."""
+        paused = [acceptor for acceptor in self._acceptors if acceptor.resume()]
+        self._traffic.paused = bool(paused)
+
+    def close(self, *, keep: frozenset[tuple[str, int]] = frozenset()) -> None:
+        """Close the listeners, but for those at the addresses in `keep`."""
+        staying = [each for each in self._acceptors if each.place in keep]
+        for acceptor in self._acceptors:
+            if acceptor not in staying:
+                acceptor.close()
+        self._acceptors = staying
+
+    def _relay(self, frontend: FrontendState, fd: int, address: bytes) -> None:
+        backend = self._backends[frontend.config.pool or ""]
+        Session(self._traffic, frontend, backend, fd, address).begin()
+
+    def _respond(self, frontend: FrontendState, fd: int, address: bytes) -> None:
+        needs = frontend.config.needs
+        Responder(self._traffic, frontend, self._backends[needs].pool if needs else None, fd, address)

@@ -1,0 +1,334 @@
+"""A connection from a client to a server: a state object that watcher callbacks of the gevent hub drive.
+
+No greenlet, no timer and no buffer of its own: a greenlet for each connection costs three to four times the
+processor time. Everything works on raw non-blocking descriptors: a socket object costs a getsockname.
+This module is a session's way to a server. `session_state` holds what it counts and how it ends, `sides`
+moves its bytes, and `session_phases` says what may happen when.
+
+Plain Python that Cython compiles unchanged; `session.pxd` gives it types.
+"""
+
+import _socket
+import os
+from errno import EINPROGRESS
+from os import read, write
+from random import random
+from socket import AF_INET, AF_INET6
+from typing import Final
+
+from appliance.core.balancing.pool_member import PoolMember
+from appliance.core.balancing.pool_state import MustWait
+from appliance.model.end_reasons import EndReason
+from appliance.net.data.session_end import CONNECT_REASONS, SERVERS_FAULT
+from appliance.net.data.session_phases import (
+    CLOSED,
+    CONNECTING,
+    DELAYED,
+    OPEN,
+    QUEUED,
+    SessionEvent,
+    UnexpectedEventError,
+    by_phase,
+)
+from appliance.net.data.session_state import SessionState
+from appliance.net.data.sides import CHUNK, READ, WRITE, Side
+from appliance.net.data.tcp import STREAM
+
+
+class Session(SessionState):
+    """A client's connection to a server: placed by its pool, queued, connected, and tried again.
+
+    Not a part of its own beside the state: a second object for each connection would cost its making.
+    """
+
+    __slots__ = ()
+
+    def begin(self) -> None:
+        """Find a server, wait for one, or end; the acceptor calls it once."""
+        try:
+            backend = self.backend
+            if backend.hashed:
+                self.key = backend.key(self.client.fd, self.address)
+            if self.frontend.max_age > 0.0:
+                self.max_age_at = self.frontend.expiry(self.traffic.now, chance=random())  # noqa: S311  # no secret
+            self.act_on(backend.pool.place(self.key))
+        except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this session and no other
+            self.fail(error)
+
+    def act_on(self, decision: PoolMember | MustWait | EndReason) -> None:
+        """Do what the pool has decided: connect, wait, or end."""
+        if isinstance(decision, PoolMember):
+            self.assign(decision)
+            if decision in self.tried:
+                self.delay(self.backend.retry_delay)
+            else:
+                self.connect(decision)
+        elif isinstance(decision, MustWait):
+            self.enqueue()
+        else:
+            self.end(decision)
+
+    def assign(self, member: PoolMember) -> None:
+        """Note that the pool counts this session at a member; after a failed connect it is a retry.
+
+        HAProxy counts likewise: `wretr` for the same server again, `wredis` for another one.
+        """
+        self.member = member
+        if self.tried:
+            again = member in self.tried
+            self.traffic.reasons[EndReason.RETRIED if again else EndReason.REDISPATCHED] += 1
+
+    def enqueue(self) -> None:
+        """Wait in the pool's queue, and watch the client: one that leaves frees its place."""
+        refused = self.backend.pool.wait(self, self.key, avoid=self.tried)
+        if refused is not None:
+            self.end(refused)
+            return
+        if self.phase != QUEUED:
+            self.phase = QUEUED
+            self.deadline = self.traffic.now + self.backend.timeout_queue
+            if self.early is None or len(self.early) < CHUNK:
+                self.client.watcher.start(self.on_early)
+
+    def delay(self, seconds: float) -> None:
+        """Keep the place at the member, and connect in so many seconds."""
+        self.phase = DELAYED
+        self.deadline = self.traffic.now + seconds
+
+    def on_early(self) -> None:
+        """Keep what the client sends before it has a server; a client whose connection was reset has left."""
+        try:
+            data = read(self.client.fd, CHUNK)
+        except BlockingIOError:
+            return
+        except OSError:
+            self.side_failed(self.client)
+            return
+        try:
+            self.keep_early(data)
+        except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this session and no other
+            self.fail(error)
+
+    def keep_early(self, data: bytes) -> None:
+        """Keep at most two chunks.
+
+        A client that has said something and then its end wants the answer: its end is read again when there
+        is a server. One that ends without a word has left.
+        """
+        if not data:
+            if self.early is None:
+                self.end(EndReason.CLIENT_ABORT)
+            else:
+                self.client.watcher.stop()
+            return
+        self.client.count += len(data)
+        self.early = data if self.early is None else self.early + data
+        if len(self.early) >= CHUNK:
+            self.client.watcher.stop()
+
+    def place_free(self) -> None:
+        """Take the place that another session has left; the pool has just removed this one from its queue.
+
+        The place is taken now, before anybody else can, but connecting waits for the next turn of the loop:
+        the caller is a session that ends, and a connect that fails at once would wake the next one in the
+        queue from in here, and so on through a long queue.
+        """
+        try:
+            if self.phase != QUEUED:
+                self.report_unexpected(SessionEvent.PLACE_FREE)
+                return
+            decision = self.backend.pool.place(self.key, avoid=self.tried)
+            if not isinstance(decision, PoolMember) or decision in self.tried:
+                self.act_on(decision)
+                return
+            self.assign(decision)
+            self.delay(0.0)
+            self.traffic.loop.run_callback(self.on_delay_over)
+        except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this session, not who hands over
+            self.fail(error)
+
+    def on_delay_over(self) -> None:
+        """Connect to the server that was waited for, unless the session has gone on meanwhile."""
+        try:
+            _ON_DELAY_OVER[self.phase](self)
+        except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this session and no other
+            self.fail(error)
+
+    def connect(self, member: PoolMember) -> None:
+        """Begin to connect to a member that this session has a place at."""
+        if self.phase != CONNECTING:
+            self.phase = CONNECTING
+            # What the client sends now is read with the first write. A watcher costs an epoll_ctl to start
+            # and one to stop: a session that need not wait is spared both.
+            self.client.watcher.stop()
+        backend = self.backend
+        now = self.traffic.now
+        if self.connect_at == 0.0:
+            self.connect_at = now
+        self.deadline = now + backend.timeout_connect
+        address = member.address
+        if address is None:
+            self.retry(EndReason.CONNECT_FAILED)
+            return
+        try:
+            # The C type under socket.socket, whose own constructor costs more than the system call.
+            connection = _socket.socket(AF_INET6 if ":" in address[0] else AF_INET, STREAM, 0)
+            for level, option, value in backend.options:
+                connection.setsockopt(level, option, value)
+        except OSError as error:
+            self.connect_failed(error)
+            return
+        code = connection.connect_ex(address)
+        if code not in (EINPROGRESS, 0):
+            connection.close()
+            self.retry(CONNECT_REASONS.get(code, EndReason.CONNECT_FAILED))
+            return
+        # From here on a raw descriptor: `detach` makes the object forget it without a close.
+        self.server = server = Side(self, connection.detach(), WRITE)
+        server.watcher.start(self.on_connected)
+
+    def on_connected(self) -> None:
+        """Learn by the first write whether the connection was made, and relay; the socket is writable."""
+        try:
+            if self.server is not None:
+                self.send_first(self.server)
+        except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this session and no other
+            self.fail(error)
+
+    def send_first(self, server: Side) -> None:
+        """Write the first bytes: the PROXY header and what the client has sent so far.
+
+        A socket is writable when its connect has ended, well or not. A write to a connection that was not
+        made says why, even one of no bytes at all: that saves a getsockopt of SO_ERROR.
+        """
+        client, backend = self.client, self.backend
+        early = self.early
+        if early is None:
+            try:
+                early = read(client.fd, CHUNK)
+            except BlockingIOError:
+                early = b""
+            except OSError:
+                self.side_failed(client)
+                return
+            else:
+                client.count += len(early)
+                client.eof = not early
+        data = backend.header(client.fd, self.address) + early if backend.proxied else early
+        try:
+            sent = write(server.fd, data)
+        except OSError as error:
+            # Kept for the next server, without the header: the next connect makes one anew.
+            self.early = early or None
+            self.connect_failed(error)
+            return
+        self.enter_open(server)
+        if sent < len(data):
+            client.hold(memoryview(data)[sent:])
+        elif client.eof:
+            client.finish()
+
+    def enter_open(self, server: Side) -> None:
+        """Relay in both directions from now on: the sides' own callbacks follow."""
+        traffic, client = self.traffic, self.client
+        self.phase = OPEN
+        self.ready_at = client.active_at = server.active_at = traffic.now
+        self.early = None
+        self.tried = ()
+        traffic.every_tick.discard(self)
+        client.other, server.other = server, client
+        # The watcher of the connect is used again for reading. One epoll_ctl changes its events; another
+        # watcher would cost its making and, in libev, an fcntl.
+        watcher = server.watcher
+        watcher.stop()
+        watcher.events = READ
+        watcher.start(server.on_readable)
+        client.watcher.start(client.on_first)
+
+    def connect_failed(self, error: OSError) -> None:
+        """Go on after a connect that failed with this error."""
+        self.retry(CONNECT_REASONS.get(error.errno or 0, EndReason.CONNECT_FAILED))
+
+    def retry(self, reason: EndReason) -> None:
+        """Try another server, the same one after a while, or end: the connect has failed."""
+        server, member, pool, traffic = self.server, self.member, self.backend.pool, self.traffic
+        if server is not None:
+            self.server = None
+            os.close(server.release())
+        if member is None:  # a timeout between two placements
+            self.end(reason)
+            return
+        self.member = None
+        self.tried += (member,)
+        member.failed += 1
+        if reason in SERVERS_FAULT and member.address is not None:
+            self.count_server_error(member)
+        traffic.wake_queued(pool.end(member))
+        # One that accepts and resets before the first byte may be about to stop: others can still serve this
+        # client, but to come back to it would only multiply its load.
+        alone = reason is EndReason.SERVER_ABORT and not pool.has_others(self.tried)
+        if alone or self.attempts >= self.backend.retries:
+            self.end(reason)
+            return
+        self.attempts += 1
+        traffic.reasons[reason] += 1
+        decision = pool.place(self.key, avoid=self.tried)
+        self.act_on(decision)
+
+    def server_down(self) -> None:
+        """End, or connect elsewhere where there is no connection yet: the server has gone down."""
+        try:
+            _ON_SERVER_DOWN[self.phase](self)
+        except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this session and no other
+            self.fail(error)
+
+    def expire(self, now: float) -> None:
+        """End what has lasted too long; `traffic` calls it at ticks."""
+        try:
+            if self.server is not None and self.phase == OPEN:
+                self.expire_open(self.server, now)
+            elif now >= self.deadline:
+                _ON_DEADLINE[self.phase](self)
+        except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this session and no other
+            self.fail(error)
+
+    def connect_after_delay(self) -> None:
+        """Connect to the server that this session has a place at."""
+        if self.member is None:
+            raise UnexpectedEventError("delayed, and no server")
+        self.connect(self.member)
+
+
+def _ignore(_: Session) -> None:
+    """Do nothing: a tick or a callback comes when the session has gone on or ended already."""
+
+
+_ON_DELAY_OVER: Final = by_phase(
+    SessionEvent.DELAY_OVER,
+    {
+        QUEUED: _ignore,
+        DELAYED: Session.connect_after_delay,
+        CONNECTING: _ignore,
+        OPEN: _ignore,
+        CLOSED: _ignore,
+    },
+)
+_ON_DEADLINE: Final = by_phase(
+    SessionEvent.DEADLINE,
+    {
+        QUEUED: lambda session: session.end(EndReason.QUEUE_TIMEOUT),
+        DELAYED: Session.connect_after_delay,
+        CONNECTING: lambda session: session.retry(EndReason.CONNECT_TIMEOUT),
+        CLOSED: _ignore,
+    },
+)
+"""OPEN is not here: `expire` asks for it first, as nearly every session that is looked at is open."""
+
+_ON_SERVER_DOWN: Final = by_phase(
+    SessionEvent.SERVER_DOWN,
+    {
+        DELAYED: lambda session: session.retry(EndReason.SERVER_DOWN),
+        CONNECTING: lambda session: session.retry(EndReason.SERVER_DOWN),
+        OPEN: lambda session: session.end(EndReason.SERVER_DOWN),
+    },
+)

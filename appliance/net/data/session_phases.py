@@ -1,0 +1,111 @@
+"""The phases of a session, and which events may happen in each of them.
+
+    phase       the session                                      what is watched
+    ----------  -----------------------------------------------  ----------------------------------
+    queued      waits for a place at a server                    the client, so that it may leave
+    delayed     has a place, and connects in a while             nothing
+    connecting  is placed, or its connect is under way           the server, for the connect's end
+    open        moves bytes                                      both sides
+    closed      has ended                                        nothing
+
+A session begins as `connecting`. For each event, and the phase that it comes in, the phases in which the
+session may be after it, by their first letter (closed is `x`); `-` is what cannot happen:
+
+    event         queued  delayed  connecting  open   closed
+    ------------  ------  -------  ----------  -----  ------
+    start         -       -        qcx         -      -
+    client-sends  qx      -        -           ox     -
+    server-sends  -       -        -           ox     -
+    place-free    qdx     -        -           -      -
+    delay-over    q       qdcx     c           o      x
+    connected     -       -        qdcox       -      -
+    deadline      x       qdcx     qdcx        ox     x
+    server-down   -       qdcx     qdcx        x      -
+    end           x       x        x           x      x
+
+The events of the data path (`client-sends`, `server-sends`, `connected`) are the callbacks that a session
+starts its watchers with when it enters a phase. They are looked up once, and never compared with a phase: to
+stop a watcher takes back even a wake-up that libev has noted already, so none can come in a later phase.
+`place-free`, `delay-over`, `deadline` and `server-down` come from outside. `session` runs them through a
+table of handlers, and reports one that cannot happen as a fault of ours. `delay-over` is a callback that
+cannot be taken back: in other phases than `delayed` it is late, and changes nothing.
+"""
+
+from collections.abc import Callable, Mapping
+from enum import StrEnum
+from typing import Final, Protocol, TypeVar
+
+QUEUED: Final = 0
+DELAYED: Final = 1
+CONNECTING: Final = 2
+OPEN: Final = 3
+CLOSED: Final = 4
+# Numbers and no Enum: a member of an Enum would be an object in a compiled session, this is a C int.
+
+PHASES: Final = ("queued", "delayed", "connecting", "open", "closed")
+"""Names of the phases, as operators read them in `appliance sessions`."""
+
+
+class SessionEvent(StrEnum):
+    """What may happen to a session."""
+
+    START = "start"
+    CLIENT_SENDS = "client-sends"
+    SERVER_SENDS = "server-sends"
+    PLACE_FREE = "place-free"
+    DELAY_OVER = "delay-over"
+    CONNECTED = "connected"
+    DEADLINE = "deadline"
+    SERVER_DOWN = "server-down"
+    END = "end"
+
+
+_PLACED_ANEW: Final = frozenset({QUEUED, DELAYED, CONNECTING, CLOSED})
+"""After a connect that failed: another server, the same one after a while, a wait for one, or the end."""
+
+TRANSITIONS: Final[Mapping[SessionEvent, Mapping[int, frozenset[int]]]] = {
+    SessionEvent.START: {CONNECTING: frozenset({QUEUED, CONNECTING, CLOSED})},
+    SessionEvent.CLIENT_SENDS: {QUEUED: frozenset({QUEUED, CLOSED}), OPEN: frozenset({OPEN, CLOSED})},
+    SessionEvent.SERVER_SENDS: {OPEN: frozenset({OPEN, CLOSED})},
+    SessionEvent.PLACE_FREE: {QUEUED: frozenset({QUEUED, DELAYED, CLOSED})},
+    SessionEvent.DELAY_OVER: {
+        QUEUED: frozenset({QUEUED}),
+        DELAYED: _PLACED_ANEW,
+        CONNECTING: frozenset({CONNECTING}),
+        OPEN: frozenset({OPEN}),
+        CLOSED: frozenset({CLOSED}),
+    },
+    SessionEvent.CONNECTED: {CONNECTING: _PLACED_ANEW | {OPEN}},
+    SessionEvent.DEADLINE: {
+        QUEUED: frozenset({CLOSED}),
+        DELAYED: _PLACED_ANEW,
+        CONNECTING: _PLACED_ANEW,
+        OPEN: frozenset({OPEN, CLOSED}),
+        CLOSED: frozenset({CLOSED}),
+    },
+    SessionEvent.SERVER_DOWN: {DELAYED: _PLACED_ANEW, CONNECTING: _PLACED_ANEW, OPEN: frozenset({CLOSED})},
+    SessionEvent.END: dict.fromkeys(range(len(PHASES)), frozenset({CLOSED})),
+}
+"""The table above: event, phase before, phases after."""
+
+
+class UnexpectedEventError(Exception):
+    """An event came in a phase in which it cannot happen: a mistake of ours."""
+
+
+class _Reporting(Protocol):
+    def report_unexpected(self, event: SessionEvent) -> None: ...
+
+
+_Session = TypeVar("_Session", bound=_Reporting)
+
+
+def by_phase(
+    event: SessionEvent, handlers: Mapping[int, Callable[[_Session], None]]
+) -> tuple[Callable[[_Session], None], ...]:
+    """Return an event's handlers by the number of the phase; where it has none it is reported."""
+
+    def report(session: _Session) -> None:
+        session.report_unexpected(event)
+
+    return tuple(handlers.get(phase, report) for phase in range(len(PHASES)))

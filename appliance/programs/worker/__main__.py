@@ -1,0 +1,72 @@
+"""Starts a worker, and ends when it has drained."""
+
+import gc
+import os
+import signal
+import sys
+
+import gevent
+
+from appliance.model.paths import Paths
+from appliance.net.control.sockets import ControlServer
+from appliance.net.files import snapshots
+from appliance.net.logging import log
+from appliance.net.process.signals import survive
+from appliance.programs.worker.commands import commands
+from appliance.programs.worker.worker import Worker, worker_log
+from appliance.wire.lines import worker_arguments
+from appliance.wire.lines.control import ControlError
+
+
+def main(argv: list[str]) -> int:
+    """Run a worker until it has drained; return the exit status."""
+    survive(signal.SIGUSR1, signal.SIGUSR2)
+    paths = Paths.from_environment(os.environ)
+    arguments = worker_arguments.decode(argv[0])
+    try:
+        snapshot = snapshots.proposed(paths, arguments.snapshot)
+    except ControlError as error:  # lost in all its copies: they are written again before the next try
+        sys.exit(str(error))
+    logger = worker_log(arguments, snapshot)
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is for the master, which tells us
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    worker = Worker(arguments, snapshot, paths=paths, logger=logger)
+    gevent.signal_handler(signal.SIGTERM, worker.stop)
+    control = ControlServer(
+        paths.worker_control(arguments.program, arguments.generation, arguments.index),
+        commands(worker),
+        on_error=lambda command, error: worker.log.error("control-error", command=command, exc_info=error),
+        for_readers={"status", "sessions"},
+    )
+    _tune_collector()
+    _write_ready_byte(worker)
+    gevent.spawn(log.limiter().follow, gevent.sleep)
+    worker.done.wait()
+    control.close()
+    worker.close()
+    return 0
+
+
+def _tune_collector() -> None:
+    """Keep the collector of reference cycles away from what lives as long as the process.
+
+    Sessions free themselves by reference counts (`Side.release` cuts their cycles), so a collection finds
+    next to nothing, and each one stops the whole traffic of the worker.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 100)
+
+
+def _write_ready_byte(worker: Worker) -> None:
+    """Tell the master that this worker is ready; without a master nobody would ever tell it to accept."""
+    try:
+        os.write(worker.arguments.ready_fd, b"R")
+    except BrokenPipeError:
+        worker.log.warning("master-gone")
+        worker.stop()
+    os.close(worker.arguments.ready_fd)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

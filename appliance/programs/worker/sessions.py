@@ -1,0 +1,98 @@
+"""The commands `sessions` and `kill`: a worker's connections listed, and some of them ended."""
+
+from collections.abc import Callable
+from typing import Final
+
+import gevent
+
+from appliance.core.balancing.access_lists import NetworkSet
+from appliance.model.end_reasons import EndReason
+from appliance.net.data.respond import Responder
+from appliance.net.data.session import Session
+from appliance.net.data.session_phases import PHASES
+from appliance.net.data.traffic import Expiring
+from appliance.programs.worker.worker import Worker
+from appliance.wire import sockaddr
+from appliance.wire.lines import listed_session
+from appliance.wire.lines.control import Answer, ControlError, Question, bad, good
+from appliance.wire.lines.listed_session import ListedSession
+
+_SLICE: Final = 200
+"""Sessions described between two turns of the traffic."""
+
+
+def listing(worker: Worker) -> Answer:
+    """Return all connections of a worker. It yields to the traffic now and then: the list may be long."""
+    described = []
+    for position, each in enumerate(tuple(worker.traffic.live)):
+        described.append(_describe(worker, each))
+        if position % _SLICE == _SLICE - 1:
+            gevent.sleep(0)
+    return listed_session.encode(described)
+
+
+def kill(worker: Worker, question: Question) -> Answer:
+    """End the sessions that the question's id, server or source (an address or network) names."""
+    matches = _matcher(worker, question)
+    if matches is None:
+        return bad("kill: needs one of id, server, source")
+    chosen = [each for each in worker.traffic.live if isinstance(each, Session) and matches(each)]
+    for session in chosen:
+        session.end(EndReason.KILLED)
+    return good(killed=len(chosen))
+
+
+def _describe(worker: Worker, each: Expiring) -> ListedSession:
+    if isinstance(each, Session):
+        return _describe_session(worker, each)
+    if isinstance(each, Responder):
+        return ListedSession(
+            id=_id(worker, each.number),
+            frontend=each.frontend.name,
+            client=sockaddr.text(each.address),
+            server=None,
+            age=round(worker.traffic.now - each.started, 3),
+            idle=0.0,
+            bytes_in=0,
+            bytes_out=0,
+            phase="responding",
+        )
+    raise TypeError(each)
+
+
+def _describe_session(worker: Worker, session: Session) -> ListedSession:
+    now, client, server = worker.traffic.now, session.client, session.server
+    return ListedSession(
+        id=_id(worker, session.number),
+        frontend=session.frontend.name,
+        client=sockaddr.text(session.address),
+        server=session.member.label if session.member is not None else None,
+        age=round(now - session.started, 3),
+        idle=round(now - max(client.active_at, server.active_at if server is not None else 0.0), 3),
+        bytes_in=client.count,
+        bytes_out=server.count if server is not None else 0,
+        phase=PHASES[session.phase],
+    )
+
+
+def _id(worker: Worker, number: int) -> str:
+    arguments = worker.arguments
+    return f"{arguments.program}-{arguments.generation}-{arguments.index}-{number}"
+
+
+def _matcher(worker: Worker, question: Question) -> Callable[[Session], bool] | None:
+    if (wanted := question.optional_text("id")) is not None:
+        return lambda session: _id(worker, session.number) == wanted
+    if (server := question.optional_text("server")) is not None:
+        return lambda session: session.member is not None and session.member.label == server
+    if (source := question.optional_text("source")) is not None:
+        networks = _networks(source)
+        return lambda session: sockaddr.packed(session.address) in networks
+    return None
+
+
+def _networks(source: str) -> NetworkSet:
+    try:
+        return NetworkSet([source])
+    except ValueError as error:
+        raise ControlError(f"kill: source: {error}") from error
