@@ -14,7 +14,8 @@ from collections.abc import Callable, Sequence
 
 import gevent
 
-from appliance.core.rollout.events import NO_DEADLINE, GenerationState, Timing, WorkerId
+from appliance.core.rollout.states import GenerationState, WorkerId
+from appliance.core.rollout.timing import NO_DEADLINE, Timing
 from appliance.model.paths import Paths
 from appliance.net.boards.hub_heartbeat import HubHeartbeat
 from appliance.net.control.sockets import ControlServer
@@ -128,7 +129,7 @@ class Proxy:
         if self._everything_ends():
             if self._soft:
                 self._drain(None, until=1)
-            self._drain(master.rollout.terms.drain, until=2)
+            self._drain(master.rollout.drain_settings.drain, until=2)
             master.crew.end(patience=_LAST_WORDS)
         else:
             self._leave()
@@ -164,7 +165,7 @@ class Proxy:
         return [
             worker.id
             for generation in generations
-            if generation.phase is not GenerationState.DRAINING
+            if generation.state is not GenerationState.DRAINING
             for worker in generation.workers.values()
         ]
 

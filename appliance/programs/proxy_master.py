@@ -16,9 +16,12 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance import __version__
 from appliance.core.balancing.worker_shares import Shortage, shortage
-from appliance.core.rollout import events as g
+from appliance.core.rollout import effects, events
+from appliance.core.rollout.generations import Generation, TrackedWorker
 from appliance.core.rollout.needs_generation import needs_generation
-from appliance.core.rollout.rollout import Generation, Rollout, TrackedWorker
+from appliance.core.rollout.rollout import Rollout
+from appliance.core.rollout.states import GenerationState, WorkerId, WorkerState
+from appliance.core.rollout.timing import NO_DEADLINE, DrainSettings, Timing
 from appliance.model.paths import Paths
 from appliance.model.snapshot.frontends import Group
 from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
@@ -80,14 +83,14 @@ class ProxyMaster:
         numbers: GenerationNumbers,
         logger: FilteringBoundLogger,
         module: Sequence[str] = WORKER,
-        timing: g.Timing | None = None,
+        timing: Timing | None = None,
     ) -> None:
         self.paths = paths
         self.group = group
         self.program = f"proxy-{group}"
         self.log = logger
-        self.timing = timing or g.Timing()
-        self.rollout = Rollout(terms=g.DrainSettings(drain=120.0, max_draining=10), timing=self.timing)
+        self.timing = timing or Timing()
+        self.rollout = Rollout(drain_settings=DrainSettings(drain=120.0, max_draining=10), timing=self.timing)
         self.crew = WorkerProcesses(
             paths, self.program, module=module, report=self.feed, fault=self._fault, log=logger
         )
@@ -113,12 +116,12 @@ class ProxyMaster:
 
     # Events in, effects out
 
-    def feed(self, event: g.Event) -> None:
+    def feed(self, event: events.Event) -> None:
         """Give the rollout an event and do what it says; never gives way to another greenlet."""
         self._perform(self.rollout.handle(event, now=time.monotonic()))
 
-    def _perform(self, effects: Iterable[g.Effect]) -> None:
-        for effect in effects:
+    def _perform(self, orders: Iterable[effects.Effect]) -> None:
+        for effect in orders:
             self._perform_one(effect)
         self._clock.set()
         self.moved.set()
@@ -138,50 +141,53 @@ class ProxyMaster:
         self.broken = True
         self.moved.set()
 
-    def _perform_one(self, effect: g.Effect) -> None:  # noqa: C901, PLR0912  # one case for each effect
+    def _perform_one(self, effect: effects.Effect) -> None:  # noqa: C901, PLR0912  # one case for each effect
         match effect:
-            case g.Spawn(worker=worker, snapshot=snapshot, workers=workers):
+            case effects.Spawn(worker=worker, snapshot=snapshot, workers=workers):
                 self.crew.spawn(worker, self._job(worker.generation, snapshot, workers))
-            case g.Accept(worker):
+            case effects.Accept(worker):
                 self.crew.accept(worker)
-            case g.Apply(worker, snapshot):
+            case effects.Apply(worker, snapshot):
                 self.crew.apply(worker, snapshot)
-            case g.Drain(worker, within):
+            case effects.Drain(worker, within):
                 self.crew.order(worker, self._drain_order(worker, within))
-            case g.Kill(worker):
+            case effects.Kill(worker):
                 self.crew.kill(worker)
-            case g.GenerationReady(generation):
+            case effects.GenerationReady(generation):
                 self._outcomes[generation].ready.set(None)
                 self.log.info("generation-ready", generation=generation)
-            case g.GenerationFailed(generation, reason):
+            case effects.GenerationFailed(generation, reason):
                 self._outcomes.pop(generation).ready.set(reason)
                 self.services.pop(generation)
                 self.log.error("generation-failed", generation=generation, reason=reason)
-            case g.GenerationAccepting(generation):
+            case effects.GenerationAccepting(generation):
                 self.log.info("generation-accepting", generation=generation)
                 if outcome := self._outcomes.pop(generation, None):  # none for one that was adopted
                     outcome.accepting.set()
                 self._close_unused()
-            case g.GenerationDraining(generation, within):
+            case effects.GenerationDraining(generation, within):
                 self.log.info("generation-draining", generation=generation, seconds=_bounded(within))
-            case g.GenerationCut(generation):
-                limit = self.rollout.terms.max_draining
+            case effects.GenerationCut(generation):
+                limit = self.rollout.drain_settings.max_draining
                 self.log.warning("generation-cut", generation=generation, max_draining=limit)
-            case g.GenerationGone(generation):
+            case effects.GenerationGone(generation):
                 self.services.pop(generation, None)
                 self.log.info("generation-gone", generation=generation)
-            case g.WorkerDied(worker, detail, delay):
+            case effects.WorkerDied(worker, detail, delay):
                 self._log_death(worker, detail, delay)
-            case g.WorkerStuck(worker, phase):
+            case effects.WorkerStuck(worker, state):
                 place = {"generation": worker.generation, "worker": worker.index}
-                self.log.error("worker-stuck", **place, phase=phase)
-            case g.WorkerRefused(worker=worker, reason=reason, delay=delay):
+                self.log.error("worker-stuck", **place, phase=state)
+            case effects.WorkerRefused(worker=worker, reason=reason, delay=delay):
                 place = {"generation": worker.generation, "worker": worker.index}
                 self.log.error("worker-refused", **place, reason=reason, again_in=delay)
+            case effects.Unexpected(event=event, state=state, worker=worker):
+                place = {"generation": worker.generation, "worker": worker.index} if worker else {}
+                self.log.error("rollout-event-unexpected", **place, kind=event, state=state)
             case _:
                 assert_never(effect)
 
-    def _log_death(self, worker: g.WorkerId, detail: str, delay: float) -> None:
+    def _log_death(self, worker: WorkerId, detail: str, delay: float) -> None:
         self.log.error(
             "worker-died",
             generation=worker.generation,
@@ -244,7 +250,7 @@ class ProxyMaster:
             self.crew.adopt(each)
         for hanging in silent:
             place = {"generation": generation, "worker": hanging.worker.index}
-            self.log.warning("worker-silent", **place, pid=hanging.pid, phase=hanging.phase)
+            self.log.warning("worker-silent", **place, pid=hanging.pid, phase=hanging.state)
             self.crew.follow(hanging)
         self._numbers.seen(generation)
         self.services[generation] = _service_of(living, silent)
@@ -255,7 +261,7 @@ class ProxyMaster:
             *(each.orphan for each in living),
             *(each.orphan for each in silent),
         )
-        self.feed(g.Adopt(generation=generation, workers=workers, orphans=orphans))
+        self.feed(events.Adopt(generation=generation, workers=workers, orphans=orphans))
 
     def start(self, snapshot: Snapshot) -> tuple[AnswerProblem, ...]:
         """Run a snapshot that was accepted before; the problems are empty when it does.
@@ -281,7 +287,7 @@ class ProxyMaster:
             snapshot.group(self.group) is not None
             and self._versions[generation.number] == {__version__}
             and all(address in held for _, address in self.services[generation.number])
-            and all(self._obeyable(each.obeys, snapshot) for each in generation.workers.values())
+            and all(self._obeyable(each.applied, snapshot) for each in generation.workers.values())
         )
 
     def _obeyable(self, obeyed: int, snapshot: Snapshot) -> bool:
@@ -297,7 +303,7 @@ class ProxyMaster:
         self._obey_log(snapshot)
         self.current = snapshot
         self.log.info("generation-resumed", generation=generation, configuration=snapshot.number)
-        self.feed(g.Resume(snapshot=snapshot.number, terms=_terms(snapshot)))
+        self.feed(events.Resume(snapshot=snapshot.number, drain_settings=_drain_settings(snapshot)))
         self._close_unused()
         self._obeyed()
         return ()
@@ -382,7 +388,7 @@ class ProxyMaster:
             borrowed=self.listeners.borrowed_last,
         )
         self.pending = pending
-        self.feed(g.Prepare(generation=generation, snapshot=snapshot.number, workers=workers))
+        self.feed(events.Prepare(generation=generation, snapshot=snapshot.number, workers=workers))
         reason = outcome.ready.get()  # the rollout bounds it: ready or failed within its startup time
         if reason is None:
             return self._prepared(pending)
@@ -420,24 +426,24 @@ class ProxyMaster:
             self._obey_log(pending.snapshot)
         self.current, self.failure = pending.snapshot, None
         program_failures.remove(self.paths, self.program)
-        terms = _terms(pending.snapshot)
+        drain_settings = _drain_settings(pending.snapshot)
         if pending.snapshot.group(self.group) is None:
-            self.retire(within=terms.drain)
+            self.retire(within=drain_settings.drain)
             self._settle()
             return good(changed=pending.changed)
         if pending.generation is None:
-            self.feed(g.Live(snapshot=pending.snapshot.number, terms=terms))
+            self.feed(events.ApplyLive(snapshot=pending.snapshot.number, drain_settings=drain_settings))
             problems = self._obeyed()
             return bad(*problems) if problems else good(changed=pending.changed)
-        answer = self._open(pending.generation, terms)
+        answer = self._open(pending.generation, drain_settings)
         if pending.borrowed:
             self._lenders.taken(pending.snapshot.number)
         return answer
 
-    def _open(self, generation: int, terms: g.DrainSettings) -> Answer:
+    def _open(self, generation: int, drain_settings: DrainSettings) -> Answer:
         self.retired = False
         accepting, held = self._outcomes[generation].accepting, set(self.listeners)
-        self.feed(g.Commit(terms))
+        self.feed(events.Commit(drain_settings))
         if not accepting.wait(_COMMIT_PATIENCE):
             return bad(f"{self.program}: generation {generation} does not accept with all its workers yet")
         if held - set(self.listeners):
@@ -447,11 +453,11 @@ class ProxyMaster:
     def _obeyed(self) -> tuple[AnswerProblem, ...]:
         """Return, once every worker has answered to a live change, what those say that did not take it."""
         deadline = time.monotonic() + _OBEY_PATIENCE
-        while any(not each.refusal for each in self.rollout.disobedient):
+        while any(not each.refusal for each in self.rollout.not_applied):
             self._answered.clear()
             if not self._answered.wait(max(0.0, deadline - time.monotonic())):
                 break
-        problems = tuple(map(self._disobedience, self.rollout.disobedient))
+        problems = tuple(map(self._disobedience, self.rollout.not_applied))
         if problems:
             self.failure = ProgramFailure(since=time.time(), problems=problems)
         return problems
@@ -460,13 +466,13 @@ class ProxyMaster:
         reason = worker.refusal or "it does not answer"
         place = f"worker {worker.id.generation}.{worker.id.index}"
         return AnswerProblem(
-            message=f"{self.program}: {place} goes on with snapshot {worker.obeys}: {reason}"
+            message=f"{self.program}: {place} goes on with snapshot {worker.applied}: {reason}"
         )
 
     def _note_obedience(self) -> None:
         """Forget a refusal once it has been made good: the worker was told again, or replaced."""
         self._answered.set()
-        if self.failure and self.current and not self.rollout.disobedient:
+        if self.failure and self.current and not self.rollout.not_applied:
             self.failure = None
 
     def _obey_log(self, snapshot: Snapshot) -> None:
@@ -477,7 +483,7 @@ class ProxyMaster:
         """Stop serving: every generation drains, nothing listens any more."""
         self.retired = True
         self._drop()
-        self.feed(g.Retire(within=within))
+        self.feed(events.Retire(within=within))
         self._close_unused()
 
     def _close_unused(self) -> None:
@@ -490,13 +496,13 @@ class ProxyMaster:
             address
             for number, service in self.services.items()
             if number in self.rollout.generations
-            and self.rollout.generations[number].phase is not g.GenerationState.DRAINING
+            and self.rollout.generations[number].state is not GenerationState.DRAINING
             for _, address in service
         }
 
     # What closes, and what another group gets
 
-    def _drain_order(self, worker: g.WorkerId, within: float) -> Question:
+    def _drain_order(self, worker: WorkerId, within: float) -> Question:
         """Order to drain, and to accept for a moment, or until another group does, on what closes."""
         served = {address for _, address in self.services.get(worker.generation, ())}
         closing = set[Address]() if self.stopping else served - self._wanted()
@@ -533,7 +539,7 @@ class ProxyMaster:
             return  # we come to that snapshot later
         for generation in self.rollout.generations.values():
             for worker in generation.workers.values():
-                if worker.phase is g.WorkerState.DRAINING:
+                if worker.state is WorkerState.DRAINING:
                     self.crew.order(worker.id, Question(command="let-go"))
         self._close_unused()
         self.moved.set()
@@ -550,7 +556,7 @@ class ProxyMaster:
         pending, self.pending = self.pending, None
         if pending is None:
             return
-        self.feed(g.Abort())
+        self.feed(events.Abort())
         if pending.generation is not None:
             self.crew.wait_gone(pending.generation, patience=_LET_GO)  # they hold what is closed here too
             self.services.pop(pending.generation, None)
@@ -560,11 +566,11 @@ class ProxyMaster:
 
 
 def _bounded(seconds: float) -> float | None:
-    return None if seconds >= g.NO_DEADLINE else round(seconds, 3)
+    return None if seconds >= NO_DEADLINE else round(seconds, 3)
 
 
-def _terms(snapshot: Snapshot) -> g.DrainSettings:
-    return g.DrainSettings(drain=snapshot.drain, max_draining=snapshot.reload.max_draining)
+def _drain_settings(snapshot: Snapshot) -> DrainSettings:
+    return DrainSettings(drain=snapshot.drain, max_draining=snapshot.reload.max_draining)
 
 
 def _service_of(living: Iterable[LivingWorker], silent: Iterable[SilentWorker]) -> ListeningFrontends:

@@ -5,8 +5,8 @@ import time
 from contextlib import suppress
 from dataclasses import asdict
 
-from appliance.core.rollout.events import GenerationState
-from appliance.core.rollout.rollout import Generation, TrackedWorker
+from appliance.core.rollout.generations import Generation, TrackedWorker
+from appliance.core.rollout.states import GenerationState
 from appliance.model.paths import Paths
 from appliance.net.boards.boards import BoardError, BoardReader
 from appliance.net.process.limits import open_files
@@ -47,9 +47,9 @@ def _generation(master: ProxyMaster, generation: Generation) -> Values:
     return {
         "generation": generation.number,
         "snapshot": generation.snapshot,
-        "phase": generation.phase,
+        "phase": generation.state,
         "drain_deadline": _unix(generation.drain_deadline)
-        if generation.phase is GenerationState.DRAINING
+        if generation.state is GenerationState.DRAINING
         else None,
         "sessions": sum(each for each in sessions if isinstance(each, int)),
         "workers": workers,
@@ -60,7 +60,7 @@ def _worker(master: ProxyMaster, worker: TrackedWorker) -> Values:
     return {
         "index": worker.id.index,
         "pid": master.crew.pid(worker.id),
-        "phase": worker.phase,
+        "phase": worker.state,
         "sessions": _sessions(master.paths, master.program, worker),
         "failures": worker.failures,
     }

@@ -31,8 +31,8 @@ from supervisor.medusa import asyncore_25 as asyncore
 from supervisor.process import ProcessGroup, Subprocess
 from supervisor.states import ProcessStates, SupervisorStates
 
-from appliance.core.rollout.events import NO_DEADLINE
 from appliance.core.rollout.needed_programs import PROGRAMS, PROXIES, STOP_MARGIN, VRRP, stop_seconds
+from appliance.core.rollout.timing import NO_DEADLINE
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.net.files import snapshots

@@ -15,7 +15,7 @@ from support.processes.processes import alive, kill
 from support.processes.waiting import wait_until
 from support.programs.appliance import Appliance
 
-from appliance.core.rollout.events import Timing
+from appliance.core.rollout.timing import Timing
 
 pytestmark = pytest.mark.programs
 

@@ -25,7 +25,7 @@ from support.programs.appliance import ask
 from support.programs.lone_proxy import LoneProxy
 from support.values.snapshots import bind, frontend, group, pool, server, snapshot, virtual_router
 
-from appliance.core.rollout.events import Timing
+from appliance.core.rollout.timing import Timing
 from appliance.model.snapshot.keepalive import KeepAlive
 from appliance.model.snapshot.snapshot import Reload, Snapshot
 

@@ -10,7 +10,7 @@ from rich.text import Text
 from appliance.console.output.places import located
 from appliance.console.output.quantities import duration, size
 from appliance.console.status.fitting import Fitting
-from appliance.core.rollout.events import NO_DEADLINE
+from appliance.core.rollout.timing import NO_DEADLINE
 from appliance.core.status.status import (
     CheckStatus,
     FrontendStatus,

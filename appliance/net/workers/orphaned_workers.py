@@ -13,7 +13,8 @@ from typing import Final
 
 import gevent
 
-from appliance.core.rollout.events import Orphan, WorkerId, WorkerState
+from appliance.core.rollout.events import Orphan
+from appliance.core.rollout.states import WorkerId, WorkerState
 from appliance.model.paths import Paths
 from appliance.net.boards.boards import BoardError, BoardReader
 from appliance.net.control.sockets import ControlClient, ControlUnavailable
@@ -53,12 +54,12 @@ class SilentWorker:
     worker: WorkerId
     pid: int
     orders: WorkerArguments
-    phase: WorkerState
+    state: WorkerState
 
     @property
     def orphan(self) -> Orphan:
         """Return what the rollout is told of it; of its drain nothing is known but that it ends."""
-        return Orphan(index=self.worker.index, snapshot=self.orders.snapshot, phase=self.phase, silent=True)
+        return Orphan(index=self.worker.index, snapshot=self.orders.snapshot, state=self.state, silent=True)
 
 
 class WorkerUnusable(Exception):  # noqa: N818  # a state of the other side, not a mistake of ours
@@ -68,7 +69,7 @@ class WorkerUnusable(Exception):  # noqa: N818  # a state of the other side, not
 def orphan(status: WorkerStatus, index: int, *, now: float) -> Orphan:
     """Return what the rollout is told of a worker that answered; `now` is Unix seconds."""
     left = max(0.0, status.drain_deadline - now)
-    return Orphan(index=index, snapshot=status.snapshot, phase=WorkerState(status.phase), drain_within=left)
+    return Orphan(index=index, snapshot=status.snapshot, state=WorkerState(status.phase), drain_within=left)
 
 
 def adopt(client: ControlClient, *, patience: float = PATIENCE) -> WorkerStatus:
@@ -140,12 +141,12 @@ def _running(paths: Paths, program: str) -> Iterator[SilentWorker]:
             orders = worker_arguments.decode("".join(process.arguments[:1]))
             if orders.program == program:
                 worker = WorkerId(orders.generation, orders.index)
-                phase = _phase_on_board(paths, program, worker)
-                yield SilentWorker(worker=worker, pid=process.pid, orders=orders, phase=phase)
+                state = _state_on_board(paths, program, worker)
+                yield SilentWorker(worker=worker, pid=process.pid, orders=orders, state=state)
 
 
-def _phase_on_board(paths: Paths, program: str, worker: WorkerId) -> WorkerState:
-    """Return the phase that a board shows; without a board a worker is taken for one that accepts."""
+def _state_on_board(paths: Paths, program: str, worker: WorkerId) -> WorkerState:
+    """Return the state that a board shows; without a board a worker is taken for one that accepts."""
     path = paths.worker_board(program, worker.generation, worker.index)
     with contextlib.suppress(BoardError, BoardFormatError), BoardReader(path) as reader:
         return WorkerState(worker_board.decode(reader.read()).phase.name.lower())

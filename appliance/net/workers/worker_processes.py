@@ -17,14 +17,14 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.core.rollout.events import (
     Accepted,
-    Answered,
     Event,
     Exited,
+    OrphanAnswered,
     Ready,
     SnapshotApplied,
     SnapshotRefused,
-    WorkerId,
 )
+from appliance.core.rollout.states import WorkerId
 from appliance.model.paths import Paths
 from appliance.net.control.sockets import ControlClient, ControlUnavailable
 from appliance.net.workers import child_processes
@@ -128,7 +128,7 @@ class WorkerProcesses:
         hand.greenlets.append(self._go(self._work, living.worker, hand))
 
     def follow(self, silent: SilentWorker) -> None:
-        """Take a worker that does not answer: the event Answered follows when it does, or Exited."""
+        """Take a worker that does not answer: the event OrphanAnswered follows when it does, or Exited."""
         try:
             process = child_processes.WorkerProcess(silent.pid)
         except ProcessLookupError:
@@ -142,7 +142,7 @@ class WorkerProcesses:
         self.order(worker, Question(command="accept"), lambda _: self._report(Accepted(worker)))
 
     def apply(self, worker: WorkerId, snapshot: int) -> None:
-        """Tell a worker to obey a snapshot; the event Applied or Refused follows."""
+        """Tell a worker to obey a snapshot; the event SnapshotApplied or SnapshotRefused follows."""
 
         def refused(answer: Answer) -> None:
             self._report(SnapshotRefused(worker, snapshot, _reason(answer)))
@@ -263,7 +263,7 @@ class WorkerProcesses:
         while (living := find(self._paths, self._program, worker)) is None:
             gevent.sleep(_LOOK_AGAIN)
         hand.client = living.client
-        self._report(Answered(generation=worker.generation, orphan=living.orphan))
+        self._report(OrphanAnswered(generation=worker.generation, orphan=living.orphan))
         self._work(worker, hand)
 
     def _work(self, worker: WorkerId, hand: _HeldWorker) -> None:

@@ -9,7 +9,7 @@ from support.values import boards
 from support.values.snapshots import pool, server, snapshot, virtual_router
 
 from appliance.console.status.status_tables import summary, tables
-from appliance.core.rollout.events import NO_DEADLINE
+from appliance.core.rollout.timing import NO_DEADLINE
 from appliance.core.status.assessment import Observations, StatusAnswer, SupervisedProgram, assess
 from appliance.core.status.status import ProgramState
 from appliance.core.status.vrrp_status import RouterStatus, VrrpStatus

@@ -8,48 +8,49 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from appliance.core.rollout.events import (
-    NO_DEADLINE,
-    Abort,
+from appliance.core.rollout.effects import (
     Accept,
-    Accepted,
-    Adopt,
-    Answered,
     Apply,
-    Commit,
     Drain,
-    DrainSettings,
     Effect,
-    Event,
-    Exited,
     GenerationAccepting,
     GenerationCut,
     GenerationDraining,
     GenerationFailed,
     GenerationGone,
     GenerationReady,
-    GenerationState,
     Kill,
-    Live,
+    Spawn,
+    Unexpected,
+    WorkerDied,
+    WorkerRefused,
+    WorkerStuck,
+)
+from appliance.core.rollout.events import (
+    Abort,
+    Accepted,
+    Adopt,
+    ApplyLive,
+    Commit,
+    Event,
+    Exited,
     Orphan,
+    OrphanAnswered,
     Prepare,
     Ready,
     Resume,
     Retire,
     SnapshotApplied,
     SnapshotRefused,
-    Spawn,
-    WorkerDied,
-    WorkerId,
-    WorkerRefused,
-    WorkerState,
-    WorkerStuck,
 )
-from appliance.core.rollout.rollout import Generation, Rollout, Timing, TrackedWorker
+from appliance.core.rollout.generations import Generation, TrackedWorker
+from appliance.core.rollout.rollout import Rollout
+from appliance.core.rollout.states import GenerationState, WorkerId, WorkerState
+from appliance.core.rollout.timing import NO_DEADLINE, DrainSettings, Timing
 
 pytestmark = pytest.mark.pure
 
-TERMS = DrainSettings(drain=120.0, max_draining=2)
+DRAIN_SETTINGS = DrainSettings(drain=120.0, max_draining=2)
 STARTUP = Timing().startup
 
 
@@ -72,14 +73,14 @@ def prepared(rollout: Rollout, generation: int, *, now: float = 0.0, count: int 
 def rolled_out(rollout: Rollout, generation: int, *, now: float = 0.0, count: int = 2) -> list[Effect]:
     """Bring a generation to accepting."""
     prepared(rollout, generation, now=now, count=count)
-    return feed(rollout, Commit(TERMS), *map(Accepted, ids(generation, count)), now=now)
+    return feed(rollout, Commit(DRAIN_SETTINGS), *map(Accepted, ids(generation, count)), now=now)
 
 
 def orphan(
-    index: int, phase: WorkerState = WorkerState.ACCEPTING, *, left: float = 0.0, snapshot: int = 7
+    index: int, state: WorkerState = WorkerState.ACCEPTING, *, left: float = 0.0, snapshot: int = 7
 ) -> Orphan:
     """Return a worker that outlived its master."""
-    return Orphan(index=index, snapshot=snapshot, phase=phase, drain_within=left)
+    return Orphan(index=index, snapshot=snapshot, state=state, drain_within=left)
 
 
 def drains(index: int, left: float) -> Orphan:
@@ -95,7 +96,7 @@ def adopted(rollout: Rollout, *orphans: Orphan, workers: int = 2, now: float = 0
 @pytest.fixture
 def rollout() -> Rollout:
     """Return a machine that has seen nothing."""
-    return Rollout(terms=TERMS)
+    return Rollout(drain_settings=DRAIN_SETTINGS)
 
 
 def test_prepare_starts_every_worker(rollout: Rollout) -> None:
@@ -112,16 +113,17 @@ def test_ready_when_all_are(rollout: Rollout) -> None:
     assert feed(rollout, Ready(first)) == []
     assert feed(rollout, Ready(second)) == [GenerationReady(1)]
     assert rollout.deadline is None
-    assert feed(rollout, Ready(second)) == []
+    assert feed(rollout, Ready(second)) == [Unexpected(event="Ready", state="ready/ready", worker=second)]
 
 
 def test_commit_then_accepting(rollout: Rollout) -> None:
     """Commit tells every worker to accept; the generation accepts when all have said so."""
     first, second = ids(1)
     prepared(rollout, 1)
-    assert feed(rollout, Commit(TERMS)) == [Accept(first), Accept(second)]
+    assert feed(rollout, Commit(DRAIN_SETTINGS)) == [Accept(first), Accept(second)]
     assert feed(rollout, Accepted(first)) == []
     assert rollout.accepting is None
+    assert rollout.serving == [first, second]
     assert feed(rollout, Accepted(second)) == [GenerationAccepting(1)]
     assert rollout.accepting is rollout.generations[1]
 
@@ -131,7 +133,7 @@ def test_old_drains_after_last_acknowledgement(rollout: Rollout) -> None:
     rolled_out(rollout, 1)
     prepared(rollout, 2)
     first, second = ids(2)
-    assert feed(rollout, Commit(TERMS), Accepted(first)) == [Accept(first), Accept(second)]
+    assert feed(rollout, Commit(DRAIN_SETTINGS), Accepted(first)) == [Accept(first), Accept(second)]
     assert feed(rollout, Accepted(second), now=5.0) == [
         GenerationAccepting(2),
         GenerationDraining(1, 120.0),
@@ -194,8 +196,8 @@ def test_crash_between_ready_and_commit(rollout: Rollout) -> None:
         WorkerDied(first, "killed by SIGKILL", 0.0),
         Spawn(worker=first, snapshot=2, workers=2),
     ]
-    assert feed(rollout, Commit(TERMS), Accepted(second)) == [Accept(second)]
-    assert rollout.generations[1].phase is GenerationState.ACCEPTING
+    assert feed(rollout, Commit(DRAIN_SETTINGS), Accepted(second)) == [Accept(second)]
+    assert rollout.generations[1].state is GenerationState.ACCEPTING
     assert feed(rollout, Ready(first)) == [Accept(first)]
     assert GenerationDraining(1, 120.0) in feed(rollout, Accepted(first))
 
@@ -206,7 +208,7 @@ def test_replacement_is_ready_before_the_commit(rollout: Rollout) -> None:
     first = WorkerId(1, 0)
     feed(rollout, Exited(first, "gone"))
     assert feed(rollout, Ready(first)) == []
-    assert feed(rollout, Commit(TERMS)) == [Accept(each) for each in ids(1)]
+    assert feed(rollout, Commit(DRAIN_SETTINGS)) == [Accept(each) for each in ids(1)]
 
 
 def test_crash_during_commit(rollout: Rollout) -> None:
@@ -214,7 +216,7 @@ def test_crash_during_commit(rollout: Rollout) -> None:
     rolled_out(rollout, 1)
     prepared(rollout, 2)
     first, second = ids(2)
-    feed(rollout, Commit(TERMS), Accepted(first), Exited(first, "gone"))
+    feed(rollout, Commit(DRAIN_SETTINGS), Accepted(first), Exited(first, "gone"))
     assert feed(rollout, Accepted(second)) == []
     assert feed(rollout, Ready(first)) == [Accept(first)]
     assert GenerationDraining(1, 120.0) in feed(rollout, Accepted(first))
@@ -235,11 +237,11 @@ def test_stuck_accept(rollout: Rollout) -> None:
     rolled_out(rollout, 1, count=1)
     prepared(rollout, 2, count=1)
     worker = WorkerId(2, 0)
-    feed(rollout, Commit(TERMS), now=0.0)
+    feed(rollout, Commit(DRAIN_SETTINGS), now=0.0)
     assert rollout.tick(now=15.0) == [WorkerStuck(worker, WorkerState.OPENING), Kill(worker)]
     assert feed(rollout, Accepted(worker)) == []
     assert Spawn(worker=worker, snapshot=2, workers=1) in feed(rollout, Exited(worker, "killed"), now=15.0)
-    assert rollout.generations[1].phase is GenerationState.ACCEPTING
+    assert rollout.generations[1].state is GenerationState.ACCEPTING
 
 
 def test_backoff_doubles_to_its_limit_and_is_reset(rollout: Rollout) -> None:
@@ -262,7 +264,9 @@ def test_backoff_is_a_deadline(rollout: Rollout) -> None:
     worker = WorkerId(1, 0)
     feed(rollout, Exited(worker, "gone"), Exited(worker, "gone"), now=1.0)
     assert rollout.deadline == 1.1
-    assert feed(rollout, Exited(worker, "gone"), now=1.0) == []
+    assert feed(rollout, Exited(worker, "gone"), now=1.0) == [
+        Unexpected(event="Exited", state="accepting/waiting", worker=worker)
+    ]
     assert rollout.tick(now=1.1) == [Spawn(worker=worker, snapshot=1, workers=1)]
 
 
@@ -280,7 +284,7 @@ def test_abort(rollout: Rollout) -> None:
     rolled_out(rollout, 1)
     prepared(rollout, 2)
     assert feed(rollout, Abort()) == [Kill(each) for each in ids(2)]
-    assert feed(rollout, Abort(), Commit(TERMS)) == []
+    assert feed(rollout, Abort(), Commit(DRAIN_SETTINGS)) == [Unexpected(event="Commit", state="none")]
     assert list(rollout.generations) == [1]
 
 
@@ -288,7 +292,7 @@ def test_abort_does_not_touch_the_committed(rollout: Rollout) -> None:
     """Abort and a further prepare leave a generation alone that is on its way to accepting."""
     rolled_out(rollout, 1)
     prepared(rollout, 2)
-    feed(rollout, Commit(TERMS))
+    feed(rollout, Commit(DRAIN_SETTINGS))
     assert feed(rollout, Abort()) == []
     prepared(rollout, 3)
     feed(rollout, Abort())
@@ -305,22 +309,22 @@ def test_prepare_gives_up_the_pending(rollout: Rollout) -> None:
 
 
 def test_commit_needs_a_ready_generation(rollout: Rollout) -> None:
-    """Commit of a generation that is still starting does nothing."""
+    """Commit of a generation that is still starting does nothing, and is reported."""
     feed(rollout, Prepare(generation=1, snapshot=1, workers=1))
-    assert feed(rollout, Commit(TERMS)) == []
-    assert rollout.generations[1].phase is GenerationState.STARTING
+    assert feed(rollout, Commit(DRAIN_SETTINGS)) == [Unexpected(event="Commit", state="starting")]
+    assert rollout.generations[1].state is GenerationState.STARTING
 
 
 def test_newer_overtakes_one_that_opens(rollout: Rollout) -> None:
     """When a newer generation accepts first, all older ones drain, whatever their workers are doing."""
     rolled_out(rollout, 1, count=1)
     prepared(rollout, 2, count=5)
-    feed(rollout, Commit(TERMS), now=0.0)
+    feed(rollout, Commit(DRAIN_SETTINGS), now=0.0)
     waiting, starting, accepting, stuck, opening = ids(2, 5)
     feed(rollout, Exited(waiting, "gone"), Exited(waiting, "gone"), Exited(starting, "gone"))
     feed(rollout, Accepted(accepting))
     generation = rollout.generations[2]
-    generation.workers[stuck.index].phase = WorkerState.ENDING
+    generation.workers[stuck.index].state = WorkerState.ENDING
     effects = rolled_out(rollout, 3, count=1)
     assert effects[1:] == [
         GenerationAccepting(3),
@@ -348,7 +352,7 @@ def test_live_change(rollout: Rollout) -> None:
     rolled_out(rollout, 2)
     first, second = ids(2)
     feed(rollout, Exited(first, "gone"))
-    assert feed(rollout, Live(snapshot=9, terms=TERMS)) == [Apply(second, 9)]
+    assert feed(rollout, ApplyLive(snapshot=9, drain_settings=DRAIN_SETTINGS)) == [Apply(second, 9)]
     assert feed(rollout, Ready(first)) == [Apply(first, 9), Accept(first)]
     assert feed(rollout, Exited(second, "gone"))[-1] == Spawn(worker=second, snapshot=9, workers=2)
 
@@ -369,10 +373,10 @@ def test_fewer_draining_by_a_live_change(rollout: Rollout) -> None:
     """A live change of the limit cuts what is too many, and not again what was cut."""
     for number in (1, 2, 3):
         rolled_out(rollout, number, count=1)
-    effects = feed(rollout, Live(snapshot=3, terms=DrainSettings(drain=1.0, max_draining=1)))
+    effects = feed(rollout, ApplyLive(snapshot=3, drain_settings=DrainSettings(drain=1.0, max_draining=1)))
     assert effects == [Apply(WorkerId(3, 0), 3), GenerationCut(1), Drain(WorkerId(1, 0), 0.0)]
     assert GenerationCut(1) not in feed(
-        rollout, Live(snapshot=3, terms=DrainSettings(drain=1.0, max_draining=0))
+        rollout, ApplyLive(snapshot=3, drain_settings=DrainSettings(drain=1.0, max_draining=0))
     )
 
 
@@ -409,7 +413,7 @@ def test_adopted_go_on(rollout: Rollout) -> None:
 def test_adopted_drains_keep_their_deadline(rollout: Rollout) -> None:
     """An adopted draining generation ends when its first master said."""
     adopted(rollout, drains(0, 3.0), drains(1, 7.0), now=100.0)
-    assert rollout.generations[4].phase is GenerationState.DRAINING
+    assert rollout.generations[4].state is GenerationState.DRAINING
     assert rollout.generations[4].drain_deadline == 107.0
     assert rollout.deadline == 108.0
     assert rollout.accepting is None
@@ -420,7 +424,7 @@ def test_adopted_half_drained(rollout: Rollout) -> None:
     adopted(rollout, orphan(0), drains(1, 3.0), workers=3)
     effects = rolled_out(rollout, 5)
     assert effects[-2:] == [Drain(WorkerId(4, 0), 120.0), Drain(WorkerId(4, 1), 3.0)]
-    rollout = Rollout(terms=TERMS)
+    rollout = Rollout(drain_settings=DRAIN_SETTINGS)
     adopted(rollout, orphan(0), drains(1, 3.0), workers=3)
     assert feed(rollout, Exited(WorkerId(4, 1), "exited 0")) == []
     assert list(rollout.generations[4].workers) == [0]
@@ -440,30 +444,30 @@ def test_adopted_that_nobody_committed(rollout: Rollout) -> None:
 
 def test_nothing_to_resume(rollout: Rollout) -> None:
     """Where nobody accepts nothing goes on."""
-    assert feed(rollout, Resume(snapshot=7, terms=TERMS)) == []
+    assert feed(rollout, Resume(snapshot=7, drain_settings=DRAIN_SETTINGS)) == []
 
 
 def test_resumed_as_they_are(rollout: Rollout) -> None:
     """Workers that obey what is accepted go on, and nothing is asked of them."""
     adopted(rollout, orphan(0), orphan(1))
-    assert feed(rollout, Resume(snapshot=7, terms=DrainSettings(drain=3.0, max_draining=1))) == []
-    assert rollout.terms == DrainSettings(drain=3.0, max_draining=1)
+    assert feed(rollout, Resume(snapshot=7, drain_settings=DrainSettings(drain=3.0, max_draining=1))) == []
+    assert rollout.drain_settings == DrainSettings(drain=3.0, max_draining=1)
     assert rollout.deadline is None
 
 
 def test_resumed_after_a_live_change(rollout: Rollout) -> None:
     """A change that only some workers have heard of is told to the others; drains are left alone."""
     adopted(rollout, orphan(0), orphan(1, snapshot=8), drains(2, 9.0))
-    assert feed(rollout, Resume(snapshot=8, terms=TERMS)) == [Apply(WorkerId(4, 0), 8)]
-    assert [each.id for each in rollout.disobedient] == [WorkerId(4, 0)]
+    assert feed(rollout, Resume(snapshot=8, drain_settings=DRAIN_SETTINGS)) == [Apply(WorkerId(4, 0), 8)]
+    assert [each.id for each in rollout.not_applied] == [WorkerId(4, 0)]
     feed(rollout, SnapshotApplied(WorkerId(4, 0), 8))
-    assert rollout.disobedient == []
+    assert rollout.not_applied == []
 
 
 def test_resumed_with_empty_places(rollout: Rollout) -> None:
     """A worker that died while there was no master is replaced, beside one that still drains in its place."""
     adopted(rollout, drains(0, 9.0), orphan(2), workers=3)
-    assert feed(rollout, Resume(snapshot=7, terms=TERMS)) == [
+    assert feed(rollout, Resume(snapshot=7, drain_settings=DRAIN_SETTINGS)) == [
         Spawn(worker=WorkerId(4, 3), snapshot=7, workers=3),
         Spawn(worker=WorkerId(4, 1), snapshot=7, workers=3),
     ]
@@ -473,7 +477,7 @@ def test_resumed_with_empty_places(rollout: Rollout) -> None:
 def test_resumed_with_ready_workers(rollout: Rollout) -> None:
     """A commit in whose middle the master died is completed: who waits accepts, with what is accepted now."""
     adopted(rollout, orphan(0), orphan(1, WorkerState.READY, snapshot=6))
-    assert feed(rollout, Resume(snapshot=7, terms=TERMS)) == [
+    assert feed(rollout, Resume(snapshot=7, drain_settings=DRAIN_SETTINGS)) == [
         Apply(WorkerId(4, 1), 7),
         Accept(WorkerId(4, 1)),
     ]
@@ -484,7 +488,7 @@ def test_resumed_with_an_older_generation(rollout: Rollout, *, complete: bool) -
     """An older generation that accepts too drains when all of the newer one do, and not before."""
     feed(rollout, Adopt(generation=3, workers=1, orphans=(orphan(0, snapshot=6),)))
     adopted(rollout, *[orphan(index) for index in range(1 + complete)])
-    effects = feed(rollout, Resume(snapshot=7, terms=TERMS), now=1.0)
+    effects = feed(rollout, Resume(snapshot=7, drain_settings=DRAIN_SETTINGS), now=1.0)
     drain = [GenerationDraining(3, 120.0), Drain(WorkerId(3, 0), 120.0)]
     if complete:
         assert effects == drain
@@ -495,16 +499,16 @@ def test_resumed_with_an_older_generation(rollout: Rollout, *, complete: bool) -
     assert feed(rollout, Accepted(WorkerId(4, 1))) == [GenerationAccepting(4), *drain]
 
 
-def silent(phase: WorkerState, snapshot: int = 7) -> Orphan:
+def silent(state: WorkerState, snapshot: int = 7) -> Orphan:
     """Return an orphan that does not answer."""
-    return Orphan(index=1, snapshot=snapshot, phase=phase, silent=True)
+    return Orphan(index=1, snapshot=snapshot, state=state, silent=True)
 
 
-@pytest.mark.parametrize("phase", [WorkerState.ACCEPTING, WorkerState.DRAINING])
-def test_a_silent_worker_has_a_last_moment(rollout: Rollout, phase: WorkerState) -> None:
+@pytest.mark.parametrize("state", [WorkerState.ACCEPTING, WorkerState.DRAINING])
+def test_a_silent_worker_has_a_last_moment(rollout: Rollout, state: WorkerState) -> None:
     """One that does not answer holds its place for a while and is ended then, and replaced if it accepted."""
-    adopted(rollout, orphan(0), silent(phase))
-    feed(rollout, Resume(snapshot=7, terms=TERMS))
+    adopted(rollout, orphan(0), silent(state))
+    feed(rollout, Resume(snapshot=7, drain_settings=DRAIN_SETTINGS))
     rollout.tick(now=29.9)
     assert Kill(WorkerId(4, 1)) in rollout.tick(now=30.0)
 
@@ -523,44 +527,47 @@ def test_a_silent_worker_answers(
 ) -> None:
     """What it says of itself counts, but for an order to drain that it has not heard yet."""
     adopted(rollout, orphan(0), silent(before))
-    assert feed(rollout, Answered(generation=4, orphan=orphan(1, now, left=9.0))) == effects
+    assert feed(rollout, OrphanAnswered(generation=4, orphan=orphan(1, now, left=9.0))) == effects
     worker = rollout.worker(WorkerId(4, 1))
     assert worker is not None
-    assert worker.phase is after
+    assert worker.state is after
 
 
 def test_a_silent_worker_answers_late(rollout: Rollout) -> None:
     """It is told of a live change that came meanwhile; one that nobody knows any more is nobody's."""
     adopted(rollout, orphan(0), silent(WorkerState.ACCEPTING))
-    feed(rollout, Resume(snapshot=8, terms=TERMS))
-    answered = Answered(generation=4, orphan=orphan(1))
+    feed(rollout, Resume(snapshot=8, drain_settings=DRAIN_SETTINGS))
+    answered = OrphanAnswered(generation=4, orphan=orphan(1))
     assert feed(rollout, answered) == [Apply(WorkerId(4, 1), 8)]
     assert rollout.deadline is None
-    assert feed(rollout, Answered(generation=9, orphan=orphan(1))) == []
-    assert feed(rollout, Answered(generation=4, orphan=orphan(2))) == []
+    for generation, index in ((9, 1), (4, 2)):
+        stranger = WorkerId(generation, index)
+        assert feed(rollout, OrphanAnswered(generation=generation, orphan=orphan(index))) == [
+            Unexpected(event="OrphanAnswered", state="forgotten", worker=stranger)
+        ]
 
 
 def test_a_refusal_is_repeated(rollout: Rollout) -> None:
     """A worker that refuses a live change is told again, later each time; one that obeys at last is not."""
     rolled_out(rollout, 1, count=1)
     worker = WorkerId(1, 0)
-    feed(rollout, Live(snapshot=2, terms=TERMS))
+    feed(rollout, ApplyLive(snapshot=2, drain_settings=DRAIN_SETTINGS))
     assert feed(rollout, SnapshotRefused(worker, 2, "no room"), now=1.0) == [
         WorkerRefused(worker=worker, reason="no room", delay=0.1)
     ]
-    assert [each.refusal for each in rollout.disobedient] == ["no room"]
+    assert [each.refusal for each in rollout.not_applied] == ["no room"]
     assert rollout.deadline == 1.1
     assert rollout.tick(now=1.1) == [Apply(worker, 2)]
     assert rollout.deadline is None
     assert feed(rollout, SnapshotApplied(worker, 2), SnapshotRefused(worker, 1, "late")) == []
-    assert rollout.disobedient == []
+    assert rollout.not_applied == []
 
 
 def test_a_worker_that_never_obeys_is_replaced(rollout: Rollout) -> None:
     """Another one starts beside it and with its share; it drains when that accepts, and others go on."""
     rolled_out(rollout, 1)
     worker, successor = WorkerId(1, 1), WorkerId(1, 3)
-    feed(rollout, Live(snapshot=2, terms=TERMS), SnapshotApplied(WorkerId(1, 0), 2))
+    feed(rollout, ApplyLive(snapshot=2, drain_settings=DRAIN_SETTINGS), SnapshotApplied(WorkerId(1, 0), 2))
     effects = feed(rollout, *[SnapshotRefused(worker, 2, "never")] * 4, now=1.0)
     assert effects[2:] == [
         WorkerRefused(worker=worker, reason="never", delay=None),
@@ -569,7 +576,7 @@ def test_a_worker_that_never_obeys_is_replaced(rollout: Rollout) -> None:
     ]
     assert feed(rollout, Ready(successor)) == [Accept(successor)]
     assert feed(rollout, Accepted(successor), now=2.0) == [Drain(worker, 120.0)]
-    assert rollout.disobedient == []
+    assert rollout.not_applied == []
     assert feed(rollout, SnapshotRefused(worker, 2, "still")) == []
     assert feed(rollout, Exited(worker, "exited 0")) == []
     assert rollout.accepting is rollout.generations[1]
@@ -579,7 +586,7 @@ def test_a_starting_worker_that_refuses(rollout: Rollout) -> None:
     """It has nothing to lose yet: it ends, and another starts with what is accepted."""
     prepared(rollout, 1, count=1)
     worker = WorkerId(1, 0)
-    feed(rollout, Commit(TERMS), Live(snapshot=2, terms=TERMS))
+    feed(rollout, Commit(DRAIN_SETTINGS), ApplyLive(snapshot=2, drain_settings=DRAIN_SETTINGS))
     assert feed(rollout, SnapshotRefused(worker, 2, "no")) == [
         WorkerRefused(worker=worker, reason="no", delay=None),
         Kill(worker),
@@ -600,12 +607,34 @@ def test_fewer_may_drain_from_a_commit_on(rollout: Rollout) -> None:
 
 
 def test_strangers_are_ignored(rollout: Rollout) -> None:
-    """Words of workers that are not ours, or out of place, change nothing."""
+    """What workers say that are not ours, or that is out of place, changes nothing.
+
+    What may come from a generation that was aborted is expected, the rest is reported.
+    """
     stranger = WorkerId(9, 9)
-    assert feed(rollout, Ready(stranger), Accepted(stranger), Exited(stranger, "gone")) == []
-    assert feed(rollout, SnapshotApplied(stranger, 1), SnapshotRefused(stranger, 1, "no")) == []
+    assert feed(rollout, Ready(stranger), Exited(stranger, "gone")) == []
+    strange = (Accepted(stranger), SnapshotApplied(stranger, 1), SnapshotRefused(stranger, 1, "no"))
+    assert feed(rollout, *strange) == [
+        Unexpected(event=type(each).__name__, state="forgotten", worker=stranger) for each in strange
+    ]
+    assert rollout.generations == {}
     prepared(rollout, 1)
-    assert feed(rollout, Accepted(WorkerId(1, 0))) == []
+    first = WorkerId(1, 0)
+    assert feed(rollout, Accepted(first)) == [Unexpected(event="Accepted", state="ready/ready", worker=first)]
+
+
+def test_late_answers_are_expected(rollout: Rollout) -> None:
+    """An order that was overtaken by a drain or a kill is answered all the same, which changes nothing."""
+    rolled_out(rollout, 1, count=1)
+    prepared(rollout, 2, count=1)
+    opening = WorkerId(2, 0)
+    feed(rollout, Commit(DRAIN_SETTINGS), ApplyLive(snapshot=3, drain_settings=DRAIN_SETTINGS))
+    feed(rollout, Retire(within=9.0))
+    answers = (SnapshotApplied(opening, 3), SnapshotRefused(opening, 3, "no"), Accepted(opening))
+    assert feed(rollout, *answers) == []
+    rollout.tick(now=14.0)
+    assert rollout.generations[2].workers[0].state is WorkerState.ENDING
+    assert feed(rollout, *answers, OrphanAnswered(generation=2, orphan=orphan(0))) == []
 
 
 @dataclass
@@ -638,7 +667,7 @@ class AnyOrder(RuleBasedStateMachine):
 
     def __init__(self) -> None:
         super().__init__()
-        self.rollout = Rollout(terms=TERMS, timing=Timing())
+        self.rollout = Rollout(drain_settings=DRAIN_SETTINGS, timing=Timing())
         self.world = World()
         self.now = 0.0
         self.number = 0
@@ -677,6 +706,8 @@ class AnyOrder(RuleBasedStateMachine):
             case GenerationAccepting(generation):
                 assert self.world.wholly_accepting(generation)
                 self.served = True
+            case Unexpected(event=event):
+                assert event in {"Commit", "Ready"}, "an event that the world allows is in no table"
             case _:
                 pass
 
@@ -760,14 +791,14 @@ class AnyOrder(RuleBasedStateMachine):
     def resume(self) -> None:
         """What was adopted goes on as the accepted configuration's."""
         if self.rollout.pending is None:
-            self.step(Resume(snapshot=self.number, terms=DrainSettings(drain=20.0, max_draining=3)))
+            self.step(Resume(snapshot=self.number, drain_settings=DrainSettings(drain=20.0, max_draining=3)))
 
     @rule(data=st.data(), refuses=st.booleans())
     def answer(self, data: st.DataObject, *, refuses: bool) -> None:
         """A worker answers to a live change."""
-        if disobedient := self.rollout.disobedient:
-            worker = data.draw(st.sampled_from(disobedient))
-            if worker.phase is WorkerState.OPENING:
+        if behind := self.rollout.not_applied:
+            worker = data.draw(st.sampled_from(behind))
+            if worker.state is WorkerState.OPENING:
                 return
             if refuses and worker.refusals < 2:  # the third is an example of its own above
                 self.step(SnapshotRefused(worker.id, worker.snapshot, "no"))
@@ -777,7 +808,9 @@ class AnyOrder(RuleBasedStateMachine):
     @rule(limit=st.integers(0, 3))
     def live(self, limit: int) -> None:
         """A change without a generation."""
-        self.step(Live(snapshot=self.number, terms=DrainSettings(drain=20.0, max_draining=limit)))
+        self.step(
+            ApplyLive(snapshot=self.number, drain_settings=DrainSettings(drain=20.0, max_draining=limit))
+        )
 
     @rule(seconds=st.sampled_from([0.05, 0.3, 4.0, 31.0]))
     def wait(self, seconds: float) -> None:
@@ -801,16 +834,16 @@ class AnyOrder(RuleBasedStateMachine):
 
     def serves(self, generation: Generation) -> bool:
         """Say whether a generation does its duty; of an adopted one, a part may drain already."""
-        serving = [each for each in generation.workers.values() if each.phase is not WorkerState.DRAINING]
-        accepts = generation.phase is GenerationState.ACCEPTING and bool(serving)
+        serving = [each for each in generation.workers.values() if each.state is not WorkerState.DRAINING]
+        accepts = generation.state is GenerationState.ACCEPTING and bool(serving)
         return accepts and all(map(self.accepts_or_is_replaced, serving))
 
     def accepts_or_is_replaced(self, worker: TrackedWorker) -> bool:
         """Say whether a worker does its duty, or another comes for it."""
         process = self.world.processes.get(worker.id)
         if process is None:
-            return worker.phase is WorkerState.WAITING and worker.deadline <= self.now + 5.0
-        return (process.accepting and process.drain_end is None) or worker.phase in (
+            return worker.state is WorkerState.WAITING and worker.deadline <= self.now + 5.0
+        return (process.accepting and process.drain_end is None) or worker.state in (
             WorkerState.STARTING,
             WorkerState.OPENING,
             WorkerState.ENDING,
@@ -820,16 +853,16 @@ class AnyOrder(RuleBasedStateMachine):
     def draining_is_bounded(self) -> None:
         """No more generations drain than allowed, other than those that were cut."""
         draining = [
-            each for each in self.rollout.generations.values() if each.phase is GenerationState.DRAINING
+            each for each in self.rollout.generations.values() if each.state is GenerationState.DRAINING
         ]
-        assert sum(not each.cut for each in draining) <= self.rollout.terms.max_draining
+        assert sum(not each.cut for each in draining) <= self.rollout.drain_settings.max_draining
 
     @invariant()
     def nothing_is_waited_for_in_vain(self) -> None:
         """Every process that is still to do something has a deadline by which it is done, or done with."""
         for generation in self.rollout.generations.values():
             for worker in generation.workers.values():
-                timeless = worker.phase in (WorkerState.READY, WorkerState.ACCEPTING, WorkerState.ENDING)
+                timeless = worker.state in (WorkerState.READY, WorkerState.ACCEPTING, WorkerState.ENDING)
                 assert timeless == (worker.deadline is None)
 
 

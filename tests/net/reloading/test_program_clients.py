@@ -10,7 +10,7 @@ import pytest
 from support.processes.waiting import wait_until
 
 from appliance.console.reload import reload
-from appliance.core.rollout.events import Timing
+from appliance.core.rollout.timing import Timing
 from appliance.model.paths import Paths
 from appliance.net.reloading.program_clients import ProgramClients, ProgramTimeouts
 from appliance.net.reloading.supervisor_rpc import SupervisorClient, SupervisorUnavailable

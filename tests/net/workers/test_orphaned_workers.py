@@ -10,7 +10,8 @@ from tempfile import TemporaryDirectory
 import gevent
 import pytest
 
-from appliance.core.rollout.events import Orphan, WorkerId, WorkerState
+from appliance.core.rollout.events import Orphan
+from appliance.core.rollout.states import WorkerId, WorkerState
 from appliance.model.paths import Paths
 from appliance.net.boards.boards import BoardWriter
 from appliance.net.control.sockets import Call, ControlServer, WithDescriptors
@@ -72,7 +73,7 @@ def test_living_are_adopted(paths: Paths) -> None:
         assert silent == []
         assert [each.worker for each in living] == [WorkerId(9, 1), WorkerId(10, 0)]
         assert living[0].status.snapshot == 7
-        assert living[0].orphan == Orphan(index=1, snapshot=7, phase=WorkerState.ACCEPTING)
+        assert living[0].orphan == Orphan(index=1, snapshot=7, state=WorkerState.ACCEPTING)
         assert [os.path.sameopenfile(worker.outputs[0], 1) for worker in (first, second)] == [True] * 2
         (descriptor,) = listeners_of(living[0])
         with socket.socket(fileno=descriptor) as listener:

@@ -3,7 +3,7 @@
 import os
 import sys
 
-from appliance.core.rollout.events import Timing
+from appliance.core.rollout.timing import Timing
 from appliance.model.paths import Paths
 from appliance.programs import proxy
 

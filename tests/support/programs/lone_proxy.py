@@ -49,8 +49,10 @@ class LoneProxy:
             kill(pid)
         if kind is not None:
             sys.stderr.write(f"--- log of the proxy\n{self.log()[-8000:]}\n")
+        log = self.log()
         self._health.close()
         self._directory.cleanup()
+        assert kind or "rollout-event-unexpected" not in log, "an event that the rollout's tables do not have"
 
     @property
     def process(self) -> "subprocess.Popen[bytes]":

@@ -1,0 +1,39 @@
+"""A generation that was not committed ends without a trace: by command, or because a worker cannot start."""
+
+from appliance.core.rollout.effects import Effect, GenerationFailed, Kill
+from appliance.core.rollout.events import Abort, Exited, Expired
+from appliance.core.rollout.generations import Generation, Generations, TrackedWorker
+
+
+def abort(generations: Generations) -> list[Effect]:
+    """Kill the generation that was not committed, and forget it at once; harmless where there is none."""
+    generation = generations.pending
+    if generation is None:
+        return []
+    del generations.by_number[generation.number]
+    return [Kill(worker.id) for worker in generation.workers.values() if worker.has_process]
+
+
+def abort_by_command(generations: Generations, _event: Abort, _now: float) -> list[Effect]:
+    """Obey the command of the master."""
+    return abort(generations)
+
+
+def exited_before_ready(
+    generations: Generations, generation: Generation, worker: TrackedWorker, event: Exited, _now: float
+) -> list[Effect]:
+    """Give the generation up: a worker that cannot start would not start at the second try either."""
+    del generation.workers[worker.id.index]  # it has no process any more that could be killed
+    return _fail(generations, generation, f"worker {worker.id.index} {event.detail}")
+
+
+def late_before_ready(
+    generations: Generations, generation: Generation, worker: TrackedWorker, _event: Expired, _now: float
+) -> list[Effect]:
+    """Give the generation up: a worker hangs in its start."""
+    reason = f"worker {worker.id.index} was not ready within {generations.timing.startup:g} s"
+    return _fail(generations, generation, reason)
+
+
+def _fail(generations: Generations, generation: Generation, reason: str) -> list[Effect]:
+    return [*abort(generations), GenerationFailed(generation.number, reason)]

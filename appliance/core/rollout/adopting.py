@@ -1,0 +1,100 @@
+"""Workers that outlived their master (orphans): taken over by the next one, with their sessions.
+
+A worker that accepts goes on to, until a generation of the new master does, or until the new master finds
+that the orphans have what is accepted now and goes on with them. A drain goes on to the deadline that it had.
+"""
+
+from dataclasses import replace
+
+from appliance.core.rollout import draining, worker_steps
+from appliance.core.rollout.effects import Effect
+from appliance.core.rollout.events import Adopt, Orphan, OrphanAnswered, Resume
+from appliance.core.rollout.generations import Generation, Generations, TrackedWorker
+from appliance.core.rollout.states import GenerationMove, GenerationState, WorkerId, WorkerState
+from appliance.core.rollout.timing import Timing
+
+
+def adopt(generations: Generations, event: Adopt, now: float) -> list[Effect]:
+    """Take over a generation.
+
+    Where none of its workers accepts, those that are ready belong to a change that was never committed, and
+    end.
+    """
+    accepts = any(orphan.state is WorkerState.ACCEPTING for orphan in event.orphans)
+    generation = Generation(
+        number=event.generation,
+        snapshot=max((orphan.snapshot for orphan in event.orphans), default=0),
+        size=event.workers,
+        state=GenerationState.ACCEPTING if accepts else GenerationState.DRAINING,
+    )
+    generations.by_number[event.generation] = generation
+    for orphan in event.orphans:
+        generation.workers[orphan.index] = _tracked(event.generation, orphan, generations.timing, now)
+    if accepts:
+        return []
+    left = max((orphan.drain_within for orphan in event.orphans), default=0.0)
+    generation.drain_deadline = now + left
+    ready = [each for each in generation.workers.values() if each.state is WorkerState.READY]
+    killed = [effect for each in ready for effect in worker_steps.kill(each)]
+    return killed + draining.forget_if_empty(generations, generation)
+
+
+def _tracked(generation: int, orphan: Orphan, timing: Timing, now: float) -> TrackedWorker:
+    worker = TrackedWorker(
+        id=WorkerId(generation, orphan.index),
+        state=orphan.state,
+        snapshot=orphan.snapshot,
+        applied=orphan.snapshot,
+    )
+    if orphan.state is WorkerState.ACCEPTING:
+        worker.accepting_since = now
+    if orphan.silent:
+        worker.deadline = now + timing.silence
+    elif orphan.state is WorkerState.DRAINING:
+        worker.deadline = now + orphan.drain_within + timing.kill_grace
+    return worker
+
+
+def answered(
+    generations: Generations, generation: Generation, known: TrackedWorker, event: OrphanAnswered, now: float
+) -> list[Effect]:
+    """Believe what a silent orphan says of itself; what it was told meanwhile waits for it in a queue."""
+    orphan, timing = event.orphan, generations.timing
+    if known.state is WorkerState.DRAINING and orphan.state is not WorkerState.DRAINING:
+        # It has not read the order to drain yet.
+        worker = _tracked(generation.number, replace(orphan, state=WorkerState.DRAINING), timing, now)
+        worker.deadline = known.deadline
+    else:
+        worker = _tracked(generation.number, orphan, timing, now)
+    generation.workers[orphan.index] = worker
+    return _go_on(generations, generation, worker, now)
+
+
+def resume(generations: Generations, event: Resume, now: float) -> list[Effect]:
+    """Go on with the newest generation that accepts, and start workers in its empty places."""
+    generation = generations.accepting
+    if generation is None:
+        return []
+    generations.drain_settings, generation.snapshot = event.drain_settings, event.snapshot
+    effects: list[Effect] = []
+    for worker in tuple(generation.workers.values()):
+        effects += _go_on(generations, generation, worker, now)
+    for place in generation.empty_places():
+        index = generation.free_index(place)
+        effects += worker_steps.spawn_at(generation, index, generations.timing, now)
+    if generation.all_in(WorkerState.ACCEPTING):
+        return effects + draining.drain_older(generations, generation, now)
+    if generations.committed_before(generation):  # they accept as well, until all of this one do
+        generation.move(GenerationMove.REOPEN)
+    return effects
+
+
+def _go_on(
+    generations: Generations, generation: Generation, worker: TrackedWorker, now: float
+) -> list[Effect]:
+    """Complete what the dead master began: a commit in whose middle it died, a snapshot half applied."""
+    if worker.state is WorkerState.READY:
+        return worker_steps.tell_to_accept(generation, worker, generations.timing, now)
+    if worker.state is WorkerState.ACCEPTING and worker.applied != generation.snapshot:
+        return worker_steps.tell_to_apply(worker, generation.snapshot)
+    return []

@@ -1,0 +1,89 @@
+"""Snapshots that running workers apply: told, applied, or refused and told again.
+
+Every worker has said before the commit that it could (`check`), so a refusal is rare: the file of the
+snapshot cannot be read at that moment, or the machine has become short of something.
+"""
+
+from typing import Final
+
+from appliance.core.rollout import draining, worker_steps
+from appliance.core.rollout.effects import Effect, WorkerRefused
+from appliance.core.rollout.events import ApplyLive, SnapshotApplied, SnapshotRefused
+from appliance.core.rollout.generations import Generation, Generations, TrackedWorker
+from appliance.core.rollout.states import COMMITTED, WorkerState
+
+_MOST_REFUSALS: Final = 3
+"""Refusals of one snapshot after which a worker is replaced by another, which starts with it."""
+
+
+def apply_live(generations: Generations, event: ApplyLive, now: float) -> list[Effect]:
+    """Have every worker that serves apply a snapshot; those that start get it before they accept."""
+    generations.drain_settings = event.drain_settings
+    effects: list[Effect] = []
+    for generation in generations.in_state(*COMMITTED):
+        generation.snapshot = event.snapshot
+        for worker in generation.workers.values():
+            if worker.state in (WorkerState.OPENING, WorkerState.ACCEPTING):
+                worker.refusals = 0
+                effects += worker_steps.tell_to_apply(worker, event.snapshot)
+    return effects + draining.cut_surplus(generations, now)
+
+
+def applied(
+    _generations: Generations,
+    _generation: Generation,
+    worker: TrackedWorker,
+    event: SnapshotApplied,
+    _now: float,
+) -> list[Effect]:
+    """Note which snapshot a worker works by."""
+    worker.applied, worker.refusal = event.snapshot, ""
+    return []
+
+
+def refused_before_accepting(
+    _generations: Generations,
+    _generation: Generation,
+    worker: TrackedWorker,
+    event: SnapshotRefused,
+    _now: float,
+) -> list[Effect]:
+    """Kill a worker that accepts nothing yet: no connection is lost, and its replacement starts with it."""
+    if worker.snapshot != event.snapshot:
+        return []  # it was told another one since
+    _note_refusal(worker, event)
+    refused = WorkerRefused(worker=worker.id, reason=event.reason, delay=None)
+    return [refused, *worker_steps.kill(worker)]
+
+
+def refused(
+    generations: Generations,
+    generation: Generation,
+    worker: TrackedWorker,
+    event: SnapshotRefused,
+    now: float,
+) -> list[Effect]:
+    """Tell a worker again after a pause; after several refusals start another one beside it."""
+    if worker.snapshot != event.snapshot:
+        return []  # it was told another one since
+    _note_refusal(worker, event)
+    if worker.refusals < _MOST_REFUSALS:
+        delay = generations.timing.backoff(worker.refusals)
+        worker.retry_at = now + delay
+        return [WorkerRefused(worker=worker.id, reason=event.reason, delay=delay)]
+    refusal = WorkerRefused(worker=worker.id, reason=event.reason, delay=None)
+    return [refusal, *_start_successor(generations, generation, worker, now)]
+
+
+def _note_refusal(worker: TrackedWorker, event: SnapshotRefused) -> None:
+    worker.refusals, worker.refusal = worker.refusals + 1, event.reason
+
+
+def _start_successor(
+    generations: Generations, generation: Generation, worker: TrackedWorker, now: float
+) -> list[Effect]:
+    """Start another worker; the old one holds sessions and serves until that accepts."""
+    if worker.successor is not None:
+        return []
+    worker.successor = generation.free_index(worker.id.index)
+    return worker_steps.spawn_at(generation, worker.successor, generations.timing, now)
