@@ -1,0 +1,102 @@
+"""One greenlet for each server that has something due: it sleeps, makes the check, and sleeps again."""
+
+import time
+from typing import Final
+
+import gevent
+
+from appliance.core.checks.checked_servers import CheckedServer, CheckedServers, Key
+from appliance.core.checks.server_health import ServerHealth
+from appliance.health.reports import HealthReports
+from appliance.net.boards.health_publisher import HealthPublisher
+from appliance.net.probing.probe import ProbeImpossible
+from appliance.net.probing.resolver import Resolver
+from appliance.net.probing.server_probe import ServerProbe
+from appliance.net.probing.tls_contexts import TlsContexts
+
+_CRASH_PAUSE: Final = 5.0
+"""Seconds after a bug in a check until the next one: the log must not fill up with it."""
+
+
+class CheckLoops:
+    """The greenlets by server; each one follows the health that the server had when it was started.
+
+    A server whose health begins anew, or whose next check is earlier than before, needs a restart.
+    """
+
+    def __init__(
+        self,
+        servers: CheckedServers,
+        *,
+        contexts: TlsContexts,
+        resolver: Resolver,
+        publisher: HealthPublisher,
+        reports: HealthReports,
+    ) -> None:
+        self._servers = servers
+        self._contexts = contexts
+        self._resolver = resolver
+        self._publisher = publisher
+        self._reports = reports
+        self._loops: dict[Key, gevent.Greenlet] = {}
+
+    def start(self, key: Key) -> None:
+        """Begin to check a server, unless nothing is ever due for it."""
+        checked = self._servers.servers[key]
+        if checked.health.deadline is not None:
+            self._loops[key] = gevent.spawn(self._follow, checked, checked.health)
+
+    def stop(self, key: Key) -> None:
+        """End the checks of a server; one that is running is broken off."""
+        self._reports.checks_end(key)
+        loop = self._loops.pop(key, None)
+        if loop is not None:
+            loop.kill(block=False)
+
+    def restart(self, key: Key) -> None:
+        """Have a server's greenlet look anew at what is due, and when."""
+        self.stop(key)
+        self.start(key)
+
+    def close(self) -> None:
+        """End all checks."""
+        gevent.killall(list(self._loops.values()))
+
+    def _follow(self, checked: CheckedServer, health: ServerHealth) -> None:
+        """Do what is due for one server, for as long as something will be."""
+        check = checked.server.check
+        probe = (
+            ServerProbe(checked.server, check, contexts=self._contexts, resolver=self._resolver)
+            if check
+            else None
+        )
+        while (deadline := health.deadline) is not None:
+            gevent.sleep(max(deadline - time.monotonic(), 0))
+            # libev's timers may fire a moment early: what was slept for is due.
+            now = max(time.monotonic(), deadline)
+            if health.tick(now):
+                self._publisher.touch(checked.key, changed=True)
+            if probe is None or health.next_check is None or health.next_check > now:
+                continue
+            try:
+                self._check(checked, health, probe)
+            except Exception:  # noqa: BLE001  # a bug must not leave a server unchecked for ever; it is logged
+                self._reports.check_crashed(checked)
+                gevent.sleep(_CRASH_PAUSE)
+
+    def _check(self, checked: CheckedServer, health: ServerHealth, probe: ServerProbe) -> None:
+        started = time.monotonic()
+        health.check_started(started)
+        try:
+            outcome = probe.run()
+        except ProbeImpossible as error:
+            health.check_not_made(started=started, now=time.monotonic())
+            self._reports.check_impossible(checked, str(error))
+            return
+        # The server may have moved or gone while the check ran: what was asked of it is nobody's answer then.
+        if checked.health is not health or self._servers.servers.get(checked.key) is not checked:
+            self._reports.checks_end(checked.key)
+            return
+        event = health.check_ended(outcome, started=started, now=time.monotonic())
+        self._publisher.touch(checked.key, changed=event is not None)
+        self._reports.check_ended(checked, event, among=self._servers)

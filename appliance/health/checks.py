@@ -1,0 +1,139 @@
+"""All checks of the program: the configured servers, their greenlets, and the board with their health.
+
+What may change them meets here: a new configuration, an operator, a name that stands for another address, and
+workers whose clients cannot connect.
+"""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+
+from appliance.core.checks.checked_servers import CheckedServer, CheckedServers, Key
+from appliance.core.checks.health_record import record
+from appliance.core.checks.server_health import HealthEvent
+from appliance.health.check_loops import CheckLoops
+from appliance.health.reports import HealthReports
+from appliance.model.paths import Paths
+from appliance.model.server_states import AdminState
+from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.boards.boards import BoardWriter
+from appliance.net.boards.health_publisher import HealthPublisher
+from appliance.net.probing.resolver import Resolver
+from appliance.net.probing.tls_contexts import TlsContexts
+from appliance.wire.boards.health_board import ServerHealthRecord
+from appliance.wire.lines.connect_failure import ConnectFailure
+from appliance.wire.literal import is_literal
+
+
+class HealthChecks:
+    """The checks, from the snapshot that was applied last.
+
+    `admins` are the operator states at the start. `on_fault` is called when publishing has ended by a bug.
+    """
+
+    def __init__(
+        self,
+        paths: Paths,
+        reports: HealthReports,
+        *,
+        admins: Mapping[Key, AdminState],
+        on_fault: Callable[[BaseException | None], None],
+    ) -> None:
+        self._reports = reports
+        self.servers = CheckedServers(admins=admins)
+        self.contexts = TlsContexts(reports.ca_file_trouble)
+        self.resolver = Resolver(self._address_changed)
+        self._publisher = HealthPublisher(
+            BoardWriter(paths.health_board),
+            self._record,
+            on_trouble=lambda reason: reports.board_trouble(str(paths.health_board), reason),
+            on_fault=on_fault,
+        )
+        self._loops = CheckLoops(
+            self.servers,
+            contexts=self.contexts,
+            resolver=self.resolver,
+            publisher=self._publisher,
+            reports=reports,
+        )
+
+    def close(self) -> None:
+        """Stop checking; what was published stays readable."""
+        self.resolver.close()
+        self._loops.close()
+        self._publisher.close()
+
+    def apply(self, snapshot: Snapshot, records: tuple[ServerHealthRecord, ...] = ()) -> None:
+        """Check the servers of a snapshot from now on.
+
+        `records` are what an earlier process published last: at the start, servers go on from there.
+        """
+        now = time.monotonic()
+        changes = self.servers.apply(snapshot, now=now)
+        self.servers.restore(records, now=now, wall=time.time())
+        self._reports.obey(snapshot.log)
+        for key in changes.stopped:
+            self._loops.stop(key)
+        servers = self.servers.servers
+        self._publisher.replace(servers, snapshot=snapshot.number)
+        self.resolver.want(_hosts(servers.values()), known=_resolved(servers.values()))
+        for key in changes.started:
+            self._loops.start(key)
+            self._reports.operator_state_kept(servers[key])
+        for key, event in changes.events:
+            self._reports.event(servers[key], event, among=self.servers)
+        # A new server of a name that is followed already would hear nothing of it until the name moves.
+        for name, address in self.resolver.addresses().items():
+            self._address_changed(name, address)
+
+    def set_admin(self, key: Key, admin: AdminState) -> HealthEvent | None:
+        """Put a server into the state that an operator wants; return what that changed, None for nothing."""
+        event = self.servers.set_admin(*key, admin, now=time.monotonic())
+        if event is not None:
+            self._loops.restart(key)
+            self._publisher.touch(key, changed=True)
+            self._reports.event(self.servers.servers[key], event, among=self.servers)
+        return event
+
+    def connect_failed(self, failure: ConnectFailure) -> None:
+        """Check a server now that clients could not connect to, unless that has just been done."""
+        checked = self.servers.servers.get((failure.pool, failure.server))
+        if checked is None or not checked.health.connect_failed(now=time.monotonic()):
+            return
+        # Its greenlet sleeps until a later deadline; while a check is running there is none later than now.
+        self._loops.restart(checked.key)
+        self._reports.log.debug("server-doubted", pool=failure.pool, server=failure.server)
+
+    def _address_changed(self, name: str, address: str) -> None:
+        """Send checks and sessions of every server of a name to the address that it stands for now."""
+        now = time.monotonic()
+        for key, checked in self.servers.servers.items():
+            if checked.server.host != name:
+                continue
+            before, health = checked.host, checked.health
+            if self.servers.set_host(key, address, now=now):
+                self._publisher.touch(key, changed=True)
+                self._reports.host_changed(checked, before=before)
+            if checked.health is not health:
+                self._loops.restart(key)
+
+    def _record(self, key: Key, now: float, wall: float) -> ServerHealthRecord:
+        return record(self.servers.servers[key], now=now, wall=wall)
+
+
+def _hosts(servers: Iterable[CheckedServer]) -> set[str]:
+    """Return where servers are, and where else their checks go."""
+    of_servers, of_checks = set(), set()
+    for checked in servers:
+        of_servers.add(checked.server.host)
+        if checked.server.check and checked.server.check.address:
+            of_checks.add(checked.server.check.address)
+    return of_servers | of_checks
+
+
+def _resolved(servers: Iterable[CheckedServer]) -> dict[str, str]:
+    """Return the addresses that names of servers had last."""
+    return {
+        checked.server.host: checked.host
+        for checked in servers
+        if checked.host and not is_literal(checked.server.host)
+    }

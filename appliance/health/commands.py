@@ -1,0 +1,122 @@
+"""What `health` answers on its control socket: to `reload`, to operators, and to who asks for its status."""
+
+import os
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from appliance.core.checks.checked_servers import UnknownServerError
+from appliance.health.checks import HealthChecks
+from appliance.health.kept_operator_states import KeptOperatorStates
+from appliance.health.reports import PROGRAM, HealthReports
+from appliance.model.paths import Paths
+from appliance.model.server_states import AdminState, ServerState
+from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.control.sockets import Call, Handler
+from appliance.net.files import snapshots
+from appliance.net.probing.tls_contexts import AuthorityError, TlsContexts
+from appliance.wire.lines.control import Answer, AnswerProblem, bad, good
+
+FOR_READERS: Final = frozenset({"status"})
+"""Commands that the members of `group:` may use, too."""
+
+
+class HealthCommands:
+    """The commands. Each may be repeated: `reload` does so after a time-out or a crash of its own."""
+
+    def __init__(
+        self, paths: Paths, checks: HealthChecks, states: KeptOperatorStates, reports: HealthReports
+    ) -> None:
+        self._paths = paths
+        self._checks = checks
+        self._states = states
+        self._reports = reports
+        self._started_at = time.time()
+        self._prepared: Snapshot | None = None
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """Return the commands by their names."""
+        return {
+            "status": self._status,
+            "prepare": self._prepare,
+            "commit": self._commit,
+            "abort": self._abort,
+            "set-state": self._set_state,
+        }
+
+    def _status(self, _: Call) -> Answer:
+        servers = self._checks.servers
+        states = [checked.health.state for checked in servers.servers.values()]
+        return good(
+            program=PROGRAM,
+            pid=os.getpid(),
+            started_at=self._started_at,
+            snapshot=servers.snapshot.number if servers.snapshot else 0,
+            pending=self._prepared.number if self._prepared else None,
+            servers={state.value: states.count(state) for state in ServerState},
+            unresolved=self._checks.resolver.unresolved(),
+            not_kept=self._reports.not_kept,
+        )
+
+    def _prepare(self, call: Call) -> Answer:
+        """Read a proposed snapshot, and say whether it could be applied: nothing changes by it."""
+        snapshot = snapshots.proposed(self._paths, call.question.integer("snapshot"))
+        problems = _authority_problems(snapshot, self._checks.contexts)
+        if problems:
+            return bad(*problems)
+        self._prepared = snapshot
+        return good(changed=self._checks.servers.differs(snapshot), generation=None)
+
+    def _commit(self, call: Call) -> Answer:
+        """Apply a snapshot; one that was prepared by an earlier process is read again."""
+        number = call.question.integer("snapshot")
+        servers = self._checks.servers
+        if servers.snapshot is None or servers.snapshot.number != number:
+            prepared, self._prepared = self._prepared, None
+            if prepared is None or prepared.number != number:
+                prepared = snapshots.proposed(self._paths, number)
+            self._checks.apply(prepared)
+            self._reports.log.info(
+                "configuration-applied", configuration=number, servers=len(servers.servers)
+            )
+        return good(snapshot=number)
+
+    def _abort(self, call: Call) -> Answer:
+        """Forget a snapshot that was prepared."""
+        number = call.question.integer("snapshot")
+        if self._prepared is not None and self._prepared.number == number:
+            self._prepared = None
+        return good()
+
+    def _set_state(self, call: Call) -> Answer:
+        """Put a server into drain, maint or ready, for an operator."""
+        question = call.question
+        servers = self._checks.servers
+        try:
+            admin = AdminState[question.text("state").upper()]
+            checked = servers.find(question.text("pool"), question.text("server"))
+        except KeyError:
+            return bad(f"unknown state {question.text('state')!r}; known: ready, drain, maint")
+        except UnknownServerError as error:
+            return bad(str(error))
+        # Kept before it acts: a crash in between must not undo what the operator sees.
+        self._states.keep(servers.admins_with(checked.key, admin))
+        event = self._checks.set_admin(checked.key, admin)
+        done = {"pool": checked.pool, "server": checked.server.name, "state": admin.name.lower()}
+        return good(**done, changed=event is not None, **self._states.warning())
+
+
+def _authority_problems(snapshot: Snapshot, contexts: TlsContexts) -> list[AnswerProblem]:
+    """Return what is wrong with the CA files of a snapshot, each with the first server that uses it."""
+    users: dict[str, str] = {}
+    for pool in snapshot.pools:
+        for server in pool.servers:
+            if server.check is not None and server.check.verify is not None:
+                users.setdefault(server.check.verify, f"{pool.name}/{server.name}")
+    found = []
+    for file, user in users.items():
+        try:
+            contexts.inspect(file)
+        except AuthorityError as error:
+            found.append(AnswerProblem(message=f"{user}: {error}"))
+    return found

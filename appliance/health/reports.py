@@ -1,0 +1,123 @@
+"""What `health` logs: each change of a server once, and each trouble of its own when it begins and ends."""
+
+from typing import Final
+
+from structlog.typing import FilteringBoundLogger
+
+from appliance.core.checks.checked_servers import CheckedServer, CheckedServers, Key
+from appliance.core.checks.server_health import HealthEvent
+from appliance.model.server_states import AdminState
+from appliance.model.snapshot.snapshot import Log
+from appliance.net.logging import log as logs
+
+PROGRAM: Final = "health"
+_WARNINGS: Final = frozenset({HealthEvent.DOWN, HealthEvent.UNREACHABLE})
+
+
+class HealthReports:
+    """The log, as the accepted configuration wants it.
+
+    `not_kept` are the files that cannot be written now, with the reasons: `status` tells them too.
+    """
+
+    def __init__(self, log: FilteringBoundLogger) -> None:
+        self.log = log
+        self.not_kept: dict[str, str] = {}
+        self._verbose = False
+        self._impossible: dict[Key, str] = {}
+
+    def obey(self, settings: Log) -> None:
+        """Log as a configuration says from now on."""
+        self.log = logs.obey(PROGRAM, settings)
+        self._verbose = settings.level == "debug"
+
+    def event(self, checked: CheckedServer, event: HealthEvent, *, among: CheckedServers) -> None:
+        """Log what happened to a server, and how many servers of its pool are up now."""
+        write = self.log.warning if event in _WARNINGS else self.log.info
+        write(event.value, **_facts(checked, among))
+
+    def check_ended(
+        self, checked: CheckedServer, event: HealthEvent | None, *, among: CheckedServers
+    ) -> None:
+        """Log a check: what it changed, or at level debug that it changed nothing."""
+        self._impossible.pop(checked.key, None)
+        if event is not None:
+            self.event(checked, event, among=among)
+        elif self._verbose:
+            self.log.debug("check", **_facts(checked, among))
+
+    def check_impossible(self, checked: CheckedServer, reason: str) -> None:
+        """Log what keeps this machine from making a check; the same reason once for however many servers."""
+        if reason not in self._impossible.values():
+            self.log.error("check-impossible", pool=checked.pool, server=checked.server.name, reason=reason)
+        self._impossible[checked.key] = reason
+
+    def check_crashed(self, checked: CheckedServer) -> None:
+        """Log the bug that a check met, with its traceback."""
+        self.log.exception("check-crashed", pool=checked.pool, server=checked.server.name)
+
+    def checks_end(self, key: Key) -> None:
+        """Forget why checks of a server were impossible: it is checked no more, or anew."""
+        self._impossible.pop(key, None)
+
+    def operator_state_kept(self, checked: CheckedServer) -> None:
+        """Log that what an operator said earlier still holds: somebody may wonder why the server is idle."""
+        if checked.health.admin is not AdminState.READY:
+            state = checked.health.admin.name.lower()
+            self.log.warning(
+                "operator-state-kept", pool=checked.pool, server=checked.server.name, state=state
+            )
+
+    def host_changed(self, checked: CheckedServer, *, before: str) -> None:
+        """Log that the name of a server stands for another address than before, "" for none."""
+        self.log.info(
+            "server-address",
+            pool=checked.pool,
+            server=checked.server.name,
+            name=checked.server.host,
+            address=checked.host,
+            before=before,
+        )
+
+    def board_trouble(self, board: str, reason: str) -> None:
+        """Log that the board cannot be written, or with "" for a reason that it can again."""
+        if reason:
+            self.not_kept[board] = reason
+            self.log.error("board-not-written", board=board, reason=reason)
+        else:
+            self.not_kept.pop(board, None)
+            self.log.info("board-written", board=board)
+
+    def ca_file_trouble(self, file: str, reason: str) -> None:
+        """Log that a CA file is used as it was read last, or with "" that it can be read again."""
+        if reason:
+            self.log.error("ca-file-kept", file=file, reason=reason)
+        else:
+            self.log.info("ca-file-readable", file=file)
+
+    def connect_failures_trouble(self, path: str, reason: str) -> None:
+        """Log that the socket for workers cannot be made, or with "" that it is there."""
+        if reason:
+            self.log.warning("doubts-not-heard", path=path, reason=reason)
+        else:
+            self.log.debug("doubts-heard", path=path)
+
+    def command_failed(self, command: str, error: Exception) -> None:
+        """Log the bug that a command met, with its traceback."""
+        self.log.error("command-failed", command=command, exc_info=error)
+
+
+def _facts(checked: CheckedServer, among: CheckedServers) -> dict[str, object]:
+    health = checked.health
+    up, count = among.up(checked.pool)
+    return {
+        "pool": checked.pool,
+        "server": checked.server.name,
+        "result": health.last.result.value,
+        "status": health.last.status,
+        "duration": round(health.last.duration, 6),
+        "detail": health.last.detail,
+        "streak": health.streak,
+        "up": up,
+        "servers": count,
+    }
