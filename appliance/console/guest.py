@@ -124,9 +124,9 @@ def console(paths: Paths, *, once: bool, issue: Path) -> None:
 
     Runs until it is ended. The file is written, and agetty told, only when something has changed.
     """
-    from appliance.console.screen import screen  # noqa: PLC0415  # `apply` is waited for at a start, and is faster without
+    from appliance.console.screen import screen  # noqa: PLC0415  # the boot waits for `apply`, which starts faster without
 
     if once:
-        click.echo(screen.text(screen.look(paths)), nl=False)
+        click.echo(screen.current_screen(paths), nl=False)
         return
     screen.keep(paths, issue)

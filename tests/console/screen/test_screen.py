@@ -12,8 +12,9 @@ from support.processes.processes import running
 from support.processes.waiting import wait_until
 from support.values.snapshots import snapshot, virtual_router
 
-from appliance.console.screen import screen
-from appliance.console.screen.screen import ScreenFacts
+from appliance.console.screen import facts, issue_file
+from appliance.console.screen.facts import ScreenFacts
+from appliance.console.screen.text import screen_text
 from appliance.console.status.status import current_status
 from appliance.core.status.assessment import Observations, assess
 from appliance.core.status.status import DegradedStart, Status
@@ -63,7 +64,7 @@ def view(shown: Status, *, configured: bool = True) -> ScreenFacts:
 
 def text(shown: Status, *, configured: bool = True) -> str:
     """Return the screen with its white space made single."""
-    return " ".join(screen.text(view(shown, configured=configured)).split())
+    return " ".join(screen_text(view(shown, configured=configured)).split())
 
 
 def test_where_it_is_and_how():
@@ -136,14 +137,14 @@ def test_nothing_in_it_is_an_order_for_agetty_or_the_terminal():
 
 def test_without_addresses_that_is_said():
     """The network may not be there yet."""
-    shown = screen.text(replace(view(status()), addresses=()))
+    shown = screen_text(replace(view(status()), addresses=()))
     assert "none yet" in shown
     assert "ssh admin@lb-1" in shown
 
 
 def test_a_look_at_this_machine(tmp_path: Path):
     """Name and addresses are the kernel's."""
-    seen = screen.look(Paths(config=tmp_path / "c", runtime=tmp_path, state=tmp_path))
+    seen = facts.current_facts(Paths(config=tmp_path / "c", runtime=tmp_path, state=tmp_path))
     assert seen.host == socket.gethostname()
     assert not seen.configured
     assert all(name != "lo" for name, _ in seen.addresses)
@@ -171,8 +172,8 @@ def test_the_same_is_not_written_again(tmp_path: Path, monkeypatch: pytest.Monke
     """A screen that flickers cannot be read; without agetty the file is written all the same."""
     monkeypatch.setenv("PATH", str(tmp_path))
     issue = tmp_path / "appliance.issue"
-    screen.show("text", issue)
+    issue_file.write_issue("text", issue)
     before = issue.stat().st_ino
-    screen.show("text", issue)
+    issue_file.write_issue("text", issue)
     assert issue.stat().st_ino == before
     assert current_status(Paths(runtime=tmp_path)).guest is None
