@@ -20,7 +20,7 @@ from appliance.model.document.tree import SourceError
 from appliance.model.guest.machine import machine
 from appliance.model.guest.packed_config import unpack
 from appliance.model.guest.properties import BY_KEY, misspelt
-from appliance.model.guest.settings import begun, guest_settings
+from appliance.model.guest.settings import guest_settings, property_reader
 from appliance.model.snapshot import snapshot
 from appliance.model.snapshot.loading import load
 from appliance.model.snapshot.snapshot import SnapshotError
@@ -133,7 +133,7 @@ def environment(data: bytes) -> None:
 
 
 def _settle(texts: dict[str, str]) -> None:
-    reader = begun(texts)
+    reader = property_reader(texts)
     found = guest_settings(reader, machine(reader), interfaces=("ens192",))
     if found.yaml is not None:
         assert load(found.yaml, source="x", number=1).snapshot is not None

@@ -1,7 +1,7 @@
 """The cluster section of the guest properties, as the values that a configuration is made of.
 
-What is wrong costs itself and what depends on it, and nothing else: a server or a peer of several, a
-priority, a name. A virtual IP is left out rather than claimed where its connections would end.
+A wrong value is left out with what depends on it, and the rest is used. A virtual IP is left out too where
+its connections would find nothing that serves them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -10,11 +10,11 @@ from ipaddress import ip_interface
 from typing import Final
 
 from appliance.model.config.values.addresses import dns_name
-from appliance.model.guest import fields, shared
+from appliance.model.guest import fields, virtual_ips
 from appliance.model.guest.machine import GuestMachine
 from appliance.model.guest.properties import BY_KEY
 from appliance.model.guest.reader import PropertyReader
-from appliance.model.guest.shared import SERVERS, Shared
+from appliance.model.guest.virtual_ips import SERVERS, GuestVip
 
 KEYS: Final = (
     "cluster_name", "cluster_domain", "masters", "routers", "api_vip", "ingress_vip", "vrrp_peers",
@@ -26,7 +26,7 @@ _TRAFFIC: Final = {"masters": "the API", "routers": "ingress"}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestCluster:
-    """All that the section says. `networks` are those of the machine's own addresses.
+    """The values of the section. `networks` are those of the machine's own addresses.
 
     Without a name there are no virtual IPs.
     """
@@ -35,21 +35,21 @@ class GuestCluster:
     domain: str | None
     masters: tuple[str, ...]
     routers: tuple[str, ...]
-    shared: tuple[Shared, ...]
+    virtual_ips: tuple[GuestVip, ...]
     priority: int
     interface: str
     networks: tuple[str, ...]
 
 
-def is_given(said: Mapping[str, str]) -> bool:
-    """Tell whether the section says anything: a form sends its defaults in any case."""
-    return any(said.get(key, BY_KEY[key].default) != BY_KEY[key].default for key in KEYS)
+def is_given(given: Mapping[str, str]) -> bool:
+    """Tell whether any property of the section differs from its default, which a form always sends."""
+    return any(given.get(key, BY_KEY[key].default) != BY_KEY[key].default for key in KEYS)
 
 
 def cluster(reader: PropertyReader, *, of: GuestMachine, interface: str | None) -> GuestCluster | None:
-    """Return what the section says, as far as it can be used; None where that serves nothing.
+    """Return the values of the section that can be used, None where nothing would be served.
 
-    It is said of a machine, and `interface` is what carries virtual IPs.
+    `of` is the machine that the properties are about; `interface` carries its virtual IPs.
     """
     default = BY_KEY["vrrp_priority"].default
     own = tuple(each.partition("/")[0] for each in of.addresses)
@@ -58,18 +58,18 @@ def cluster(reader: PropertyReader, *, of: GuestMachine, interface: str | None) 
     priority = reader.one("vrrp_priority", fields.priority, cost=f"{default} is used")
     peers = _peers(reader, own)
     _judge_whole(reader)
-    addresses = tuple(shared.addresses(reader, of=of, peers=peers))
+    addresses = tuple(virtual_ips.addresses(reader, of=of, peers=peers))
     servers = {key: tuple(_servers(reader, key, addresses, own=own, peers=peers)) for key in SERVERS.values()}
     hindrances = dict(_hindrances(reader, name=name, peers=peers, interface=interface))
-    carried = shared.carried(reader, addresses, servers=servers, hindrances=hindrances)
-    if not (carried or any(servers.values())):
+    usable = virtual_ips.usable(reader, addresses, servers=servers, hindrances=hindrances)
+    if not (usable or any(servers.values())):
         return None
     return GuestCluster(
         name=name,
         domain=domain,
         masters=servers["masters"],
         routers=servers["routers"],
-        shared=carried,
+        virtual_ips=usable,
         priority=priority or int(default),
         interface=interface or "",
         networks=tuple(dict.fromkeys(str(ip_interface(each).network) for each in of.addresses)),
@@ -77,17 +77,17 @@ def cluster(reader: PropertyReader, *, of: GuestMachine, interface: str | None) 
 
 
 def _judge_whole(reader: PropertyReader) -> None:
-    if "cluster_name" not in reader.said:
+    if "cluster_name" not in reader.given:
         reader.warn("cluster_name", "is missing")
-    if not any(key in reader.said for key in _SERVES):
+    if not any(key in reader.given for key in _SERVES):
         labels = ", ".join(BY_KEY[key].label for key in _SERVES)
         reader.warn("masters", f"is missing, and so is all else that could be served: say one of {labels}")
-    if "vrrp_peers" in reader.said and "api_vip" not in reader.said and "ingress_vip" not in reader.said:
+    if "vrrp_peers" in reader.given and "api_vip" not in reader.given and "ingress_vip" not in reader.given:
         reader.warn("vrrp_peers", "mean nothing without a virtual IP: give that too, or leave them out")
 
 
 def _peers(reader: PropertyReader, own: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the other routers: all machines may be given the same list, with themselves in it."""
+    """Return the other routers. All machines may be given the same list, so our own address is left out."""
     given = reader.many("vrrp_peers", fields.host_address)
     others = tuple(each for each in given if each not in own)
     if given and not others:
@@ -96,9 +96,14 @@ def _peers(reader: PropertyReader, own: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _servers(
-    reader: PropertyReader, key: str, addresses: Iterable[Shared], *, own: Iterable[str], peers: Iterable[str]
+    reader: PropertyReader,
+    key: str,
+    addresses: Iterable[GuestVip],
+    *,
+    own: Iterable[str],
+    peers: Iterable[str],
 ) -> Iterator[str]:
-    """Yield servers that are not ourselves; one that is another load balancer is a slip, most of the time."""
+    """Yield the servers, without our own addresses; warn of one that is a VRRP peer: a load balancer."""
     ours = dict.fromkeys(own, "this machine's own address")
     ours |= {each.number: f"the {each.label}" for each in addresses}
     usable = False
@@ -111,17 +116,17 @@ def _servers(
             reader.warn(key, f"`{member}` is one of the VRRP peers too: those are load balancers")
         usable = True
         yield member
-    if key in reader.said and not usable:
+    if key in reader.given and not usable:
         reader.warn(key, f"none of them can be used: {_TRAFFIC[key]} is not served")
 
 
 def _hindrances(
     reader: PropertyReader, *, name: str | None, peers: tuple[str, ...], interface: str | None
 ) -> Iterator[tuple[str, str]]:
-    """Yield the properties for which no virtual IP can be had at all, each with the reason."""
+    """Yield the properties because of which there can be no virtual IP at all, each with the reason."""
     if name is None:
         yield "cluster_name", "their router ids come from it"
-    if "vrrp_peers" in reader.said and not peers:
+    if "vrrp_peers" in reader.given and not peers:
         yield "vrrp_peers", "without a peer that can be used this machine would claim them beside the others"
     if any(each.key == "address" for each in reader.problems):
         yield "address", "the other machines know this one by its right address"

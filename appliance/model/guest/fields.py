@@ -43,7 +43,7 @@ def own_address(text: str) -> str:
     return found
 
 
-def shared_address(text: str) -> str:
+def virtual_ip(text: str) -> str:
     """Return a virtual address, with its prefix length where it is written."""
     found = virtual_address(text) if "/" in text else router_address(text)
     _refuse_unreachable(found)
@@ -51,7 +51,7 @@ def shared_address(text: str) -> str:
 
 
 def member(text: str) -> str:
-    """Return the address or DNS name of a server; the port is ours to know."""
+    """Return the address or DNS name of a server; the ports are fixed, so none may be given."""
     if "://" in text:
         authority = text.partition("://")[2].partition("/")[0]
         raise ValueError(f"{shown(text)} is a URL: {shown(_without_port(authority))} alone")
@@ -73,7 +73,7 @@ def host_address(text: str) -> str:
 
 
 def gateway(text: str) -> str:
-    """Return the address of a gateway; a prefix length that came with it says nothing."""
+    """Return the address of a gateway; a prefix length behind it is ignored."""
     host = text.partition("/")[0]
     if literal(host) is None:
         raise ValueError(f"must be an address such as `10.0.0.1`, not {shown(text)}")
@@ -92,24 +92,24 @@ def _without_port(text: str) -> str:
     return host.strip("[]") if colon and port.isdecimal() and literal(text) is None else text
 
 
-def _refuse_unreachable(said: str) -> None:
-    """Refuse what no other machine reaches; `said` is an address, with its prefix length or without."""
-    found = ip_interface(said)
+def _refuse_unreachable(written: str) -> None:
+    """Refuse an address that no other machine can reach; `written` may have a prefix length."""
+    found = ip_interface(written)
     if found.is_loopback or any(found.version == 4 and found in each for each in _UNREACHABLE):
-        raise ValueError(f"`{said}` is no address at which another machine finds this one")
-    if "/" in said and found.network.prefixlen < _SHORTEST[found.version]:
-        raise ValueError(f"`{said}` would have half the world in its own network: is the length right?")
+        raise ValueError(f"`{written}` is no address at which another machine finds this one")
+    if "/" in written and found.network.prefixlen < _SHORTEST[found.version]:
+        raise ValueError(f"`{written}` would have half the world in its own network: is the length right?")
     if is_broadcast(found.ip, found.network):
-        raise ValueError(f"`{said}` is the broadcast address of its network")
+        raise ValueError(f"`{written}` is the broadcast address of its network")
 
 
 def is_broadcast(address: Address, network: IPv4Network | IPv6Network) -> bool:
-    """Tell whether an address speaks to all of a network (RFC 3021: those of two have none)."""
+    """Tell whether it is the broadcast address; a network of two has none (RFC 3021)."""
     return network.version == 4 and network.prefixlen < 31 and address == network.broadcast_address
 
 
 def is_network(address: Address, network: IPv4Network | IPv6Network) -> bool:
-    """Tell whether an address names a network, and no host in it."""
+    """Tell whether it is the address of the network itself, which no host may have."""
     return network.version == 4 and network.prefixlen < 31 and address == network.network_address
 
 

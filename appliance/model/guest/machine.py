@@ -1,7 +1,7 @@
 """What guest properties say about the machine itself: its name, its network, its clock, who may log in.
 
-A wrong part costs only itself. Without any address that can be used the machine asks DHCP, so that it can
-be reached and put right.
+A wrong part of a list is left out and the rest is used. Without any usable address the machine asks DHCP, so
+that somebody can reach it and correct the properties.
 """
 
 import re
@@ -21,11 +21,11 @@ _BEFORE_NETMASK: Final = re.compile(r"\s+(?=255\.)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestMachine:
-    """The machine. No addresses is DHCP; no name and no keys are those of before.
+    """The machine's settings. Without addresses DHCP is used; without a name or keys the earlier ones stay.
 
-    `addresses` have their prefix lengths; of `gateways` there is one for each family at most. Where not all
-    of the keys that were given can be read (`keys_complete`), those of before hold besides: a key that was
-    cut off must not take the place of the whole one.
+    `addresses` have their prefix lengths; `gateways` has at most one of each family. `keys_complete` is false
+    where a key could not be read: then the earlier keys stay valid too, because a key that was cut off must
+    not replace the whole one.
     """
 
     host_name: str | None = None
@@ -38,14 +38,14 @@ class GuestMachine:
 
 
 def machine(reader: PropertyReader) -> GuestMachine:
-    """Return what can be made of the properties."""
+    """Return the machine's settings; the reader collects the problems."""
     addresses = tuple(_addresses(reader))
-    if "address" in reader.said and not addresses:
+    if "address" in reader.given and not addresses:
         reader.notes.append("DHCP is asked for an address, because none of those given can be used")
-    keys = ssh_keys(reader.said.get("ssh_key", ""))
+    keys = ssh_keys(reader.given.get("ssh_key", ""))
     for message in keys.wrong:
         reader.warn("ssh_key", message)
-    if "ssh_key" not in reader.said:
+    if "ssh_key" not in reader.given:
         reader.notes.append("no SSH public key was given: only who could log in before can do so now")
     return GuestMachine(
         host_name=reader.one("hostname", fields.host_name),
@@ -61,7 +61,7 @@ def machine(reader: PropertyReader) -> GuestMachine:
 def _addresses(reader: PropertyReader) -> Iterable[str]:
     """Yield the machine's addresses, each once; a netmask may stand behind a space."""
     seen: set[str] = set()
-    text = _BEFORE_NETMASK.sub("/", reader.said.get("address", ""))
+    text = _BEFORE_NETMASK.sub("/", reader.given.get("address", ""))
     for each in reader.many("address", fields.own_address, text=text):
         address = each.partition("/")[0]
         if address in seen:
@@ -72,14 +72,14 @@ def _addresses(reader: PropertyReader) -> Iterable[str]:
 
 
 def _gateways(reader: PropertyReader, addresses: tuple[str, ...]) -> Iterable[str]:
-    if reader.said.get("gateway", "").lower() == _NO_GATEWAY:
+    if reader.given.get("gateway", "").lower() == _NO_GATEWAY:
         return
     given = reader.many("gateway", fields.gateway)
     if given and not addresses:
-        if "address" not in reader.said:
+        if "address" not in reader.given:
             reader.warn("gateway", "means nothing without `address`: DHCP brings its own")
         return
-    if addresses and "gateway" not in reader.said:
+    if addresses and "gateway" not in reader.given:
         message = (
             "is missing: only the networks of the machine's own addresses are reached. Where that is meant: "
             f"`{_NO_GATEWAY}`"

@@ -1,4 +1,4 @@
-"""Lists in guest properties: what of them is right, and a message for each part that is not."""
+"""Lists in guest properties: the parts that are right, and a message for each that is not."""
 
 import re
 from collections.abc import Callable, Iterable
@@ -20,7 +20,7 @@ class Parts(Generic[T]):
 
 
 def unquoted(text: str) -> str:
-    """Return a text without the quotes round it, which came with it from a script or a document."""
+    """Return a text without the quotes around it, which a script or a document may have added."""
     for opening, closing in _QUOTES:
         inner = text.removeprefix(opening).removesuffix(closing)
         if len(inner) == len(text) - 2 and not {opening, closing} & set(inner):

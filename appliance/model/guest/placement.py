@@ -1,4 +1,4 @@
-"""Whether a configuration that was made from properties may take the place of the one that is there."""
+"""Decides whether a configuration made from properties may replace the file that is there."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -7,9 +7,10 @@ from enum import StrEnum
 class Placement(StrEnum):
     """What is done with it.
 
-    WRITE puts it in place, SAME has nothing to do. EDITED leaves a file that a person has changed since, as
-    nothing new was said; BESIDE leaves such a file too, and puts the new one beside it. OVERWRITE keeps a
-    copy of such a file and puts the new one in place.
+    WRITE: write the file. SAME: it has this content already. EDITED: a person has changed it and the
+    properties are the same, so it stays. BESIDE: a person has changed it and the properties are new, so the
+    new file is written beside it. OVERWRITE: keep a copy of the edited file and write the new one in its
+    place.
     """
 
     WRITE = "write"
@@ -20,7 +21,7 @@ class Placement(StrEnum):
 
 
 class Choice(StrEnum):
-    """What an operator says about a file that was edited: nothing, take the new one, or keep the edited."""
+    """What the operator asks for a file that was edited: nothing, overwrite it, or keep it."""
 
     NONE = "none"
     OVERWRITE = "overwrite"
@@ -29,7 +30,7 @@ class Choice(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Placed:
-    """Digests of what was put in place last, or kept in its place: the file, and the properties behind it."""
+    """Digests of a file and of the properties that it was made from."""
 
     yaml: str
     properties: str
@@ -40,7 +41,7 @@ def placement(
 ) -> Placement:
     """Return what to do with the wanted file; `current` is the digest of what is there, None for nothing.
 
-    `intended` was to come after `last`: where the power failed in between either may be there.
+    `intended` was being written when `last` was noted: after a power failure the file may be either.
     """
     if current is None:
         return Placement.WRITE

@@ -140,20 +140,20 @@ PROPERTIES: Final = (
 BY_KEY: Final[Mapping[str, Property]] = {each.key: each for each in PROPERTIES}
 
 
-def given(written: Mapping[str, str]) -> dict[str, str]:
-    """Return what was said, by the key of the table, from keys as an OVF environment has them.
+def given_properties(written: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties by their key in the table, from keys as an OVF environment has them.
 
-    Those are `key`, `lb.key`, and either with an instance behind (`lb.key.1`). What is empty was not given.
-    White space and quotes round a value go, and what cannot be seen goes anywhere in it but in a whole
-    configuration. Of several that mean the same property the first one that says something counts.
+    Those are `key`, `lb.key`, and either with an instance behind (`lb.key.1`). An empty value was not given.
+    White space and quotes around a value are removed, and invisible characters anywhere in it, but for those
+    inside a whole configuration. Of several keys for one property the first one with a value counts.
     """
-    said: dict[str, str] = {}
+    properties: dict[str, str] = {}
     for name, value in written.items():
         key = known(name)
         text = "" if key is None else _cleaned(key, value)
         if key is not None and text:
-            said.setdefault(key, text)
-    return said
+            properties.setdefault(key, text)
+    return properties
 
 
 def _cleaned(key: str, value: str) -> str:
@@ -163,16 +163,13 @@ def _cleaned(key: str, value: str) -> str:
 
 
 def known(name: str) -> str | None:
-    """Return the key of the table that a written one means, None where it is none of ours."""
+    """Return the key in the table for a written one, None where it is not ours."""
     key = name.removeprefix(f"{CLASS}.").partition(".")[0]
     return key if key in BY_KEY else None
 
 
 def misspelt(written: Mapping[str, str]) -> Iterator[str]:
-    """Yield what is to be said about keys that must have been meant for us and are none of ours.
-
-    A key of another class belongs to somebody else.
-    """
+    """Yield a message for each unknown key that must have been meant for us: of our class or of none."""
     names = [
         name for name in written if known(name) is None and (name.startswith(f"{CLASS}.") or "." not in name)
     ]

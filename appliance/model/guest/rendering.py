@@ -1,4 +1,4 @@
-"""The configuration that simple guest properties amount to, as YAML that a person goes on editing."""
+"""Writes the configuration that the cluster properties make, as YAML that a person can edit further."""
 
 import json
 from collections.abc import Iterable, Iterator
@@ -6,7 +6,7 @@ from typing import Final
 
 from appliance.model.config.values.addresses import Endpoint
 from appliance.model.guest.cluster import GuestCluster
-from appliance.model.guest.shared import Shared
+from appliance.model.guest.virtual_ips import GuestVip
 
 _HEAD: Final = """\
 # Made from the properties of this virtual machine by `appliance guest apply`, at its start.
@@ -26,7 +26,7 @@ _CHECKS: Final = {
 
 
 def render(given: GuestCluster) -> str:
-    """Return the file."""
+    """Return the text of the file."""
     lines = [_HEAD, *_cluster(given), *_frontends(given), *_pools(given), *_virtual_ips(given)]
     return "\n".join(lines).rstrip("\n") + "\n"
 
@@ -88,9 +88,9 @@ def _pool(name: str, kind: str, members: Iterable[str], port: int) -> Iterator[s
 
 
 def _virtual_ips(given: GuestCluster) -> Iterator[str]:
-    if given.shared:
+    if given.virtual_ips:
         yield "virtual_ips:"
-    for each in given.shared:
+    for each in given.virtual_ips:
         yield f"  {each.name}:"
         yield f"    addresses: {_list([each.address])}"
         yield f"    interface: {_text(given.interface)}"
@@ -103,8 +103,8 @@ def _virtual_ips(given: GuestCluster) -> Iterator[str]:
         yield from _track(each)
 
 
-def _track(each: Shared) -> Iterator[str]:
-    """Yield what gives the address away while a proxy behind it accepts nothing."""
+def _track(each: GuestVip) -> Iterator[str]:
+    """Yield the tracks by which another router takes the address while a proxy here accepts nothing."""
     if each.serves:
         programs = ", ".join(f"{role}: {{ program: proxy-{role} }}" for role in each.serves)
         yield f"    track: {{ {programs} }}"
@@ -115,5 +115,5 @@ def _list(texts: Iterable[str]) -> str:
 
 
 def _text(text: str) -> str:
-    """Return a text as YAML reads it back, whatever it looks like: `on` and `1e3` are names of clusters."""
+    """Return a text in quotes, so that YAML reads text: a cluster may be called `on` or `1e3`."""
     return json.dumps(text)

@@ -1,4 +1,4 @@
-"""What became of a virtual machine's properties, as `appliance guest show` and `appliance status` tell it."""
+"""The report about a virtual machine's properties, for `appliance guest show` and `appliance status`."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -24,10 +24,9 @@ class Origin(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestProblem:
-    """One thing that is wrong, and what would be right.
+    """One problem, with what would be right.
 
-    `key` is of the table of properties, None where it is about none; line and column are those of the YAML
-    in it.
+    `key` is the property, None where it is about none; `line` and `column` are in the YAML that it holds.
     """
 
     message: str
@@ -57,7 +56,7 @@ class GuestReport:
 
 
 def foremost(problems: Sequence[GuestProblem]) -> tuple[GuestProblem, ...]:
-    """Return as many problems as anybody reads, and how many more there are."""
+    """Return the first 50 problems, and how many more there are."""
     if len(problems) <= _MOST_PROBLEMS:
         return tuple(problems)
     more = f"and {len(problems) - _MOST_PROBLEMS} more problems"
@@ -65,7 +64,7 @@ def foremost(problems: Sequence[GuestProblem]) -> tuple[GuestProblem, ...]:
 
 
 def shortened(properties: Mapping[str, str]) -> dict[str, str]:
-    """Return properties as they may be shown: a key by its end, a whole configuration by its length."""
+    """Return properties as they are shown: of a key both ends, of a whole configuration its length."""
     return {key: _short(key, value) for key, value in properties.items()}
 
 
@@ -78,5 +77,5 @@ def _short(key: str, value: str) -> str:
 
 
 def legible(text: str) -> str:
-    """Return a text of others as one line of a bounded length, in which a terminal finds no orders."""
+    """Return a text from outside as one line of bounded length, without control characters."""
     return printable(text if len(text) <= _LONGEST_LINE else text[:_LONGEST_LINE] + "...")

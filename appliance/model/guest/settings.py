@@ -9,11 +9,11 @@ from dataclasses import dataclass
 from ipaddress import ip_interface
 from typing import Final
 
-from appliance.model.guest import cluster, shared
+from appliance.model.guest import cluster, virtual_ips
 from appliance.model.guest.cluster import GuestCluster
 from appliance.model.guest.machine import GuestMachine
 from appliance.model.guest.packed_config import unpack
-from appliance.model.guest.properties import BY_KEY, given, misspelt
+from appliance.model.guest.properties import BY_KEY, given_properties, misspelt
 from appliance.model.guest.reader import PropertyReader
 from appliance.model.guest.rendering import render
 from appliance.model.guest.report import GuestProblem
@@ -30,21 +30,21 @@ _Texts = tuple[bytes | None, bytes | None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GuestSettings:
-    """The configuration that properties amount to, and all that is to be said about them.
+    """The configuration that the properties make, and the problems and notes about them.
 
     `yaml` is a configuration that is right, `refused` one that is not; both are None where none was given.
     """
 
-    said: Mapping[str, str]
+    given: Mapping[str, str]
     yaml: bytes | None
     refused: bytes | None
     problems: tuple[GuestProblem, ...]
     notes: tuple[str, ...]
 
 
-def begun(written: Mapping[str, str]) -> PropertyReader:
-    """Return a reader of properties by their keys as they are written."""
-    reader = PropertyReader(given(written))
+def property_reader(written: Mapping[str, str]) -> PropertyReader:
+    """Return a reader of the properties, by their keys as written; unknown keys are its first problems."""
+    reader = PropertyReader(given_properties(written))
     for message in misspelt(written):
         reader.warn(None, message)
     return reader
@@ -53,44 +53,44 @@ def begun(written: Mapping[str, str]) -> PropertyReader:
 def guest_settings(
     reader: PropertyReader, of_machine: GuestMachine, *, interfaces: Sequence[str]
 ) -> GuestSettings:
-    """Return what properties amount to, once the machine's own are read: those must not wait for the rest.
+    """Return the configuration that the properties make. The machine's own properties have been read before.
 
-    `interfaces` are the machine's, as the kernel calls them; the first one carries virtual IPs.
+    `interfaces` are the machine's, by their names in the kernel; the first one carries virtual IPs.
     """
-    if _CONFIG in reader.said:
+    if _CONFIG in reader.given:
         yaml, refused = _whole(reader, of_machine, interfaces)
     else:
         yaml, refused = _made(reader, of_machine, interfaces[0] if interfaces else None)
     return GuestSettings(
-        said=reader.said,
+        given=reader.given,
         yaml=yaml,
         refused=refused,
-        problems=tuple(sorted(reader.problems, key=_place)),
+        problems=tuple(sorted(reader.problems, key=_position)),
         notes=tuple(reader.notes),
     )
 
 
-def _place(problem: GuestProblem) -> int:
-    """Return where a problem's property stands in the form."""
+def _position(problem: GuestProblem) -> int:
+    """Return the position of a problem's property in the form."""
     return list(BY_KEY).index(problem.key) if problem.key else len(BY_KEY)
 
 
 def _whole(reader: PropertyReader, of_machine: GuestMachine, interfaces: Sequence[str]) -> _Texts:
-    if cluster.is_given(reader.said):
+    if cluster.is_given(reader.given):
         reader.notes.append("the property config is used, and nothing of the cluster section beside it")
     text = reader.one(_CONFIG, unpack)
     if text is None:
         return None, None
     loaded = load(text, source=_CONFIG, number=0)
     for each in loaded.snapshot.virtual_routers if loaded.snapshot else ():
-        _look_at(reader, each, shared.taken(of_machine), interfaces)
+        _warn_of_machine(reader, each, virtual_ips.taken(of_machine), interfaces)
     return _judged(reader, text, loaded, key=_CONFIG)
 
 
-def _look_at(
+def _warn_of_machine(
     reader: PropertyReader, router: VirtualRouter, taken: Mapping[str, str], interfaces: Sequence[str]
 ) -> None:
-    """Tell what an operator's own configuration can hardly mean on this machine; it is used all the same."""
+    """Warn of addresses and interfaces that do not fit this machine; the configuration is used anyway."""
     for address in (each.partition("/")[0] for each in router.addresses):
         if address in taken:
             message = f"virtual_ips.{router.name}: `{address}` is {taken[address]} already"
@@ -104,7 +104,7 @@ def _look_at(
 
 
 def _made(reader: PropertyReader, of_machine: GuestMachine, interface: str | None) -> _Texts:
-    if not cluster.is_given(reader.said):
+    if not cluster.is_given(reader.given):
         return None, None
     found = cluster.cluster(reader, of=of_machine, interface=interface)
     if found is None:
@@ -115,9 +115,9 @@ def _made(reader: PropertyReader, of_machine: GuestMachine, interface: str | Non
 
 
 def _tell(reader: PropertyReader, found: GuestCluster) -> None:
-    for each in found.shared:
+    for each in found.virtual_ips:
         key, alone = f"{each.role}_vip", f"/{ip_interface(each.address).max_prefixlen}"
-        if found.networks and each.address.endswith(alone) and alone not in reader.said[key]:
+        if found.networks and each.address.endswith(alone) and alone not in reader.given[key]:
             message = (
                 f"`{each.address.removesuffix(alone)}` is in none of this machine's own networks. Where that "
                 "is meant, write it with the prefix length of its network"

@@ -12,7 +12,7 @@ from typing import Final
 from appliance.model.guest.machine import machine
 from appliance.model.guest.placement import Choice
 from appliance.model.guest.report import GuestProblem, GuestReport, Origin, foremost, legible, shortened
-from appliance.model.guest.settings import begun, guest_settings
+from appliance.model.guest.settings import guest_settings, property_reader
 from appliance.model.paths import Paths
 from appliance.net.guest import configuration, machine_files, sources
 from appliance.net.guest.devices import interfaces, wait_for_device
@@ -44,7 +44,7 @@ def apply(
     device = wait_for_device(root)
     record = Record(root)
     found, notes = _found(root, environment, record)
-    reader = begun(found.written)
+    reader = property_reader(found.written)
     wanted = machine(reader)
     # What makes the machine reachable comes first, and waits for nothing that may be slow or fail.
     failures = [*_remember(record, found.data), *machine_files.configure(root, wanted, device)]
@@ -57,7 +57,7 @@ def apply(
     report = GuestReport(
         origin=found.origin,
         applied_at=now,
-        properties=shortened(settings.said),
+        properties=shortened(settings.given),
         problems=foremost(
             (*found.problems, *settings.problems, *outcome.problems, *map(_problem, failures)),
         ),

@@ -43,7 +43,7 @@ def place(path: Path, settings: GuestSettings, *, record: Record, choice: Choice
     _beside(path, _REFUSED).unlink(missing_ok=True)
     if settings.yaml is None:
         return ConfigurationOutcome(notes=tuple(_nothing(path, settings)))
-    return _place(path, settings.yaml, digest_of(settings.said), record=record, choice=choice)
+    return _place(path, settings.yaml, digest_of(settings.given), record=record, choice=choice)
 
 
 def _refuse(path: Path, text: bytes) -> ConfigurationOutcome:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from appliance.model.guest.properties import BY_KEY, PROPERTIES, given, known, misspelt
+from appliance.model.guest.properties import BY_KEY, PROPERTIES, given_properties, known, misspelt
 
 pytestmark = pytest.mark.pure
 
@@ -19,13 +19,13 @@ def test_table_is_one_form():
 def test_class_and_instance_do_not_matter(written: str):
     """A key may have our class before it and an instance behind."""
     assert known(written) == "hostname"
-    assert given({written: " lb-1\n"}) == {"hostname": "lb-1"}
+    assert given_properties({written: " lb-1\n"}) == {"hostname": "lb-1"}
 
 
 def test_only_what_says_something_was_given():
     """Empty texts were not given, and of several the first that says something counts."""
     written = {"hostname": "  ", "lb.hostname": "one", "hostname.2": "two", "vami.gateway.x": "10.0.0.1"}
-    assert given(written) == {"hostname": "one"}
+    assert given_properties(written) == {"hostname": "one"}
 
 
 def test_misspelt_keys_are_told_with_what_was_meant():
@@ -49,9 +49,9 @@ def test_a_storm_of_misspelt_keys_is_told_in_few_lines():
 @pytest.mark.parametrize("text", ['"lb-1"', " \u201clb-1\u201d\u200b", "\ufefflb\u200b-1\u00a0"])
 def test_slips_of_copying_do_no_harm(text: str):
     """Quotes round a value, and what cannot be seen anywhere in it."""
-    assert given({"lb.hostname": text}) == {"hostname": "lb-1"}
+    assert given_properties({"lb.hostname": text}) == {"hostname": "lb-1"}
 
 
 def test_a_whole_configuration_stays_as_it_is():
     """But for what is round it."""
-    assert given({"config": "\ufeff a: '\u200b'\n"}) == {"config": "a: '\u200b'"}
+    assert given_properties({"config": "\ufeff a: '\u200b'\n"}) == {"config": "a: '\u200b'"}

@@ -10,7 +10,7 @@ from support.values.keys import ED25519
 
 from appliance.model.guest.machine import machine
 from appliance.model.guest.properties import BY_KEY
-from appliance.model.guest.settings import GuestSettings, begun, guest_settings
+from appliance.model.guest.settings import GuestSettings, guest_settings, property_reader
 from appliance.model.snapshot.loading import load
 from appliance.model.snapshot.snapshot import Snapshot
 
@@ -30,14 +30,14 @@ CLUSTER = {
 ALL = {**MACHINE, **CLUSTER}
 
 
-def settings(said: dict[str, str]) -> GuestSettings:
+def settings(written: dict[str, str]) -> GuestSettings:
     """Return what they amount to on a machine with one interface."""
-    return on_interface(said, "ens192")
+    return on_interface(written, "ens192")
 
 
-def on_interface(said: dict[str, str], interface: str | None) -> GuestSettings:
+def on_interface(written: dict[str, str], interface: str | None) -> GuestSettings:
     """Return what they amount to on a machine with this interface, or with none."""
-    reader = begun(said)
+    reader = property_reader(written)
     return guest_settings(reader, machine(reader), interfaces=() if interface is None else (interface,))
 
 
@@ -51,9 +51,9 @@ def snapshot(found: GuestSettings) -> Snapshot:
     return loaded.snapshot
 
 
-def told(said: dict[str, str]) -> list[str]:
+def told(written: dict[str, str]) -> list[str]:
     """Return the problems, where nothing may come of the cluster section."""
-    found = settings(said)
+    found = settings(written)
     assert found.yaml is None
     return [str(each) for each in found.problems]
 
@@ -79,7 +79,7 @@ def test_file_says_where_it_comes_from():
 
 
 def test_dhcp_leaves_machine_config_out():
-    """Nobody said who may have its secrets; that is noted, and shown in the file."""
+    """Nobody written who may have its secrets; that is noted, and shown in the file."""
     found = settings(CLUSTER)
     assert not any(
         each.name == "machine-config" for group in snapshot(found).groups for each in group.frontends
@@ -90,8 +90,8 @@ def test_dhcp_leaves_machine_config_out():
 
 def test_virtual_ips_alone_are_a_configuration():
     """Other machines may do the balancing; nothing of ours is tracked then."""
-    said = {**MACHINE, "cluster_name": "ocp4", "api_vip": "10.0.0.200"}
-    found = snapshot(settings(said))
+    written = {**MACHINE, "cluster_name": "ocp4", "api_vip": "10.0.0.200"}
+    found = snapshot(settings(written))
     assert found.groups == ()
     assert [(each.name, each.track, each.peers) for each in found.virtual_routers] == [("api", (), ())]
 
@@ -104,7 +104,7 @@ def test_each_half_stands_alone():
 
 
 @pytest.mark.parametrize(
-    ("said", "tracked"),
+    ("written", "tracked"),
     [
         ({"api_vip": "10.0.0.200"}, {"api": ["proxy-api", "proxy-ingress"]}),
         ({"ingress_vip": "10.0.0.200"}, {"ingress": ["proxy-api", "proxy-ingress"]}),
@@ -119,21 +119,21 @@ def test_each_half_stands_alone():
         ),
     ],
 )
-def test_a_virtual_ip_goes_away_with_what_it_serves(said: dict[str, str], tracked: dict[str, list[str]]):
+def test_a_virtual_ip_goes_away_with_what_it_serves(written: dict[str, str], tracked: dict[str, list[str]]):
     """A lone one serves both, whichever field it stands in."""
-    found = snapshot(settings({**ALL, "api_vip": "", "ingress_vip": "", **said}))
+    found = snapshot(settings({**ALL, "api_vip": "", "ingress_vip": "", **written}))
     assert {each.name: [track.target for track in each.track] for each in found.virtual_routers} == tracked
 
 
 def test_both_families_move_together():
     """A virtual IP of each family, with the peers of its family, in one sync group."""
-    said = {
+    written = {
         **ALL,
         "address": "10.0.0.11/24, 2001:db8::11/64",
         "api_vip": "10.0.0.200, 2001:db8::200",
         "vrrp_peers": "10.0.0.12, 2001:db8::12",
     }
-    four, six, ingress = snapshot(settings(said)).virtual_routers
+    four, six, ingress = snapshot(settings(written)).virtual_routers
     assert (four.name, four.peers, four.sync_group) == ("api-v4", ("10.0.0.12",), "api")
     assert (six.name, six.peers, six.sync_group) == ("api-v6", ("2001:db8::12",), "api")
     assert six.addresses == ("2001:db8::200/64",)
@@ -251,8 +251,9 @@ def test_a_wrong_priority_is_that_of_the_form(priority: str):
 def test_what_the_virtual_ips_need(change: dict[str, str], messages: list[str]):
     """Without it they are left out, because two machines would hold them; the proxies serve."""
     found = settings({**ALL, **change})
-    said = list(map(str, found.problems))
-    assert [each.startswith(start) for each, start in zip(said, messages, strict=True)] == [True] * len(said)
+    problems = list(map(str, found.problems))
+    begins = [each.startswith(start) for each, start in zip(problems, messages, strict=True)]
+    assert begins == [True] * len(problems)
     pools, routers = parts_of(found)
     assert routers == {}
     assert pools["masters"] == _POOLS["masters"]
@@ -326,12 +327,12 @@ def test_a_lone_virtual_ip_needs_all_that_it_serves():
 
 def test_a_family_that_is_left_out_leaves_the_other_alone():
     """A sync group of one is none."""
-    said = {
+    written = {
         **ALL,
         "address": "10.0.0.11/24, 2001:db8::11/64",
         "api_vip": "10.0.0.200, 2001:db8::200",
     }
-    found = settings(said)
+    found = settings(written)
     assert [each.key for each in found.problems] == ["vrrp_peers"]
     api, ingress = snapshot(replace(found, problems=())).virtual_routers
     assert (api.name, api.sync_group, ingress.name) == ("api-v4", None, "ingress")
@@ -339,14 +340,20 @@ def test_a_family_that_is_left_out_leaves_the_other_alone():
 
 def test_nothing_that_can_be_used_is_no_configuration():
     """What an earlier one serves is better than one that serves nothing."""
-    said = {**ALL, "masters": "x:y", "routers": "x:y"}
-    assert (settings(said).yaml, settings(said).refused) == (None, None)
+    written = {**ALL, "masters": "x:y", "routers": "x:y"}
+    assert (settings(written).yaml, settings(written).refused) == (None, None)
 
 
 def test_all_problems_come_at_once_in_the_order_of_the_form():
     """An administrator fills in the form once more, and not three times."""
-    said = {**ALL, "vrrp_priority": "x", "hostname": "a b", "masters": "10.0.0.34:6443, a", "dns": "x"}
-    assert [each.key for each in settings(said).problems] == ["hostname", "dns", "masters", "vrrp_priority"]
+    written = {**ALL, "vrrp_priority": "x", "hostname": "a b", "masters": "10.0.0.34:6443, a", "dns": "x"}
+    problems = settings(written).problems
+    assert [each.key for each in problems] == [
+        "hostname",
+        "dns",
+        "masters",
+        "vrrp_priority",
+    ]
 
 
 def test_cluster_without_anything_to_serve_is_told():
@@ -446,9 +453,9 @@ VALUES = st.sampled_from([*ALL.values(), "", "x y", "10.0.0.34:6443", "2001:db8:
 
 
 @given(st.dictionaries(st.sampled_from(list(BY_KEY)), VALUES | st.text(max_size=20)))
-def test_whatever_is_said_comes_out_right_or_told(said: dict[str, str]):
+def test_whatever_is_said_comes_out_right_or_told(written: dict[str, str]):
     """A configuration that is given passes the loader, and one that is not has problems."""
-    found = settings(said)
+    found = settings(written)
     if found.yaml is not None:
         assert load(found.yaml, source="x", number=1).snapshot is not None
     if found.refused is not None:

@@ -1,4 +1,4 @@
-"""Virtual IPs in the guest properties: which addresses can be one, and which of them are left out here."""
+"""The virtual IPs of the guest properties: which addresses can be one, and which are left out."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
@@ -16,7 +16,7 @@ SERVERS: Final = {"api": "masters", "ingress": "routers"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Shared:
+class GuestVip:
     """A virtual IP: its name in the configuration, its address with prefix length, and its peers.
 
     `group` is the sync group of two families that move together, None for a lone one; `serves` are the
@@ -49,8 +49,8 @@ class Shared:
 _LABELS: Final = tuple(f"the {BY_KEY[f'{role}_vip'].label}" for role in SERVERS)
 
 
-def addresses(reader: PropertyReader, *, of: GuestMachine, peers: tuple[str, ...]) -> Iterator[Shared]:
-    """Yield those addresses that can be a virtual IP, and tell of the others."""
+def addresses(reader: PropertyReader, *, of: GuestMachine, peers: tuple[str, ...]) -> Iterator[GuestVip]:
+    """Yield the addresses that can be a virtual IP; the others become problems."""
     known = {**dict.fromkeys(peers, "one of the VRRP peers"), **taken(of)}
     for role in SERVERS:
         for each in _of_role(reader, role, of.addresses, peers):
@@ -62,29 +62,29 @@ def addresses(reader: PropertyReader, *, of: GuestMachine, peers: tuple[str, ...
             yield each
 
 
-def carried(
+def usable(
     reader: PropertyReader,
-    wanted: Iterable[Shared],
+    wanted: Iterable[GuestVip],
     *,
     servers: Mapping[str, tuple[str, ...]],
     hindrances: Mapping[str, str],
-) -> tuple[Shared, ...]:
-    """Return the virtual IPs that this machine can keep, and tell why the others are left out.
+) -> tuple[GuestVip, ...]:
+    """Return the virtual IPs that this machine can serve; the others become problems.
 
-    `hindrances` are properties for which there can be none, each with the reason.
+    `hindrances` are the properties because of which there can be none at all, each with the reason.
     """
     wanted = tuple(wanted)
     if wanted and hindrances:
         for key, reason in hindrances.items():
             reader.warn(key, f"the virtual IPs are left out: {reason}")
         return ()
-    kept = [each for each in wanted if _can_be_kept(reader, each, servers)]
+    kept = [each for each in wanted if _is_usable(reader, each, servers)]
     families = Counter(each.role for each in kept)
     return tuple(each if families[each.role] > 1 else replace(each, group=None) for each in kept)
 
 
 def taken(of: GuestMachine) -> dict[str, str]:
-    """Return the addresses that no virtual IP can have, each with what it is already."""
+    """Return the addresses that cannot be a virtual IP, each with what has it already."""
     own = (each.partition("/")[0] for each in of.addresses)
     return {
         **dict.fromkeys(of.resolvers, "one of the DNS servers"),
@@ -95,15 +95,15 @@ def taken(of: GuestMachine) -> dict[str, str]:
 
 def _of_role(
     reader: PropertyReader, role: str, own: tuple[str, ...], peers: tuple[str, ...]
-) -> Iterator[Shared]:
-    given = reader.many(f"{role}_vip", fields.shared_address)
+) -> Iterator[GuestVip]:
+    given = reader.many(f"{role}_vip", fields.virtual_ip)
     families = [_family(each) for each in given]
     if len(set(families)) < len(families):
         message = "has several addresses of one family: one of IPv4, one of IPv6, or both; all are left out"
         reader.warn(f"{role}_vip", message)
         return
     for address, family in zip(given, families, strict=True):
-        yield Shared(
+        yield GuestVip(
             name=role if len(given) == 1 else f"{role}-v{family}",
             role=role,
             address=_with_length(address, own),
@@ -114,13 +114,13 @@ def _of_role(
 
 
 def _served(reader: PropertyReader, role: str) -> tuple[str, ...]:
-    """Return what comes to a virtual IP: its own role's, and the other's where that has no address."""
-    alone = sum(f"{each}_vip" in reader.said for each in SERVERS) == 1
-    return tuple(each for each in SERVERS if (alone or each == role) and SERVERS[each] in reader.said)
+    """Return the roles whose connections use a virtual IP: its own, and the other's if that has none."""
+    alone = sum(f"{each}_vip" in reader.given for each in SERVERS) == 1
+    return tuple(each for each in SERVERS if (alone or each == role) and SERVERS[each] in reader.given)
 
 
-def _objection(each: Shared, known: Mapping[str, str], own: Iterable[str]) -> str | None:
-    """Return why it is something else already or cannot be a host's, None where it can be a virtual IP."""
+def _objection(each: GuestVip, known: Mapping[str, str], own: Iterable[str]) -> str | None:
+    """Return why an address cannot be a virtual IP, None where it can."""
     if each.number in known:
         of_both = known[each.number] in _LABELS
         hint = ": leave this one out, and it serves both" if of_both else ""
@@ -132,9 +132,9 @@ def _objection(each: Shared, known: Mapping[str, str], own: Iterable[str]) -> st
     return None
 
 
-def _can_be_kept(reader: PropertyReader, each: Shared, servers: Mapping[str, tuple[str, ...]]) -> bool:
-    """Tell whether it has a peer where there are any, and servers for all that comes to it."""
-    if "vrrp_peers" in reader.said and not each.peers:
+def _is_usable(reader: PropertyReader, each: GuestVip, servers: Mapping[str, tuple[str, ...]]) -> bool:
+    """Tell whether it has a peer of its family, if peers were given, and servers for its connections."""
+    if "vrrp_peers" in reader.given and not each.peers:
         family = _family(each.number)
         message = f"none of them is of IPv{family}, as `{each.number}` is: that virtual IP is left out"
         reader.warn("vrrp_peers", message)
