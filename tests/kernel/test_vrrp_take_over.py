@@ -124,8 +124,8 @@ class Talk:
             self.error = str(error)
 
 
-# On a machine with three times as much work as processors an advertisement is 40 ms late now and then: at the short
-# intervals a peer takes that for the end of the active. E2E_FULL=1 has them.
+# On a machine with three times as much work as processors an advertisement is 40 ms late now and then: at the
+# short intervals a peer takes that for the end of the active. E2E_FULL=1 has them.
 _LOADED = ("1s", "200ms", "100ms", "10ms") if os.environ.get("E2E_FULL") == "1" else ("1s", "200ms")
 _CASES = [
     *(pytest.param(advert, False, id=f"{advert}-idle") for advert in ("1s", "200ms", "100ms", "10ms")),
