@@ -1,4 +1,4 @@
-"""Collects the evidence for a status from one runtime directory, whatever of it there is.
+"""Collects what there is to a status from one runtime directory, whatever of it there is.
 
 Every question has a short timeout and all are asked at once, so that a program that hangs costs one wait.
 """
@@ -16,7 +16,7 @@ import msgspec
 
 from appliance.console.asking import at_once
 from appliance.core.rollout.needed_programs import VRRP
-from appliance.core.status.assessment import (
+from appliance.core.status.observations import (
     Observations,
     StatusAnswer,
     SupervisedProgram,
@@ -58,7 +58,7 @@ def observe(paths: Paths, *, timeout: float = TIMEOUT) -> Observations:
     return Observations(
         snapshot=_snapshot(paths),
         supervised=supervised[0],
-        said={name: said for name, answer in sorted(programs.items()) if (said := _said(answer))},
+        answers={name: each for name, answer in sorted(programs.items()) if (each := _status_answer(answer))},
         health=_health(paths.health_board),
         workers=tuple(living_workers(paths.runtime)),
         failures={name: each.reason for name, each in program_failures.read_all(paths.runtime)},
@@ -109,7 +109,7 @@ def _program_sockets(paths: Paths) -> list[Path]:
     return [path for path in paths.runtime.glob("[!.]*.control") if not path.name.startswith("worker-")]
 
 
-def _said(answer: Answer) -> StatusAnswer | None:
+def _status_answer(answer: Answer) -> StatusAnswer | None:
     with contextlib.suppress(msgspec.ValidationError):
         return msgspec.convert(answer.values, StatusAnswer) if answer.ok else StatusAnswer()
     return None

@@ -1,7 +1,7 @@
 """What `appliance status` shows, as values: the fields and their names are the keys of its JSON.
 
-Times are Unix seconds, durations seconds. Counters are sums over the workers that live now: those of a
-worker leave with it.
+Times are Unix seconds, durations seconds. Counters are sums over the workers that are alive now: they
+become smaller when a worker ends.
 """
 
 from collections.abc import Mapping
@@ -58,7 +58,10 @@ class ProgramStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FrontendStatus:
-    """One frontend; exactly one of `pool` and `respond` is set. `full`: it has as many as it may have."""
+    """One frontend; exactly one of `pool` and `respond` is set.
+
+    `full` is whether it has as many connections as `max_connections` allows: new ones wait in the backlog.
+    """
 
     name: str
     program: str
@@ -77,7 +80,11 @@ class FrontendStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CheckStatus:
-    """The last check of a server. `status` is HTTP's, None without one; `streak` counts results like it."""
+    """The last check of a server.
+
+    `status` is the HTTP status, None without one. `streak` counts results equal to this one in a row,
+    `failed` all failed checks.
+    """
 
     result: CheckResult
     status: int | None
@@ -90,9 +97,10 @@ class CheckStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerStatus:
-    """One server. `resolved` is the address that its name stands for, `check` None before the first one.
+    """One server of a pool.
 
-    `state` is None where nothing of the appliance runs that could know it.
+    `resolved` is the literal address that its name stands for, None where it has none. `check` is None before
+    the first check. `state` is None where nothing of the appliance runs that could know it.
     """
 
     name: str
@@ -114,7 +122,7 @@ class ServerStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolStatus:
-    """One pool. `up` counts the servers that are; `ok` is false for a pool in use that has none."""
+    """One pool. `up` is how many of its servers are up; `ok` is false for a pool in use that has none."""
 
     name: str
     balance: str

@@ -16,7 +16,8 @@ from appliance.console.screen import facts, issue_file
 from appliance.console.screen.facts import ScreenFacts
 from appliance.console.screen.text import screen_text
 from appliance.console.status.status import current_status
-from appliance.core.status.assessment import Observations, assess
+from appliance.core.status.assessment import assess
+from appliance.core.status.observations import Observations
 from appliance.core.status.status import DegradedStart, Status
 from appliance.core.status.vrrp_status import RouterStatus, VrrpStatus
 from appliance.model.guest.report import GuestProblem, GuestReport, Origin
@@ -36,7 +37,7 @@ def status(*, guest: GuestReport | None = GOOD, configured: bool = True, **chang
     found = Observations(
         snapshot=snapshot(number=1, groups=[], pools=[], virtual_routers=[router]) if configured else "none",
         supervised=() if configured else "it is not there",
-        said={},
+        answers={},
         health=None,
         workers=(),
         failures={},

@@ -7,7 +7,8 @@ from support.values import boards
 from support.values.snapshots import snapshot
 
 from appliance.console.status.changes import facts, news
-from appliance.core.status.assessment import Observations, StatusAnswer, SupervisedProgram, assess
+from appliance.core.status.assessment import assess
+from appliance.core.status.observations import Observations, StatusAnswer, SupervisedProgram
 from appliance.core.status.status import ProgramState
 from appliance.model.check_results import CheckResult
 from appliance.model.server_states import HealthVerdict
@@ -21,7 +22,7 @@ _EVIDENCE = Observations(
         SupervisedProgram(name=name, state=ProgramState.RUNNING, pid=1, started_at=1.0, reason=None)
         for name in _NAMES
     ),
-    said={name: StatusAnswer() for name in _NAMES},
+    answers={name: StatusAnswer() for name in _NAMES},
     health=boards.health_board(boards.health()),
     workers=(boards.worker(),),
     failures={},

@@ -10,7 +10,8 @@ from support.values.snapshots import pool, server, snapshot, virtual_router
 
 from appliance.console.status.status_tables import summary, tables
 from appliance.core.rollout.timing import NO_DEADLINE
-from appliance.core.status.assessment import Observations, StatusAnswer, SupervisedProgram, assess
+from appliance.core.status.assessment import assess
+from appliance.core.status.observations import Observations, StatusAnswer, SupervisedProgram
 from appliance.core.status.status import ProgramState
 from appliance.core.status.vrrp_status import RouterStatus, VrrpStatus
 from appliance.model.check_results import CheckResult
@@ -24,7 +25,7 @@ _EVIDENCE = Observations(
     supervised=(
         SupervisedProgram(name="reload", state=ProgramState.RUNNING, pid=12, started_at=100.0, reason=None),
     ),
-    said={"reload": StatusAnswer(snapshot=1)},
+    answers={"reload": StatusAnswer(snapshot=1)},
     health=boards.health_board(boards.health(weight=2.5)),
     workers=(boards.worker(frontends=(boards.frontend_counters(total=3000),)),),
     failures={},
@@ -32,10 +33,10 @@ _EVIDENCE = Observations(
 )
 
 
-def drawn(evidence: Observations, *, width: int = 160) -> list[str]:
+def drawn(observations: Observations, *, width: int = 160) -> list[str]:
     """Return the lines of the tables."""
     output = StringIO()
-    Console(file=output, width=width).print(tables(assess(evidence, 200.0)))
+    Console(file=output, width=width).print(tables(assess(observations, 200.0)))
     return [line.rstrip() for line in output.getvalue().splitlines()]
 
 

@@ -1,0 +1,84 @@
+"""What was found on the machine for a status: each source may be missing, none is waited for.
+
+`console` collects it; nothing here is judged yet.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from appliance.core.status.status import (
+    DegradedStart,
+    ProgramState,
+)
+from appliance.core.status.vrrp_status import VrrpStatus
+from appliance.model.guest.report import GuestReport
+from appliance.model.snapshot.snapshot import Snapshot
+from appliance.wire.boards.health_board import HealthBoard
+from appliance.wire.boards.worker_board import WorkerBoard
+from appliance.wire.lines.control import AnswerProblem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SupervisedProgram:
+    """A program as supervisord sees it; `reason` is why it does not run, None when it does."""
+
+    name: str
+    state: ProgramState
+    pid: int | None
+    started_at: float | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StatusAnswer:
+    """What a program answered to `status` on its control socket; what it does not tell has a default.
+
+    `not_kept` are files that it cannot write, with the reasons. Only `reload` tells the `version`, the
+    `socket_failures` (reload sockets on which it does not listen, with the reasons), and in `refused` what
+    was wrong with the last reload, nothing after a good one.
+    """
+
+    pid: int | None = None
+    started_at: float | None = None
+    snapshot: int | None = None
+    generation: int | None = None
+    version: str | None = None
+    socket_failures: Mapping[str, str] = field(default_factory=dict)
+    not_kept: Mapping[str, str] = field(default_factory=dict)
+    refused: tuple[AnswerProblem, ...] = ()
+
+
+class SupervisordNotAsked(StrEnum):
+    """Why supervisord was not asked, which is no problem: the programs' own answers say that they run."""
+
+    PERMISSION = "not asked: permission denied"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observations:
+    """All that was found.
+
+    `snapshot` is the accepted one, or why it could not be read. `supervised` is what supervisord answered, or
+    why it did not answer; SupervisordNotAsked where it answers its owner only, and we are somebody else.
+    `answers` are by program, those of programs that did not answer are missing; `vrrp` is all that the
+    program of that name told. `workers` are the boards of workers that are alive. `failures` are by program
+    why it could not start, as it left that in a file. `set_aside` are damaged files under the names that they
+    have now.
+    """
+
+    snapshot: Snapshot | str
+    supervised: tuple[SupervisedProgram, ...] | SupervisordNotAsked | str
+    answers: Mapping[str, StatusAnswer]
+    health: HealthBoard | None
+    workers: tuple[WorkerBoard, ...]
+    failures: Mapping[str, str]
+    degraded: DegradedStart | None
+    vrrp: VrrpStatus | None = None
+    guest: GuestReport | None = None
+    set_aside: tuple[str, ...] = ()
+
+    @property
+    def living(self) -> bool:
+        """Whether anything of the appliance runs: where nothing does, boards tell of a time that is over."""
+        return bool(self.answers or self.workers) or isinstance(self.supervised, tuple)

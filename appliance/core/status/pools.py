@@ -1,0 +1,105 @@
+"""The pools and servers in a status: what `health` found, and the sums of what all workers count."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from appliance.core.status.observations import Observations
+from appliance.core.status.status import (
+    CheckStatus,
+    PoolStatus,
+    ServerStatus,
+)
+from appliance.model.check_results import CheckResult
+from appliance.model.server_states import ServerState
+from appliance.model.snapshot.frontends import Bind
+from appliance.model.snapshot.pools import Pool, Server
+from appliance.model.snapshot.snapshot import Snapshot
+from appliance.wire.boards.health_board import ServerHealthRecord
+from appliance.wire.boards.worker_board import ServerCounters
+
+
+def pool_statuses(snapshot: Snapshot, observations: Observations) -> tuple[PoolStatus, ...]:
+    """Return every configured pool; its counters are those of the workers that are alive now."""
+    frontends = [frontend for group in snapshot.groups for frontend in group.frontends]
+    in_use = frozenset(name for each in frontends for name in (each.pool, each.needs) if name)
+    figures = _server_figures(observations)
+    return tuple(_pool(pool, figures, in_use) for pool in snapshot.pools)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _ServerFigures:
+    """What health and the workers have written of servers, by pool and server.
+
+    `unjudged` is the state of a server that health has written nothing of.
+    """
+
+    unjudged: ServerState | None
+    health: Mapping[tuple[str, str], ServerHealthRecord]
+    counters: Mapping[tuple[str, str], list[ServerCounters]]
+
+
+def health_records(observations: Observations) -> dict[tuple[str, str], ServerHealthRecord]:
+    """Return what `health` wrote last about servers, by pool and server; nothing where no appliance runs."""
+    board = observations.health if observations.living else None
+    return {(each.pool, each.server): each for each in board.servers} if board else {}
+
+
+def _server_figures(observations: Observations) -> _ServerFigures:
+    counters: dict[tuple[str, str], list[ServerCounters]] = {}
+    for worker in observations.workers:
+        for each in worker.servers:
+            counters.setdefault((each.pool, each.server), []).append(each)
+    unjudged = ServerState.CHECKING if observations.living else None
+    return _ServerFigures(unjudged=unjudged, health=health_records(observations), counters=counters)
+
+
+def _pool(pool: Pool, figures: _ServerFigures, in_use: frozenset[str]) -> PoolStatus:
+    servers = tuple(_server(pool, server, figures) for server in pool.servers)
+    up = sum(server.state is ServerState.UP for server in servers)
+    return PoolStatus(
+        name=pool.name,
+        balance=pool.balance,
+        in_use=pool.name in in_use,
+        ok=up > 0 or pool.name not in in_use,
+        up=up,
+        current=sum(server.current for server in servers),
+        total=sum(server.total for server in servers),
+        queued=sum(server.queued for server in servers),
+        servers=servers,
+    )
+
+
+def _server(pool: Pool, server: Server, figures: _ServerFigures) -> ServerStatus:
+    health = figures.health.get((pool.name, server.name))
+    parts = figures.counters.get((pool.name, server.name), ())
+    return ServerStatus(
+        name=server.name,
+        address=str(Bind(host=server.host, port=server.port)),
+        resolved=(health.host or None) if health else None,
+        state=health.state if health else figures.unjudged,
+        since=health.since if health else None,
+        backup=server.backup,
+        weight=server.weight,
+        effective_weight=health.weight if health else None,
+        check=_check(health) if health else None,
+        current=sum(part.current for part in parts),
+        total=sum(part.total for part in parts),
+        failed=sum(part.failed for part in parts),
+        queued=sum(part.queued for part in parts),
+        bytes_in=sum(part.bytes_in for part in parts),
+        bytes_out=sum(part.bytes_out for part in parts),
+    )
+
+
+def _check(health: ServerHealthRecord) -> CheckStatus | None:
+    if health.result is CheckResult.UNCHECKED:
+        return None
+    return CheckStatus(
+        result=health.result,
+        status=health.status or None,
+        detail=health.detail,
+        duration=health.duration,
+        ended_at=health.checked_at,
+        streak=health.streak,
+        failed=health.failed,
+    )
