@@ -6,7 +6,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import gevent
@@ -14,6 +14,7 @@ import pytest
 import structlog
 from gevent import socket
 from support.peers.fake_programs import FakeProgram
+from support.processes.greenlets import until
 
 from appliance.console.status.observation import observe
 from appliance.model.paths import Paths
@@ -34,13 +35,6 @@ pools:
 log: {{ level: {level} }}
 reload: {{ sockets: {sockets} }}
 """
-
-
-def until(condition: Callable[[], object]) -> None:
-    """Let other greenlets run until a condition holds."""
-    with gevent.Timeout(20):
-        while not condition():
-            gevent.sleep(0.01)
 
 
 class House:

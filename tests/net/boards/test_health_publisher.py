@@ -6,6 +6,7 @@ from pathlib import Path
 
 import gevent
 import pytest
+from support.processes.greenlets import until
 from support.values import snapshots
 
 from appliance.core.checks.check_outcome import CheckOutcome
@@ -56,9 +57,7 @@ class Subject:
 
     def wait_for(self, condition: Callable[[], bool]) -> None:
         """Give the publisher its turns until the condition holds."""
-        with gevent.Timeout(PATIENCE):
-            while not condition():
-                gevent.sleep(0.005)
+        until(condition, timeout=PATIENCE)
 
     def grow(self, count: int) -> list[Key]:
         """Publish many servers, which need a larger file."""

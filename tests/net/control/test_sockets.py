@@ -10,6 +10,7 @@ from pathlib import Path
 import gevent
 import pytest
 from gevent import socket
+from support.processes.greenlets import until
 from support.processes.processes import descriptors
 
 from appliance.net.control.sockets import (
@@ -80,14 +81,6 @@ def program(tmp_path: Path) -> Iterator[Program]:
     running = Program(tmp_path / "health.control")
     yield running
     running.server.close()
-
-
-def until(condition: object) -> None:
-    """Let greenlets run until `condition()` holds; fails after five seconds."""
-    assert callable(condition)
-    with gevent.Timeout(5, AssertionError("not within five seconds")):
-        while not condition():
-            gevent.sleep(0.001)
 
 
 def test_a_question_gets_its_answer(program: Program):

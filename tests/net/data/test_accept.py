@@ -6,8 +6,8 @@ import resource
 import socket
 from collections.abc import Callable, Iterator
 
-import gevent
 import pytest
+from support.processes.greenlets import until
 from support.programs.trace import is_reset
 from support.values.snapshots import frontend
 
@@ -55,10 +55,12 @@ class Setup:
 
     def until(self, condition: Callable[[], object]) -> None:
         """Run the loop until the condition holds."""
-        with gevent.Timeout(10):
-            while not condition():
-                self.traffic.tick()
-                gevent.sleep(0.01)
+
+        def ticked() -> object:
+            self.traffic.tick()
+            return condition()
+
+        until(ticked)
 
     def close(self) -> None:
         """Close everything."""

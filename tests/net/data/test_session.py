@@ -9,6 +9,7 @@ from random import Random
 
 import gevent
 import pytest
+from support.processes.greenlets import until
 from support.programs.lone_worker import up
 from support.programs.trace import is_reset, read_all
 from support.values.snapshots import frontend, pool, server
@@ -83,10 +84,12 @@ class Setup:
 
     def until(self, condition: Callable[[], object]) -> None:
         """Run the loop until the condition holds."""
-        with gevent.Timeout(10):
-            while not condition():
-                self.traffic.tick()
-                gevent.sleep(0.001)
+
+        def ticked() -> object:
+            self.traffic.tick()
+            return condition()
+
+        until(ticked)
 
 
 @pytest.fixture

@@ -5,7 +5,7 @@ import os
 import socket as blocking_socket
 import stat
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import gevent
@@ -14,6 +14,7 @@ import structlog
 from gevent import socket
 from gevent.event import Event
 from structlog.testing import CapturingLogger
+from support.processes.greenlets import until
 
 from appliance.net.reloading.reload_socket import Outbox, ReloadSockets
 from appliance.wire.lines.control import Answer, bad, good
@@ -65,13 +66,6 @@ def server() -> Iterator[Server]:
         yield made
         made.hold.set()
         made.sockets.close()
-
-
-def until(condition: Callable[[], object]) -> None:
-    """Let other greenlets run until a condition holds."""
-    with gevent.Timeout(15):
-        while not condition():
-            gevent.sleep(0.01)
 
 
 def answers(client: socket.socket, count: int) -> list[dict[str, object]]:

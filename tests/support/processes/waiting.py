@@ -14,12 +14,20 @@ class Late(AssertionError):  # noqa: N818  # reads as what happened in a test's 
 
 
 def wait_until(
-    condition: Callable[[], _Value], *, what: str, timeout: float = 15.0, pause: float = _PAUSE
+    condition: Callable[[], _Value],
+    *,
+    what: str,
+    timeout: float = 15.0,
+    pause: float = _PAUSE,
+    sleep: Callable[[float], None] = time.sleep,
 ) -> _Value:
-    """Return the first true value of `condition`; raises Late after `timeout` seconds, naming `what`."""
+    """Return the first true value of `condition`; raises Late after `timeout` seconds, naming `what`.
+
+    It looks every `pause` seconds; tests whose greenlets have to run in between use `greenlets.until`.
+    """
     deadline = time.monotonic() + timeout
     while not (value := condition()):
         if time.monotonic() > deadline:
             raise Late(f"after {timeout:g} s still not: {what} (last seen: {value!r})")
-        time.sleep(pause)
+        sleep(pause)
     return value
