@@ -8,7 +8,10 @@ _MAPPED: Final = ipaddress.IPv6Network("::ffff:0:0/96")
 
 
 class NetworkSet:
-    """A set of networks; a look-up costs one step for each prefix length in use, however many there are."""
+    """A set of networks; a look-up costs one step for each prefix length in use.
+
+    Every connection is looked up, and a list may hold thousands of networks.
+    """
 
     def __init__(self, networks: Iterable[str]) -> None:
         tables: dict[tuple[int, int], set[int]] = {}

@@ -1,7 +1,9 @@
 """The balance algorithms: which of the eligible members takes a connection.
 
-All of them keep their state in the members' `turn` (a virtual time that grows by 1/weight with each
-connection) or have none, so that members may come, go and change weight at any moment.
+The names are HAProxy's `balance` words. All keep their state in the members' `turn` (a virtual time that
+grows by 1/weight with each connection) or have none, so that members may come, go and change weight at any
+moment. A weight is the effective one that `health` publishes: the configured weight, less while a slow start
+lasts.
 """
 
 import hashlib
@@ -17,6 +19,7 @@ from appliance.model.snapshot.pools import Balance
 _TURN: Final = attrgetter("turn")
 _MASK: Final = (1 << 64) - 1
 _CACHE_SIZE: Final = 8192
+"""Keys whose member is remembered: one client makes many connections, and each score costs a logarithm."""
 
 
 class Balancer(Protocol):
@@ -33,20 +36,21 @@ class Balancer(Protocol):
         """Give the member another weight."""
         ...
 
-    def forget(self) -> None:
-        """Note that the eligible members are others now."""
+    def members_changed(self) -> None:
+        """Note that other members are eligible now; the pool calls it after every change."""
         ...
 
 
-class Turns:
-    """Stride scheduling: whoever's turn is first; each connection puts it off by 1/weight.
+class RoundRobin:
+    """Stride scheduling (Waldspurger): the member with the first turn; a connection puts it off by 1/weight.
 
-    What smooth weighted roundrobin gives, with weights that may be fractions and change while they are used.
+    The order is that of smooth weighted round robin, with weights that may be fractions and that change while
+    they are used, as they do in a slow start.
     """
 
     sticky = False
-    _missed = 1.0
-    """How many connections a member may lag behind its turn; more it does not get back."""
+    _max_lag = 1.0
+    """How many connections a member may lag behind its turn; it does not make up for more."""
 
     def __init__(self) -> None:
         self._now = 0.0
@@ -54,18 +58,19 @@ class Turns:
     def choose(self, members: Sequence[PoolMember], key: bytes) -> PoolMember:  # noqa: ARG002  # of no use here
         """Return the member whose turn it is."""
         chosen = min(members, key=_TURN) if len(members) > 1 else members[0]
-        self.take(chosen)
+        self.postpone(chosen)
         return chosen
 
-    def take(self, chosen: PoolMember) -> None:
+    def postpone(self, chosen: PoolMember) -> None:
         """Put the member's turn off by one connection."""
         step = 1.0 / chosen.weight
         turn = chosen.turn
-        earliest = self._now - step * self._missed
+        earliest = self._now - step * self._max_lag
         if turn > self._now:
             self._now = turn
         elif turn < earliest:
-            # It was away: it gets its share from now on, and not what it has missed.
+            # It was down or full: it gets its share from now on. All that it has missed at once would be a
+            # burst of connections to a server that has just come back.
             turn = earliest
         chosen.turn = turn + step
 
@@ -75,27 +80,29 @@ class Turns:
             member.turn = self._now + (member.turn - self._now) * member.weight / weight
         member.weight = weight
 
-    def forget(self) -> None:
+    def members_changed(self) -> None:
         """Do nothing: turns hold for any set of members."""
 
 
-class LeastConnections(Turns):
-    """The member with the fewest connections for its weight, by turns where several have as few."""
+class LeastConnections(RoundRobin):
+    """The member with the fewest connections for its weight, in turn where several have as few."""
 
     def choose(self, members: Sequence[PoolMember], key: bytes) -> PoolMember:  # noqa: ARG002  # of no use here
         """Return the least loaded member."""
         chosen = min(members, key=_load)
-        self.take(chosen)
+        self.postpone(chosen)
         return chosen
 
 
-class RandomOfTwo(Turns):
-    """Two members drawn by weight, the less loaded one of them; by turns where both are as loaded.
+class RandomOfTwo(RoundRobin):
+    """Two members drawn by weight, the less loaded one of them; in turn where both are as loaded.
 
-    Short connections leave no load behind, and the turns keep the shares even then.
+    HAProxy's `random(2)`: several load balancers that each see only their own connections do not all choose
+    the same server (Mitzenmacher, "The Power of Two Choices"). Short connections leave no load behind to
+    compare; the turns keep the shares even then.
     """
 
-    _missed = 64.0
+    _max_lag = 64.0
 
     def __init__(self, random: Random) -> None:
         super().__init__()
@@ -106,7 +113,7 @@ class RandomOfTwo(Turns):
         first = self._draw(members)
         others = [member for member in members if member is not first]
         chosen = min(first, self._draw(others), key=_load) if others else first
-        self.take(chosen)
+        self.postpone(chosen)
         return chosen
 
     def _draw(self, members: Sequence[PoolMember]) -> PoolMember:
@@ -116,8 +123,8 @@ class RandomOfTwo(Turns):
 class Rendezvous:
     """Weighted rendezvous hashing: each member has a score for a key, the highest takes it.
 
-    The scores depend on nothing but key, name and weight: the same in every worker, generation and
-    appliance, and a member that leaves moves only its own keys.
+    The scores depend on nothing but key, name and weight: they are the same in every worker, generation and
+    appliance, and a member that leaves moves only its own keys (HAProxy's `hash-type consistent`).
     """
 
     sticky = True
@@ -140,10 +147,10 @@ class Rendezvous:
     def reweigh(self, member: PoolMember, weight: float) -> None:
         """Give the member another weight."""
         member.weight = weight
-        self.forget()
+        self.members_changed()
 
-    def forget(self) -> None:
-        """Forget whom the keys belong to."""
+    def members_changed(self) -> None:
+        """Forget which member the keys belong to."""
         self._known, self._members = {}, ()
 
 
@@ -165,7 +172,7 @@ def balancer(kind: Balance, *, random: Random) -> Balancer:
     """Return the algorithm of that name; `random` is drawn from by `random` alone."""
     match kind:
         case Balance.ROUNDROBIN:
-            return Turns()
+            return RoundRobin()
         case Balance.LEASTCONN:
             return LeastConnections()
         case Balance.RANDOM:

@@ -7,10 +7,15 @@ from appliance.wire.boards.worker_board import FrontendCounters
 
 
 class FrontendState:
-    """A frontend's live state. `limit` is this worker's share of max_connections; times are seconds."""
+    """A frontend's live state. `limit` is this worker's share of max_connections; times are seconds.
+
+    `current` and `total` count connections, `denied` those that the access lists refuse, `failed` those that
+    ended before they had a server. The configuration's values are copied into plain attributes because each
+    connection reads them.
+    """
 
     __slots__ = (
-        "admission",
+        "access_lists",
         "bytes_in",
         "bytes_out",
         "config",
@@ -35,7 +40,7 @@ class FrontendState:
 
     @property
     def full(self) -> bool:
-        """Whether the limit is reached."""
+        """Whether there are as many connections as the limit allows; the next ones wait in the backlog."""
         return 0 < self.limit <= self.current
 
     def apply(self, config: Frontend, *, workers: int, index: int) -> None:
@@ -46,10 +51,14 @@ class FrontendState:
         self.timeout_client_fin = config.timeout_client_fin
         self.max_age = config.max_age or 0.0
         listed = config.allow or config.deny
-        self.admission = AccessLists(allow=config.allow, deny=config.deny) if listed else None
+        self.access_lists = AccessLists(allow=config.allow, deny=config.deny) if listed else None
 
     def expiry(self, now: float, *, chance: float) -> float:
-        """Return when a connection that begins now is too old; `chance` is from 0 to 1."""
+        """Return when a connection that begins now is too old; `chance` is a random number from 0 to 1.
+
+        The jitter keeps connections that began together, after a reload of their clients, from ending
+        together.
+        """
         return now + self.max_age * (1.0 + self.config.max_age_jitter * (2.0 * chance - 1.0))
 
     def counters(self) -> FrontendCounters:

@@ -11,11 +11,15 @@ Address = tuple[str, int]
 
 @dataclass(slots=True, eq=False)
 class PoolMember:
-    """A server with its live state. `limit` is this worker's share of max_connections, 0 is none.
+    """A server with its state and counters. `limit` is this worker's share of max_connections, 0 is none.
 
-    `weight` is the effective one, and `turn` and `seed` belong to the balance algorithms. `address` None
-    means that the server's name has not been resolved. `unreachable` is health's word, and `errors` counts
-    connects in a row that failed at the server.
+    From the health board: `state` and `admin` (the operator's state), `weight` (the effective one: less than
+    the configured one in a slow start, 0 when drained or down), `unreachable` (nothing answers at its
+    address) and `address`, None while the server's name has not been resolved.
+
+    `turn` and `seed` belong to the balance algorithms. `errors` counts connects in a row that failed at the
+    server (HAProxy's `observe layer4`), `failed` all that failed, `queued` the connections that wait for it.
+    Bytes are as seen from the client: `bytes_in` came from it.
     """
 
     pool: str
@@ -47,9 +51,9 @@ class PoolMember:
         return f"{self.pool}/{self.config.name}"
 
     def count_error(self) -> bool:
-        """Count an error of the server; True when there were as many in a row as make it doubtful.
+        """Count an error of the server; return whether its `error_limit` is reached: `health` is told then.
 
-        As with HAProxy's error-limit, counting begins anew then.
+        As with HAProxy's `error-limit`, counting begins anew then.
         """
         self.errors += 1
         limit = self.config.check.error_limit if self.config.check else 0

@@ -1,18 +1,20 @@
 """The balancing decision: which server takes a connection, whether it waits, or why it is refused.
 
-One `PoolState` for each pool of a worker. It moves no bytes and knows no socket: `place` decides, `end` says
-whose turn in the queue has come. A waiter is anything hashable.
+One `PoolState` for each pool of a worker. It moves no bytes and knows no socket: `place` decides, `release`
+says whose turn in the queue has come.
 """
 
-from collections.abc import Collection, Hashable, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from operator import attrgetter
 from random import Random
-from typing import Final, Generic, TypeVar
+from typing import Final, Generic
 
 from appliance.core.balancing.algorithms import Balancer, balancer, seed
+from appliance.core.balancing.eligible_members import eligible_members, is_up
 from appliance.core.balancing.pool_member import Address, PoolMember
+from appliance.core.balancing.pool_queue import PoolQueue, Waiter, Wish
 from appliance.core.balancing.worker_shares import share
 from appliance.model.end_reasons import EndReason
 from appliance.model.server_states import AdminState, ServerState
@@ -20,16 +22,20 @@ from appliance.model.snapshot.pools import OnDown, Pool, Server
 from appliance.wire.boards.health_board import ServerHealthRecord
 from appliance.wire.literal import is_literal
 
-Waiter = TypeVar("Waiter", bound=Hashable)
 Health = Mapping[tuple[str, str], ServerHealthRecord]
+"""The records of the health board by the names of pool and server."""
 
-_CLOSED: Final = frozenset({ServerState.DOWN, ServerState.MAINT})
+_OUT_OF_SERVICE: Final = frozenset({ServerState.DOWN, ServerState.MAINT})
 _APART: Final = 1e-6
 """Distance of the first turns: it orders members of one weight, and is nothing against any 1/weight."""
 
 
 class MustWait(Enum):
-    """The decision that a connection has to wait."""
+    """The decision that a connection waits in the queue.
+
+    Either every server that could take it has as many connections as its `max_connections` (HAProxy's
+    `maxconn` of a server), or the first checks of the servers are still under way.
+    """
 
     WAIT = "wait"
 
@@ -39,10 +45,11 @@ WAIT: Final = MustWait.WAIT
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LostMembers:
-    """What a change has cost: members that have just gone `down` or into maintenance, and whose sessions end.
+    """The members that a change has taken out of service, for the sessions that they have.
 
-    A session that has no connection to a member of `down` yet goes elsewhere. One that has a connection to a
-    member of `closing` ends (the pool's `on_down`).
+    `down` has just gone down or into maintenance: a session that is not connected there yet goes elsewhere.
+    `closing` are those whose connected sessions end too, by the pool's `on_down` (HAProxy's
+    `on-marked-down shutdown-sessions`).
     """
 
     down: tuple[PoolMember, ...]
@@ -61,7 +68,8 @@ class PoolState(Generic[Waiter]):
         self._removed: dict[str, PoolMember] = {}
         self._workers, self._index, self._random = workers, index, random
         self._health: Health = {}
-        self._waiting: dict[Waiter, tuple[PoolMember | None, Collection[PoolMember]]] = {}
+        self._queue: PoolQueue[Waiter] = PoolQueue()
+        self._waiting = self._queue.waiting  # the same dict: asked with every end, where a call would cost
         self._eligible: tuple[PoolMember, ...] = ()
         self._checking = False
         self._has_up = False
@@ -70,7 +78,7 @@ class PoolState(Generic[Waiter]):
 
     @property
     def counted(self) -> tuple[PoolMember, ...]:
-        """Members, and those that were removed and have sessions still."""
+        """Members, and those that were removed from the configuration and have sessions still."""
         return (*self.members, *self._removed.values())
 
     @property
@@ -85,7 +93,7 @@ class PoolState(Generic[Waiter]):
 
     @property
     def queued(self) -> int:
-        """How many wait."""
+        """How many connections wait."""
         return len(self._waiting)
 
     def apply(self, config: Pool) -> LostMembers:
@@ -104,86 +112,78 @@ class PoolState(Generic[Waiter]):
             known.pop(member.name, None)
         self._removed = {name: member for name, member in known.items() if member.current}
         if replaced:
-            self._begin(balancer(config.balance, random=self._random))
+            self._start_balancer(balancer(config.balance, random=self._random))
         self._limited = any(member.limit for member in self.members)
         self._max_queue = share(config.max_queue, workers=self._workers, index=self._index)
         return self.observe(self._health)
 
     def observe(self, health: Health) -> LostMembers:
-        """Take the prober's view; return what has changed for the worse."""
+        """Apply the health board's states, weights and addresses; return the members that are lost by it."""
         self._health = health
-        silent = [member for member in self.members if member.unreachable]
+        unreachable = [member for member in self.members if member.unreachable]
         down = [
             member for member in self.members if self._update(member, health.get((member.pool, member.name)))
         ]
-        self._eligible = tuple(self._select())
-        self._has_up = any(map(_takes, self._eligible))
+        self._eligible = self._select()
+        self._has_up = any(map(is_up, self._eligible))
         self._checking = any(member.state is ServerState.CHECKING for member in self.members)
-        self._balancer.forget()
-        return LostMembers(down=tuple(down), closing=tuple(self._closing(down, silent)))
+        self._balancer.members_changed()
+        return LostMembers(down=tuple(down), closing=tuple(self._closing(down, unreachable)))
 
-    def _closing(self, down: list[PoolMember], silent: list[PoolMember]) -> Iterable[PoolMember]:
-        """Return members whose sessions end, by on_down; `silent` were unreachable before already."""
+    def _closing(self, down: list[PoolMember], unreachable: list[PoolMember]) -> Iterable[PoolMember]:
+        """Return members whose sessions end, by on_down; `unreachable` are those that were so before."""
         if self.config.on_down is OnDown.KEEP:
             return ()
         if self.config.on_down is OnDown.CLOSE_SESSIONS:
             return down
-        return (member for member in self.members if member.unreachable and member not in silent)
+        return (member for member in self.members if member.unreachable and member not in unreachable)
 
     def place(self, key: bytes, *, avoid: Collection[PoolMember] = ()) -> PoolMember | MustWait | EndReason:
         """Return the member that takes a connection, which now counts there, or what else happens to it.
 
-        `avoid` are members not to be used as long as there is another.
+        `key` is what the algorithms `source` and `hash` look at. Members in `avoid` are used only where there
+        is no other one (HAProxy's `option redispatch`).
         """
         eligible = self._without(avoid)
         if not eligible:
             return WAIT if self._checking else EndReason.NO_SERVER
         if self._limited:
             return self._place_limited(eligible, key)
-        return _taken(self._balancer.choose(eligible, key))
+        return _count(self._balancer.choose(eligible, key))
 
     def has_others(self, avoid: Collection[PoolMember]) -> bool:
         """Return whether a member takes new connections that is not to be avoided."""
         return any(member not in avoid for member in self._eligible)
 
-    def wait(self, waiter: Waiter, key: bytes, *, avoid: Collection[PoolMember] = ()) -> EndReason | None:
-        """Put a connection at the end of the queue; return the reason where it is full.
+    def enqueue(self, waiter: Waiter, key: bytes, *, avoid: Collection[PoolMember] = ()) -> EndReason | None:
+        """Put a connection at the end of the queue; return the reason where the queue is full.
 
         `avoid` are members that it does not wait for as long as there is another.
         """
         if 0 < self._max_queue <= len(self._waiting):
             return EndReason.QUEUE_FULL
         member = self._wanted(key, avoid) if self._eligible else None
-        self._waiting[waiter] = member, avoid
-        if member is not None:
-            member.queued += 1
+        self._queue.add(waiter, member, avoid=avoid)
         return None
 
-    def leave(self, waiter: Waiter) -> None:
-        """Take a connection out of the queue, wherever it stands; nothing happens where it does not wait."""
-        if waiter not in self._waiting:
-            return
-        member, _ = self._waiting.pop(waiter)
-        if member is not None:
-            member.queued -= 1
+    def dequeue(self, waiter: Waiter) -> None:
+        """Take a connection out of the queue; nothing happens where it does not wait."""
+        self._queue.remove(waiter)
 
-    def end(self, member: PoolMember) -> Waiter | None:
+    def release(self, member: PoolMember) -> Waiter | None:
         """Count a connection off; return who may try `place` in its stead, taken out of the queue."""
         member.current -= 1
         if self._removed and not member.current:
             self._removed.pop(member.name, None)
         if not self._waiting or member.full or member not in self._eligible:
             return None
-        return self._next(member)
+        return self._queue.take_first(lambda wish: self._suits(wish, member))
 
-    def released(self) -> list[Waiter]:
+    def dequeue_all(self) -> list[Waiter]:
         """Return who may try `place` again after a change of members, taken out of the queue, in order."""
         if not self._eligible and self._checking:
             return []
-        waiters = list(self._waiting)
-        for waiter in waiters:
-            self.leave(waiter)
-        return waiters
+        return self._queue.take_all()
 
     def _place_limited(self, eligible: tuple[PoolMember, ...], key: bytes) -> PoolMember | MustWait:
         """Pass over full members, except where the key belongs to one."""
@@ -192,7 +192,7 @@ class PoolState(Generic[Waiter]):
             if not eligible:
                 return WAIT
         chosen = self._balancer.choose(eligible, key)
-        return WAIT if chosen.full else _taken(chosen)
+        return WAIT if chosen.full else _count(chosen)
 
     def _without(self, avoid: Collection[PoolMember]) -> tuple[PoolMember, ...]:
         """Return the eligible members that are not to be avoided, or all where there are no others."""
@@ -207,14 +207,12 @@ class PoolState(Generic[Waiter]):
             return self._balancer.choose(eligible, key)
         return min(eligible, key=attrgetter("queued"))
 
-    def _next(self, member: PoolMember) -> Waiter | None:
-        """Take the first out of the queue that would have this member."""
-        sticky = self._balancer.sticky
-        for waiter, (wanted, avoid) in self._waiting.items():
-            if (wanted is member) if sticky else (not avoid or member in self._without(avoid)):
-                self.leave(waiter)
-                return waiter
-        return None
+    def _suits(self, wish: Wish, member: PoolMember) -> bool:
+        """Return whether a connection in the queue would be placed at this member."""
+        wanted, avoid = wish
+        if self._balancer.sticky:
+            return wanted is member
+        return not avoid or member in self._without(avoid)
 
     def _member(self, server: Server, position: int, known: PoolMember | None) -> PoolMember:
         limit = share(server.max_connections, workers=self._workers, index=self._index + position)
@@ -233,7 +231,7 @@ class PoolState(Generic[Waiter]):
             turn=self._first_turn(position),
         )
 
-    def _begin(self, chosen: Balancer) -> None:
+    def _start_balancer(self, chosen: Balancer) -> None:
         """Go on with another algorithm: its time begins anew, and so do the turns, which old times are in."""
         self._balancer = chosen
         for position, member in enumerate(self.members):
@@ -243,6 +241,7 @@ class PoolState(Generic[Waiter]):
         return (position - self._index) % len(self.config.servers) * _APART
 
     def _update(self, member: PoolMember, health: ServerHealthRecord | None) -> bool:
+        """Apply the board's record of a member; return whether that has taken it out of service."""
         before = member.state
         member.state = health.state if health is not None else ServerState.CHECKING
         member.admin = health.admin if health is not None else AdminState.READY
@@ -251,49 +250,29 @@ class PoolState(Generic[Waiter]):
         weight = health.weight if health is not None else float(member.config.weight)
         if weight != member.weight:
             self._balancer.reweigh(member, weight)
-        return member.state in _CLOSED and before not in _CLOSED
+        return member.state in _OUT_OF_SERVICE and before not in _OUT_OF_SERVICE
 
-    def _select(self) -> Iterable[PoolMember]:
-        """Primaries that are up; in a panic those that are down as well; backups as the last resort."""
-        reachable = [member for member in self.members if member.address is not None]
-        primaries = [member for member in reachable if not member.config.backup]
-        up = [member for member in primaries if _takes(member)]
-        if self._panics(primaries, up):
-            return map(self._restore, filter(_wanted_in_panic, primaries))
-        return up or [member for member in reachable if member.config.backup and _takes(member)]
+    def _select(self) -> tuple[PoolMember, ...]:
+        """Return the members that take new connections; in a panic each has the weight of its configuration.
 
-    def _panics(self, primaries: list[PoolMember], up: list[PoolMember]) -> bool:
-        """Return whether too few are up of those that the operator wants and the checks have judged.
-
-        With none up the checks are waited for where they have not ended: the next one may be.
+        The board gives a server that is down the weight 0, and no algorithm can use that.
         """
-        if not up and any(member.state is ServerState.CHECKING for member in primaries):
-            return False
-        return len(up) < sum(map(_wanted_in_panic, primaries)) * self.config.panic
-
-    def _restore(self, member: PoolMember) -> PoolMember:
-        """Give a server that the board weighs 0 because it is down its full part in a panic."""
-        if member.weight <= 0.0:
-            self._balancer.reweigh(member, float(member.config.weight))
-        return member
+        selected = eligible_members(self.members, panic=self.config.panic)
+        if selected.panic:
+            for member in selected.members:
+                if member.weight <= 0.0:
+                    self._balancer.reweigh(member, float(member.config.weight))
+        return selected.members
 
 
-def _taken(member: PoolMember) -> PoolMember:
+def _count(member: PoolMember) -> PoolMember:
     member.current += 1
     member.total += 1
     return member
 
 
-def _takes(member: PoolMember) -> bool:
-    return member.state is ServerState.UP and member.weight > 0.0
-
-
-def _wanted_in_panic(member: PoolMember) -> bool:
-    judged = member.state is not ServerState.CHECKING
-    return judged and member.admin is AdminState.READY and member.config.weight > 0
-
-
 def _address(server: Server, health: ServerHealthRecord | None) -> Address | None:
+    """Return where a server is: what is configured, or what `health` has resolved its name to."""
     if is_literal(server.host):
         return server.host, server.port
     if health is not None and health.host:

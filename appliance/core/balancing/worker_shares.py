@@ -6,13 +6,15 @@ from typing import Final
 from appliance.model.snapshot.frontends import Group
 
 _PIPES: Final = 256
+"""Most pipes of a worker, as each holds up to a quarter of a megabyte of kernel memory."""
+
 _RESERVED: Final = 64
 """Files of a worker that are no session's: listeners, boards, control sockets, the log."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shortage:
-    """What each worker may open, the sessions that fit in that, and how many the configuration wants."""
+    """How many files each worker may open, how many sessions fit in that, and how many are configured."""
 
     open_files: int
     sessions: int
@@ -20,7 +22,10 @@ class Shortage:
 
 
 def shortage(group: Group, *, workers: int, open_files: int) -> Shortage | None:
-    """Return what a worker of the group lacks, None where it may open all files that it can need."""
+    """Return what a worker of the group lacks, None where it may open all the files that it can need.
+
+    Only frontends with a pool count: what the worker answers itself is over in a moment.
+    """
     wanted = -(-sum(each.max_connections for each in group.frontends if each.pool) // workers)
     sessions = session_limit(open_files)
     return Shortage(open_files=open_files, sessions=sessions, wanted=wanted) if sessions < wanted else None

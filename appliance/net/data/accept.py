@@ -93,7 +93,9 @@ class Acceptor:
         counted = 0
         traffic.changed = True
         try:
-            if frontend.admission is not None and not frontend.admission.admits(sockaddr.packed(address)):
+            if frontend.access_lists is not None and not frontend.access_lists.admits(
+                sockaddr.packed(address)
+            ):
                 self._deny(fd)
                 return
             frontend.total += 1

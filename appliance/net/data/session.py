@@ -80,7 +80,7 @@ class Session(SessionState):
 
     def enqueue(self) -> None:
         """Wait in the pool's queue, and watch the client: one that leaves frees its place."""
-        refused = self.backend.pool.wait(self, self.key, avoid=self.tried)
+        refused = self.backend.pool.enqueue(self, self.key, avoid=self.tried)
         if refused is not None:
             self.end(refused)
             return
@@ -263,7 +263,7 @@ class Session(SessionState):
         member.failed += 1
         if reason in SERVERS_FAULT and member.address is not None:
             self.count_server_error(member)
-        traffic.wake_queued(pool.end(member))
+        traffic.wake_queued(pool.release(member))
         # One that accepts and resets before the first byte may be about to stop: others can still serve this
         # client, but to come back to it would only multiply its load.
         alone = reason is EndReason.SERVER_ABORT and not pool.has_others(self.tried)

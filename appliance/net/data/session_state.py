@@ -180,10 +180,10 @@ class SessionState:
         self.frontend.current -= 1
         if phase != OPEN:
             self.frontend.failed += 1
-            self.backend.pool.leave(self)
+            self.backend.pool.dequeue(self)
         if member is not None:
             self.member = None
-            traffic.wake_queued(self.backend.pool.end(member))
+            traffic.wake_queued(self.backend.pool.release(member))
         if traffic.paused:
             traffic.make_room()
 

@@ -10,7 +10,7 @@ from appliance.net.data.traffic import Traffic
 def follow(traffic: Traffic, backend: Backend, lost: LostMembers) -> None:
     """Let the sessions of a pool follow a change of its servers."""
     _leave_lost_servers(traffic, backend, lost)
-    for session in backend.pool.released():
+    for session in backend.pool.dequeue_all():
         session.place_free()
 
 

@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from support.values.snapshots import server
 
-from appliance.core.balancing.algorithms import Balancer, Rendezvous, Turns, balancer, highest, seed
+from appliance.core.balancing.algorithms import Balancer, Rendezvous, RoundRobin, balancer, highest, seed
 from appliance.core.balancing.pool_member import PoolMember
 from appliance.model.snapshot.pools import Balance
 
@@ -107,7 +107,7 @@ def test_concurrent_connections_are_shared_by_weight(kind: Balance):
 def test_turns_are_smooth():
     """A heavy server's turns lie between those of the light ones, not in a row."""
     group = members(2.0, 1.0, 1.0)
-    turns = Turns()
+    turns = RoundRobin()
     order = [turns.choose(group, b"").name[-1] for _ in range(8)]
     assert "000" not in "".join(order)
     assert Counter(order) == {"0": 4, "1": 2, "2": 2}
@@ -116,7 +116,7 @@ def test_turns_are_smooth():
 def test_member_that_was_away_gets_its_share_and_no_more():
     """A server that comes back takes its turn, and not what it has missed."""
     group = members(1.0, 1.0)
-    turns = Turns()
+    turns = RoundRobin()
     for _ in range(1000):
         turns.choose(group[:1], b"")
     assert shares(turns, group, count=100) == pytest.approx([0.5, 0.5], abs=0.02)
@@ -125,7 +125,7 @@ def test_member_that_was_away_gets_its_share_and_no_more():
 def test_growing_weight_counts_at_once():
     """A server in its slow start does not wait out the long step of its first weight."""
     group = members(1.0, 0.01)
-    turns = Turns()
+    turns = RoundRobin()
     for _ in range(50):
         turns.choose(group, b"")
     turns.reweigh(group[1], 1.0)
@@ -135,9 +135,9 @@ def test_growing_weight_counts_at_once():
 def test_weight_from_nothing_is_taken():
     """A weight that was 0 is no divisor; the next choice uses the new one."""
     group = members(1.0, 0.0)
-    turns = Turns()
+    turns = RoundRobin()
     turns.reweigh(group[1], 1.0)
-    turns.forget()
+    turns.members_changed()
     assert shares(turns, group, count=100) == pytest.approx([0.5, 0.5], abs=0.02)
 
 
@@ -199,5 +199,5 @@ def test_hundred_turns_of_several_workers_stay_even():
         group = members(1.0, 1.0, 1.0)
         for position, member in enumerate(group):
             member.turn = (position - worker) % 3 * 1e-6
-        taken[Turns().choose(group, b"").name] += 1
+        taken[RoundRobin().choose(group, b"").name] += 1
     assert set(taken.values()) == {1}

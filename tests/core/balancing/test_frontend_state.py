@@ -20,10 +20,10 @@ def test_limit_is_this_workers_share():
     assert state.current == 3
 
 
-def test_admission_only_where_listed():
+def test_access_lists_only_where_listed():
     """Without lists nobody is looked up."""
-    assert FrontendState(frontend("api"), workers=1, index=0).admission is None
-    assert FrontendState(frontend("api", allow=("10.0.0.0/8",)), workers=1, index=0).admission is not None
+    assert FrontendState(frontend("api"), workers=1, index=0).access_lists is None
+    assert FrontendState(frontend("api", allow=("10.0.0.0/8",)), workers=1, index=0).access_lists is not None
 
 
 @pytest.mark.parametrize(("chance", "expected"), [(0.0, 190.0), (0.5, 200.0), (1.0, 210.0)])

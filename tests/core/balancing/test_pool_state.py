@@ -90,7 +90,7 @@ def test_connection_counts_where_it_was_placed():
     made = state(config())
     chosen = place(made)
     assert (chosen.current, chosen.total, chosen.label) == (1, 1, f"pool/{chosen.name}")
-    assert made.end(chosen) is None
+    assert made.release(chosen) is None
     assert (chosen.current, chosen.total) == (0, 1)
 
 
@@ -254,10 +254,10 @@ def test_full_servers_are_passed_over_and_then_waited_for():
     taken = [place(made) for _ in range(3)]
     assert Counter(each.name for each in taken) == {"a": 1, "b": 2}
     assert made.place(b"") is WAIT
-    assert made.wait("first", b"") is None
-    assert made.wait("second", b"") is None
+    assert made.enqueue("first", b"") is None
+    assert made.enqueue("second", b"") is None
     assert (made.queued, [each.queued for each in made.members]) == (2, [1, 1])
-    assert made.end(taken[0]) == "first"
+    assert made.release(taken[0]) == "first"
     assert (made.queued, sum(each.queued for each in made.members)) == (1, 1)
 
 
@@ -266,21 +266,21 @@ def test_limits_are_this_workers_share():
     given = config(servers=[server("a", max_connections=3)], max_queue=3)
     one, other = (state(given, workers=2, index=index) for index in range(2))
     assert [each.members[0].limit for each in (one, other)] == [2, 1]
-    assert [one.wait(name, b"") for name in "xyz"] == [None, None, EndReason.QUEUE_FULL]
-    assert [other.wait(name, b"") for name in "xy"] == [None, EndReason.QUEUE_FULL]
+    assert [one.enqueue(name, b"") for name in "xyz"] == [None, None, EndReason.QUEUE_FULL]
+    assert [other.enqueue(name, b"") for name in "xy"] == [None, EndReason.QUEUE_FULL]
 
 
 def test_whoever_leaves_the_queue_frees_a_place():
     """A client that is gone is passed over; leaving twice is harmless."""
     made = state(config(servers=[server("a", max_connections=1)], max_queue=2))
     taken = place(made)
-    made.wait("gone", b"")
-    made.wait("next", b"")
-    made.leave("gone")
-    made.leave("gone")
+    made.enqueue("gone", b"")
+    made.enqueue("next", b"")
+    made.dequeue("gone")
+    made.dequeue("gone")
     assert made.members[0].queued == 1
-    assert made.wait("last", b"") is None
-    assert made.end(taken) == "next"
+    assert made.enqueue("last", b"") is None
+    assert made.release(taken) == "next"
 
 
 def test_sticky_connection_waits_for_its_own_server():
@@ -292,10 +292,10 @@ def test_sticky_connection_waits_for_its_own_server():
     other = next(key for key in keys if _owner(servers, key) == "b")
     at_a, at_b = place(made, mine), place(made, other)
     assert made.place(mine) is WAIT
-    made.wait("waiter", mine)
+    made.enqueue("waiter", mine)
     assert member(made, "a").queued == 1
-    assert made.end(at_b) is None
-    assert made.end(at_a) == "waiter"
+    assert made.release(at_b) is None
+    assert made.release(at_a) == "waiter"
 
 
 def test_sticky_connection_waits_for_another_than_its_server_that_failed():
@@ -306,11 +306,11 @@ def test_sticky_connection_waits_for_another_than_its_server_that_failed():
     mine = next(key for key in keys if _owner(servers, key) == "a")
     other = next(key for key in keys if _owner(servers, key) == "b")
     at_b, failed = place(made, other), place(made, mine)
-    made.end(failed)
+    made.release(failed)
     assert made.place(mine, avoid=[failed]) is WAIT
-    made.wait("waiter", mine, avoid=[failed])
+    made.enqueue("waiter", mine, avoid=[failed])
     assert [each.queued for each in made.members] == [0, 1]
-    assert made.end(at_b) == "waiter"
+    assert made.release(at_b) == "waiter"
     assert place(made, mine, failed).name == "b"
 
 
@@ -318,12 +318,12 @@ def test_free_place_goes_to_the_first_who_would_have_it():
     """Who has failed at a server lets others pass there, and waits for another one, if there is one."""
     made = state(config(servers=[server("a", max_connections=1), server("b", max_connections=1)]))
     first, second = place(made), place(made)
-    made.wait("failed at the first", b"", avoid=[first])
-    assert made.end(first) is None
-    made.wait("failed at both", b"", avoid=[first, second])
+    made.enqueue("failed at the first", b"", avoid=[first])
+    assert made.release(first) is None
+    made.enqueue("failed at both", b"", avoid=[first, second])
     assert place(made) is first
-    assert made.end(first) == "failed at both"
-    assert made.end(second) == "failed at the first"
+    assert made.release(first) == "failed at both"
+    assert made.release(second) == "failed at the first"
 
 
 def _owner(servers: list[object], key: bytes) -> str:
@@ -334,19 +334,19 @@ def test_place_at_a_server_out_of_service_is_given_to_nobody():
     """A connection that ends at a draining server lets no waiter in there."""
     made = state(config(servers=[server("a", max_connections=1)]))
     taken = place(made)
-    made.wait("waiter", b"")
+    made.enqueue("waiter", b"")
     made.observe(health(record("a", admin=AdminState.DRAIN)))
-    assert made.end(taken) is None
+    assert made.release(taken) is None
 
 
 def test_waiters_try_again_when_servers_change():
     """Once a server is up all who waited for one may try; while all are being checked nobody need."""
     made: PoolState[str] = PoolState(config(), workers=1, index=0, random=dice())
-    made.wait("first", b"")
-    made.wait("second", b"")
-    assert made.released() == []
+    made.enqueue("first", b"")
+    made.enqueue("second", b"")
+    assert made.dequeue_all() == []
     made.observe(health(record("a")))
-    assert made.released() == ["first", "second"]
+    assert made.dequeue_all() == ["first", "second"]
     assert made.queued == 0
 
 
@@ -368,14 +368,14 @@ def test_other_algorithm_gives_a_new_server_its_share(before: Balance, after: Ba
     """Whichever algorithm follows which, the servers that stay and one that is added get even shares."""
     made = state(config(balance=before, servers=[server("a"), server("b")]))
     for number in range(3000):
-        made.end(place(made, number.to_bytes(2)))
+        made.release(place(made, number.to_bytes(2)))
     made.apply(config(balance=after))
     made.observe(health(*map(record, NAMES)))
     taken: Counter[str] = Counter()
     for _ in range(3000):
         chosen = place(made)
         taken[chosen.name] += 1
-        made.end(chosen)
+        made.release(chosen)
     assert all(900 < taken[name] < 1100 for name in NAMES)
 
 
@@ -387,7 +387,7 @@ def test_removed_server_is_known_while_it_has_sessions():
     assert [(each.name, each.current) for each in made.counted] == [("a", 2), ("b", 2), ("c", 2)]
     for each in taken:
         if each.name == "b":
-            made.end(each)
+            made.release(each)
     assert [each.name for each in made.counted] == ["a", "c"]
     made.apply(config(servers=[server("a"), server("b")]))
     assert [(each.name, each.total) for each in made.counted] == [("a", 2), ("b", 0), ("c", 2)]
@@ -421,7 +421,7 @@ def test_server_that_is_put_back_gets_its_share(after: Balance):
     held = [place(made) for _ in range(3000)]
     made.apply(config(servers=[server("a"), server("b")]))
     for each in held[:-3]:
-        made.end(each)
+        made.release(each)
     made.apply(config(balance=after, servers=[server("a"), server("b")]))
     made.apply(config(balance=after))
     made.observe(health(*map(record, NAMES)))
@@ -429,7 +429,7 @@ def test_server_that_is_put_back_gets_its_share(after: Balance):
     for _ in range(3000):
         chosen = place(made)
         taken[chosen.name] += 1
-        made.end(chosen)
+        made.release(chosen)
     assert all(900 < taken[name] < 1100 for name in NAMES)
 
 
@@ -438,7 +438,7 @@ def test_ended_connection_of_a_forgotten_server_is_harmless():
     made = state(config())
     taken = place(made)
     made.apply(config(servers=[server("z")]))
-    assert made.end(taken) is None
+    assert made.release(taken) is None
 
 
 def test_avoided_sticky_server_moves_to_the_next_best():
@@ -471,25 +471,25 @@ def test_limits_hold_whatever_happens(  # noqa: C901  # one step of each kind
         if isinstance(decision, PoolMember):
             held.append(decision)
         elif decision is WAIT:
-            made.wait(waiter, waiter.encode())
+            made.enqueue(waiter, waiter.encode())
 
     for number, step in enumerate(steps):
         if step == "arrive":
             settle(f"waiter-{number}")
         elif step == "end" and held:
-            waiter = made.end(held.pop(0))
+            waiter = made.release(held.pop(0))
             if waiter is not None:
                 settle(waiter)
         elif step == "leave":
-            made.leave("waiter-0")
+            made.dequeue("waiter-0")
         elif step in {"up", "down"}:
             verdict = HealthVerdict.UP if step == "up" else HealthVerdict.DOWN
             made.observe(health(record("a", verdict=verdict), record("b"), record("c")))
-            for waiter in made.released():
+            for waiter in made.dequeue_all():
                 settle(waiter)
         assert all(each.current <= limit for each in made.members if limit)
         assert not bound or made.queued <= bound
         assert sum(each.queued for each in made.members) == made.queued
     while held:
-        made.end(held.pop())
+        made.release(held.pop())
     assert [each.current for each in made.members] == [0, 0, 0]

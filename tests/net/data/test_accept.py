@@ -152,16 +152,16 @@ def test_need_of_descriptors_pauses_for_a_moment(setup: Setup):
 
 
 class Faulty:
-    """Admission with a bug."""
+    """Access lists with a bug."""
 
     def admits(self, _: bytes) -> bool:
         """Fail."""
         raise ZeroDivisionError
 
 
-def test_bug_in_the_admission_costs_one_connection(setup: Setup):
+def test_bug_in_the_access_lists_costs_one_connection(setup: Setup):
     """Where the lists of networks cannot be asked the client is reset and its descriptor closed."""
-    setup.frontend.admission = Faulty()
+    setup.frontend.access_lists = Faulty()
     before = open_files()
     setup.acceptor.start()
     client = setup.connect()

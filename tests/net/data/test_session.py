@@ -528,7 +528,7 @@ def test_sticky_waiter_is_let_in_at_another_server_than_the_one_that_refused():
         setup.origins[pool.members.index(owner)].close()
         _, waiter = setup.session()
         setup.until(lambda: waiter.phase == QUEUED)
-        setup.traffic.wake_queued(pool.end(other))
+        setup.traffic.wake_queued(pool.release(other))
         setup.until(lambda: waiter.ready_at)
         assert waiter.member is other
         setup.traffic.end_all(EndReason.KILLED)

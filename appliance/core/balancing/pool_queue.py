@@ -1,0 +1,51 @@
+"""The queue of a pool: connections that wait for a server with room, bounded by the pool's `max_queue`.
+
+HAProxy has a queue for each server and one for the backend. Here there is one, and each connection notes
+whether it waits for one server alone: so it keeps its place in the order when the servers change.
+"""
+
+from collections.abc import Callable, Collection, Hashable
+from typing import Generic, TypeVar
+
+from appliance.core.balancing.pool_member import PoolMember
+
+Waiter = TypeVar("Waiter", bound=Hashable)
+
+Wish = tuple[PoolMember | None, Collection[PoolMember]]
+"""The member that a connection counts as queued at, None for none, and the members that it avoids."""
+
+
+class PoolQueue(Generic[Waiter]):
+    """Connections in the order in which they came. A waiter is anything hashable."""
+
+    def __init__(self) -> None:
+        self.waiting: dict[Waiter, Wish] = {}
+
+    def add(self, waiter: Waiter, member: PoolMember | None, *, avoid: Collection[PoolMember]) -> None:
+        """Put a connection at the end; it is shown as queued at `member`."""
+        self.waiting[waiter] = member, avoid
+        if member is not None:
+            member.queued += 1
+
+    def remove(self, waiter: Waiter) -> None:
+        """Take a connection out, wherever it stands; nothing happens where it does not wait."""
+        if waiter not in self.waiting:
+            return
+        member, _ = self.waiting.pop(waiter)
+        if member is not None:
+            member.queued -= 1
+
+    def take_first(self, suits: Callable[[Wish], bool]) -> Waiter | None:
+        """Take out the first connection whose wish suits, None where there is none."""
+        for waiter, wish in self.waiting.items():
+            if suits(wish):
+                self.remove(waiter)
+                return waiter
+        return None
+
+    def take_all(self) -> list[Waiter]:
+        """Take out all connections, in their order."""
+        waiters = list(self.waiting)
+        for waiter in waiters:
+            self.remove(waiter)
+        return waiters

@@ -1,0 +1,49 @@
+"""Which members take new connections, whatever the pool around them does."""
+
+import pytest
+from support.values.snapshots import server
+
+from appliance.core.balancing.eligible_members import EligibleMembers, eligible_members
+from appliance.core.balancing.pool_member import PoolMember
+from appliance.model.server_states import AdminState, ServerState
+
+pytestmark = pytest.mark.pure
+
+
+def member(
+    name: str, state: ServerState = ServerState.UP, *, backup: bool = False, known: bool = True
+) -> PoolMember:
+    """Return a server with weight 1; `known` says that its name was resolved."""
+    address = ("127.0.0.1", 80) if known else None
+    config = server(name, backup=backup)
+    made = PoolMember(pool="pool", config=config, address=address, limit=0, seed=1, turn=0.0)
+    made.state, made.weight = state, 1.0 if state is ServerState.UP else 0.0
+    return made
+
+
+def test_primaries_that_are_up_come_first():
+    """A backup server waits for the last primary."""
+    primary, down, backup = member("a"), member("b", ServerState.DOWN), member("c", backup=True)
+    assert eligible_members([primary, down, backup], panic=0.0) == EligibleMembers(
+        members=(primary,), panic=False
+    )
+    assert eligible_members([down, backup], panic=0.0) == EligibleMembers(members=(backup,), panic=False)
+
+
+def test_a_server_without_an_address_is_never_eligible():
+    """Nobody can connect to a name that has not been resolved."""
+    assert not eligible_members([member("a", known=False)], panic=0.0).members
+
+
+def test_in_a_panic_the_checks_do_not_count():
+    """With too few up those that are down are used too, and those that the operator has drained are not."""
+    up, down, drained = member("a"), member("b", ServerState.DOWN), member("c", ServerState.DRAIN)
+    drained.admin = AdminState.DRAIN
+    assert eligible_members([up, down, drained], panic=0.6) == EligibleMembers(members=(up, down), panic=True)
+    assert eligible_members([up, down, drained], panic=0.5) == EligibleMembers(members=(up,), panic=False)
+
+
+def test_there_is_no_panic_before_the_first_checks():
+    """While a check may still find a server up, none that is down is tried."""
+    down, checking = member("a", ServerState.DOWN), member("b", ServerState.CHECKING)
+    assert eligible_members([down, checking], panic=1.0) == EligibleMembers(members=(), panic=False)
