@@ -1,7 +1,11 @@
-"""Accepting: one watcher for each listening descriptor, a bounded number of connections for each wake.
+"""Accepting: one watcher for each listening descriptor, a bounded number of connections for each wake-up.
 
-Several workers share a listener, so to be woken for nothing is normal. Where a limit is reached or
-descriptors run out nothing is watched for a while: the connections wait in the kernel's backlog.
+Several workers share a listener, and one new connection wakes all that are idle: libev has no EPOLLEXCLUSIVE.
+So to be woken for nothing is normal. A socket for each worker (SO_REUSEPORT) would avoid it, but to close
+one resets the connections in its queue, and each reload closes some.
+
+Where a limit is reached or descriptors run out nothing is watched for a while. The connections wait in the
+kernel's backlog, where clients of a full server wait with HAProxy too.
 """
 
 import os
@@ -17,14 +21,22 @@ from appliance.wire import sockaddr
 
 _READ: Final = 1
 _BATCH: Final = 8
+"""Connections accepted for each wake-up: more would let the open sessions wait, and leave less to others."""
+
 _PAUSE: Final = 0.1
+"""Seconds without accepting after the kernel has refused to."""
+
 _SCARCE: Final = frozenset({EMFILE, ENFILE, ENOBUFS, ENOMEM})
 _NOTHING: Final = frozenset({EAGAIN, ECONNABORTED, EINTR})
 """Another worker was faster, the client has left already, or a signal came."""
 
 
 Open = Callable[[FrontendState, int, bytes], None]
-"""Takes a connection over: its descriptor and its place in `frontend.current`, unless it raises."""
+"""Makes a session of a descriptor and a client's address, as the kernel writes that.
+
+Unless it raises, the descriptor is the session's to close, and `frontend.current` the session's to count
+down.
+"""
 
 
 class Acceptor:
@@ -40,7 +52,7 @@ class Acceptor:
         self._watcher: Watcher | None = None
         self._watching = False
         self.resume_at = 0.0
-        self.place = ("", 0)  # what the listener is bound to, as its master calls it
+        self.place = ("", 0)  # the address that the listener is bound to, as its master writes it
 
     def start(self) -> None:
         """Accept from now on."""
@@ -48,7 +60,7 @@ class Acceptor:
         self.resume()
 
     def resume(self) -> bool:
-        """Accept again after a pause where nothing speaks against it any more; return whether it does not."""
+        """Accept again after a pause; return whether the reason for the pause is still there."""
         if self._watcher is None or self._watching:
             return False
         if self.frontend.full or self._traffic.full or self._traffic.now < self.resume_at:
@@ -81,13 +93,13 @@ class Acceptor:
         for _ in range(min(room, _BATCH)):
             fd = tcp.accept(self.descriptor)
             if fd < 0:
-                self._refused(-fd)
+                self._accept_failed(-fd)
                 return
-            self._admit(fd)
+            self._check_access(fd)
         if frontend.full or traffic.full:
             self._pause()
 
-    def _admit(self, fd: int) -> None:
+    def _check_access(self, fd: int) -> None:
         frontend, traffic = self.frontend, self._traffic
         address = tcp.peer()
         counted = 0
@@ -113,12 +125,12 @@ class Acceptor:
         tcp.reset(fd)
 
     def _give_up(self, fd: int) -> None:
-        """Reset a connection that nobody has taken over."""
+        """Reset a connection that a bug has kept from becoming a session."""
         tcp.reset(fd)
         self.frontend.failed += 1
         self._traffic.reasons[EndReason.INTERNAL] += 1
 
-    def _refused(self, code: int) -> None:
+    def _accept_failed(self, code: int) -> None:
         if code in _NOTHING:
             return
         if code in _SCARCE:
@@ -128,7 +140,11 @@ class Acceptor:
         self._traffic.accept_failed(code)
 
     def _pause(self) -> None:
-        """Watch nothing until `resume`: a listener that stays ready would spin."""
+        """Watch nothing until `resume`.
+
+        The watcher is level-triggered: a listener with a connection in its queue that is not accepted would
+        wake the loop again at once, and for ever.
+        """
         self._traffic.reasons[EndReason.ACCEPT_PAUSED] += 1
         self._traffic.changed = True
         self._traffic.paused = True

@@ -52,7 +52,10 @@ class Acceptors:
             acceptor.start()
 
     def set_options(self) -> None:
-        """Set the listeners' socket options; on Linux a connection inherits them when it is accepted."""
+        """Set the listeners' socket options; on Linux a connection inherits them when it is accepted.
+
+        TCP_DEFER_ACCEPT is not among them: it would hold back clients that wait for the server's first bytes.
+        """
         for acceptor in self._acceptors:
             config = acceptor.frontend.config
             wanted = tcp.options(config.keepalive, config.tcp_user_timeout)

@@ -1,4 +1,4 @@
-"""A pool as sessions use it: the balancing decision, and how its servers are spoken to."""
+"""A pool as sessions use it: the balancing decision, and how to connect to its servers."""
 
 from typing import Final
 
@@ -13,9 +13,11 @@ _RETRY_DELAY: Final = 1.0
 
 
 class Backend:
-    """A pool's decisions, socket options and times (seconds), flattened for the data path.
+    """A pool's decisions, socket options and times (seconds).
 
-    `options` are set before a connect, `keepalive` on a connection that lasts.
+    The configuration's values are copied into plain attributes, because every connection reads them.
+    `options` are set before a connect, `keepalive` on a connection that lasts. `hashed` says that the
+    algorithm needs a key, `proxied` that servers expect a PROXY header.
     """
 
     __slots__ = (
@@ -34,18 +36,18 @@ class Backend:
 
     def __init__(self, pool: PoolState[QueuedSession]) -> None:
         self.pool = pool
-        self._flatten(pool.config)
+        self._copy(pool.config)
 
     def apply(self, config: Pool) -> LostMembers:
         """Obey another configuration from the next connection and the next timeout on.
 
         Returns the members that are found to be down or in maintenance now.
         """
-        gone = self.pool.apply(config)
-        self._flatten(config)
-        return gone
+        lost = self.pool.apply(config)
+        self._copy(config)
+        return lost
 
-    def _flatten(self, config: Pool) -> None:
+    def _copy(self, config: Pool) -> None:
         self.hashed = config.balance in (Balance.SOURCE, Balance.HASH)
         self.proxied = config.send_proxy is not SendProxy.NONE
         self.options = tcp.accepted(tcp.connect_options(config.tcp_user_timeout))

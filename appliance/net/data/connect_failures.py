@@ -1,4 +1,4 @@
-"""Tells `health` of servers that clients could not connect to: HAProxy's `observe layer4`.
+"""Tells `health` of servers that clients could not connect to (HAProxy's `observe layer4`).
 
 One datagram for each such server and tick, however many clients failed, and never a wait.
 """
@@ -21,7 +21,7 @@ class ConnectFailureSender:
         self._socket = socket.socket(socket.AF_UNIX, _KIND)
 
     def send(self, servers: set[PoolMember]) -> None:
-        """Say it of these servers, and forget them; those that do not fit stay for the next time."""
+        """Send one datagram for each server and remove it from the set; what does not fit now stays."""
         while servers:
             member = servers.pop()
             try:
@@ -34,5 +34,5 @@ class ConnectFailureSender:
                 servers.clear()
 
     def close(self) -> None:
-        """Tell nobody any more."""
+        """Close the socket."""
         self._socket.close()

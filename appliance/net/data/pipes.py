@@ -1,4 +1,8 @@
-"""Pipes that carry spliced bytes, lent to the directions that prove to be bulk."""
+"""Pipes that carry spliced bytes, lent to the directions of sessions that move much at a time.
+
+splice moves pages between sockets and a pipe without copying them to the process and back: half the processor
+time for each byte. It needs a pipe between the two sockets, which is two descriptors and kernel memory.
+"""
 
 import contextlib
 import fcntl
@@ -6,6 +10,7 @@ import os
 from typing import Final
 
 PIPE_SIZE: Final = 1 << 18
+"""Bytes that a pipe is asked to hold, four times the kernel's default: fewer system calls for each byte."""
 
 
 class Pipe:
@@ -16,7 +21,8 @@ class Pipe:
     def __init__(self) -> None:
         self.reader, self.writer = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         self.held = 0
-        # Past pipe-user-pages-soft the kernel says no, and the pipe works with what it has.
+        # Past /proc/sys/fs/pipe-user-pages-soft the kernel refuses, and the pipe works with the size that it
+        # has.
         with contextlib.suppress(OSError):
             fcntl.fcntl(self.writer, fcntl.F_SETPIPE_SZ, PIPE_SIZE)
 
@@ -27,7 +33,7 @@ class Pipe:
 
 
 class Pipes:
-    """At most `limit` pipes; those that come back empty are lent again."""
+    """At most `limit` pipes; those that come back empty are lent again, and `spare` of them are kept."""
 
     def __init__(self, limit: int, *, spare: int = 16) -> None:
         self.lent = 0
@@ -47,7 +53,7 @@ class Pipes:
         return pipe
 
     def give(self, pipe: Pipe) -> None:
-        """Take a pipe back; one that still holds bytes cannot be lent to anybody else."""
+        """Take a pipe back; one that still holds bytes is closed: no other session may read them."""
         self.lent -= 1
         if pipe.held or len(self._idle) >= self._spare:
             pipe.close()

@@ -24,7 +24,7 @@ _PATIENCE: Final = 10.0
 
 
 class Responder:
-    """A client's connection to an endpoint."""
+    """A client's connection to an endpoint. `received` is None once it is answered."""
 
     __slots__ = (
         "address",
@@ -63,7 +63,7 @@ class Responder:
         traffic.every_tick.add(self)
 
     def on_readable(self) -> None:
-        """Take what has arrived."""
+        """Read what has arrived, and answer once the request is complete."""
         try:
             self._read()
         except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this connection and no other
@@ -71,7 +71,7 @@ class Responder:
             self.end(EndReason.INTERNAL)
 
     def expire(self, now: float) -> None:
-        """End it where the client is too slow."""
+        """End it where the client is too slow with its request, or to close after the answer."""
         if now >= self.deadline:
             self.end(EndReason.CLIENT_TIMEOUT if self.received is not None else EndReason.RESPONDED)
 
@@ -135,7 +135,10 @@ class Responder:
         return http_request.encode_response(200, "OK", body, head_only=head_only)
 
     def _answer(self, response: bytes) -> None:
-        """Write the answer, which fits an empty socket buffer, and wait for the client's end."""
+        """Write the answer, which fits an empty socket buffer, and wait until the client closes.
+
+        To close at once with bytes of the client unread would be a RST, which may cost it the answer.
+        """
         self.received = None
         self.deadline = self.traffic.now + 1.0
         try:

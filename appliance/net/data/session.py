@@ -171,7 +171,8 @@ class Session(SessionState):
             self.retry(EndReason.CONNECT_FAILED)
             return
         try:
-            # The C type under socket.socket, whose own constructor costs more than the system call.
+            # The C type below socket.socket, whose constructor is Python code that would run for each
+            # connection.
             connection = _socket.socket(AF_INET6 if ":" in address[0] else AF_INET, STREAM, 0)
             for level, option, value in backend.options:
                 connection.setsockopt(level, option, value)

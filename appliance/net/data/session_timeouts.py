@@ -29,7 +29,7 @@ def _is_silent(side: Side) -> bool:
     if side.blocked() and not side.other.blocked():
         # It is not read, because the other side does not take what came before: its silence is our doing.
         return False
-    if side.shut and side.takes():
+    if side.shut and side.acknowledges():
         # We have sent a FIN, but the kernel still holds bytes before it, and the peer has acknowledged some
         # since the last look: a slow download ends after its last byte, and not so long after our last write.
         side.active_at = side.traffic.now

@@ -7,15 +7,15 @@ cdef class Side:
     cdef public int fd
     cdef public Side other
     cdef public object watcher
-    cdef public object drain
+    cdef public object write_watcher
     cdef public object pipe
     cdef public object backlog
     cdef public double active_at
     cdef public long long count
-    cdef public int full
-    cdef public int unsent
-    cdef public int woken
-    cdef public double woken_at
+    cdef public int full_reads
+    cdef public int unacknowledged
+    cdef public int spurious
+    cdef public double spurious_at
     cdef public bint eof
     cdef public bint shut
 
@@ -31,9 +31,9 @@ cdef class Side:
     cpdef flush(self, memoryview backlog)
     @cython.locals(other=Side)
     cpdef finish(self)
-    cpdef copy_again(self, pipe)
-    cpdef woken_for_nothing(self)
+    cpdef return_pipe(self, pipe)
+    cpdef spurious_wakeup(self)
     cpdef bint blocked(self)
     cpdef Py_ssize_t held(self)
-    cpdef bint takes(self)
+    cpdef bint acknowledges(self)
     cpdef int release(self)

@@ -1,8 +1,11 @@
 """The two sides of a session: what is read from one socket is written to the other.
 
-A direction copies what it reads at once, and moves to splice through a lent pipe once it proves to be bulk.
+A direction copies what it reads at once. Once it proves to move much, it goes on with splice through a lent
+pipe, which costs half the processor time for each byte, and more system calls where there is little to move.
 What the other side does not take stops the reading, so that a direction holds at most one chunk or one pipe.
-Plain Python that Cython compiles unchanged; `sides.pxd` gives it types.
+
+This is the code that runs most often of all: attributes are read once into locals, and nothing is called that
+need not be. Plain Python that Cython compiles unchanged; `sides.pxd` gives it types.
 """
 
 from os import read, splice, write
@@ -10,19 +13,19 @@ from typing import Final, Protocol
 
 from appliance.model.end_reasons import EndReason
 from appliance.net.data.pipes import PIPE_SIZE, Pipe
-from appliance.net.data.tcp import NO_DELAY, set_on_connection, shutdown_write, unsent
+from appliance.net.data.tcp import NO_DELAY, set_on_connection, shutdown_write, unacknowledged
 from appliance.net.data.traffic import Expiring, Traffic, Watcher
 
 READ: Final = 1
 WRITE: Final = 2
 CHUNK: Final = 16384
-"""Bytes read at a time; fewer make a direction interactive, and full chunks in a row make it bulk."""
+"""Bytes read at a time, a full TLS record; full reads in a row are the sign of bulk."""
 
 _BULK: Final = 2
-"""Full reads in a row after which a direction is spliced."""
+"""Full reads in a row after which a direction is spliced: one alone is a usual answer of a few records."""
 
-_IN_VAIN: Final = 16
-"""Wake-ups for nothing in one tick after which a side rests."""
+_MAX_SPURIOUS: Final = 16
+"""Wake-ups for nothing in one tick after which a side is not watched until the next one."""
 
 
 class SideOwner(Expiring, Protocol):
@@ -42,27 +45,29 @@ class SideOwner(Expiring, Protocol):
 class Side:
     """One socket of a session, and the direction that begins there: read here, written to `other`.
 
-    `backlog` and `pipe` hold what the other side has not taken; nothing is read while they do. `shut` says
-    that a FIN was sent here, `eof` that one was received, `fd` -1 that the session has ended.
+    `backlog` and `pipe` hold what the other side has not taken; nothing is read while they do, and
+    `write_watcher` waits for the other side to be writable. `shut` says that a FIN was sent here, `eof` that
+    one was received, `fd` -1 that the session has ended. `count` is bytes read, `active_at` the time when
+    something last moved here.
     """
 
     __slots__ = (
         "active_at",
         "backlog",
         "count",
-        "drain",
         "eof",
         "fd",
-        "full",
+        "full_reads",
         "other",
         "pipe",
         "session",
         "shut",
+        "spurious",
+        "spurious_at",
         "traffic",
-        "unsent",
+        "unacknowledged",
         "watcher",
-        "woken",
-        "woken_at",
+        "write_watcher",
     )
 
     def __init__(self, session: SideOwner, fd: int, events: int) -> None:
@@ -72,17 +77,17 @@ class Side:
         self.fd = fd
         self.other = self
         self.watcher: Watcher = traffic.loop.io(fd, events)
-        self.drain: Watcher | None = None
+        self.write_watcher: Watcher | None = None
         self.pipe: Pipe | None = None
         self.backlog: memoryview | None = None
         self.active_at = traffic.now
         self.count = 0
-        self.full = 0
+        self.full_reads = 0
         self.eof = False
         self.shut = False
-        self.unsent = 0
-        self.woken = 0
-        self.woken_at = 0.0
+        self.unacknowledged = 0
+        self.spurious = 0
+        self.spurious_at = 0.0
 
     def on_readable(self) -> None:
         """Move what has arrived to the other side."""
@@ -98,7 +103,9 @@ class Side:
     def on_first(self) -> None:
         """Move what comes first after the connect, and let no later write to the server wait.
 
-        The first write to a connection never waits, and many a client says no more than that.
+        Nagle's algorithm (RFC 896) holds back a small write while an earlier one is not acknowledged. The
+        first write to a connection never waits, and many a client sends no more: it is spared the system
+        call.
         """
         self.on_readable()
         if self.fd >= 0 and not self.eof:
@@ -106,11 +113,11 @@ class Side:
             set_on_connection(self.other.fd, NO_DELAY)
 
     def copy(self) -> None:
-        """Read a chunk and write it."""
+        """Read a chunk and write it at once: mostly the other side takes all, without a wait for that."""
         try:
             data = read(self.fd, CHUNK)
         except BlockingIOError:
-            self.woken_for_nothing()
+            self.spurious_wakeup()
             return
         except OSError:
             self.session.side_failed(self)
@@ -132,18 +139,18 @@ class Side:
         if sent < size:
             self.hold(memoryview(data)[sent:])
         elif size < CHUNK:
-            self.full = 0
+            self.full_reads = 0
         else:
-            self.full += 1
-            if self.full >= _BULK:
+            self.full_reads += 1
+            if self.full_reads >= _BULK:
                 self.pipe = self.traffic.pipes.take()
 
     def fill(self, pipe: Pipe) -> None:
         """Splice what has arrived into the pipe, and on.
 
         Before urgent data splice stops as if there were nothing to read, or, with the peer's FIN behind it,
-        as if that had come (tcp_read_sock). It does so with SO_OOBINLINE too, for as long as nobody reads,
-        and the socket stays readable. Only read can tell what it is.
+        as if that had come (tcp_read_sock). It does so with SO_OOBINLINE too, until somebody reads, and the
+        socket stays readable. Only read can tell what it is.
         """
         try:
             size = splice(self.fd, pipe.writer, PIPE_SIZE)
@@ -153,7 +160,7 @@ class Side:
             self.session.side_failed(self)
             return
         if size == 0:
-            self.copy_again(pipe)
+            self.return_pipe(pipe)
             self.copy()
             return
         self.active_at = self.traffic.now
@@ -165,7 +172,7 @@ class Side:
         if pipe.held:
             self.block()
         elif size < CHUNK:
-            self.copy_again(pipe)
+            self.return_pipe(pipe)
 
     def empty(self, pipe: Pipe) -> None:
         """Splice what the pipe holds to the other side, as much as it takes."""
@@ -181,16 +188,16 @@ class Side:
 
     def hold(self, rest: memoryview) -> None:
         """Keep what the other side has not taken."""
-        self.full = 0
+        self.full_reads = 0
         self.backlog = rest
         self.block()
 
     def block(self) -> None:
         """Read no more until the other side has taken what is held."""
         self.watcher.stop()
-        if self.drain is None:
-            self.drain = self.traffic.loop.io(self.other.fd, WRITE)
-        self.drain.start(self.on_writable)
+        if self.write_watcher is None:
+            self.write_watcher = self.traffic.loop.io(self.other.fd, WRITE)
+        self.write_watcher.start(self.on_writable)
 
     def on_writable(self) -> None:
         """Give the other side what is held, and read again once it has taken all."""
@@ -206,15 +213,15 @@ class Side:
             if left == 0:
                 self.unblock()
             elif left == before:
-                self.woken_for_nothing()
+                self.spurious_wakeup()
         except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this session and no other
             self.session.fail(error)
 
     def unblock(self) -> None:
         """Read again; the time that it was not read does not count as this peer's silence."""
         self.active_at = self.traffic.now
-        if self.drain is not None:
-            self.drain.stop()
+        if self.write_watcher is not None:
+            self.write_watcher.stop()
         self.watcher.start(self.on_readable)
 
     def flush(self, backlog: memoryview) -> None:
@@ -230,7 +237,10 @@ class Side:
         self.backlog = backlog[sent:] if sent < len(backlog) else None
 
     def finish(self) -> None:
-        """Pass the end of this direction on; when both have ended, so has the session."""
+        """Pass the end of this direction on as a FIN; when both have ended, so has the session.
+
+        The other direction stays open: a client that has sent its request and its end waits for the answer.
+        """
         self.eof = True
         other = self.other
         if other.eof:
@@ -238,41 +248,41 @@ class Side:
             return
         self.watcher.stop()
         if self.pipe is not None:
-            self.copy_again(self.pipe)
+            self.return_pipe(self.pipe)
         shutdown_write(other.fd)
         other.shut = True
         other.active_at = self.traffic.now
         self.traffic.every_tick.add(self.session)
 
-    def copy_again(self, pipe: Pipe) -> None:
-        """Give the pipe back: what comes now is small."""
+    def return_pipe(self, pipe: Pipe) -> None:
+        """Give the pipe back, and copy from now on: what comes now is small."""
         self.traffic.pipes.give(pipe)
         self.pipe = None
-        self.full = 0
+        self.full_reads = 0
 
-    def woken_for_nothing(self) -> None:
-        """Rest until the next tick where that happens again and again.
+    def spurious_wakeup(self) -> None:
+        """Stop watching until the next tick where this happens again and again.
 
-        Whatever makes the kernel say ready and then EAGAIN, urgent data before splice or a lack of memory for
-        TCP before write, it may cost some wake-ups a tick and never a processor.
+        Urgent data before splice, or a lack of memory for TCP before write, can make the kernel call a socket
+        ready and then answer EAGAIN. The watchers are level-triggered, so that would take a whole processor.
         """
         now = self.traffic.now
-        if now != self.woken_at:
-            self.woken_at = now
-            self.woken = 0
-        self.woken += 1
-        if self.woken >= _IN_VAIN:
+        if now != self.spurious_at:
+            self.spurious_at = now
+            self.spurious = 0
+        self.spurious += 1
+        if self.spurious >= _MAX_SPURIOUS:
             self.watcher.stop()
-            if self.drain is not None:
-                self.drain.stop()
+            if self.write_watcher is not None:
+                self.write_watcher.stop()
             self.traffic.resting.append(self)
 
     def resume(self) -> None:
         """Watch again after a rest."""
         if self.fd < 0:
             return
-        if self.drain is not None and self.blocked():
-            self.drain.start(self.on_writable)
+        if self.write_watcher is not None and self.blocked():
+            self.write_watcher.start(self.on_writable)
         elif not self.eof:
             self.watcher.start(self.on_readable)
 
@@ -286,21 +296,28 @@ class Side:
             return len(self.backlog)
         return self.pipe.held if self.pipe is not None else 0
 
-    def takes(self) -> bool:
-        """Return whether the peer still takes what the kernel holds for it, while nothing passes here."""
-        before, self.unsent = self.unsent, unsent(self.fd)
-        return self.unsent > 1 and self.unsent != before
+    def acknowledges(self) -> bool:
+        """Return whether the peer has acknowledged some of what was sent to it since this was asked last.
+
+        More than 1 is data: the FIN alone counts as 1.
+        """
+        before, self.unacknowledged = self.unacknowledged, unacknowledged(self.fd)
+        return self.unacknowledged > 1 and self.unacknowledged != before
 
     def release(self) -> int:
-        """Let go of the session and all else; return the descriptor, which is the caller's to close now."""
+        """Close the watchers and give the pipe back; return the descriptor, which is the caller's to close.
+
+        The watchers first: libev would find a closed descriptor, or the next connection that has its number.
+        """
         self.watcher.close()
-        if self.drain is not None:
-            self.drain.close()
-            self.drain = None
+        if self.write_watcher is not None:
+            self.write_watcher.close()
+            self.write_watcher = None
         if self.pipe is not None:
-            self.copy_again(self.pipe)
+            self.return_pipe(self.pipe)
         self.backlog = None
-        # These refer back to this object, which would then wait for the collector.
+        # These refer back to this object. Without the circle it is freed at once, and not by a collection
+        # that stops all the traffic.
         del self.session, self.other, self.watcher
         fd, self.fd = self.fd, -1
         return fd

@@ -31,8 +31,13 @@ Option = tuple[int, int, int]
 """Arguments of setsockopt."""
 
 NO_DELAY: Final = ((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),)
-"""No small write waits until the peer has acknowledged the one before (Nagle); sends at once what does."""
+"""No small write waits until the peer has acknowledged the one before it (RFC 896, Nagle's algorithm).
 
+To set it sends at once what waits already.
+"""
+
+# PyDLL and not CDLL: these calls never block, and to release and take the interpreter's lock costs more than
+# they do. The copy of errno that `use_errno` makes costs something too, so only accept has it.
 _LIBC: Final = ctypes.PyDLL(None)
 _LIBC_ERRNO: Final = ctypes.PyDLL(None, use_errno=True)
 _ACCEPT_FLAGS: Final = socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
@@ -70,13 +75,13 @@ def shutdown_write(descriptor: int) -> None:
 
 
 def reset(descriptor: int) -> None:
-    """Close with a RST: the peer sees an error and no clean end, and no TIME_WAIT holds the port."""
+    """Close with a RST (SO_LINGER of 0 s): the peer sees an error, and no TIME_WAIT holds the port."""
     _setsockopt(descriptor, socket.SOL_SOCKET, socket.SO_LINGER, _RESET, len(_RESET))
     os.close(descriptor)
 
 
-def unsent(descriptor: int) -> int:
-    """Return how many bytes the peer has not acknowledged yet, a FIN counting as one."""
+def unacknowledged(descriptor: int) -> int:
+    """Return how many bytes the peer has not acknowledged yet, a FIN counting as one (TIOCOUTQ)."""
     queued = fcntl.ioctl(descriptor, termios.TIOCOUTQ, bytes(4))
     return int.from_bytes(queued, sys.byteorder)
 
@@ -99,7 +104,12 @@ def options(keepalive: KeepAlive | None, user_timeout: float | None) -> tuple[Op
 def connect_options(user_timeout: float | None) -> tuple[Option, ...]:
     """Return those options that a connection has from its first byte on.
 
-    Urgent data stays where it is in the stream (RFC 6093 section 6): `read` would leave its last byte out.
+    SO_OOBINLINE: urgent data stays where it is in the stream, as RFC 6093 section 6 asks for. Without it
+    `read` leaves out the byte that the urgent pointer names, and the stream would lose it here.
+
+    TCP_USER_TIMEOUT (RFC 5482) is milliseconds for the kernel. It ends a connection whose peer acknowledges
+    nothing for so long, where the kernel would retransmit for a quarter of an hour. That includes a peer that
+    keeps its window at zero, however often it answers the probes (tcp_probe_timer).
     """
     in_line = (socket.SOL_SOCKET, socket.SO_OOBINLINE, 1)
     if user_timeout is None:
@@ -108,7 +118,10 @@ def connect_options(user_timeout: float | None) -> tuple[Option, ...]:
 
 
 def keepalive_options(keepalive: KeepAlive | None) -> tuple[Option, ...]:
-    """Return those options that look after an idle connection; SO_KEEPALIVE last, as it starts the timer."""
+    """Return those options that find out that the peer of an idle connection is gone.
+
+    SO_KEEPALIVE is last: it starts the timer, with the times that are set then.
+    """
     if keepalive is None:
         return ()
     return (
@@ -145,7 +158,7 @@ def accepted(wanted: Iterable[Option]) -> tuple[Option, ...]:
 
 
 def set_options(descriptor: int, wanted: Iterable[Option]) -> None:
-    """Set options on a listener; what it accepts on Linux inherits them."""
+    """Set options on a listener; on Linux each connection that it accepts inherits them, without a call."""
     borrowed = socket.socket(fileno=descriptor)
     try:
         for level, option, value in wanted:

@@ -1,7 +1,10 @@
-"""What all sessions of a worker share: the clock, the sweep, the pipes and the counters.
+"""What all sessions of a worker share: the clock, the look-out for timeouts, the pipes and the counters.
 
-No session has a timer. The worker ticks a few times a second; sessions in a phase that ends soon (connecting,
-queued, half-closed) are looked at on each tick, the others in slices of a slow round.
+No session has a timer: each of libev's costs memory, and every read would have to set it anew. The worker
+ticks a few times a second instead. Sessions in a phase that ends soon (connecting, queued, half-closed) are
+looked at on each tick, the others once a second, in slices.
+
+The clock is read once a tick, and not for each read and write: timeouts of sessions are as exact as a tick.
 """
 
 import os
@@ -21,7 +24,10 @@ TICK: Final = 0.05
 """Seconds between ticks: how exactly connect, queue and fin timeouts are kept."""
 
 _SWEEP_EVERY: Final = 1.0
+"""Seconds from one look at every session to the next."""
+
 _SLICE: Final = 500
+"""Sessions that a sweep looks at in one tick, so that the traffic does not wait for tens of thousands."""
 
 
 class Watcher(Protocol):
@@ -44,10 +50,10 @@ class Watcher(Protocol):
 
 
 class EventLoop(Protocol):
-    """What sessions need of gevent's event loop."""
+    """What sessions need of gevent's event loop, which is libev's."""
 
     def io(self, descriptor: int, events: int) -> Watcher:
-        """Return a watcher of a descriptor; events are READ and WRITE."""
+        """Return a watcher of a descriptor; `events` are 1 (readable) and 2 (writable), libev's numbers."""
         ...
 
     def run_callback(self, callback: Callable[[], None]) -> object:
@@ -56,7 +62,7 @@ class EventLoop(Protocol):
 
 
 class Expiring(Protocol):
-    """Something with deadlines."""
+    """A connection of a worker: a session, or one that the worker answers itself."""
 
     def expire(self, now: float) -> None:
         """End it, or a wait of it, where `now` is past its deadline."""
@@ -68,7 +74,7 @@ class Expiring(Protocol):
 
 
 class Resting(Protocol):
-    """Something that is not watched until the next tick."""
+    """A side of a session that is not watched until the next tick."""
 
     def resume(self) -> None:
         """Watch it again."""
@@ -76,17 +82,20 @@ class Resting(Protocol):
 
 
 class QueuedSession(Protocol):
-    """Something that stands in a queue."""
+    """A session as the queue of a pool sees it."""
 
     def __hash__(self) -> int: ...
 
     def place_free(self) -> None:
-        """Take the place that has become free."""
+        """Try to find a server again: the pool has just taken this session out of its queue."""
         ...
 
 
 class Traffic:
-    """The sessions of a worker. `limit` of them fit the process's descriptors.
+    """The connections of a worker. `limit` of them fit the process's descriptors.
+
+    `live` are all, `every_tick` those to look at on each tick, `resting` sides that are not watched until the
+    next one. `now` is the monotonic time of the last tick.
 
     The worker is told of a bug by `fault`, of the errno of a failed accept by `accept_failed`, and of every
     session that ends by `report`, with the reason. `make_room` is called when a session ends while accepting
@@ -171,7 +180,7 @@ class Traffic:
             each.resume()
 
     def wake_queued(self, waiter: "QueuedSession | None") -> None:
-        """Give the place that has become free to whoever was next in the queue."""
+        """Let the session that the pool has taken out of its queue, if any, have the place that is free."""
         if waiter is not None:
             waiter.place_free()
 

@@ -86,11 +86,11 @@ def test_end_and_reset_are_told_apart(listener: socket.socket):
     tcp.shutdown_write(-1)
 
 
-def test_unsent_bytes_are_counted(listener: socket.socket):
+def test_unacknowledged_bytes_are_counted(listener: socket.socket):
     """What the peer's kernel has no room for stays with ours."""
     client, server, _ = _accepted(listener)
     with client, server:
-        assert tcp.unsent(server.fileno()) == 0
+        assert tcp.unacknowledged(server.fileno()) == 0
         with pytest.raises(BlockingIOError):
             deque((server.send(bytes(1 << 16)) for _ in range(1000)), maxlen=0)
-        assert tcp.unsent(server.fileno()) > 0
+        assert tcp.unacknowledged(server.fileno()) > 0
