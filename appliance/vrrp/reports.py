@@ -7,7 +7,7 @@ from typing import Final
 from structlog.typing import FilteringBoundLogger
 
 from appliance.core.tracking.notify_commands import commands
-from appliance.core.vrrp.election import Entered, RouterState, SplitBrain
+from appliance.core.vrrp.election import Entered, RouterState, SplitBrain, UnexpectedEvent
 from appliance.net.control.loop_sockets import Deferred
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 from appliance.vrrp.router_group import RouterGroup
@@ -96,6 +96,16 @@ class RouterReports:
     def left(self, group: RouterGroup) -> None:
         """Forget a group that has left."""
         self._left(group)
+
+    def unexpected(self, instance: VrrpInstance, unexpected: UnexpectedEvent) -> None:
+        """Log once an event that cannot happen in the election's state: a bug. The router goes on."""
+        if instance.counters.first(f"unexpected {unexpected.event}", unexpected.state):
+            self.log.error(
+                "election-unexpected",
+                router=instance.name,
+                happened=unexpected.event,
+                state=unexpected.state,
+            )
 
     def late(self, group: RouterGroup, seconds: float) -> None:
         """Count a late wake-up, and say it now and then."""

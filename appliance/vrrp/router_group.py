@@ -24,6 +24,7 @@ from appliance.core.vrrp.election import (
     SendAdvert,
     SplitBrain,
     TakeAddresses,
+    UnexpectedEvent,
 )
 from appliance.core.vrrp.sync_group import MemberEffect, SyncGroup
 from appliance.model.snapshot.virtual_router import VirtualRouter
@@ -57,6 +58,9 @@ class GroupObserver(Protocol):
 
     def left(self, group: "RouterGroup") -> None:
         """Take the end of a stop: all of the group's routers have left."""
+
+    def unexpected(self, instance: VrrpInstance, unexpected: UnexpectedEvent) -> None:
+        """Log an event that cannot happen in the election's state; it was not acted on."""
 
     def late(self, group: "RouterGroup", seconds: float) -> None:
         """Take a wake-up that came too late."""
@@ -347,12 +351,7 @@ class RouterGroup:
             case AnnounceAddresses(repeat=repeat):
                 instance.announce(repeat, now)
             case Entered():
-                instance.counters.entered(effect, wall=time.time())
-                if effect.state is RouterState.ACTIVE:
-                    instance.conflict_watch.claimed()
-                    instance.ask_for_others(now)
-                else:
-                    instance.ask_no_more()
+                self._note_state(instance, effect, now)
                 said.append(lambda: self._listener.entered(instance, effect))
             case SplitBrain():
                 instance.counters.split_brains += 1
@@ -362,8 +361,18 @@ class RouterGroup:
                 said.append(lambda: self._listener.handed_over(instance, successor))
             case Left():
                 said.append(lambda: self._take_leave(instance))
+            case UnexpectedEvent():
+                said.append(lambda: self._listener.unexpected(instance, effect))
             case _:
                 assert_never(effect)
+
+    def _note_state(self, instance: VrrpInstance, entered: Entered, now: float) -> None:
+        instance.counters.entered(entered, wall=time.time())
+        if entered.state is RouterState.ACTIVE:
+            instance.conflict_watch.claimed()
+            instance.ask_for_others(now)
+        else:
+            instance.ask_no_more()
 
     def _take_leave(self, instance: VrrpInstance) -> None:
         self._left.add(instance.name)

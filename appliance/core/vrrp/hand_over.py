@@ -11,13 +11,6 @@ LINGER: Final = 0.03
 """Seconds that the addresses stay after the successor was heard: keepalived advertises before it adds."""
 
 
-class AfterHandOver(Enum):
-    """What follows: the end of the virtual router here, or the state Backup."""
-
-    STOP = "stop"
-    MOVE = "move"
-
-
 class SuccessorsHeard(Enum):
     """Whether all members of a sync group have their successors."""
 
@@ -28,10 +21,9 @@ class SuccessorsHeard(Enum):
 class HandOver:
     """One hand_over. Priority 0 is repeated only once: each one starts the successor's skew time anew."""
 
-    __slots__ = ("_end", "_release", "_repeat", "purpose", "successor")
+    __slots__ = ("_end", "_release", "_repeat", "successor")
 
-    def __init__(self, purpose: AfterHandOver, *, now: float, timeout: float) -> None:
-        self.purpose = purpose
+    def __init__(self, *, now: float, timeout: float) -> None:
         self.successor: str | None = None
         self._repeat: float | None = now + timeout / 2
         self._end = now + timeout

@@ -6,7 +6,7 @@ returns does not take from a healthy active; an active that has become worse dur
 
 from typing import Final
 
-from appliance.core.vrrp.election_settings import Heard
+from appliance.core.vrrp.election_messages import Heard
 
 OTHERS: Final = 32
 """Other routers whose priority is remembered: senders can be made up."""

@@ -95,7 +95,9 @@ class SyncGroup:
 
     def recover(self, name: str, now: float) -> list[MemberEffect]:
         """Take the end of a member's fault: they take part when it was the last one."""
-        self._faults.discard(name)
+        if name not in self._faults:
+            return []
+        self._faults.remove(name)
         if self._faults:
             return []
         return self._all(lambda member: member.recover(now), now)

@@ -3,7 +3,7 @@
 from enum import Enum
 from typing import Final, Literal
 
-from appliance.core.vrrp.election_effects import Cause
+from appliance.core.vrrp.election_messages import Cause
 
 SHORTEST_ADVERT: Final = 0.01
 """The least interval that version 3 can say; an advertisement that says 0 means no less."""
@@ -88,3 +88,29 @@ class ActiveDownTimer:
         self._postponed = True
         self._due = now + interval
         return True
+
+
+class AdverTimer:
+    """Adver_Timer (RFC 9568 section 6.2): when an active sends its next advertisement."""
+
+    __slots__ = ("deadline",)
+
+    def __init__(self) -> None:
+        self.deadline = 0.0
+
+    def start(self, until: float) -> None:
+        """Send the next advertisement at this time."""
+        self.deadline = until
+
+    def shorten(self, until: float) -> None:
+        """Send the next advertisement at this time, if that is earlier."""
+        self.deadline = min(self.deadline, until)
+
+    def advance(self, now: float, *, interval: float) -> None:
+        """Send the next advertisement one interval after the present one was due.
+
+        It counts from the deadline and not from `now`, so that late wake-ups do not add up. Who has slept for
+        a whole interval counts from `now`: a burst of the missed advertisements would help nobody.
+        """
+        due = self.deadline
+        self.deadline = (due if now - due < interval else now) + interval

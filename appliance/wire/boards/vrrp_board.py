@@ -19,9 +19,9 @@ PEER_BYTES: Final = 48
 class RouterRecord:
     """One virtual router.
 
-    `state` is a word of `core.vrrp.election_effects.RouterState`, `since` Unix seconds. `last_advert` is when
-    the last advertisement was sent, in seconds of CLOCK_MONOTONIC, 0.0 for never. `peer` is the address of
-    the active router heard last, "" for none. `drops` has every reason after decoding.
+    `state` is a word of `core.vrrp.election_messages.RouterState`, `since` Unix seconds. `last_advert` is
+    when the last advertisement was sent, in seconds of CLOCK_MONOTONIC, 0.0 for never. `peer` is the address
+    of the active router heard last, "" for none. `drops` has every reason after decoding.
     """
 
     name: str

@@ -787,3 +787,20 @@ def test_a_flood_of_leaving_routers_is_answered_at_a_pace():
     election = active(priority=150)
     said = [election.hear(heard(priority=0), 100.0 + number / 3000) for number in range(3000)]
     assert sum(effects == [SendAdvert(priority=150)] for effects in said) == 10
+
+
+def test_knows_the_active_that_it_hears():
+    """A Backup knows who is active; after its own claim it is nobody else."""
+    election = backup()
+    election.hear(heard(priority=150), 1.0)
+    assert election.peer == "192.0.2.2"
+    tick_at(election)
+    assert election.peer is None
+
+
+def test_what_an_earlier_run_yielded_is_not_preempted():
+    """A router that takes the place of one whose addresses were moved away leaves a worse active alone."""
+    election = backup()
+    election.yielded = True
+    election.hear(heard(priority=90), 1.0)
+    assert election.deadline == 1.0 + election.active_down_interval

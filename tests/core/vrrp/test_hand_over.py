@@ -2,14 +2,14 @@
 
 import pytest
 
-from appliance.core.vrrp.hand_over import LINGER, AfterHandOver, HandOver, SuccessorsHeard
+from appliance.core.vrrp.hand_over import LINGER, HandOver, SuccessorsHeard
 
 pytestmark = pytest.mark.pure
 
 
 def begun() -> HandOver:
     """Return a departure that began at 0 and ends at 4."""
-    return HandOver(AfterHandOver.STOP, now=0.0, timeout=4.0)
+    return HandOver(now=0.0, timeout=4.0)
 
 
 def test_is_said_twice_and_over_at_the_end():

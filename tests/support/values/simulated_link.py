@@ -27,6 +27,7 @@ from appliance.core.vrrp.election import (
     SendAdvert,
     SplitBrain,
     TakeAddresses,
+    UnexpectedEvent,
 )
 from appliance.core.vrrp.sync_group import MemberEffect, SyncGroup
 
@@ -248,6 +249,8 @@ class Link:
                 router.gone = True
             case HandOverEnded():
                 pass
+            case UnexpectedEvent():
+                raise AssertionError(f"{router.name}, {member}: {effect}")
             case _:
                 assert_never(effect)
 

@@ -1,0 +1,364 @@
+"""What one virtual router does when an event of its election comes: the actions of `election_table`.
+
+The variables are those of RFC 9568 section 6.1, the timers those of section 6.2. When an action runs, the
+state has changed already; the table says to which one. Actions return effects in the order in which to
+perform them.
+"""
+
+from appliance.core.vrrp.election_messages import (
+    OWNER,
+    AnnounceAddresses,
+    Cause,
+    Effect,
+    ElectionSettings,
+    Entered,
+    HandOverEnded,
+    Heard,
+    Left,
+    ReleaseAddresses,
+    RouterState,
+    SendAdvert,
+    SplitBrain,
+    TakeAddresses,
+)
+from appliance.core.vrrp.hand_over import HandOver
+from appliance.core.vrrp.preemption import ActivePeer, PreemptOffer
+from appliance.core.vrrp.split_brain import OtherActives
+from appliance.core.vrrp.timers import (
+    SHORTEST_ADVERT,
+    ActiveDownTimer,
+    AdverTimer,
+    active_down_interval,
+    skew_time,
+)
+
+
+class ElectionActions:
+    """The variables of one virtual router, and its actions.
+
+    `state` is what others see, `previous` the state before the event. `active_interval` is
+    Active_Adver_Interval, `peer` the active that a Backup hears. `yielded`: an operator moved the addresses
+    away, and a worse active is left alone. `decides_ties` False: another member of the sync group decides.
+    `hand_over` is the present hand-over, or the last one.
+    """
+
+    __slots__ = (
+        "_active_peer",
+        "_heard_at",
+        "_joined",
+        "_listened",
+        "_other_actives",
+        "_preempt_offer",
+        "active_interval",
+        "adver_timer",
+        "decides_ties",
+        "down_timer",
+        "hand_over",
+        "peer",
+        "previous",
+        "priority",
+        "settings",
+        "since",
+        "state",
+        "yielded",
+    )
+
+    def __init__(self, settings: ElectionSettings, *, priority: int) -> None:
+        self.settings = settings
+        self.priority = priority
+        self.state = self.previous = RouterState.INITIALIZE
+        self.since: float | None = None
+        self.active_interval = settings.advert
+        self.peer: str | None = None
+        self.yielded = False
+        self.decides_ties = True
+        self.down_timer = ActiveDownTimer()
+        self.adver_timer = AdverTimer()
+        self.hand_over = HandOver(now=0.0, timeout=0.0)
+        self._heard_at = float("-inf")
+        self._joined = 0.0
+        self._listened = False
+        self._active_peer = ActivePeer()
+        self._preempt_offer = PreemptOffer()
+        self._other_actives = OtherActives()
+
+    @property
+    def skew_time(self) -> float:
+        """Skew_Time (RFC 9568 section 6.1), seconds."""
+        return skew_time(self.settings.version, priority=self.priority, interval=self.active_interval)
+
+    @property
+    def active_down_interval(self) -> float:
+        """Active_Down_Interval (RFC 9568 section 6.1), seconds."""
+        return active_down_interval(
+            self.settings.version,
+            priority=self.priority,
+            interval=self.active_interval,
+            adverts=self.settings.down_timer_adverts,
+        )
+
+    @property
+    def other_active_until(self) -> float:
+        """Until when another active counts as present: a down interval after it was heard, in any state."""
+        return self._heard_at + self.active_down_interval
+
+    def claim_cause(self, now: float) -> Cause:
+        """Return why a Backup claims whose Active_Down_Timer has expired."""
+        # The claim may have been put off (`hold`) until the active that it was to preempt has died by itself.
+        if self.down_timer.cause is Cause.PREEMPTED and now > self.other_active_until:
+            return Cause.ACTIVE_DOWN
+        return self.down_timer.cause
+
+    def note_heard(self, heard: Heard, now: float) -> None:
+        """Remember who was heard, in whatever state this router is."""
+        self._heard_at = now if heard.priority else float("-inf")
+        self._preempt_offer.heard(heard)
+
+    def stay(self, *_given: object) -> list[Effect]:
+        """Do nothing: the event changes nothing in this state."""
+        return []
+
+    # Initialize and Fault: RFC 9568 section 6.4.1
+
+    def join(self, cause: Cause, now: float) -> list[Effect]:
+        """Begin to take part as a Backup, whatever the priority: listen before the first claim."""
+        if self._listened:
+            # A fault during the first listening does not shorten it.
+            self.down_timer.start(max(now, self.down_timer.listens_until), Cause.ACTIVE_DOWN)
+        else:
+            self._listened = True
+            self.down_timer.listen(now + self.settings.listen)
+        self._joined = now
+        self.peer = None
+        self.active_interval = self.settings.advert
+        self._active_peer.forget()
+        if self.priority != OWNER:
+            # Section 6.4.1 lets only the owner of the addresses claim without waiting for the others.
+            self.down_timer.extend(now + self.active_down_interval)
+        return [self._entered(cause, now)]
+
+    def resume(self, cause: Cause, now: float) -> list[Effect]:
+        """Go on as Active: the run of this program before was it, and the addresses are still here."""
+        self._joined = now
+        return self.become_active(cause, now)
+
+    # Backup: RFC 9568 section 6.4.2
+
+    def hear_as_backup(self, heard: Heard, now: float) -> list[Effect]:
+        """Start Active_Down_Timer anew, or let it go on where the sender may be preempted."""
+        self.peer = heard.peer
+        if heard.priority == 0:
+            # The active stops. Only the skew time is left of the wait, and of the first listening.
+            self._active_peer.left(heard.sender)
+            self.down_timer.start(now + self.skew_time, Cause.ACTIVE_LEFT)
+        elif self._active_peer.may_be_preempted(heard, own=self.priority, preempt=self._preempts(now)):
+            # The clause discards it, so that a better router waits for the whole Active_Down_Interval. The
+            # skew time is enough: it lets the best one of several Backups come first.
+            self.down_timer.shorten(now + self.skew_time, Cause.PREEMPTED)
+        else:
+            self._learn(heard)
+            self.down_timer.start(now + self.active_down_interval, Cause.ACTIVE_DOWN)
+        return []
+
+    def become_active(self, cause: Cause, now: float) -> list[Effect]:
+        """Take the addresses, advertise and announce."""
+        entered = self._entered(cause, now, peer=self.peer)
+        preempted, self.peer = self.peer, None
+        self._listened = True
+        self.yielded = False
+        self.active_interval = self.settings.advert
+        self.adver_timer.start(now + self.settings.advert)
+        self._active_peer.forget()
+        self._preempt_offer.begin(self.priority)
+        self._other_actives = OtherActives()
+        if cause in {Cause.PREEMPTED, Cause.GROUP}:
+            # Section 6.4.3 has the preempted active advertise once more before it hears us: no split brain.
+            self._other_actives.expect(preempted, until=self.adver_timer.deadline)
+        # The addresses come first, though the clause advertises first: the active that hears the
+        # advertisement removes its own, and from then on nobody would have them.
+        return [TakeAddresses(), SendAdvert(priority=self.priority), self._announce(), entered]
+
+    # Active: RFC 9568 section 6.4.3
+
+    def advertise(self, now: float) -> list[Effect]:
+        """Send the advertisement that is due."""
+        if self._preempt_offer.due(now, own=self.priority):
+            # Twice the interval: the successor's skew time is over before our next advertisement.
+            self.adver_timer.start(now + 2 * self.settings.advert)
+            self._other_actives.expect(until=self.adver_timer.deadline)
+            return [SendAdvert(priority=0)]
+        # This advertisement also answers all the other actives that were heard since the last one.
+        self._other_actives.may_answer(now, interval=self.settings.advert)
+        self.adver_timer.advance(now, interval=self.settings.advert)
+        effects: list[Effect] = [SendAdvert(priority=self.priority)]
+        if self._other_actives.may_announce(now):
+            effects.append(self._announce())
+        return effects
+
+    def answer(self, _heard: Heard, now: float) -> list[Effect]:
+        """Advertise at once, or a little later where this router has just done so.
+
+        Section 6.4.3 answers priority 0 so that the Backups of who stops do not claim.
+        """
+        if not self._other_actives.may_answer(now, interval=self.settings.advert):
+            self.adver_timer.shorten(self._other_actives.answer_at)
+            return []
+        self.adver_timer.start(now + self.settings.advert)
+        return [SendAdvert(priority=self.priority)]
+
+    def lose_to(self, heard: Heard, now: float) -> list[Effect]:
+        """Become Backup of a better active."""
+        tie = heard.priority == self.priority
+        self.peer = heard.peer
+        self._learn(heard)
+        self._active_peer.gave_way_to(heard)
+        effects = self.retreat(Cause.HIGHER_ADDRESS if tie else Cause.HIGHER_PRIORITY, now)
+        if tie:
+            # A higher priority may be an ordinary preemption. Nobody preempts an equal: both were active.
+            effects.append(SplitBrain(peer=heard.peer, priority=heard.priority, winner=False))
+        return effects
+
+    def win_against(self, heard: Heard, now: float) -> list[Effect]:
+        """Answer a worse active, so that it becomes Backup, and announce the addresses again.
+
+        RFC 9568 section 6.4.3 sends the advertisement at once so that bridges learn where the addresses are.
+        The gratuitous ARPs are keepalived's: hosts and switches may have the loser's.
+        """
+        effects = self.answer(heard, now)
+        news = self._other_actives.heard(heard.peer, now=now, silence=self.active_down_interval)
+        if self._other_actives.may_announce(now):
+            effects.append(self._announce())
+        if news:
+            effects.append(SplitBrain(peer=heard.peer, priority=heard.priority, winner=True))
+        return effects
+
+    def retreat(self, cause: Cause, now: float) -> list[Effect]:
+        """Become Backup while another router is active."""
+        # One more advertisement than section 6.4.3 has. The winner answers it, as that section says, and so
+        # knows of the conflict and announces the addresses after our last announcement.
+        return [SendAdvert(priority=self.priority), *self._become_backup(cause, now)]
+
+    def advertise_change(self, before: int, now: float) -> list[Effect]:
+        """Advertise a new effective priority at once: a better Backup need not wait for it."""
+        if self.priority == before:
+            return []
+        if not self.settings.preempt:
+            at = now + self.active_down_interval
+            self._preempt_offer.priority_changed(self.priority, before=before, at=at)
+        return [SendAdvert(priority=self.priority)]
+
+    # The end of a router's part, and hand-overs: Shutdown in RFC 9568 sections 6.4.2 and 6.4.3
+
+    def begin_hand_over(self, now: float) -> list[Effect]:
+        """Say priority 0, and keep the addresses until a successor is heard or the time is up."""
+        self.hand_over = HandOver(now=now, timeout=self.settings.hand_over)
+        return [SendAdvert(priority=0)]
+
+    def repeat_priority_zero(self, _now: float) -> list[Effect]:
+        """Say priority 0 once more: the first one may have been lost."""
+        return [SendAdvert(priority=0)]
+
+    def successor_left(self, _heard: Heard, _now: float) -> list[Effect]:
+        """Wait for another successor."""
+        self.hand_over.successor_left()
+        return []
+
+    def successor_heard(self, heard: Heard, now: float) -> list[Effect]:
+        """Note who has taken over."""
+        self.peer = heard.peer
+        self._learn(heard)
+        self.hand_over.successor_heard(heard.peer, now=now)
+        return []
+
+    def end_move(self, now: float) -> list[Effect]:
+        """Leave the addresses to the successor, and stay Backup even of a worse one."""
+        self.yielded = True
+        return [*self._become_backup(Cause.HANDED_OVER, now), self._hand_over_ended()]
+
+    def stay_active(self, now: float) -> list[Effect]:
+        """Keep the addresses, as nobody has taken them over in time, and tell the Backups."""
+        self.adver_timer.start(now + self.settings.advert)
+        return [SendAdvert(priority=self.priority), HandOverEnded(successor=None)]
+
+    def nothing_to_move(self, _now: float) -> list[Effect]:
+        """Answer who wants the addresses moved away that they are not here."""
+        return [HandOverEnded(successor=None)]
+
+    def stop_instead_of_move(self, _now: float) -> list[Effect]:
+        """Turn the hand-over to another router into the end of this one; its successor is kept."""
+        return [self._hand_over_ended()]
+
+    def release_and_stop(self, now: float) -> list[Effect]:
+        """Leave the addresses, to a successor or to nobody, and stop."""
+        return [ReleaseAddresses(), *self.stop(now)]
+
+    def stop(self, now: float) -> list[Effect]:
+        """Stop a router that has no addresses to hand over."""
+        return [self._entered(Cause.STOPPED, now, peer=self.peer), Left()]
+
+    def stop_again(self, _now: float) -> list[Effect]:
+        """Say that a router which takes no part has stopped."""
+        return [Left()]
+
+    # Fault
+
+    def enter_fault(self, cause: Cause, now: float) -> list[Effect]:
+        """Take no part any more; nothing was held."""
+        return [self._entered(cause, now)]
+
+    def fault_as_active(self, cause: Cause, now: float) -> list[Effect]:
+        """Give the addresses up at once: this router cannot serve. Priority 0 spares the Backups the wait."""
+        return [SendAdvert(priority=0), ReleaseAddresses(), self._entered(cause, now)]
+
+    def fault_while_moving(self, cause: Cause, now: float) -> list[Effect]:
+        """Give the addresses up at once, which ends the hand-over."""
+        return [*self.fault_as_active(cause, now), self._hand_over_ended()]
+
+    def fault_while_stopping(self, _cause: Cause, now: float) -> list[Effect]:
+        """Give the addresses up at once, and stop."""
+        return [SendAdvert(priority=0), *self.release_and_stop(now)]
+
+    # New settings
+
+    def change_own_interval(self, now: float) -> list[Effect]:
+        """Advertise in the new interval from now on."""
+        self.active_interval = self.settings.advert
+        self.adver_timer.shorten(now + self.settings.advert)
+        return []
+
+    def change_expected_interval(self, now: float) -> list[Effect]:
+        """Wait by the new interval, unless the active's own one is known.
+
+        Version 3 learns that from the advertisements (RFC 9568 section 6.1, Active_Adver_Interval). In
+        version 2 all routers are configured with the same one (RFC 3768 section 7.1).
+        """
+        if self.settings.version == 2 or self.peer is None:
+            self.active_interval = self.settings.advert
+            self.down_timer.restart(now + self.active_down_interval)
+        return []
+
+    # What several of them share
+
+    def _preempts(self, now: float) -> bool:
+        waited = now >= self._joined + self.settings.preempt_delay
+        return self.settings.preempt and not self.yielded and waited
+
+    def _become_backup(self, cause: Cause, now: float) -> list[Effect]:
+        entered = self._entered(cause, now, peer=self.peer)
+        self.down_timer.start(now + self.active_down_interval, Cause.ACTIVE_DOWN)
+        return [ReleaseAddresses(), entered]
+
+    def _entered(self, cause: Cause, now: float, *, peer: str | None = None) -> Entered:
+        self.since = now
+        return Entered(state=self.state, previous=self.previous, cause=cause, peer=peer)
+
+    def _hand_over_ended(self) -> HandOverEnded:
+        return HandOverEnded(successor=self.hand_over.successor)
+
+    def _learn(self, heard: Heard) -> None:
+        # RFC 3768 has one interval for all, and advert_rules drops others; only version 3 learns.
+        if self.settings.version == 3:
+            self.active_interval = max(heard.interval, SHORTEST_ADVERT)
+
+    def _announce(self) -> AnnounceAddresses:
+        return AnnounceAddresses(repeat=self.settings.announce.repeat)
