@@ -1,7 +1,8 @@
-"""How many lines of one kind a log takes: what repeats without end is counted and not written.
+"""How many lines of one kind are logged: what repeats without end is counted, and not written.
 
 A kind is an event's name with the names of what it is about: two servers that go down are two kinds. What a
-stranger chooses (who it is, what it sent) is no part of a kind, or it would have as many as it likes.
+stranger chooses (its address, what it sent) is no part of a kind, or a stranger could make as many kinds as
+it likes and fill the disk.
 """
 
 from collections.abc import Mapping
@@ -15,7 +16,7 @@ INTERVAL: Final = 60.0
 """Seconds until a kind that was over its burst is written again."""
 
 MOST_KINDS: Final = 16_384
-"""Kinds that are told apart; those of an event that come when all places are taken count as one."""
+"""Kinds that are told apart. When there are as many, all further ones of the same event count as one."""
 
 _NAMES: Final = (  # of what a configuration or a file system holds: nobody outside can make more of them
     "name",
@@ -61,19 +62,26 @@ class _Interval:
 
 
 class LogRateLimit:
-    """Decides for each line. `now` is in seconds of one clock, which only goes forward."""
+    """Decides for each line whether it is written; `now` is in seconds of one clock that only goes forward.
+
+    `burst` is how many lines of a kind are written in `interval` seconds, `kinds` how many kinds are told
+    apart.
+    """
 
     def __init__(self, *, burst: int = BURST, interval: float = INTERVAL, kinds: int = MOST_KINDS) -> None:
         self.deadline: float | None = None
-        """When `due` has something to say for the first time; None while nothing is left out."""
+        """When `due` has something to return for the first time; None while no line was left out."""
         self._burst = burst
         self._interval = interval
         self._most = kinds
         self._intervals: dict[Kind, _Interval] = {}  # in the order in which they end
 
     def admits(self, event: str, fields: Mapping[str, object], now: float) -> bool:
-        """Say whether a line is written; one that is not is counted. `due` comes before it."""
-        found = self._of(event, fields, now)
+        """Return whether a line may be written; one that may not is counted.
+
+        To be called after `due` with the same `now`: an interval that is over must not swallow another line.
+        """
+        found = self._interval_of(event, fields, now)
         if found.written < self._burst:
             found.written += 1
             return True
@@ -82,22 +90,22 @@ class LogRateLimit:
         return False
 
     def due(self, now: float) -> list[OmittedLines]:
-        """Return what was left out in the intervals that are over, which are forgotten."""
-        told = []
+        """Return the lines that were left out in intervals that are over now, and forget those intervals."""
+        omitted = []
         while self._intervals:
             kind, first = next(iter(self._intervals.items()))
             if first.ends > now:
                 break
             del self._intervals[kind]
             if first.left_out:
-                told.append(OmittedLines(kind=kind, count=first.left_out))
-        if told:
+                omitted.append(OmittedLines(kind=kind, count=first.left_out))
+        if omitted:
             self.deadline = min(
                 (each.ends for each in self._intervals.values() if each.left_out), default=None
             )
-        return told
+        return omitted
 
-    def _of(self, event: str, fields: Mapping[str, object], now: float) -> _Interval:
+    def _interval_of(self, event: str, fields: Mapping[str, object], now: float) -> _Interval:
         kind = _kind(event, fields)
         if kind not in self._intervals and len(self._intervals) >= self._most:
             kind = _kind(event, {})

@@ -1,9 +1,11 @@
 """Which processes hang: their heartbeat has not moved for a period of the watchdog's own time.
 
-What a heartbeat says is a number that moves, so nobody's clock counts but the watchdog's monotonic one. Time
-in which the watchdog itself did not run (the machine stood still, was suspended, or gave it no processor)
-says nothing about the others: all begin a fresh period then. So they do, once, where all are late together:
-that is the machine, and not each of them.
+A heartbeat is a number that moves while the main loop of its process goes round. Only whether it has moved
+counts, by the watchdog's monotonic clock, so that no other process's clock can be wrong.
+
+Time in which the watchdog itself did not run says nothing about the others: the machine was suspended, or
+gave it no processor. All processes begin a new period then. They do so too, once, where all are late
+together: that is the machine, and not each of them.
 """
 
 from collections.abc import Collection
@@ -11,18 +13,25 @@ from dataclasses import dataclass
 from typing import Final
 
 LOOK: Final = 1.0
-"""Seconds from one look to the next."""
+"""Seconds from one look at the heartbeats to the next."""
 
 START: Final = 60.0
 """Seconds that a process may take from its start to its first beat, where the period is shorter."""
 
-_LATE: Final = 3.0  # seconds from one look to the next after which the watchdog was late itself
-_TOGETHER: Final = 0.5  # of the period: who is silent for so long when one is found to hang is late with it
+_LATE: Final = 3.0
+"""Seconds from one look to the next from which on the watchdog itself was late."""
+
+_TOGETHER: Final = 0.5
+"""Part of the period: who has been silent for so long when another one is found to hang is late with it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HeartbeatReading:
-    """What a process's heartbeat says: a number that moves. `begun` is whether there was a first beat."""
+    """What the heartbeat of a process says at one look.
+
+    `beat` moves from one look to the next while the process is well. `begun` is whether there was a first
+    beat: before it the process is still starting.
+    """
 
     name: str
     pid: int
@@ -32,7 +41,7 @@ class HeartbeatReading:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HungProcess:
-    """A process that hangs, and for how many seconds it has shown no sign of life."""
+    """A process that hangs, and for how many seconds its heartbeat has not moved."""
 
     name: str
     pid: int
@@ -41,59 +50,64 @@ class HungProcess:
 
 @dataclass(slots=True)
 class _WatchedProcess:
-    pulse: HeartbeatReading
+    reading: HeartbeatReading
     silent: float = 0.0
 
-    def patience(self, period: float) -> float:
-        return period if self.pulse.begun else max(period, START)
+    def limit(self, period: float) -> float:
+        return period if self.reading.begun else max(period, START)
 
 
 class Watchdog:
-    """Told at each look what all heartbeats say."""
+    """Compares the readings of one look with those of the look before."""
 
     def __init__(self) -> None:
         self._watched: dict[str, _WatchedProcess] = {}
         self._looked_at: float | None = None
-        self._spared = False
+        self._all_spared = False
+        """Whether all were late together once, and none of them has been seen to go on since."""
 
     def look(
-        self, pulses: Collection[HeartbeatReading], *, now: float, period: float
+        self, readings: Collection[HeartbeatReading], *, now: float, period: float
     ) -> tuple[HungProcess, ...]:
-        """Return who hangs at `now` (monotonic seconds); who is told has a fresh period from then on."""
+        """Return the processes that hang at `now`, in monotonic seconds; each begins a new period by that.
+
+        `period` is the seconds for which a heartbeat may stand still (the option `watchdog`).
+        """
         elapsed = now - self._looked_at if self._looked_at is not None else 0.0
         self._looked_at = now
-        self._listen(pulses, elapsed)
+        self._compare(readings, elapsed)
         if elapsed > _LATE:
-            self._refresh()
+            self._begin_new_periods()
             return ()
-        hanging = [each for each in self._watched.values() if each.silent > each.patience(period)]
-        if hanging and self._all_late(period) and not self._spared:
-            self._spared = True
-            self._refresh()
+        hanging = [each for each in self._watched.values() if each.silent > each.limit(period)]
+        if hanging and self._all_late(period) and not self._all_spared:
+            self._all_spared = True
+            self._begin_new_periods()
             return ()
         hung = tuple(
-            HungProcess(name=each.pulse.name, pid=each.pulse.pid, silent=each.silent) for each in hanging
+            HungProcess(name=each.reading.name, pid=each.reading.pid, silent=each.silent) for each in hanging
         )
         for each in hanging:
             each.silent = 0.0
         return hung
 
-    def _listen(self, pulses: Collection[HeartbeatReading], elapsed: float) -> None:
+    def _compare(self, readings: Collection[HeartbeatReading], elapsed: float) -> None:
         before, self._watched = self._watched, {}
-        for pulse in pulses:
-            known = before.get(pulse.name)
-            if known is not None and known.pulse == pulse:
+        for reading in readings:
+            known = before.get(reading.name)
+            if known is not None and known.reading == reading:
                 known.silent += elapsed
-                self._watched[pulse.name] = known
+                self._watched[reading.name] = known
                 continue
-            self._watched[pulse.name] = _WatchedProcess(pulse)
-            self._spared = self._spared and known is None  # somebody lives: the machine goes on
+            self._watched[reading.name] = _WatchedProcess(reading)
+            # A process that was known goes on: the machine works again, and may be late again another day.
+            self._all_spared = self._all_spared and known is None
 
     def _all_late(self, period: float) -> bool:
         return len(self._watched) > 1 and all(
             each.silent > period * _TOGETHER for each in self._watched.values()
         )
 
-    def _refresh(self) -> None:
+    def _begin_new_periods(self) -> None:
         for each in self._watched.values():
             each.silent = 0.0

@@ -1,4 +1,8 @@
-"""Logging as the accepted configuration has it, for a start, and for programs that no reload tells."""
+"""Logging as the accepted configuration wants it.
+
+For the start of every program, and for those that `reload` does not tell of a new configuration: supervisord
+and the tracker look for themselves.
+"""
 
 from typing import Final
 
@@ -7,11 +11,11 @@ from appliance.net.files import snapshots
 from appliance.net.logging import log
 
 PAUSE: Final = 1.0
-"""Seconds between two looks at what is accepted."""
+"""Seconds between two looks whether another configuration was accepted."""
 
 
 class AcceptedLog:
-    """One program's logging; follow it now and then."""
+    """The logging of one program; `logger` is set up at once, and anew by `follow`."""
 
     def __init__(self, program: str, paths: Paths) -> None:
         self._program, self._path = program, paths.accepted
@@ -19,14 +23,19 @@ class AcceptedLog:
         self.logger = self._configured()
 
     def follow(self) -> None:
-        """Log as the configuration says that was accepted since; loggers that are there do, too."""
+        """Log as the configuration wants that was accepted since, if there is one.
+
+        Loggers that were made before follow too: structlog's configuration is one for the whole process.
+        """
         stamp = self._stamp()
         if stamp not in (None, self._seen):
             self._seen = stamp
             self.logger = self._configured()
 
     def _configured(self) -> log.Logger:
-        accepted = snapshots.readable(self._path)  # damage is said when it is read to be obeyed
+        accepted = snapshots.readable(
+            self._path
+        )  # that it is damaged is logged where it is read to be obeyed
         if accepted is None:
             return log.configure(self._program, level="info", form="json")
         return log.obey(self._program, accepted.log)

@@ -1,8 +1,8 @@
-"""supervisord's watchdog: looks at all heartbeats of one runtime directory, and kills whoever hangs.
+"""supervisord's watchdog: looks at all heartbeats of one runtime directory, and kills processes that hang.
 
 It is a part of supervisord, not a program beside it: supervisord knows its children, restarts what is killed,
-and is itself watched by systemd (net/process/service_manager). Workers and the tracker are others' children,
-who notice the death and replace them.
+and is itself watched by systemd (net/process/service_manager). Workers are children of proxy masters, the
+tracker is one of vrrp: their parents notice the death and replace them.
 """
 
 import contextlib
@@ -20,11 +20,14 @@ from appliance.net.boards import heartbeats
 from appliance.net.files import snapshots
 
 _SUFFIX: Final = ".heartbeat"
-_OTHERS: Final = ("worker-", "tracker")  # who are no children of supervisord's
+_NOT_CHILDREN: Final = ("worker-", "tracker")  # how names begin of processes that supervisord did not start
 
 
 class HeartbeatWatch:
-    """The watchdog of one runtime directory; `period` is seconds, of the configuration that is accepted."""
+    """The watchdog of one runtime directory.
+
+    `period` is the seconds for which a process may hang, of the accepted configuration (`watchdog`).
+    """
 
     def __init__(self, paths: Paths, log: FilteringBoundLogger) -> None:
         self.period = WATCHDOG
@@ -36,7 +39,10 @@ class HeartbeatWatch:
         self._unprepared: set[str] = set()
 
     def prepare(self, program: str) -> None:
-        """Expect beats of a program that is about to start; where it has no place for them, none are."""
+        """Make the heartbeat of a program that is about to start, and expect it to beat.
+
+        Where the file cannot be made, the program cannot beat either, and is not watched.
+        """
         try:
             heartbeats.prepare(self._paths.heartbeat(program))
         except OSError as error:
@@ -47,7 +53,7 @@ class HeartbeatWatch:
             self._unprepared.discard(program)
 
     def _make_room(self, program: str) -> None:
-        """Have a place for the beats of a program that runs; where there is none, none are expected."""
+        """Make the heartbeat of a program that runs; where it cannot be made, the program is not watched."""
         try:
             heartbeats.make_room(self._paths.heartbeat(program))
         except OSError:
@@ -56,23 +62,23 @@ class HeartbeatWatch:
             self._unprepared.discard(program)
 
     def look(self, programs: Mapping[str, int], now: float) -> tuple[HungProcess, ...]:
-        """Kill who hangs and return who it was; `programs` are process ids of those that should run.
+        """Kill the processes that hang and return them; `programs` has the pids of those that should run.
 
-        To be called often: between looks it does nothing.
+        To be called often: it looks once a second and does nothing in between. `now` is monotonic seconds.
         """
         if now < self._look_at:
             return ()
         self._look_at = now + LOOK
-        self._follow()
-        pulses = {each.name: each for each in self._pulses(programs)}
-        hung = self._watchdog.look(pulses.values(), now=now, period=self.period)
+        self._follow_configuration()
+        readings = {each.name: each for each in self._readings(programs)}
+        hung = self._watchdog.look(readings.values(), now=now, period=self.period)
         for each in hung:
             self._log.error("program-hung", name=each.name, pid=each.pid, silent=round(each.silent, 1))
             _kill(each.pid)
         return hung
 
-    def _follow(self) -> None:
-        """Take the period of the accepted configuration, when there is another one."""
+    def _follow_configuration(self) -> None:
+        """Read the period of the accepted configuration, when that has been replaced."""
         try:
             status = self._paths.accepted.stat()
             if self._accepted != (status.st_ino, status.st_mtime_ns):
@@ -80,29 +86,33 @@ class HeartbeatWatch:
                 accepted = snapshots.read(self._paths.accepted)
                 self.period = accepted.watchdog if accepted else self.period
         except (OSError, SnapshotError):
-            return  # it has been moved away, or is damaged: what held before goes on
+            return  # it has been moved away, or is damaged: the last period goes on
 
-    def _pulses(self, programs: Mapping[str, int]) -> Iterator[HeartbeatReading]:
+    def _readings(self, programs: Mapping[str, int]) -> Iterator[HeartbeatReading]:
         for name, pid in programs.items():
             yield from self._program(name, pid, heartbeats.read(self._paths.heartbeat(name)))
         for path in self._paths.runtime.glob(f"*{_SUFFIX}"):
             name = path.name.removesuffix(_SUFFIX)
-            if name.startswith(_OTHERS) and (life := heartbeats.read(path)) and life.is_lived:
-                yield HeartbeatReading(name=name, pid=life.pid, beat=life.beat, begun=life.beat > 0)
+            if name.startswith(_NOT_CHILDREN) and (found := heartbeats.read(path)) and found.is_alive:
+                yield HeartbeatReading(name=name, pid=found.pid, beat=found.beat, begun=found.beat > 0)
 
     def _program(
-        self, name: str, pid: int, life: heartbeats.ProcessHeartbeat | None
+        self, name: str, pid: int, found: heartbeats.ProcessHeartbeat | None
     ) -> Iterator[HeartbeatReading]:
-        if life is None:  # removed, with its directory perhaps: one that hangs cannot make it again
+        if found is None:  # removed, with its directory perhaps: a program that hangs cannot make it again
             self._make_room(name)
-        if life is not None and life.pid == pid:
-            yield HeartbeatReading(name=name, pid=pid, beat=life.beat, begun=life.beat > 0)
+        if found is not None and found.pid == pid:
+            yield HeartbeatReading(name=name, pid=pid, beat=found.beat, begun=found.beat > 0)
         elif name not in self._unprepared:
             yield HeartbeatReading(name=name, pid=pid, beat=0, begun=False)
 
 
 def _kill(pid: int) -> None:
-    """KILL a process; its number cannot have become another one's meanwhile."""
+    """Send KILL to a process.
+
+    Between pidfd_open(2) and the signal its number cannot become another process's, as the descriptor stands
+    for the process itself.
+    """
     with contextlib.suppress(OSError):
         held = os.pidfd_open(pid)
         try:

@@ -14,7 +14,7 @@ class Machine:
 
     def __init__(self, *names: str) -> None:
         self.now = 100.0
-        self.pulses = {
+        self.readings = {
             name: HeartbeatReading(name=name, pid=10 + at, beat=1) for at, name in enumerate(names)
         }
         self.watchdog = Watchdog()
@@ -31,12 +31,12 @@ class Machine:
 
     def beat(self, name: str) -> None:
         """Move one heartbeat."""
-        last = self.pulses[name]
-        self.pulses[name] = HeartbeatReading(name=name, pid=last.pid, beat=last.beat + 1)
+        last = self.readings[name]
+        self.readings[name] = HeartbeatReading(name=name, pid=last.pid, beat=last.beat + 1)
 
     def look(self) -> tuple[HungProcess, ...]:
         """Have the watchdog look now."""
-        return self.watchdog.look(self.pulses.values(), now=self.now, period=_PERIOD)
+        return self.watchdog.look(self.readings.values(), now=self.now, period=_PERIOD)
 
 
 def test_who_beats_lives():
@@ -59,7 +59,7 @@ def test_a_successor_has_a_period_of_its_own():
     """Another process of the same name starts at zero."""
     machine = Machine("health", "reload")
     machine.pass_time(9, "health")
-    machine.pulses["reload"] = HeartbeatReading(name="reload", pid=99, beat=1)
+    machine.readings["reload"] = HeartbeatReading(name="reload", pid=99, beat=1)
     assert machine.pass_time(10, "health") == []
     assert [each.pid for each in machine.pass_time(2, "health")] == [99]
 
@@ -67,7 +67,7 @@ def test_a_successor_has_a_period_of_its_own():
 def test_a_program_that_starts_has_longer():
     """Until its first beat it has a minute: imports may take their time on a busy machine."""
     machine = Machine("health")
-    machine.pulses["vrrp"] = HeartbeatReading(name="vrrp", pid=7, beat=0, begun=False)
+    machine.readings["vrrp"] = HeartbeatReading(name="vrrp", pid=7, beat=0, begun=False)
     assert machine.pass_time(int(START), "health") == []
     assert [each.name for each in machine.pass_time(2, "health")] == ["vrrp"]
 
@@ -110,7 +110,7 @@ def test_who_is_gone_is_forgotten():
     """A worker that has ended is nobody's business, and comes back as a new one."""
     machine = Machine("health", "worker-proxy-api-1-0")
     machine.pass_time(9, "health")
-    gone = machine.pulses.pop("worker-proxy-api-1-0")
+    gone = machine.readings.pop("worker-proxy-api-1-0")
     machine.pass_time(1, "health")
-    machine.pulses[gone.name] = gone
+    machine.readings[gone.name] = gone
     assert machine.pass_time(10, "health") == []

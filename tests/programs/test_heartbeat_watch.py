@@ -53,7 +53,7 @@ def test_one_that_lives_makes_its_heartbeat_again(paths: Paths):
     heartbeats.make_room(path)
     life = heartbeats.read(path)
     assert life is not None
-    assert life.is_lived
+    assert life.is_alive
     assert life.beat == int((1.0 + heartbeats.RENEW) * 1e9)
 
 
@@ -68,4 +68,4 @@ def test_a_damaged_heartbeat_is_mended(paths: Paths):
     own.beat(1.0 + heartbeats.RENEW)
     life = heartbeats.read(path)
     assert life is not None
-    assert life.is_lived
+    assert life.is_alive

@@ -41,8 +41,8 @@ class ProcessHeartbeat:
     beat: int
 
     @property
-    def is_lived(self) -> bool:
-        """Say whether that process is there still, and no other one by its number."""
+    def is_alive(self) -> bool:
+        """Whether that process is still there, and not another one that has its number by now."""
         return self.pid > 0 and started(self.pid) == self.started
 
 

@@ -31,7 +31,7 @@ def test_a_beat_is_seen(tmp_path: Path):
     assert (_life(ours.path).pid, _life(ours.path).beat) == (os.getpid(), 0)
     ours.beat(12.5)
     assert _life(ours.path).beat == 12_500_000_000
-    assert _life(ours.path).is_lived
+    assert _life(ours.path).is_alive
     ours.close(unlink=True)
     assert heartbeats.read(ours.path) is None
 
@@ -40,11 +40,11 @@ def test_a_number_that_was_used_again_is_not_that_life(tmp_path: Path):
     """A process is known by its number and its start."""
     with subprocess.Popen(["sleep", "60"]) as other:
         life = heartbeats.ProcessHeartbeat(pid=other.pid, started=heartbeats.started(other.pid), beat=0)
-        assert life.is_lived
-        assert not heartbeats.ProcessHeartbeat(pid=other.pid, started=life.started - 1, beat=0).is_lived
+        assert life.is_alive
+        assert not heartbeats.ProcessHeartbeat(pid=other.pid, started=life.started - 1, beat=0).is_alive
         other.kill()
-    assert not life.is_lived
-    assert not heartbeats.ProcessHeartbeat(pid=0, started=0, beat=0).is_lived
+    assert not life.is_alive
+    assert not heartbeats.ProcessHeartbeat(pid=0, started=0, beat=0).is_alive
     Heartbeat(tmp_path / "a").close()
 
 
@@ -138,6 +138,6 @@ def test_another_process_is_seen(tmp_path: Path):
     path = tmp_path / "a.heartbeat"
     with subprocess.Popen([sys.executable, "-c", _STALLS, path]) as other:
         life = wait_until(lambda: (life := heartbeats.read(path)) and life.beat and life, what="its beat")
-        assert (life.pid, life.is_lived) == (other.pid, True)
+        assert (life.pid, life.is_alive) == (other.pid, True)
         other.kill()
-    assert not life.is_lived
+    assert not life.is_alive
