@@ -89,7 +89,7 @@ class Setup:
             self.traffic.tick()
             return condition()
 
-        until(ticked)
+        until(ticked, pause=0.001)
 
 
 @pytest.fixture

@@ -11,7 +11,11 @@ _PAUSE: Final = 0.01
 
 
 def until(
-    condition: Callable[[], _Value], *, what: str = "the condition holds", timeout: float = 15.0
+    condition: Callable[[], _Value],
+    *,
+    what: str = "the condition holds",
+    timeout: float = 15.0,
+    pause: float = _PAUSE,
 ) -> _Value:
     """Return the first true value of `condition`; raises Late after `timeout` seconds, naming `what`."""
-    return wait_until(condition, what=what, timeout=timeout, pause=_PAUSE, sleep=gevent.sleep)
+    return wait_until(condition, what=what, timeout=timeout, pause=pause, sleep=gevent.sleep)
