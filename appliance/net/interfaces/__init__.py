@@ -1,1 +1,0 @@
-"""Interfaces, their addresses, and what goes over them as whole frames and packets."""
