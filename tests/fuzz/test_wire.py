@@ -7,7 +7,7 @@ from random import Random
 import pytest
 from support.fuzzing.fuzzing import Target, fuzz, round_trip
 from support.machines import ovf
-from support.values import boards
+from support.values import boards, vip_answers
 from support.values.snapshots import track
 
 from appliance import wire
@@ -23,6 +23,7 @@ from appliance.wire.lines import (
     listed_session,
     reload_line,
     tracker_lines,
+    vrrp_status,
     vrrp_takeover,
     worker_arguments,
     worker_status,
@@ -437,6 +438,16 @@ TARGETS = (
         ),
         seeds=(control.encode_answer(good(**worker_status.encode(STATUS))),),
         errors=(control.ControlError, worker_status.WorkerStatusError),
+        words=JSON_WORDS,
+    ),
+    Target(
+        name="vrrp-status",
+        run=round_trip(
+            lambda line: vrrp_status.decode(control.decode_answer(line).values),
+            lambda status: control.encode_answer(good(**vrrp_status.encode(status))),
+        ),
+        seeds=(control.encode_answer(good(**vip_answers.answer(vip_answers.router()))),),
+        errors=(control.ControlError, vrrp_status.VrrpStatusError),
         words=JSON_WORDS,
     ),
     Target(

@@ -23,7 +23,6 @@ from appliance.core.status.observations import (
     SupervisordNotAsked,
 )
 from appliance.core.status.status import DegradedStart, ProgramState
-from appliance.core.status.vrrp_status import VrrpStatus
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
 from appliance.net.boards.boards import BoardError, BoardReader
@@ -34,7 +33,9 @@ from appliance.net.reloading.supervisor_rpc import ProcessInfo, SupervisorClient
 from appliance.wire.boards import health_board, worker_board
 from appliance.wire.boards.health_board import BoardFormatError, HealthBoard
 from appliance.wire.boards.worker_board import WorkerBoard
+from appliance.wire.lines import vrrp_status
 from appliance.wire.lines.control import Answer, Question
+from appliance.wire.lines.vrrp_status import VrrpStatus, VrrpStatusError
 
 TIMEOUT: Final = 2.0
 _DOWN: Final = frozenset({"BACKOFF", "EXITED", "FATAL", "UNKNOWN"})
@@ -73,8 +74,8 @@ def observe(paths: Paths, *, timeout: float = TIMEOUT) -> Observations:
 
 def vrrp_said(answer: Answer) -> VrrpStatus | None:
     """Return what vrrp answered to `status`, None where it is no such answer."""
-    with contextlib.suppress(msgspec.ValidationError):
-        return msgspec.convert(answer.values, VrrpStatus) if answer.ok else None
+    with contextlib.suppress(VrrpStatusError):
+        return vrrp_status.decode(answer.values) if answer.ok else None
     return None
 
 

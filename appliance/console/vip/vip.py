@@ -12,12 +12,14 @@ from appliance.console.asking import ask_program
 from appliance.console.output.printing import print_json, print_table
 from appliance.console.vip.vip_tables import vip_tables
 from appliance.core.rollout.needed_programs import VRRP
-from appliance.core.status.vrrp_status import VrrpStatus, troubles
+from appliance.core.status.vrrp_troubles import troubles
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.files import snapshots
+from appliance.wire.lines import vrrp_status
 from appliance.wire.lines.control import Answer, Question
+from appliance.wire.lines.vrrp_status import VrrpStatus, VrrpStatusError
 
 _TIMEOUT: Final = 10.0
 _MARGIN: Final = 10.0
@@ -147,8 +149,8 @@ def _understood(answer: Answer) -> VrrpStatus:
     if not answer.ok:
         raise click.ClickException("; ".join(_messages(answer)))
     try:
-        return msgspec.convert(answer.values, VrrpStatus)
-    except msgspec.ValidationError as error:
+        return vrrp_status.decode(answer.values)
+    except VrrpStatusError as error:
         raise click.ClickException(f"the program {VRRP} speaks otherwise: {error}") from error
 
 

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from appliance.console.output.quantities import duration
 from appliance.console.status.status_tables import ROUTER_STYLES, columns
-from appliance.core.status.vrrp_status import PriorityPartStatus, RouterStatus, VrrpStatus
+from appliance.wire.lines.vrrp_status import PriorityPartStatus, RouterStatus, VrrpStatus
 
 _TRANSITIONS: Final = 5
 """Transitions that are shown, the latest ones; the JSON has more."""

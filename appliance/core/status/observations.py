@@ -11,12 +11,12 @@ from appliance.core.status.status import (
     DegradedStart,
     ProgramState,
 )
-from appliance.core.status.vrrp_status import VrrpStatus
 from appliance.model.guest.report import GuestReport
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.wire.boards.health_board import HealthBoard
 from appliance.wire.boards.worker_board import WorkerBoard
 from appliance.wire.lines.control import AnswerProblem
+from appliance.wire.lines.vrrp_status import VrrpStatus
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

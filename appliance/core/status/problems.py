@@ -17,7 +17,7 @@ from appliance.core.status.status import (
     PoolStatus,
     ProgramStatus,
 )
-from appliance.core.status.vrrp_status import troubles
+from appliance.core.status.vrrp_troubles import troubles
 from appliance.model.guest.report import GuestReport
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.wire.lines.control import AnswerProblem

@@ -1,9 +1,9 @@
 """Virtual IPs as `appliance status` shows them: what is configured, and what vrrp says of it."""
 
 from appliance.core.status.status import VirtualIpStatus
-from appliance.core.status.vrrp_status import VrrpStatus
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.snapshot.virtual_router import VirtualRouter
+from appliance.wire.lines.vrrp_status import VrrpStatus
 
 
 def virtual_ips(snapshot: Snapshot, vrrp: VrrpStatus | None) -> tuple[VirtualIpStatus, ...]:

@@ -13,10 +13,10 @@ from appliance.core.rollout.timing import NO_DEADLINE
 from appliance.core.status.assessment import assess
 from appliance.core.status.observations import Observations, StatusAnswer, SupervisedProgram
 from appliance.core.status.status import ProgramState
-from appliance.core.status.vrrp_status import RouterStatus, VrrpStatus
 from appliance.model.check_results import CheckResult
 from appliance.model.server_states import HealthVerdict
 from appliance.model.worker_phases import WorkerPhase
+from appliance.wire.lines.vrrp_status import RouterStatus, VrrpStatus
 
 pytestmark = pytest.mark.pure
 

@@ -16,10 +16,10 @@ from appliance.core.status.status import (
     GenerationPhase,
     ProgramState,
 )
-from appliance.core.status.vrrp_status import RouterStatus, VrrpStatus
 from appliance.model.guest.report import GuestProblem, GuestReport, Origin
 from appliance.model.worker_phases import WorkerPhase
 from appliance.wire.lines.control import AnswerProblem
+from appliance.wire.lines.vrrp_status import RouterStatus, VrrpStatus
 
 pytestmark = pytest.mark.pure
 

@@ -5,7 +5,7 @@ from support.values.snapshots import snapshot, virtual_router
 
 from appliance.core.status.status import VirtualIpStatus
 from appliance.core.status.virtual_ips import virtual_ips
-from appliance.core.status.vrrp_status import HeardRouterStatus, RouterStatus, VrrpStatus
+from appliance.wire.lines.vrrp_status import HeardRouterStatus, RouterStatus, VrrpStatus
 
 pytestmark = pytest.mark.pure
 

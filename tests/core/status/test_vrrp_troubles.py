@@ -1,19 +1,19 @@
-"""What vrrp says of itself, and what of it is a problem."""
+"""What in the status of vrrp is a problem."""
 
 import time
 
-import msgspec
 import pytest
 from support.values.vip_answers import answer, heard, router
 
-from appliance.core.status.vrrp_status import VrrpStatus, troubles
+from appliance.core.status.vrrp_troubles import troubles
+from appliance.wire.lines.vrrp_status import VrrpStatus, decode
 
 pytestmark = pytest.mark.pure
 
 
 def said(*routers: dict[str, object], **changes: object) -> VrrpStatus:
     """Return the answer as the console reads it."""
-    return msgspec.convert(answer(*routers, **changes), VrrpStatus)
+    return decode(answer(*routers, **changes))
 
 
 def told(*routers: dict[str, object], **changes: object) -> list[str]:
@@ -24,11 +24,6 @@ def told(*routers: dict[str, object], **changes: object) -> list[str]:
 def test_all_is_well():
     """An active and a backup router, with what they need, are no problem."""
     assert told(router(), router("ingress", state="backup", heard=[heard("192.0.2.9")])) == []
-
-
-def test_an_empty_answer_is_understood():
-    """Whatever is absent has a default, so that another version can be read."""
-    assert msgspec.convert({"routers": [{"name": "api"}]}, VrrpStatus).routers[0].transitions == ()
 
 
 def test_a_fault_has_its_reasons():
@@ -91,12 +86,3 @@ def test_conflicts_are_named():
         "virtual IP api has a conflict with 192.0.2.9 (addresses): 10.0.0.1",
         "virtual IP api has a conflict with somebody (version)",
     ]
-
-
-def test_who_is_active_instead():
-    """A backup knows the active router that it heard last; an active one knows of none but itself."""
-    others = [heard("192.0.2.8", last_heard=5.0), heard("192.0.2.9", last_heard=7.0)]
-    found = said(router(heard=others), router("b", state="backup", heard=others), router("c", heard=[]))
-    assert [each.active_peer for each in found.routers] == [None, "192.0.2.9", None]
-    assert found.router("b") is found.routers[1]
-    assert found.router("d") is None

@@ -1,11 +1,17 @@
-"""What the program `vrrp` says of itself and its virtual routers when it is asked for its status.
+"""What the program `vrrp` answers to `status`: written by it, read by `appliance status` and `appliance vip`.
 
-Read by `appliance status` and `appliance vip`. Whatever is absent has a default, so that a program of another
-version can still be understood. Moments are Unix seconds, durations seconds.
+Whatever is absent has a default, so that the answer of another version can still be read. Moments are Unix
+seconds, durations seconds. The order of the fields is that of the answer.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+
+import msgspec
+
+
+class VrrpStatusError(Exception):
+    """The answer does not hold the status of `vrrp`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,21 +60,32 @@ class TransitionStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConflictStatus:
-    """Somebody who uses the router id or an address in another way; `obeyed` is whether he is heeded."""
+    """Another router or machine that uses the router id or an address in another way.
+
+    `obeyed` is whether its advertisements are used all the same. `first_heard` and `last_heard` are Unix
+    seconds.
+    """
 
     kind: str
     peer: str = ""
     detail: str = ""
+    first_heard: float = 0.0
     last_heard: float = 0.0
     obeyed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouterStatus:
-    """One virtual router. `base` is its configured priority, `held` whether its addresses are there."""
+    """One virtual router.
+
+    `base` is its configured priority, `priority` the effective one with its `parts`. `held` is whether its
+    addresses are to be on the interface. `yielded` is whether an operator has moved it away, `leaving`
+    whether it only waits for a successor. `counters` and `drops` are numbers by their name.
+    """
 
     name: str
     interface: str = ""
+    family: int = 0
     version: int = 0
     router_id: int = 0
     state: str = ""
@@ -79,6 +96,8 @@ class RouterStatus:
     fault_reasons: tuple[str, ...] = ()
     addresses: tuple[str, ...] = ()
     held: bool = False
+    source: str | None = None
+    peers: tuple[str, ...] = ()
     heard: tuple[HeardRouterStatus, ...] = ()
     timers: TimersStatus = field(default_factory=TimersStatus)
     transitions: tuple[TransitionStatus, ...] = ()
@@ -110,38 +129,50 @@ class RouterStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class VrrpStatus:
-    """The whole answer. `missing` names capabilities; `late_wakeups` counts how often it woke too late."""
+class RealtimeStatus:
+    """Which privileges of real-time scheduling the program got; `refused` has the reasons where not."""
 
+    scheduler: bool = False
+    memory: bool = False
+    oom: bool = False
+    refused: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class VrrpStatus:
+    """The whole answer.
+
+    `snapshot` is the number of the configuration in use, `pending` of one that was prepared. `missing` are
+    capabilities. `late_wakeups` counts wake-ups that came too late, the worst one by `latest_wakeup_s`
+    seconds. `leaving` are the routers that a reload has removed and that still wait for a successor.
+    """
+
+    program: str = ""
     pid: int | None = None
+    started_at: float = 0.0
+    snapshot: int = 0
+    pending: int | None = None
     missing: tuple[str, ...] = ()
+    realtime: RealtimeStatus = field(default_factory=RealtimeStatus)
     late_wakeups: int = 0
     latest_wakeup_s: float = 0.0
     routers: tuple[RouterStatus, ...] = ()
+    leaving: tuple[str, ...] = ()
 
     def router(self, name: str) -> RouterStatus | None:
         """Return the virtual router of that name, None where there is none."""
         return next((each for each in self.routers if each.name == name), None)
 
 
-def troubles(said: VrrpStatus) -> Iterator[str]:
-    """Yield what is wrong with the virtual IPs, in sentences."""
-    if said.missing:
-        names = " and ".join(said.missing)
-        yield f"vrrp lacks {names}: no virtual IP can be held here"
-    for router in said.routers:
-        yield from (f"virtual IP {router.name} {trouble}" for trouble in _troubles(router, said))
+def encode(status: VrrpStatus) -> dict[str, object]:
+    """Return the values of the answer."""
+    values: dict[str, object] = msgspec.to_builtins(status)
+    return values
 
 
-def _troubles(router: RouterStatus, said: VrrpStatus) -> Iterator[str]:
-    if router.state == "fault" and not said.missing:  # which is the reason, and told already
-        yield f"is in fault: {'; '.join(router.fault_reasons) or 'no reason is given'}"
-    if router.is_active and not router.held:
-        yield "is active, but its addresses are not on the interface"
-    for rival in router.rivals:
-        yield f"is active here and on {rival.peer} (priority {rival.priority}) at the same time"
-    for conflict in router.conflicts:
-        about = f": {conflict.detail}" if conflict.detail else ""
-        who = f"{conflict.peer or 'somebody'} ({conflict.kind}){about}"
-        besides = router.is_active and not conflict.obeyed
-        yield f"is active here, in conflict with {who}" if besides else f"has a conflict with {who}"
+def decode(values: Mapping[str, object]) -> VrrpStatus:
+    """Return the status that an answer's values hold; raises VrrpStatusError."""
+    try:
+        return msgspec.convert(dict(values), VrrpStatus)
+    except msgspec.ValidationError as error:
+        raise VrrpStatusError(str(error)) from error

@@ -1,0 +1,28 @@
+"""What is wrong with the virtual IPs of this node, by the status that `vrrp` has answered."""
+
+from collections.abc import Iterator
+
+from appliance.wire.lines.vrrp_status import RouterStatus, VrrpStatus
+
+
+def troubles(status: VrrpStatus) -> Iterator[str]:
+    """Yield each thing that is wrong with the virtual IPs as a sentence for operators."""
+    if status.missing:
+        names = " and ".join(status.missing)
+        yield f"vrrp lacks {names}: no virtual IP can be held here"
+    for router in status.routers:
+        yield from (f"virtual IP {router.name} {trouble}" for trouble in _troubles(router, status))
+
+
+def _troubles(router: RouterStatus, status: VrrpStatus) -> Iterator[str]:
+    if router.state == "fault" and not status.missing:  # which is the reason, and told already
+        yield f"is in fault: {'; '.join(router.fault_reasons) or 'no reason is given'}"
+    if router.is_active and not router.held:
+        yield "is active, but its addresses are not on the interface"
+    for rival in router.rivals:
+        yield f"is active here and on {rival.peer} (priority {rival.priority}) at the same time"
+    for conflict in router.conflicts:
+        about = f": {conflict.detail}" if conflict.detail else ""
+        who = f"{conflict.peer or 'somebody'} ({conflict.kind}){about}"
+        besides = router.is_active and not conflict.obeyed
+        yield f"is active here, in conflict with {who}" if besides else f"has a conflict with {who}"
