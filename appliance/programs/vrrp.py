@@ -143,10 +143,10 @@ def _run(
     loop.add(logs.limiter())
     loop.on_signals((*_SIGNALS, *_HARMLESS), lambda number: _signalled(program, punctuality, number))
     if before.predecessor is not None:
-        loop.add(TakeOver(before.predecessor, lock, on_end=program.succeed))
+        loop.add(TakeOver(before.predecessor, lock, on_end=program.predecessor_ended))
     realtime.settle()
     loop.run()
-    if program.relieved:
+    if program.taken_over:
         program.reports.log.info("relieved")
         return 0  # everything else is the successor's by now, the names of board and socket too
     control.close()

@@ -1,4 +1,4 @@
-"""The commands of `vrrp`: what is asked of it over its control socket."""
+"""The commands that `vrrp` answers over its control socket."""
 
 import os
 import pwd
@@ -20,16 +20,17 @@ from appliance.net.loop.loop import Loop
 from appliance.net.loop.off_the_loop import OffTheLoop
 from appliance.vrrp.opening import OpeningOutcome
 from appliance.vrrp.program import PROGRAM, VrrpProgram
-from appliance.vrrp.status import described, known
+from appliance.vrrp.status import router_status, takeover_state
 from appliance.vrrp.takeover.predecessor import TAKE_OVER, TAKEN_OVER
-from appliance.wire.lines import vrrp_takeover
+from appliance.wire.lines import vrrp_status, vrrp_takeover
 from appliance.wire.lines.control import Answer, AnswerProblem, Question, bad, good
+from appliance.wire.lines.vrrp_status import RealtimeStatus, VrrpStatus
 
 _STOPPING: Final = f"{PROGRAM} is stopping"
 
 
 class VrrpCommands:
-    """The handlers; none of them waits."""
+    """The handlers, called from the loop: none of them waits, and each reads the clock once."""
 
     def __init__(self, paths: Paths, program: VrrpProgram, loop: Loop) -> None:
         self._paths = paths
@@ -54,29 +55,30 @@ class VrrpCommands:
         }
 
     def _unless_stopping(self, handler: Handler) -> Handler:
-        """Refuse what would take part again in what is being left."""
+        """Refuse a command while the program stops: it would take part again in what it is leaving."""
         return lambda question: bad(_STOPPING) if self._program.stopping else handler(question)
 
     def _status(self, _: Question) -> Answer:
         program, now = self._program, time.monotonic()
         lateness = program.reports.lateness
-        return good(
+        status = VrrpStatus(
             program=PROGRAM,
             pid=os.getpid(),
             started_at=self._started_at,
             snapshot=program.snapshot.number if program.snapshot else 0,
             pending=self._pending.number if self._pending else None,
-            missing=list(program.missing),
-            realtime=asdict(program.realtime),
+            missing=program.missing,
+            realtime=RealtimeStatus(**asdict(program.realtime)),
             late_wakeups=lateness.count,
             latest_wakeup_s=round(lateness.latest, 6),
-            routers=[
-                described(group, instance, now=now)
+            routers=tuple(
+                router_status(group, instance, now=now)
                 for group in program.groups
                 for instance in group.instances.values()
-            ],
-            leaving=[name for group in program.groups.leaving for name in group.instances],
+            ),
+            leaving=tuple(name for group in program.groups.leaving for name in group.instances),
         )
+        return good(**vrrp_status.encode(status))
 
     def _prepare(self, question: Question) -> Answer | Deferred:
         snapshot = snapshots.proposed(self._paths, question.integer("snapshot"))
@@ -96,7 +98,10 @@ class VrrpCommands:
         return answer
 
     def _new_commands(self, snapshot: Snapshot) -> tuple[MachineNeed, ...]:
-        """Return those that the present configuration has not: what has gone meanwhile refuses nothing."""
+        """Return the commands that only the new configuration has.
+
+        A file that has gone meanwhile must not make reloads fail that do not change its command.
+        """
         present = self._program.snapshot.virtual_routers if self._program.snapshot else ()
         known = {each.name for each in needs(present)}
         found = (each for each in needs(snapshot.virtual_routers) if each.kind is MachineNeedKind.COMMAND)
@@ -133,7 +138,7 @@ class VrrpCommands:
             under_way[1].resolve(good(snapshot=snapshot.number) if done else bad(_STOPPING))
 
         try:
-            self._program.apply(snapshot, then=ended)
+            self._program.apply(snapshot, time.monotonic(), then=ended)
         except Exception:
             self._end_commit(under_way)  # the next one who asks for it is to have it done
             raise
@@ -161,14 +166,14 @@ class VrrpCommands:
         return answer
 
     def _take_over(self, _: Question) -> Answer:
-        """Tell a successor what is here, and go on; one that hands over to its peers has nothing to tell."""
+        """Tell a successor the state of the routers, and go on; one that stops hands over to peers."""
         if self._program.stopping:
             return vrrp_takeover.leaving()
-        return good(routers=vrrp_takeover.encode(map(known, self._program.groups.instances)))
+        return good(routers=vrrp_takeover.encode(map(takeover_state, self._program.groups.instances)))
 
     def _taken_over(self, _: Question) -> Answer:
-        """Go: the successor serves."""
-        self._program.relieve()
+        """End at once: the successor serves."""
+        self._program.end_for_successor()
         return good()
 
     def _reclaim(self, question: Question) -> Answer:

@@ -1,6 +1,6 @@
-"""Virtual routers that a reload adds, on their way: opened one at a time, between the turns of the loop.
+"""Opens the VRRP instances that a reload adds, one in each turn of the loop, so that the others stay on time.
 
-So the others stay on time. A group begins when all of its members are open.
+A group begins when all of its instances are open.
 """
 
 from collections import deque
@@ -9,15 +9,15 @@ from enum import Enum
 
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 
-Look = Callable[[VrrpInstance], None]
-"""Gives a new instance, or a changed one, the state of its interface and of what it tracks."""
+OpenInstance = Callable[[VrrpInstance, float], None]
+"""Gives an instance the present state of its interface, which opens its sockets, and of what it tracks."""
 
-Begin = Callable[[list[VrrpInstance], float], None]
+BeginGroup = Callable[[list[VrrpInstance], float], None]
 """Has instances that are open take part, as one group."""
 
 
 class OpeningPhase(Enum):
-    """IDLE: nothing is on its way. OPENING: some are. STOPPED: all leave, and nothing begins any more."""
+    """IDLE: none is to be opened. OPENING: some are. STOPPED: the program stops, and opens none any more."""
 
     IDLE = "idle"
     OPENING = "opening"
@@ -25,95 +25,94 @@ class OpeningPhase(Enum):
 
 
 class OpeningOutcome(Enum):
-    """What has come of those that were on their way: all take part, or the stop was first."""
+    """How an opening ended: all instances take part, or the program was stopped first."""
 
     DONE = "done"
     GIVEN_UP = "given-up"
 
 
 class Opening:
-    """Those that do not take part yet; in the loop, `deadline` is when to open the next one."""
+    """The instances that do not take part yet; the loop wakes it at `deadline` to open the next one."""
 
-    def __init__(self, *, look: Look, begin: Begin) -> None:
+    def __init__(self, *, open_instance: OpenInstance, begin: BeginGroup) -> None:
         self.phase = OpeningPhase.IDLE
         self.deadline: float | None = None
-        self._look = look
+        self._open_instance = open_instance
         self._begin = begin
         self._closed = deque[VrrpInstance]()
-        self._waiting: list[list[VrrpInstance]] = []
+        self._waiting_groups: list[list[VrrpInstance]] = []
         self._bugs: dict[VrrpInstance, Exception] = {}
         self._then: Callable[[OpeningOutcome], None] = _nothing
 
     @property
     def closed(self) -> frozenset[VrrpInstance]:
-        """Return those that are not open yet."""
+        """Return the instances that are not open yet."""
         return frozenset(self._closed)
 
     def add(self, instance: VrrpInstance) -> None:
-        """Take one that is new; it waits for `start`."""
+        """Add a new instance, to be opened after `start`."""
         self._closed.append(instance)
 
     def begin_as_group(self, instances: list[VrrpInstance]) -> None:
-        """Have these, all of them closed, begin as one group when they are open."""
-        self._waiting.append(instances)
+        """Begin with these as one group when they are open; all of them are closed now."""
+        self._waiting_groups.append(instances)
 
-    def open_now(self, instances: Iterable[VrrpInstance]) -> None:
-        """Open those of them that are closed: they join others, who go on at once."""
+    def open_now(self, instances: Iterable[VrrpInstance], now: float) -> None:
+        """Open those of them that are closed: they join instances that go on at once."""
         for each in instances:
             if each in self._closed:
                 self._closed.remove(each)
-                self._open(each)
+                self._open(each, now)
 
     def start(self, now: float, *, then: Callable[[OpeningOutcome], None]) -> None:
-        """Open what was added; `then` is called when all take part, or will not."""
+        """Begin to open what was added; `then` gets the outcome, at once if there is nothing to do."""
         self.phase, self._then = OpeningPhase.OPENING, then
-        self._go_on(now)
+        self._plan_next(now)
 
     def tick(self, now: float) -> None:
-        """Open the next one."""
+        """Open one instance, and begin with the groups that are complete."""
         if self.phase is OpeningPhase.OPENING:
-            self._open(self._closed.popleft())
-            self._begin_ready(now)
-            self._go_on(now)
+            self._open(self._closed.popleft(), now)
+            self._begin_complete(now)
+            self._plan_next(now)
 
     def finish(self, now: float, *, between: Callable[[], None]) -> None:
-        """Open all that is on its way, and do `between` after each; what began and broke off is forgotten."""
+        """Open all instances now, and call `between` after each; what an error has left is forgotten."""
         while self.phase is OpeningPhase.OPENING:
             self.tick(now)
             between()
-        self._waiting.clear()
+        self._waiting_groups.clear()
 
     def stop(self) -> None:
-        """Close what was opened, and begin nothing any more."""
-        for instances in self._waiting:
+        """Close what was opened, and begin with nothing any more."""
+        for instances in self._waiting_groups:
             for each in instances:
                 each.close()
         self._closed.clear()
-        self._waiting.clear()
+        self._waiting_groups.clear()
         self._end(OpeningPhase.STOPPED, OpeningOutcome.GIVEN_UP)
 
-    def bugs(self, instances: Iterable[VrrpInstance]) -> tuple[Exception, ...]:
-        """Return, once, what went wrong when these were opened: their group is to take it as its own."""
+    def take_bugs(self, instances: Iterable[VrrpInstance]) -> tuple[Exception, ...]:
+        """Return, once, the errors met when these were opened: their group has to handle them."""
         return tuple(self._bugs.pop(each) for each in instances if each in self._bugs)
 
-    def _open(self, instance: VrrpInstance) -> None:
+    def _open(self, instance: VrrpInstance, now: float) -> None:
         try:
-            self._look(instance)
+            self._open_instance(instance, now)
         except Exception as error:  # noqa: BLE001  # the others go on; its group logs it
             self._bugs[instance] = error
 
-    def _begin_ready(self, now: float) -> None:
+    def _begin_complete(self, now: float) -> None:
         closed = self.closed
-        ready = [each for each in self._waiting if closed.isdisjoint(each)]
-        self._waiting = [each for each in self._waiting if each not in ready]
-        for instances in ready:
-            # Of what has happened since then to an interface, its router has not been told.
+        complete = [each for each in self._waiting_groups if closed.isdisjoint(each)]
+        self._waiting_groups = [each for each in self._waiting_groups if each not in complete]
+        for instances in complete:
+            # Again: an instance without a group is not told what happens to its interface.
             for earlier in instances[:-1]:
-                self._open(earlier)
+                self._open(earlier, now)
             self._begin(instances, now)
 
-    def _go_on(self, now: float) -> None:
-        """Plan the next one, or tell that there is none."""
+    def _plan_next(self, now: float) -> None:
         if self._closed:
             self.deadline = now
         else:
@@ -126,4 +125,4 @@ class Opening:
 
 
 def _nothing(_: OpeningOutcome) -> None:
-    """Tell nobody."""
+    """Do nothing: nobody waits for the outcome."""

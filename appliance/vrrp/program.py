@@ -1,4 +1,4 @@
-"""What `vrrp` does: its virtual routers in their groups, and everything that they hear of from outside."""
+"""The program `vrrp` without its commands: instances in their groups, netlink, tracker and board."""
 
 import os
 import time
@@ -17,7 +17,7 @@ from appliance.net.loop.closer import Closer
 from appliance.net.loop.loop import Loop
 from appliance.net.netlink import vrrp_leftovers
 from appliance.net.netlink.addresses import Addresses
-from appliance.net.netlink.links import LinkChange, Links
+from appliance.net.netlink.links import Links
 from appliance.net.netlink.namespace_claim import NamespaceClaim
 from appliance.net.netlink.neighbours import Neighbours
 from appliance.net.netlink.netlink import Requests
@@ -27,12 +27,12 @@ from appliance.vrrp.addresses.address_questions import AddressQuestions
 from appliance.vrrp.addresses.peer_returns import PeerReturns
 from appliance.vrrp.instance.environment import RouterEnvironment
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
+from appliance.vrrp.interface_monitor import InterfaceMonitor
 from appliance.vrrp.opening import OpeningOutcome
 from appliance.vrrp.reload_faults import endangered
 from appliance.vrrp.reports import RouterReports
-from appliance.vrrp.router_group import RouterGroup
 from appliance.vrrp.router_groups import RouterGroups
-from appliance.vrrp.status import record
+from appliance.vrrp.status import board_record
 from appliance.vrrp.takeover.resumed_state import EarlierRun, ResumedState
 from appliance.vrrp.tracks import Tracks
 from appliance.wire.boards.vrrp_board import VrrpBoard, encode_router
@@ -40,17 +40,16 @@ from appliance.wire.boards.vrrp_board import encode as encode_board
 from appliance.wire.lines.control import AnswerProblem
 
 PROGRAM: Final = "vrrp"
-_PUBLISHED: Final = 4  # times in the shortest interval: what the next start has to know is when that was
-_LOOK_AGAIN: Final = 1.0  # seconds until the kernel is asked again for its interfaces
-_WHOLE: Final = frozenset({LinkChange.APPEARED, LinkChange.DISAPPEARED})
-_MARGIN: Final = 1.0  # seconds beyond the longest hand-over until a stop does not wait any longer
+# Times in the shortest interval: the next run decides by the last advert on the board whether it can resume.
+_PUBLISHED: Final = 4
+_MARGIN: Final = 1.0  # seconds beyond the longest hand-over after which a stop waits no longer
 
 
 class VrrpProgram:
-    """Everything but the commands. `before` is what was found of an earlier life.
+    """The program; `before` is what was found of an earlier run.
 
-    While a predecessor serves, what only one can have, as the tracker, waits until `succeed` says that it is
-    gone. `relieved` is whether this one has got a successor.
+    While a predecessor still runs, what only one process can have, as the tracker, waits until
+    `predecessor_ended`. `taken_over` is whether a successor has taken this program's place.
     """
 
     def __init__(
@@ -64,7 +63,7 @@ class VrrpProgram:
         before: EarlierRun,
         board: BoardWriter,
     ) -> None:
-        self.relieved = False
+        self.taken_over = False
         self.missing = missing
         self.realtime = realtime
         self.snapshot: Snapshot | None = None
@@ -74,14 +73,12 @@ class VrrpProgram:
         self._alone = before.predecessor is None
         self._recorded: dict[VrrpInstance, tuple[int, bytes]] = {}
         self._stop_by: float | None = None
-        self._damage_said = False
-        self._look_again: float | None = None
         self._claim = NamespaceClaim(vrrp_leftovers.CLAIM)
         self._links = Links()
         self._addresses = Addresses(OwnedAddresses(paths.owned_addresses))
         self._publisher = VrrpPublisher(board, self._board, on_trouble=self._board_trouble)
         self._tracks = Tracks(loop, self._links, log, groups=lambda: self.groups)
-        self.reports = RouterReports(log, run=self._tracks.run, touch=self._publisher.touch, left=self._left)
+        self.reports = RouterReports(log, run=self._tracks.run, touch=self._publisher.touch)
         self._requests = Requests()
         closer = Closer()
         self._asking = AddressQuestions(loop, closer)
@@ -98,17 +95,18 @@ class VrrpProgram:
             missing=missing,
             routers=lambda: (each.router for each in self.groups.instances),
         )
-        self.groups = RouterGroups(environment, self.reports, self._look)
+        self.groups = RouterGroups(environment, self.reports, self._open_instance, on_left=self._group_left)
+        self._monitor = InterfaceMonitor(self._links, self.groups, self._tracks, log)
         if missing:
             log.error("capabilities-missing", missing=list(missing))
         if realtime.refused:
             log.warning("realtime-refused", refused=list(realtime.refused))
-        loop.read(self._links.fileno(), self._links_changed)
+        loop.read(self._links.fileno(), self._monitor.readable)
         accepted = snapshots.accepted(self._paths, self._log)
         if accepted is not None:
             self._configure(accepted)
-            inheritance = ResumedState(self._addresses, before, self._log)
-            self.groups.begin(accepted.virtual_routers, resumes=inheritance.resumes)
+            resumed = ResumedState(self._addresses, before, self._log)
+            self.groups.begin(accepted.virtual_routers, resume=resumed.resume)
             self._applied(accepted)
         if self._alone:
             self._clean()
@@ -118,8 +116,8 @@ class VrrpProgram:
 
     # Configuration
 
-    def apply(self, snapshot: Snapshot, *, then: Callable[[OpeningOutcome], None]) -> None:
-        """Make a snapshot's virtual routers real; those that did not change are not touched.
+    def apply(self, snapshot: Snapshot, now: float, *, then: Callable[[OpeningOutcome], None]) -> None:
+        """Change to the virtual routers of a snapshot; those that did not change are not touched.
 
         `then` is called when all take part, or will not: now, or after some turns of the loop.
         """
@@ -130,27 +128,29 @@ class VrrpProgram:
                 self._applied(snapshot)
             then(outcome)
 
-        self.groups.apply(snapshot.virtual_routers, time.monotonic(), then=ended)
+        self.groups.apply(snapshot.virtual_routers, now, then=ended)
 
     def endangered(self, snapshot: Snapshot) -> tuple[AnswerProblem, ...]:
-        """Return why a snapshot would put into fault what is active here now."""
+        """Return a problem for each virtual router that is active here and in fault by a snapshot."""
         return tuple(endangered(self.groups.instances, snapshot.virtual_routers, self._links))
 
     def _configure(self, snapshot: Snapshot) -> None:
-        self._log = self.reports.log = self._tracks.log = logs.obey(PROGRAM, snapshot.log)
-        if self._alone:  # two trackers would take each other's scripts for leftovers
-            self._tracks.require(snapshot.virtual_routers)  # before anything that a command is to hear of
+        self._log = self.reports.log = self._tracks.log = self._monitor.log = logs.obey(PROGRAM, snapshot.log)
+        # Two trackers would kill each other's scripts as leftovers. Ours starts before the first transition:
+        # that may have a notify command.
+        if self._alone:
+            self._tracks.require(snapshot.virtual_routers)
 
     def _applied(self, snapshot: Snapshot) -> None:
-        """Have everything looked at that counts now, and publish; before, a verdict would find nobody."""
+        """Tell the tracker what to watch, and publish; earlier a verdict would find no instance."""
         self.snapshot = snapshot
         adverts = (each.advert for each in snapshot.virtual_routers)
         self._publisher.fresh = max(FRESH, min(adverts, default=0.0) / _PUBLISHED)
         self._tracks.tell()
         self._publisher.touch()
 
-    def succeed(self) -> None:
-        """Take the end of the predecessor: have all that two at a time cannot have."""
+    def predecessor_ended(self) -> None:
+        """Begin with what two processes cannot do at a time: the tracker, and the removal of leftovers."""
         self._alone = True
         self._claim.close()
         self._claim = NamespaceClaim(vrrp_leftovers.CLAIM)
@@ -158,13 +158,13 @@ class VrrpProgram:
         self._clean()
         self._log.info("taken-over", routers=[each.name for each in self.groups.instances])
 
-    def relieve(self) -> None:
-        """End without a word to anybody: a successor has everything that is held here."""
-        self.relieved = True
+    def end_for_successor(self) -> None:
+        """End without an advert or a change of addresses: a successor has both."""
+        self.taken_over = True
         self._loop.stop()
 
     def _clean(self) -> None:
-        """Remove what an earlier life left and nobody goes on with."""
+        """Remove addresses and macvlans that an earlier run has left and that no instance here uses."""
         if self.missing:
             return
         vrrp_leftovers.remove(
@@ -180,70 +180,21 @@ class VrrpProgram:
             log=self._log,
         )
 
-    # Interfaces
-
-    def _look(self, instance: VrrpInstance) -> None:
-        """Give a instance that is new the state of its interface, and of those that it tracks."""
-        instance.look(self._links.state(instance.router.interface))
-        self._tracks.look(instance)
-
-    def _links_changed(self) -> None:
-        now = time.monotonic()
-        try:
-            events = self._links.read()
-        except OSError as error:
-            self._log.error("interfaces-unread", reason=error.strerror or str(error))
-            self._look_again = now + _LOOK_AGAIN
-            return
-        names = {event.name for event in events}
-        removed = {
-            (event.name, event.address) for event in events if event.change is LinkChange.ADDRESS_REMOVED
-        }
-        if self._links.damaged and not self._damage_said:
-            self._damage_said = True
-            self._log.error("netlink-damaged", count=self._links.damaged)
-        moved = {event.address.partition("/")[0] for event in events}
-        everywhere = any(event.change in _WHOLE for event in events)  # about its addresses nothing is told
-        for group in (*self.groups, *self.groups.leaving):
-            for each in group.instances.values():
-                if everywhere or moved & each.virtual:
-                    each.look_for_foreign()
-                if names & {
-                    each.router.interface,
-                    each.holder.interface.name if each.holder.interface else "",
-                }:
-                    link = self._links.state(each.router.interface)
-                    if each.concerns(link):
-                        group.look(each, link, now)
-                    self._restore(group, each, removed, now)
-                if self._tracks.look(each):
-                    group.weigh(each, now)
-
-    def _restore(
-        self, group: RouterGroup, instance: VrrpInstance, removed: set[tuple[str, str]], now: float
-    ) -> None:
-        """Put back what somebody else has removed from an active, and say so."""
-        place = instance.holder.interface.name if instance.holder.interface else ""
-        lost = [each for each in instance.holder.addresses if (place, each) in removed]
-        if not lost:
-            return
-        if instance.may_restore(len(lost), now):
-            group.restore(instance, now)
-            self._log.warning("address-restored", router=instance.name, addresses=lost)
-        group.moved()
+    def _open_instance(self, instance: VrrpInstance, now: float) -> None:
+        """Give a new instance the state of its interface, and of the interfaces that it tracks."""
+        instance.update_link(self._links.state(instance.router.interface), now)
+        self._tracks.update_interfaces(instance)
 
     # The end
 
     @property
     def deadline(self) -> float | None:
-        """Return until when a stop may take, or when the interfaces are looked at again."""
-        return min((at for at in (self._stop_by, self._look_again) if at is not None), default=None)
+        """Return when a stop waits no longer, or when the interfaces are to be read again."""
+        return min((at for at in (self._stop_by, self._monitor.retry_at) if at is not None), default=None)
 
     def tick(self, now: float) -> None:
-        """Look at the interfaces again, or stop without waiting any longer."""
-        if self._look_again is not None and now >= self._look_again:
-            self._look_again = None
-            self._links_changed()
+        """Read the interfaces again, or stop without waiting any longer."""
+        self._monitor.tick(now)
         if self._stop_by is not None and now >= self._stop_by:
             self._cut()
 
@@ -255,21 +206,21 @@ class VrrpProgram:
 
     @property
     def stopping(self) -> bool:
-        """Say whether it leaves: from then on it takes no command that changes something."""
+        """Say whether the program stops: from then on it refuses commands that change something."""
         return self._stop_by is not None
 
     def stop(self, now: float) -> None:
-        """Leave all virtual routers and end the loop when that is done; a second time without waiting."""
+        """Stop all instances, then the loop; called a second time it waits no longer for hand-overs."""
         if self._stop_by is not None:
             self._loop.stop()
             return
         patience = max((each.router.hand_over for each in self.groups.instances), default=0.0)
         self._stop_by = now + patience + _MARGIN
-        self.groups.leave(now)
+        self.groups.stop(now)
         self._end_when_left()
 
     def close(self) -> None:
-        """Write the board for the last time and let go of everything, also of addresses still held."""
+        """Write the board for the last time, remove the addresses still held, and close everything."""
         self._publisher.close()
         self.groups.close()
         self._asking.close()
@@ -279,8 +230,7 @@ class VrrpProgram:
         self._links.close()
         self._claim.close()
 
-    def _left(self, group: RouterGroup) -> None:
-        self.groups.remove(group)
+    def _group_left(self) -> None:
         self._publisher.touch()
         self._end_when_left()
 
@@ -307,13 +257,13 @@ class VrrpProgram:
         )
 
     def _records(self) -> Iterator[bytes]:
-        """Yield what the board says of each router; where nothing was done since the last time it is kept."""
+        """Yield the board's record of each router; that of a group without an event is the last one."""
         before, self._recorded = self._recorded, {}
         for group in self.groups:
             for each in group.instances.values():
                 known = before.get(each)
                 if known is None or known[0] != group.changes:
-                    known = group.changes, encode_router(record(each))
+                    known = group.changes, encode_router(board_record(each))
                 self._recorded[each] = known
                 yield known[1]
 

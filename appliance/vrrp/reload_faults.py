@@ -1,4 +1,4 @@
-"""What a new configuration would do to addresses that are held here: whether it puts one into fault."""
+"""Finds the virtual routers that are active here and that a new configuration would put into fault."""
 
 from collections.abc import Iterable, Iterator
 
@@ -15,9 +15,10 @@ _FORCE = "to do it all the same: `appliance reload --force`, or the line `reload
 def endangered(
     instances: Iterable[VrrpInstance], routers: Iterable[VirtualRouter], links: Links
 ) -> Iterator[AnswerProblem]:
-    """Yield a problem for each router whose fault would be that of an address which is active here now.
+    """Yield a problem for each router of `routers` whose fault would take an active address away.
 
-    It has the address itself, or is in one sync group with who has it: a fault is the whole group's.
+    It has such an address itself, or is in the sync group of a router that has one: a fault is the whole
+    group's.
     """
     wanted = tuple(routers)
     held = [each.router for each in instances if each.election.state is RouterState.ACTIVE]

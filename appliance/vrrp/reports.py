@@ -1,7 +1,6 @@
-"""Tells what has happened to the virtual routers: log, notify commands, board, and who waits to hear it."""
+"""Tells the log, the notify commands, the board and operators who wait what has happened to instances."""
 
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from structlog.typing import FilteringBoundLogger
@@ -10,7 +9,6 @@ from appliance.core.tracking.notify_commands import commands
 from appliance.core.vrrp.election import Entered, RouterState, SplitBrain, UnexpectedEvent
 from appliance.net.control.loop_sockets import Deferred
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
-from appliance.vrrp.router_group import RouterGroup
 from appliance.wire.lines.control import Answer, bad, good
 from appliance.wire.lines.tracker_lines import RunCommand
 
@@ -19,7 +17,7 @@ _TROUBLE: Final = frozenset({RouterState.FAULT})
 
 
 class LateWakeups:
-    """Wake-ups that came too late: how many, and by how many seconds the worst one."""
+    """How many wake-ups came too late, and by how many seconds the worst one did."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -27,7 +25,7 @@ class LateWakeups:
 
 
 class RouterReports:
-    """The listener of every group. `run` has a notify command run, `touch` has the board written."""
+    """The observer of every group. `run` has a notify command run, `touch` has the board written."""
 
     def __init__(
         self,
@@ -35,28 +33,26 @@ class RouterReports:
         *,
         run: Callable[[RunCommand], None],
         touch: Callable[[], None],
-        left: Callable[[RouterGroup], None],
     ) -> None:
         self.log = log
         self.lateness = LateWakeups()
         self._run = run
         self._touch = touch
-        self._left = left
         self._moves: dict[str, list[Deferred]] = {}
-        self._late_said = float("-inf")
+        self._late_logged_at = float("-inf")
 
     def wait_for_move(self, name: str) -> Deferred:
-        """Return the answer that is given when a planned hand-over of this router has ended."""
+        """Return the answer to a `move` command, given when the hand-over of this router has ended."""
         answer = Deferred()
         self._moves.setdefault(name, []).append(answer)
         return answer
 
     def entered(self, instance: VrrpInstance, entered: Entered) -> None:
-        """Log a transition, have its commands run, and publish it."""
+        """Log a transition, have its notify commands run, and have the board written."""
         say = self.log.warning if entered.state in _TROUBLE else self.log.info
         facts: dict[str, object] = {"peer": entered.peer, "priority": instance.election.priority}
         if entered.state is RouterState.FAULT:
-            facts["reasons"] = list(instance.reasons.values())
+            facts["reasons"] = list(instance.faults.messages)
         say(
             "vrrp-state",
             router=instance.name,
@@ -80,7 +76,7 @@ class RouterReports:
         )
 
     def handed_over(self, instance: VrrpInstance, successor: str | None) -> None:
-        """Answer whoever asked for the hand-over."""
+        """Log the end of a hand-over, and answer the operators that wait for it."""
         self.log.info("hand-over", router=instance.name, successor=successor)
         if successor:
             self._answer(instance, good(name=instance.name, successor=successor))
@@ -90,12 +86,8 @@ class RouterReports:
             self._answer(instance, bad(f"{instance.name}: nobody took over in time, it stays here"))
 
     def cut_short(self, instance: VrrpInstance, why: str) -> None:
-        """Answer whoever asked for the hand-over, before what ends it is done."""
+        """Answer the operators that wait for a hand-over, before what ends it is done."""
         self._answer(instance, bad(f"{instance.name}: {why}"))
-
-    def left(self, group: RouterGroup) -> None:
-        """Forget a group that has left."""
-        self._left(group)
 
     def unexpected(self, instance: VrrpInstance, unexpected: UnexpectedEvent) -> None:
         """Log once an event that cannot happen in the election's state: a bug. The router goes on."""
@@ -107,23 +99,23 @@ class RouterReports:
                 state=unexpected.state,
             )
 
-    def late(self, group: RouterGroup, seconds: float) -> None:
-        """Count a late wake-up, and say it now and then."""
-        lateness, now = self.lateness, time.monotonic()
+    def late(self, names: Iterable[str], seconds: float, now: float) -> None:
+        """Count a late wake-up, and log it unless another one has just been logged."""
+        lateness = self.lateness
         lateness.count += 1
         lateness.latest = max(lateness.latest, seconds)
-        if now - self._late_said >= _LATE_PAUSE:
-            self._late_said = now
+        if now - self._late_logged_at >= _LATE_PAUSE:
+            self._late_logged_at = now
             self.log.warning(
                 "late-wakeup",
-                routers=list(group.instances),
+                routers=list(names),
                 seconds=round(seconds, 6),
                 count=lateness.count,
             )
 
-    def crashed(self, group: RouterGroup, error: Exception) -> None:
-        """Log a bug that one group met with."""
-        self.log.error("router-crashed", routers=list(group.instances), exc_info=error)
+    def crashed(self, names: Iterable[str], error: Exception) -> None:
+        """Log a bug that was met in one group."""
+        self.log.error("router-crashed", routers=list(names), exc_info=error)
 
     def _answer(self, instance: VrrpInstance, answer: Answer) -> None:
         for each in self._moves.pop(instance.name, ()):

@@ -1,4 +1,4 @@
-"""All virtual routers here, in their groups, and how a new configuration changes them.
+"""All VRRP instances of the program in their groups, and how a new configuration changes them.
 
 A router that did not change keeps its instance: its sockets, its state and its addresses.
 """
@@ -10,26 +10,37 @@ from typing import Final
 from appliance.core.vrrp.election import RouterState
 from appliance.core.vrrp.reload_plan import Added, Removed, Replaced, Revised, changes
 from appliance.model.snapshot.virtual_router import VirtualRouter
+from appliance.vrrp.group_observer import GroupObserver
 from appliance.vrrp.instance.environment import RouterEnvironment
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
-from appliance.vrrp.opening import Look, Opening, OpeningOutcome, OpeningPhase
-from appliance.vrrp.router_group import GroupObserver, RouterGroup
+from appliance.vrrp.opening import Opening, OpeningOutcome, OpeningPhase, OpenInstance
+from appliance.vrrp.router_group import RouterGroup
 
-_PATIENCE: Final = 0.001  # seconds of a reload after which it is looked whether something is due
+_KEEP_UP: Final = 0.001  # seconds of a reload after which the adverts that are due are sent
 
 
 class RouterGroups:
-    """The groups; `leaving` are those that a reload or a stop has told to go."""
+    """The groups; `leaving` are those that are to stop by a reload or for good; each calls `on_left`."""
 
-    def __init__(self, environment: RouterEnvironment, listener: GroupObserver, look: Look) -> None:
+    def __init__(
+        self,
+        environment: RouterEnvironment,
+        observer: GroupObserver,
+        open_instance: OpenInstance,
+        *,
+        on_left: Callable[[], None],
+    ) -> None:
         self.leaving: list[RouterGroup] = []
         self._environment = environment
-        self._listener = listener
-        self._look = look
+        self._observer = observer
+        self._open_instance = open_instance
+        self._on_left = on_left
         self._groups: list[RouterGroup] = []
         self._instances: dict[str, VrrpInstance] = {}
-        self._opening = Opening(look=look, begin=lambda instances, now: self._begin(instances, set(), now))
-        self._kept_up = float("-inf")
+        self._opening = Opening(
+            open_instance=open_instance, begin=lambda instances, now: self._begin(instances, set(), now)
+        )
+        self._kept_up_at = float("-inf")
         environment.loop.add(self._opening)
 
     def __iter__(self) -> Iterator[RouterGroup]:
@@ -37,65 +48,46 @@ class RouterGroups:
 
     @property
     def instances(self) -> tuple[VrrpInstance, ...]:
-        """Return those that are configured, in the order in which they came."""
+        """Return the configured instances, in the order of the configuration."""
         return tuple(self._instances.values())
 
     def find(self, name: str) -> tuple[RouterGroup, VrrpInstance] | None:
-        """Return a router of that name with its group."""
+        """Return the instance of that name with its group."""
         for group in self._groups:
             if name in group.instances:
                 return group, group.instances[name]
         return None
 
-    def begin(self, routers: Iterable[VirtualRouter], *, resumes: Callable[[VrrpInstance], bool]) -> None:
-        """Open these, the first ones, at once; `resumes` says which goes on where an earlier life was active.
+    def begin(
+        self,
+        routers: Iterable[VirtualRouter],
+        *,
+        resume: Callable[[tuple[VrrpInstance, ...]], set[str]],
+    ) -> None:
+        """Open the first configuration, before the loop runs.
 
-        It is asked when all have been looked at.
+        `resume` returns the names of the instances that go on as active because an earlier run was. It is
+        called when all are open.
         """
         for router in routers:
-            self._instances[router.name] = self._new(router)
-        resumed = {each.name for each in self.instances if resumes(each)}
-        self._regroup(resumed, time.monotonic())
+            self._instances[router.name] = self._opened(router, time.monotonic())
+        self._regroup(resume(self.instances), time.monotonic())
 
     def apply(
         self, routers: Iterable[VirtualRouter], now: float, *, then: Callable[[OpeningOutcome], None]
     ) -> None:
-        """Make these the routers; `then` is called when those that are new take part, or will not."""
+        """Change to these routers; `then` is called when the new ones take part, or will not."""
         if self._opening.phase is OpeningPhase.STOPPED:
             then(OpeningOutcome.GIVEN_UP)
             return
         self._opening.finish(now, between=self._keep_up)
-        resumed = set[str]()
-        revised = list[VrrpInstance]()
-        handed_on = list[VrrpInstance]()
         routers = tuple(routers)
-        known = dict(self._instances)  # by their old names, which others may have by now
-        for change in changes((each.router for each in self.instances), routers):
-            match change:
-                case Removed(router=router):
-                    self._dismiss(known[router.name], now, why="the virtual IP was removed")
-                case Replaced(before=before, after=after, keeps=keeps):
-                    old = known[before.name]
-                    if keeps and old.election.state is RouterState.ACTIVE:
-                        self._hand_on(old, after, now)
-                        resumed.add(after.name)
-                        handed_on.append(old)
-                    else:
-                        self._dismiss(old, now, why="the virtual IP was replaced by another one")
-                    self._instances[after.name] = new = self._new(after)
-                    new.election.yielded = old.election.yielded
-                case Revised(after=after):
-                    self._revise(after, now)
-                    revised.append(self._instances[after.name])
-                case Added(router=router):
-                    self._instances[router.name] = instance = VrrpInstance(router, self._environment)
-                    self._opening.add(instance)
-            self._keep_up()
+        resumed, with_surplus = self._change(routers, now)
         order = {each.name: place for place, each in enumerate(routers)}
         self._instances = dict(sorted(self._instances.items(), key=lambda item: order[item[0]]))
         self._regroup(resumed, now)
-        for instance in (*revised, *handed_on):
-            instance.holder.settle()
+        for instance in with_surplus:
+            instance.holder.remove_surplus()
         self._opening.start(now, then=then)
 
     def remove(self, group: RouterGroup) -> None:
@@ -104,62 +96,98 @@ class RouterGroups:
         group.close()
         self.leaving = [each for each in self.leaving if each is not group]
         self._groups = [each for each in self._groups if each is not group]
+        self._on_left()
 
-    def leave(self, now: float) -> None:
-        """Have everybody leave; the listener hears of each group that has."""
+    def stop(self, now: float) -> None:
+        """Have all groups leave; `on_left` is called for each that has."""
         self._opening.stop()
         leaving, self._groups = self._groups, []
         self._instances = {}
         self.leaving += leaving
         for group in leaving:
             for each in group.instances.values():
-                self._cut_short(each, "vrrp stops")
-            group.leave(now)
+                self._cut_hand_over_short(each, "vrrp stops")
+            group.stop(now)
 
     def close(self) -> None:
-        """Remove the addresses that are held still, whoever holds them, and let go of all sockets."""
+        """Remove the addresses still held, also those of groups that leave, and close all sockets."""
         for each in tuple(self._environment.holders):
             each.release()
         for group in (*self._groups, *self.leaving):
             group.close()
 
-    def _new(self, router: VirtualRouter) -> VrrpInstance:
+    # A reload
+
+    def _change(
+        self, routers: Iterable[VirtualRouter], now: float
+    ) -> tuple[set[str], tuple[VrrpInstance, ...]]:
+        """Add, remove, reconfigure and replace instances.
+
+        Return the names of those that go on as active in the place of another one, and the instances whose
+        surplus addresses are to be removed at the end.
+        """
+        resumed = set[str]()
+        reconfigured, replaced = list[VrrpInstance](), list[VrrpInstance]()
+        known = dict(self._instances)  # by their old names, which others may have by now
+        for change in changes((each.router for each in self.instances), routers):
+            match change:
+                case Removed(router=router):
+                    self._remove_instance(known[router.name], now, why="the virtual IP was removed")
+                case Replaced(before=before, after=after, keeps=keeps):
+                    old = known[before.name]
+                    if keeps and old.election.state is RouterState.ACTIVE:
+                        self._replace(old, after, now)
+                        resumed.add(after.name)
+                        replaced.append(old)
+                    else:
+                        self._remove_instance(old, now, why="the virtual IP was replaced by another one")
+                    self._instances[after.name] = new = self._opened(after, now)
+                    new.election.yielded = old.election.yielded
+                case Revised(after=after):
+                    self._reconfigure(after, now)
+                    reconfigured.append(self._instances[after.name])
+                case Added(router=router):
+                    self._instances[router.name] = instance = VrrpInstance(router, self._environment)
+                    self._opening.add(instance)
+            self._keep_up()
+        return resumed, (*reconfigured, *replaced)
+
+    def _opened(self, router: VirtualRouter, now: float) -> VrrpInstance:
         instance = VrrpInstance(router, self._environment)
-        self._look(instance)
+        self._open_instance(instance, now)
         return instance
 
-    def _revise(self, router: VirtualRouter, now: float) -> None:
+    def _reconfigure(self, router: VirtualRouter, now: float) -> None:
         found = self.find(router.name)
-        if found is None:
-            return
-        group, instance = found
-        group.revise(instance, router, now)
+        if found is not None:
+            group, instance = found
+            group.reconfigure(instance, router, now)
 
-    def _cut_short(self, instance: VrrpInstance, why: str) -> None:
+    def _cut_hand_over_short(self, instance: VrrpInstance, why: str) -> None:
         """Have a planned hand-over answered that has no successor yet."""
         if instance.election.handing_over and not instance.election.has_successor:
-            self._listener.cut_short(instance, why)
+            self._observer.cut_short(instance, why)
 
-    def _dismiss(self, instance: VrrpInstance, now: float, *, why: str) -> None:
-        """Have a router leave on its own; what was grouped with it stays."""
+    def _remove_instance(self, instance: VrrpInstance, now: float, *, why: str) -> None:
+        """Have an instance leave on its own; its sync group goes on without it."""
         self._detach(instance, now)
-        self._cut_short(instance, why)
-        group = RouterGroup([instance], self._listener)
-        group.on_moved = self._environment.loop.add_one_of_many(group)
+        self._cut_hand_over_short(instance, why)
+        group = self._new_group([instance], now)
+        group.on_change = self._environment.loop.add_one_of_many(group)
         self.leaving.append(group)
-        group.leave(now)
+        group.stop(now)
 
-    def _hand_on(self, instance: VrrpInstance, successor: VirtualRouter, now: float) -> None:
-        """Have a router go without a word, and leave its addresses to the one that takes its place here."""
+    def _replace(self, instance: VrrpInstance, successor: VirtualRouter, now: float) -> None:
+        """End an instance without an advert, and leave its addresses to the router that replaces it here."""
         self._detach(instance, now)
-        instance.hand_on(successor.addresses)
+        instance.leave_to_successor(successor.addresses)
         if instance.election.handing_over:
             now_is = f"{successor.name} with router id {successor.router_id}"
-            self._listener.cut_short(instance, f"the virtual IP is {now_is} now, and stays here")
-            self._listener.handed_over(instance, None)  # a planned hand-over ends with it
+            self._observer.cut_short(instance, f"the virtual IP is {now_is} now, and stays here")
+            self._observer.handed_over(instance, None)  # a planned hand-over ends with it
 
     def _detach(self, instance: VrrpInstance, now: float) -> None:
-        """Take a router out of its group, in the state that it is in."""
+        """Remove an instance from its group, in the state that it is in."""
         if self._instances.get(instance.name) is instance:
             del self._instances[instance.name]
         for group in self._groups:
@@ -170,8 +198,10 @@ class RouterGroups:
                     self._begin(others, set(), now)
                 break
 
+    # Groups
+
     def _regroup(self, resumed: set[str], now: float) -> None:
-        """Put who belongs together into one group; groups that are right already are left alone."""
+        """Put instances of one sync group into one group; groups that are right already stay as they are."""
         wanted: dict[tuple[str, str], list[VrrpInstance]] = {}
         for each in self._instances.values():
             key = ("group", each.router.sync_group) if each.router.sync_group else ("router", each.name)
@@ -188,36 +218,37 @@ class RouterGroups:
             if closed.issuperset(instances):
                 self._opening.begin_as_group(instances)
                 continue
-            self._opening.open_now(instances)
+            self._opening.open_now(instances, now)
             self._begin(instances, resumed, now)
             self._keep_up()
 
     def _keep_up(self) -> None:
-        """Send what is due meanwhile: to make many new routers takes longer than the peers of one wait.
+        """Send adverts that have become due: to make many new instances takes longer than a peer waits.
 
-        Only of those that are active: a Backup reads its socket before it acts on a deadline.
+        Only those of actives: a Backup has to read its socket before it acts on a deadline. The clock is read
+        here because this is called again and again within one turn of the loop.
         """
-        if time.monotonic() - self._kept_up < _PATIENCE:
+        if time.monotonic() - self._kept_up_at < _KEEP_UP:
             return
         for group in self._groups:
             now = time.monotonic()
             if group.state is RouterState.ACTIVE and (at := group.deadline) is not None and at <= now:
                 group.tick(now)
-        self._kept_up = time.monotonic()
+        self._kept_up_at = time.monotonic()
 
     def _begin(self, instances: list[VrrpInstance], resumed: set[str], now: float) -> None:
-        group = RouterGroup(instances, self._listener)
-        self._add(group)
+        group = self._new_group(instances, now)
+        self._groups.append(group)
+        group.on_change = self._environment.loop.add_one_of_many(group, prompt=group.prompt)
         if any(each.name in resumed for each in instances):
-            group.resume(now)  # a member that is new to it follows
+            group.resume(now)  # an instance that is new to the group follows it
         else:
             group.start(now)
-        for bug in self._opening.bugs(instances):
-            group.crashed(bug)
+        for bug in self._opening.take_bugs(instances):
+            group.fail(bug, now)
 
-    def _add(self, group: RouterGroup) -> None:
-        self._groups.append(group)
-        group.on_moved = self._environment.loop.add_one_of_many(group, prompt=group.prompt)
+    def _new_group(self, instances: list[VrrpInstance], now: float) -> RouterGroup:
+        return RouterGroup(instances, self._observer, now=now, on_left=self.remove)
 
     def _drop(self, group: RouterGroup) -> None:
         self._groups = [each for each in self._groups if each is not group]

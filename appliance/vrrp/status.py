@@ -1,87 +1,55 @@
-"""What `vrrp` says of its virtual routers: for `status`, and for its board."""
+"""What `vrrp` says of its instances: in its status, on its board, and to a successor."""
 
 import time
-from dataclasses import asdict
 
 from appliance.core.vrrp.election import RouterState
+from appliance.vrrp.instance.counters import RouterCounters
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 from appliance.vrrp.router_group import RouterGroup
 from appliance.wire.boards.vrrp_board import RouterRecord
+from appliance.wire.lines.vrrp_status import (
+    ConflictStatus,
+    HeardRouterStatus,
+    PriorityPartStatus,
+    RouterStatus,
+    TimersStatus,
+    TransitionStatus,
+)
 from appliance.wire.lines.vrrp_takeover import KnownRouter, KnownTrack
 
 
-def described(group: RouterGroup, instance: VrrpInstance, *, now: float) -> dict[str, object]:
-    """Return one virtual router as `status` shows it; times that begin with a moment are Unix seconds."""
+def router_status(group: RouterGroup, instance: VrrpInstance, *, now: float) -> RouterStatus:
+    """Return one virtual router as the command `status` shows it."""
     router, election, counters = instance.router, instance.election, instance.counters
-    deadline = group.sync.deadline
-    return {
-        "name": router.name,
-        "interface": router.interface,
-        "family": router.family,
-        "version": router.version,
-        "router_id": router.router_id,
-        "state": election.state.value,
-        "since": counters.since,
-        "priority": election.priority,
-        "base": router.priority,
-        "parts": [asdict(part) for part in instance.priority.parts],
-        "fault_reasons": list(instance.reasons.values()),
-        "addresses": list(router.addresses),
-        "held": instance.holder.held,
-        "source": instance.source,
-        "peers": list(router.peers),
-        "heard": _heard(instance, now=now),
-        "timers": {
-            "advert": router.advert,
-            "deadline_in": None if deadline is None else round(deadline - now, 6),
-            "active_interval": election.active_interval,
-            "skew": election.skew_time,
-            "down_interval": election.active_down_interval,
-        },
-        "transitions": [
-            {
-                "at": each.at,
-                "state": each.entered.state.value,
-                "previous": each.entered.previous.value,
-                "cause": each.entered.cause.value,
-                "peer": each.entered.peer,
-            }
-            for each in counters.transitions
-        ],
-        "conflicts": _conflicts(instance, now=now),
-        "yielded": election.yielded,
-        "leaving": election.handing_over,
-        "sync_group": router.sync_group,
-        "counters": {
-            "adverts_sent": counters.adverts_sent,
-            "adverts_received": counters.adverts_received,
-            "priority_zero_sent": counters.priority_zero_sent,
-            "priority_zero_received": counters.priority_zero_received,
-            "gratuitous_sent": counters.gratuitous_sent,
-            "transitions": counters.transition_count,
-            "split_brains": counters.split_brains,
-            "send_errors": counters.send_errors,
-            "restored": counters.restored,
-        },
-        "drops": {reason.value: count for reason, count in counters.drops.items()},
-    }
+    return RouterStatus(
+        name=router.name,
+        interface=router.interface,
+        family=router.family,
+        version=router.version,
+        router_id=router.router_id,
+        state=election.state.value,
+        since=counters.since,
+        priority=election.priority,
+        base=router.priority,
+        parts=_parts(instance),
+        fault_reasons=instance.faults.messages,
+        addresses=router.addresses,
+        held=instance.holder.held,
+        source=instance.port.source,
+        peers=router.peers,
+        heard=_heard(instance, now=now),
+        timers=_timers(group, instance, now=now),
+        transitions=_transitions(counters),
+        conflicts=_conflicts(instance, now=now),
+        yielded=election.yielded,
+        leaving=election.handing_over,
+        sync_group=router.sync_group,
+        counters=_counters(counters),
+        drops={reason.value: count for reason, count in counters.drops.items()},
+    )
 
 
-def _heard(instance: VrrpInstance, *, now: float) -> list[dict[str, object]]:
-    """Return the routers that were heard. One that advertises a priority is active, until it was silent."""
-    silent_from = now - instance.election.active_down_interval
-    return [
-        {
-            "peer": address,
-            "priority": peer.priority,
-            "last_heard": peer.last_heard,
-            "state": "left" if peer.priority == 0 else "active" if peer.monotonic > silent_from else "silent",
-        }
-        for address, peer in instance.counters.peers.items()
-    ]
-
-
-def known(instance: VrrpInstance) -> KnownRouter:
+def takeover_state(instance: VrrpInstance) -> KnownRouter:
     """Return one virtual router as a successor of this program has to know it."""
     election = instance.election
     return KnownRouter(
@@ -91,12 +59,12 @@ def known(instance: VrrpInstance) -> KnownRouter:
         yielded=election.yielded,
         tracks=tuple(
             KnownTrack(name=name, up=result.up, value=result.value, detail=result.detail)
-            for name, result in instance.results.items()
+            for name, result in instance.tracked.results.items()
         ),
     )
 
 
-def record(instance: VrrpInstance) -> RouterRecord:
+def board_record(instance: VrrpInstance) -> RouterRecord:
     """Return one virtual router as the board shows it."""
     election, counters = instance.election, instance.counters
     active = election.state is RouterState.ACTIVE
@@ -117,16 +85,82 @@ def record(instance: VrrpInstance) -> RouterRecord:
     )
 
 
-def _conflicts(instance: VrrpInstance, *, now: float) -> list[dict[str, object]]:
+def _parts(instance: VrrpInstance) -> tuple[PriorityPartStatus, ...]:
+    return tuple(
+        PriorityPartStatus(
+            track=each.track,
+            weight=each.weight,
+            up=each.up,
+            value=each.value,
+            added=each.added,
+            detail=each.detail,
+        )
+        for each in instance.priority.parts
+    )
+
+
+def _heard(instance: VrrpInstance, *, now: float) -> tuple[HeardRouterStatus, ...]:
+    """Return the routers that were heard. One that advertises a priority is active until it falls silent."""
+    silent_from = now - instance.election.active_down_interval
+    return tuple(
+        HeardRouterStatus(
+            peer=address,
+            priority=peer.priority,
+            last_heard=peer.last_heard,
+            state="left" if peer.priority == 0 else "active" if peer.monotonic > silent_from else "silent",
+        )
+        for address, peer in instance.counters.peers.items()
+    )
+
+
+def _timers(group: RouterGroup, instance: VrrpInstance, *, now: float) -> TimersStatus:
+    election, deadline = instance.election, group.sync.deadline
+    return TimersStatus(
+        advert=instance.router.advert,
+        deadline_in=None if deadline is None else round(deadline - now, 6),
+        active_interval=election.active_interval,
+        skew=election.skew_time,
+        down_interval=election.active_down_interval,
+    )
+
+
+def _transitions(counters: RouterCounters) -> tuple[TransitionStatus, ...]:
+    return tuple(
+        TransitionStatus(
+            at=each.at,
+            state=each.entered.state.value,
+            previous=each.entered.previous.value,
+            cause=each.entered.cause.value,
+            peer=each.entered.peer,
+        )
+        for each in counters.transitions
+    )
+
+
+def _conflicts(instance: VrrpInstance, *, now: float) -> tuple[ConflictStatus, ...]:
     wall = time.time() - now
-    return [
-        {
-            "kind": each.kind.value,
-            "peer": each.peer,
-            "detail": each.detail,
-            "first_heard": wall + each.first_heard,
-            "last_heard": wall + each.last_heard,
-            "obeyed": each.obeyed,
-        }
+    return tuple(
+        ConflictStatus(
+            kind=each.kind.value,
+            peer=each.peer,
+            detail=each.detail,
+            first_heard=wall + each.first_heard,
+            last_heard=wall + each.last_heard,
+            obeyed=each.obeyed,
+        )
         for each in instance.conflict_watch.conflicts.present(now)
-    ]
+    )
+
+
+def _counters(counters: RouterCounters) -> dict[str, int]:
+    return {
+        "adverts_sent": counters.adverts_sent,
+        "adverts_received": counters.adverts_received,
+        "priority_zero_sent": counters.priority_zero_sent,
+        "priority_zero_received": counters.priority_zero_received,
+        "gratuitous_sent": counters.gratuitous_sent,
+        "transitions": counters.transition_count,
+        "split_brains": counters.split_brains,
+        "send_errors": counters.send_errors,
+        "restored": counters.restored,
+    }

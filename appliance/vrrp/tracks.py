@@ -1,6 +1,6 @@
-"""What the priorities of virtual routers depend on: interfaces, as netlink tells, and what the tracker finds.
+"""What the priorities of virtual routers depend on: interfaces, by netlink, and what the tracker checks.
 
-The tracker also runs notify commands: it is the child that may wait.
+The tracker is a child process that may wait, which this program must not; it also runs notify commands.
 """
 
 import time
@@ -31,7 +31,7 @@ _TRACKER: Final = (SAFE_PATH, "-m", "appliance.programs.tracker")
 
 
 class Tracks:
-    """The tracks of all virtual routers; `groups` returns those that are there by now."""
+    """The tracks of all virtual routers; `groups` returns the present groups."""
 
     def __init__(
         self, loop: Loop, links: Links, log: FilteringBoundLogger, *, groups: Callable[[], RouterGroups]
@@ -40,36 +40,36 @@ class Tracks:
         self._links = links
         self._groups = groups
         self._tracker = TrackerChild(
-            loop, _TRACKER, greeting=self._watch_line, on_line=self._tracked, on_end=self._tracker_ended
+            loop, _TRACKER, greeting=self._watch_line, on_line=self._reported, on_end=self._tracker_ended
         )
 
     def require(self, routers: Iterable[VirtualRouter]) -> None:
-        """Have a tracker from now on if one of these needs it."""
+        """Start a tracker if one of these routers needs it and none runs."""
         if any(_needs_tracker(each) for each in routers):
             self._tracker.require()
 
     def tell(self) -> None:
-        """Tell the tracker what to watch by now."""
+        """Tell the tracker which tracks to watch."""
         self._tracker.greet()
 
     def run(self, order: RunCommand) -> None:
-        """Have a command run."""
+        """Have the tracker run a command."""
         self._tracker.send(encode(order))
 
-    def look(self, instance: VrrpInstance) -> bool:
-        """Take the state of the interfaces that it tracks; return whether that is another one than before."""
-        before = dict(instance.results)
+    def update_interfaces(self, instance: VrrpInstance) -> bool:
+        """Store the state of the interfaces that an instance tracks; return whether one has changed."""
+        before = dict(instance.tracked.results)
         for track in instance.router.track:
             if track.kind is TrackKind.INTERFACE:
                 link = self._links.state(track.target)
                 up = link is not None and link.up
-                instance.results[track.name] = TrackResult(
+                instance.tracked.results[track.name] = TrackResult(
                     up=up, detail="" if up else f"{track.target} is down"
                 )
-        return instance.results != before
+        return instance.tracked.results != before
 
     def close(self) -> None:
-        """End the tracker, after what it was told."""
+        """End the tracker, after the commands that it was told to run."""
         self._tracker.close()
 
     def _watch_line(self) -> bytes:
@@ -81,27 +81,27 @@ class Tracks:
         )
         return encode(WatchTracks(tracks=tuple(tracks)))
 
-    def _tracked(self, line: bytes) -> None:
+    def _reported(self, line: bytes) -> None:
         try:
             report = decode_report(line)
         except TrackerLineError as error:
             self.log.error("tracker-line", reason=str(error))  # noqa: TRY400  # the line is wrong, not this
             return
         if isinstance(report, TrackVerdict):
-            self._judged(report)
+            self._verdict(report)
         else:
-            self._ran(report)
+            self._command_ended(report)
 
-    def _judged(self, verdict: TrackVerdict) -> None:
+    def _verdict(self, verdict: TrackVerdict) -> None:
         found = self._groups().find(verdict.router)
         if found is None or all(each.name != verdict.track for each in found[1].router.track):
             return
         group, instance = found
-        before = instance.results.get(verdict.track)
-        instance.results[verdict.track] = TrackResult(
+        before = instance.tracked.results.get(verdict.track)
+        instance.tracked.results[verdict.track] = TrackResult(
             up=verdict.up, value=verdict.value, detail=verdict.detail
         )
-        group.weigh(instance, time.monotonic())
+        group.update_priority(instance, time.monotonic())
         if before is None or before.up is not verdict.up:
             say = self.log.info if verdict.up else self.log.warning
             say(
@@ -112,15 +112,15 @@ class Tracks:
                 priority=instance.election.priority,
             )
 
-    def _ran(self, ran: CommandEnded) -> None:
-        self.log.info("notify", router=ran.router, command=list(ran.words), outcome=ran.outcome)
+    def _command_ended(self, ended: CommandEnded) -> None:
+        self.log.info("notify", router=ended.router, command=list(ended.words), outcome=ended.outcome)
 
     def _tracker_ended(self, reason: str) -> None:
         self.log.warning("tracker-ended", reason=reason)
 
 
 def _watched(router: VirtualRouter) -> Iterator[Track]:
-    """Yield the tracks that are the tracker's."""
+    """Yield the tracks that the tracker watches."""
     return (track for track in router.track if track.kind is not TrackKind.INTERFACE)
 
 

@@ -26,7 +26,7 @@ class Program:
         self.broken = False
         self.applied: list[tuple[model.Snapshot, Callable[[OpeningOutcome], None]]] = []
 
-    def apply(self, snapshot: model.Snapshot, *, then: Callable[[OpeningOutcome], None]) -> None:
+    def apply(self, snapshot: model.Snapshot, _: float, *, then: Callable[[OpeningOutcome], None]) -> None:
         """Begin."""
         if self.broken:
             raise ZeroDivisionError
@@ -40,7 +40,7 @@ class Program:
         then(outcome)
 
 
-class Desk:
+class Console:
     """The commands of a program."""
 
     def __init__(self, root: Path, loop: Loop) -> None:
@@ -64,49 +64,49 @@ class Desk:
 
 
 @pytest.fixture
-def desk(tmp_path: Path) -> Iterator[Desk]:
+def console(tmp_path: Path) -> Iterator[Console]:
     """Return the commands of a program without a snapshot."""
     loop = Loop()
-    yield Desk(tmp_path, loop)
+    yield Console(tmp_path, loop)
     loop.close()
 
 
-def test_a_commit_is_answered_when_all_is_open(desk: Desk) -> None:
+def test_a_commit_is_answered_when_all_is_open(console: Console) -> None:
     """Whoever asks for the same one meanwhile gets the same answer then, and afterwards at once."""
-    askers = [desk.ask("commit", snapshot=1) for _ in range(2)]
+    askers = [console.ask("commit", snapshot=1) for _ in range(2)]
     assert askers == [[], []]
-    assert len(desk.program.applied) == 1
-    desk.program.end()
+    assert len(console.program.applied) == 1
+    console.program.end()
     assert askers == [[good(snapshot=1)]] * 2
-    assert desk.ask("commit", snapshot=1) == [good(snapshot=1)]
+    assert console.ask("commit", snapshot=1) == [good(snapshot=1)]
 
 
-def test_a_commit_that_failed_is_tried_again(desk: Desk) -> None:
+def test_a_commit_that_failed_is_tried_again(console: Console) -> None:
     """What an error broke off is not told as done when it is asked for again."""
-    desk.program.broken = True
+    console.program.broken = True
     with pytest.raises(ZeroDivisionError):
-        desk.ask("commit", snapshot=1)
-    desk.program.broken = False
-    again = desk.ask("commit", snapshot=1)
+        console.ask("commit", snapshot=1)
+    console.program.broken = False
+    again = console.ask("commit", snapshot=1)
     assert again == []
-    desk.program.end()
+    console.program.end()
     assert again == [good(snapshot=1)]
 
 
-def test_the_next_commit_does_not_wait_for_the_last_one(desk: Desk) -> None:
+def test_the_next_commit_does_not_wait_for_the_last_one(console: Console) -> None:
     """Another snapshot is begun at once; each asker hears of his own."""
-    first, second = desk.ask("commit", snapshot=1), desk.ask("commit", snapshot=2)
-    desk.program.end()
+    first, second = console.ask("commit", snapshot=1), console.ask("commit", snapshot=2)
+    console.program.end()
     assert (first, second) == ([good(snapshot=1)], [])
-    assert desk.ask("commit", snapshot=2) == []
-    desk.program.end()
+    assert console.ask("commit", snapshot=2) == []
+    console.program.end()
     assert second == [good(snapshot=2)]
 
 
-def test_a_stop_is_no_success(desk: Desk) -> None:
+def test_a_stop_is_no_success(console: Console) -> None:
     """A commit whose virtual IPs were not all opened before the stop is answered with that."""
-    (answers) = desk.ask("commit", snapshot=1)
-    desk.program.end(OpeningOutcome.GIVEN_UP)
+    (answers) = console.ask("commit", snapshot=1)
+    console.program.end(OpeningOutcome.GIVEN_UP)
     assert "vrrp is stopping" in str(answers[0].errors)
 
 
@@ -119,9 +119,9 @@ def test_a_stop_is_no_success(desk: Desk) -> None:
         ("reclaim", {"name": "api"}),
     ],
 )
-def test_nothing_is_begun_while_it_stops(desk: Desk, command: str, values: dict[str, object]) -> None:
+def test_nothing_is_begun_while_it_stops(console: Console, command: str, values: dict[str, object]) -> None:
     """What would have it take part again is refused in words."""
-    desk.program.stopping = True
-    (answer,) = desk.ask(command, **values)
+    console.program.stopping = True
+    (answer,) = console.ask(command, **values)
     assert "vrrp is stopping" in str(answer.errors)
-    assert desk.program.applied == []
+    assert console.program.applied == []

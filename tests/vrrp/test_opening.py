@@ -35,7 +35,7 @@ class Watched(VrrpInstance):
 
 
 class Field:
-    """An opening; `seen` are the looks and beginnings in their order, `ends` what was told of them."""
+    """An opening; `seen` are the openings and beginnings in their order, `ends` what was told of them."""
 
     def __init__(self, environment: RouterEnvironment) -> None:
         self._environment = environment
@@ -43,7 +43,7 @@ class Field:
         self.ends: list[OpeningOutcome] = []
         self.broken: set[str] = set()
         self.bugs: list[str] = []
-        self.opening = Opening(look=self._look, begin=self._begin)
+        self.opening = Opening(open_instance=self._open, begin=self._begin)
 
     def add(self, *names: str) -> list[VrrpInstance]:
         """Add new ones that belong together."""
@@ -59,14 +59,14 @@ class Field:
         """Start."""
         self.opening.start(0.0, then=self.ends.append)
 
-    def _look(self, instance: VrrpInstance) -> None:
+    def _open(self, instance: VrrpInstance, _: float) -> None:
         self.seen.append(instance.name)
         if instance.name in self.broken:
             raise ZeroDivisionError(instance.name)
 
     def _begin(self, instances: list[VrrpInstance], _: float) -> None:
         self.seen.append("+".join(each.name for each in instances))
-        self.bugs += [str(each) for each in self.opening.bugs(instances)]
+        self.bugs += [str(each) for each in self.opening.take_bugs(instances)]
 
 
 @pytest.fixture
@@ -143,7 +143,7 @@ def test_a_bug_with_a_member_is_its_group_s(field: Field) -> None:
     assert field.bugs == []
     field.opening.tick(2.0)
     assert field.bugs == ["a"]
-    assert field.opening.bugs(members) == ()
+    assert field.opening.take_bugs(members) == ()
 
 
 def test_what_is_on_its_way_can_be_finished(field: Field) -> None:
@@ -160,8 +160,8 @@ def test_what_is_on_its_way_can_be_finished(field: Field) -> None:
 def test_one_that_joins_others_is_opened_at_once(field: Field) -> None:
     """It is not opened again later; one that is open already is left alone."""
     (joining,) = field.add("a")
-    field.opening.open_now([joining])
-    field.opening.open_now([joining])
+    field.opening.open_now([joining], 1.0)
+    field.opening.open_now([joining], 1.0)
     assert (field.seen, field.opening.closed) == (["a"], frozenset())
 
 

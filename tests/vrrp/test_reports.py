@@ -17,9 +17,7 @@ def test_unexpected_event_is_told_once():
     """An event that cannot happen is logged as the bug that it is, once for each event and state."""
     instance = SimpleNamespace(name="api", counters=RouterCounters())
     with capture_logs() as lines:
-        reports = RouterReports(
-            structlog.get_logger(), run=lambda _: None, touch=lambda: None, left=lambda _: None
-        )
+        reports = RouterReports(structlog.get_logger(), run=lambda _: None, touch=lambda: None)
         for event in ("startup", "startup", "recovery"):
             reports.unexpected(instance, UnexpectedEvent(event=event, state="active"))
     assert lines == [

@@ -1,19 +1,16 @@
-"""What one virtual router knows of others that use its router id or its addresses in another way.
+"""Watches for others that use the router id or an address of one virtual router in another way.
 
-Before its first claim that may keep it from claiming, as the operator's `on_conflict` says; after it the log
-and the status tell it.
+It collects what the sockets report: adverts that were dropped, answers to ARP and neighbour discovery, and
+addresses on this machine that are not ours. Before the first claim a conflict may keep the router from
+becoming active, as the operator's `on_conflict` says; after it, log and status show it.
 """
 
-import socket
-import time
 from collections.abc import Callable, Collection
 
 from appliance.core.vrrp.advert_rules import bare
 from appliance.core.vrrp.conflicts import Conflict, Conflicts
 from appliance.model.drop_reasons import DropReason
 from appliance.model.snapshot.virtual_router import VirtualRouter
-from appliance.net.loop.closer import Closer
-from appliance.net.loop.loop import Loop
 from appliance.net.netlink.links import Link
 from appliance.vrrp.addresses.address_questions import AskedAddress, AskingInterface
 from appliance.vrrp.addresses.claim_probe import ClaimProbe
@@ -23,115 +20,126 @@ from appliance.wire.vrrp.advertisement import Advertisement
 
 
 class ConflictWatch:
-    """The conflicts of one virtual router; `on_alarm` is called with its name whenever one is seen."""
+    """The conflicts of one virtual router; each report calls `on_found` with its name and the time."""
 
     def __init__(self, router: VirtualRouter, environment: RouterEnvironment) -> None:
         self.conflicts = Conflicts(router.on_conflict, advert=router.advert)
-        self.on_alarm: Callable[[str], None] | None = None
+        self.on_found: Callable[[str, float], None] | None = None
         self._router = router
         self._environment = environment
-        self._watch: ClaimProbe | None = None
+        self._probe: ClaimProbe | None = None
         self._asked = frozenset[AskedAddress]()
         self._own_mac = b""
         self._index = 0
 
     @property
     def deadline(self) -> float | None:
-        """Return when the addresses are asked for next."""
-        return self._watch.deadline if self._watch else None
+        """Return when the next probe is due, None while nothing is probed."""
+        return self._probe.deadline if self._probe else None
 
     def tick(self, now: float) -> None:
-        """Ask for the addresses, if that is due."""
-        if self._watch is not None and (at := self._watch.deadline) is not None and now >= at:
-            self._watch.tick(now)
+        """Send the probes that are due."""
+        if self._probe is not None and (at := self._probe.deadline) is not None and now >= at:
+            self._probe.tick(now)
 
-    def revise(self, router: VirtualRouter) -> None:
-        """Take another policy; what was refused may be tried again."""
+    def reconfigure(self, router: VirtualRouter) -> None:
+        """Use another configuration; a router that was refused may try again."""
         self._router = router
         self.conflicts.policy, self.conflicts.advert = router.on_conflict, router.advert
         self.conflicts.refused = False
 
-    def watch(self, *, mac: bytes, loop: Loop, closer: Closer, now: float) -> None:
-        """Ask whether somebody else has the addresses, until there is an active; raises OSError."""
-        self._index = socket.if_nametoindex(self._router.interface)
-        if self._watch is None:
-            self._watch = ClaimProbe(
-                self._router, loop=loop, closer=closer, mac=mac, now=now, on_answer=self._answered
+    def probe(self, link: Link, now: float) -> None:
+        """Probe for the addresses until some router is active; raises OSError."""
+        self._index = link.index
+        if self._probe is None:
+            self._probe = ClaimProbe(
+                self._router,
+                loop=self._environment.loop,
+                closer=self._environment.closer,
+                mac=link.mac,
+                now=now,
+                on_answer=self._answered_probe,
+                open_claims=self._environment.open_claims,
             )
 
-    def valid(self, peer: str, *, interval: float, now: float) -> None:
-        """Note a valid advertisement: there is an active, whose answers are as they should be."""
-        self.conflicts.valid(peer, interval=interval, now=now)
-        if self._watch is not None:
-            self.close()
+    def ask(self, link: Link, *, source: str, own_mac: bytes, now: float) -> AskingInterface:
+        """Ask while active, until `stop_asking`, whether somebody else answers for the addresses.
 
-    def claimed(self) -> None:
-        """Note that this router has become active: from now on a conflict is only told."""
-        self.conflicts.claimed()
-        self.close()
-
-    def ask(self, link: Link, *, source: str, interface: bytes, now: float) -> AskingInterface:
-        """Ask while active, until `ask_no_more`, whether somebody else answers for the addresses.
-
-        `interface` is the hardware address that they are at. Return where it is asked.
+        `own_mac` is the hardware address that the addresses are at. Return the interface that is asked on.
         """
-        place = AskingInterface(interface=link.name, index=link.index, mac=link.mac, source=source)
-        self._own_mac, self._index = interface, link.index
-        asking, before = self._environment.asking, self._asked
+        via = AskingInterface(interface=link.name, index=link.index, mac=link.mac, source=source)
+        self._own_mac, self._index = own_mac, link.index
+        questions, before = self._environment.asking, self._asked
         self._asked = frozenset(
-            asking.begin(address, place, self._answered_besides, now)
+            questions.begin(address, via, self._answered_question, now)
             for address in bare(self._router.addresses)
         )
         for each in before - self._asked:
-            asking.end(each, self._answered_besides)
-        return place
+            questions.end(each, self._answered_question)
+        return via
 
-    def ask_no_more(self) -> None:
+    def stop_asking(self) -> None:
         """End `ask`; harmless when repeated."""
         for each in self._asked:
-            self._environment.asking.end(each, self._answered_besides)
+            self._environment.asking.end(each, self._answered_question)
         self._asked = frozenset()
 
-    def dropped(self, dropped: DroppedAdvert) -> None:
-        """Take an advertisement with our router id that was not used."""
-        if dropped.reason is DropReason.NOT_A_PEER and self._is_another_s(dropped.peer):
+    def close(self) -> None:
+        """End `probe`; harmless when repeated."""
+        if self._probe is not None:
+            self._probe.close()
+            self._probe = None
+
+    # What the sockets report
+
+    def valid(self, peer: str, *, interval: float, now: float) -> None:
+        """Note a valid advertisement: there is an active, so that answers for the addresses are right."""
+        self.conflicts.valid(peer, interval=interval, now=now)
+        if self._probe is not None:
+            self.close()
+
+    def claimed(self) -> None:
+        """Note that this router has become active: from now on conflicts are only logged and shown."""
+        self.conflicts.claimed()
+        self.close()
+
+    def dropped(self, dropped: DroppedAdvert, now: float) -> None:
+        """Note an advertisement with our router id that was dropped."""
+        if dropped.reason is DropReason.NOT_A_PEER and self._is_peer_of_another(dropped.peer):
             return
-        said = dropped.said
+        advertisement = dropped.advertisement
         conflict = self.conflicts.dropped(
             dropped.reason,
             peer=dropped.peer,
-            detail=_detail(dropped.reason, said),
-            interval=said.interval if said else 0.0,
-            now=time.monotonic(),
+            detail=_detail(dropped.reason, advertisement),
+            interval=advertisement.interval if advertisement else 0.0,
+            now=now,
         )
-        self._alarm(conflict)
+        self._report(conflict, now)
 
-    def deviated(self, deviation: AdvertDeviation) -> None:
-        """Take an advertisement that was used all the same: that is only told."""
-        said = deviation.said
-        self._tell(
+    def deviated(self, deviation: AdvertDeviation, now: float) -> None:
+        """Note an advertisement that differs from ours and was used all the same: that is only logged."""
+        advertisement = deviation.advertisement
+        self._log(
             self.conflicts.deviated(
                 deviation.reason,
                 peer=deviation.peer,
-                detail=_detail(deviation.reason, said),
-                interval=said.interval,
-                now=time.monotonic(),
+                detail=_detail(deviation.reason, advertisement),
+                interval=advertisement.interval,
+                now=now,
             )
         )
 
-    def foreign(self, places: Collection[tuple[str, str]]) -> None:
-        """Take on which interfaces somebody else has which of our addresses now, and tell each new one."""
-        for conflict in self.conflicts.foreign(places, now=time.monotonic()):
-            self._tell(conflict)
+    def foreign(self, places: Collection[tuple[str, str]], now: float) -> None:
+        """Store the interfaces of this machine that carry one of our addresses without our doing.
 
-    def close(self) -> None:
-        """End `watch`; harmless when repeated."""
-        if self._watch is not None:
-            self._watch.close()
-            self._watch = None
+        Each place is an interface and the address there; one that is new is logged.
+        """
+        for conflict in self.conflicts.foreign(places, now=now):
+            self._log(conflict)
 
-    def _is_another_s(self, peer: str) -> bool:
-        """Say whether it is a peer of another virtual router of ours with this id, on the same interface."""
+    def _is_peer_of_another(self, peer: str) -> bool:
+        """Say whether it is a unicast peer of another virtual router here, with this id on this interface."""
         ours = self._router
         return any(
             peer in each.peers
@@ -139,43 +147,39 @@ class ConflictWatch:
             for each in self._environment.routers()
         )
 
-    def _answered(self, mac: bytes, address: str) -> None:
-        interval = self._watch.interval if self._watch else 0.0
-        self._in_use(mac, address, interval=interval)
+    def _answered_probe(self, mac: bytes, address: str, now: float) -> None:
+        self._in_use(mac, address, interval=self._probe.interval if self._probe else 0.0, now=now)
 
-    def _answered_besides(self, mac: bytes, asked: AskedAddress) -> None:
-        """Take an answer while we are active. Other interfaces of this machine on the segment answer, too.
+    def _answered_question(self, mac: bytes, asked: AskedAddress, now: float) -> None:
+        # By default Linux answers ARP on every interface for addresses of any other one (arp_ignore 0): an
+        # answer from another interface of this machine is no conflict. But no macvlan hears the broadcasts
+        # of its own machine: an answer from our virtual MAC comes from another machine with the same one.
+        from_our_virtual_mac = self._router.virtual_mac and mac == self._own_mac
+        if from_our_virtual_mac or not self._environment.links.has_mac(mac):
+            self._in_use(mac, asked.address, interval=self._environment.asking.interval, now=now)
 
-        A virtual MAC does not answer its own environment: with ours it is another one's.
-        """
-        virtual = self._router.virtual_mac and mac == self._own_mac
-        if virtual or not self._environment.links.has_mac(mac):
-            self._in_use(mac, asked.address, interval=self._environment.asking.interval)
+    def _in_use(self, mac: bytes, address: str, *, interval: float, now: float) -> None:
+        conflict = self.conflicts.answered(mac.hex(":"), address=address, interval=interval, now=now)
+        if conflict is not None and (names := self._other_addresses_of(mac, now)):
+            conflict = self.conflicts.explain(conflict, f"{address}, by {names}")
+        self._report(conflict, now)
 
-    def _in_use(self, mac: bytes, address: str, *, interval: float) -> None:
-        conflict = self.conflicts.answered(
-            mac.hex(":"), address=address, interval=interval, now=time.monotonic()
-        )
-        if conflict is not None and (who := self._who(mac)):
-            conflict = self.conflicts.explain(conflict, f"{address}, by {who}")
-        self._alarm(conflict)
-
-    def _who(self, mac: bytes) -> str:
-        """Return by which addresses of its own this machine knows a neighbour, "" where it does not."""
+    def _other_addresses_of(self, mac: bytes, now: float) -> str:
+        """Return the addresses besides ours at which this machine knows a neighbour, "" for none."""
         virtual = frozenset(bare(self._router.addresses))
         try:
-            known = self._environment.neighbours.addresses_of(self._index, mac, time.monotonic())
-        except OSError:  # told by its hardware address alone
+            known = self._environment.neighbours.addresses_of(self._index, mac, now)
+        except OSError:  # then the log has the hardware address alone
             return ""
         return ", ".join(each for each in known if each not in virtual)
 
-    def _alarm(self, conflict: Conflict | None) -> None:
-        """Tell a conflict that is new, and have it looked at in any case."""
-        self._tell(conflict)
-        if self.on_alarm is not None:
-            self.on_alarm(self._router.name)
+    def _report(self, conflict: Conflict | None, now: float) -> None:
+        """Log a conflict that is new; one that goes on may keep the router from claiming, too."""
+        self._log(conflict)
+        if self.on_found is not None:
+            self.on_found(self._router.name, now)
 
-    def _tell(self, conflict: Conflict | None) -> None:
+    def _log(self, conflict: Conflict | None) -> None:
         if conflict is not None:
             self._environment.log.warning(
                 "address-conflict",
@@ -186,9 +190,9 @@ class ConflictWatch:
             )
 
 
-def _detail(reason: DropReason, said: Advertisement | None) -> str:
-    """Return why an advertisement is not as it should be, and what it says as far as it can be read."""
-    if said is None:
+def _detail(reason: DropReason, advertisement: Advertisement | None) -> str:
+    """Return why an advertisement is not as it should be, and what of it could be decoded."""
+    if advertisement is None:
         return reason.value
-    addresses = ", ".join(said.addresses)
-    return f"{reason}, version {said.version}, priority {said.priority}, {addresses}"
+    addresses = ", ".join(advertisement.addresses)
+    return f"{reason}, version {advertisement.version}, priority {advertisement.priority}, {addresses}"

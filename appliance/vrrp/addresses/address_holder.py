@@ -1,4 +1,4 @@
-"""The addresses of one virtual router, as long as it has them: taken, kept, handed on and released."""
+"""The addresses of one virtual router on its interface: added, put back, left to a successor and removed."""
 
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -8,18 +8,20 @@ from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.vrrp.addresses.address_interface import AddressInterface
 from appliance.vrrp.instance.counters import RouterCounters
 from appliance.vrrp.instance.environment import RouterEnvironment
+from appliance.vrrp.instance.faults import RefusedOperation
 
 MOST_RESTORED: Final = 10
-"""Addresses put back at once in the time of `RESTORED_IN`."""
+"""How often removed addresses are put back at once within `RESTORED_IN`; later ones wait."""
 
 RESTORED_IN: Final = 1.0
 """Seconds."""
 
 
 class AddressHolder:
-    """The addresses of `router` on its `interface`, which is None before there is an interface.
+    """The addresses of `router` on `interface`, which is None before there is an interface.
 
-    `on_trouble` is told what could not be done and why, where that is no reason to stop.
+    `absent` is whether the interface does not exist now. `on_error` is called with what the kernel refused
+    and why, where the instance goes on all the same.
     """
 
     def __init__(
@@ -28,19 +30,20 @@ class AddressHolder:
         environment: RouterEnvironment,
         counters: RouterCounters,
         *,
-        on_trouble: Callable[[str, OSError], None],
+        on_error: Callable[[RefusedOperation, OSError], None],
     ) -> None:
         self.router = router
         self.interface: AddressInterface | None = None
+        self.absent = True
         self._environment = environment
         self._counters = counters
-        self._on_trouble = on_trouble
+        self._on_error = on_error
         self._surplus: set[str] = set()
         self._restored: deque[float] = deque(maxlen=MOST_RESTORED)
 
     @property
     def held(self) -> bool:
-        """Say whether its addresses are to be on the interface now."""
+        """Say whether the addresses are to be on the interface now."""
         return self in self._environment.holders
 
     @property
@@ -50,10 +53,15 @@ class AddressHolder:
 
     def take(self) -> None:
         """Put the addresses on the interface; raises OSError."""
-        if self.interface is None:
+        interface = self.interface
+        if interface is None or self.absent:
             raise OSError(f"interface {self.router.interface} does not exist")
-        self._environment.holders.add(self)  # from the first one on there is something to release
-        taken = self.interface.take(self.router.addresses)
+        # Before the first address: if the kernel refuses some of them, the others have to be removed.
+        self._environment.holders.add(self)
+        interface.raise_up()
+        taken = self._environment.addresses.take(
+            interface.index, (*interface.own_source, *self.router.addresses), label=interface.label
+        )
         for address in taken.foreign:
             if self._counters.first("foreign", address):
                 self._environment.log.warning("address-foreign", router=self.router.name, address=address)
@@ -61,59 +69,69 @@ class AddressHolder:
             raise OSError("; ".join(f"{address}: {why}" for address, why in taken.failed.items()))
 
     def prepare(self) -> None:
-        """Make ready what taking them needs, by what the interface reaches now."""
+        """Build the kernel requests of `take` in advance, for the networks that the interface has now."""
         if self.interface is not None:
             try:
-                self.interface.prepare(self.router.addresses)
+                prepare(self._environment, self.interface, self.router)
             except OSError as error:
-                self._on_trouble("prepare", error)
+                self._on_error(RefusedOperation.PREPARE, error)
 
     def release(self) -> None:
-        """Remove the addresses from the interface, but for those that another one has by now."""
+        """Remove the addresses from the interface, except those that another virtual router holds by now."""
         self._environment.holders.discard(self)
         if self.interface is not None:
             try:
-                self.interface.leave(self._nobody_elses(self.interface, self.router.addresses))
+                free = self._without_shared(self.interface, self.router.addresses)
+                self._environment.addresses.release(self.interface.index, (*self.interface.own_source, *free))
+                self.interface.forget_groups()
             except OSError as error:
-                self._on_trouble("release", error)
+                self._on_error(RefusedOperation.RELEASE, error)
 
-    def hand_on(self, addresses: Iterable[str]) -> None:
-        """Leave these addresses to who takes this one's place; the others go with `settle`."""
+    def leave_to_successor(self, addresses: Iterable[str]) -> None:
+        """Leave `addresses` to the instance that replaces this one; `remove_surplus` removes the others."""
         self._surplus |= set(self.addresses) - set(addresses)
 
-    def forget(self) -> None:
-        """Have the addresses no more, wherever they are."""
+    def disown(self) -> None:
+        """Count as an instance without addresses, and leave on the interface what is there."""
         self._environment.holders.discard(self)
 
-    def revise(self, router: VirtualRouter) -> None:
-        """Take other parameters; addresses that it has no longer go with `settle`."""
+    def reconfigure(self, router: VirtualRouter) -> None:
+        """Use other parameters; `remove_surplus` removes the addresses that are no longer configured."""
         if self.held and self.interface is not None:
             self._surplus |= set(self.router.addresses) - set(router.addresses)
         self.router = router
 
-    def settle(self) -> None:
-        """Remove the addresses that it had before it was revised."""
+    def remove_surplus(self) -> None:
+        """Remove the addresses that a reload has taken from this router.
+
+        Called when every router of the reload has its new addresses: another one may have got them.
+        """
         surplus, self._surplus = self._surplus, set()
         if surplus and self.interface is not None:
             try:
-                self.interface.release(self._nobody_elses(self.interface, sorted(surplus)))
+                free = self._without_shared(self.interface, sorted(surplus))
+                self._environment.addresses.release(self.interface.index, free)
             except OSError as error:
-                self._on_trouble("release", error)
+                self._on_error(RefusedOperation.RELEASE, error)
 
     def may_restore(self, now: float) -> bool:
-        """Count one time that somebody else has removed addresses; False puts them off: two may fight."""
+        """Count that somebody has removed addresses; False when that happens so often that it has to wait.
+
+        Two programs that each manage the same addresses would else fight without an end.
+        """
         self._restored.append(now)
         return now - self._restored[0] > RESTORED_IN or len(self._restored) < MOST_RESTORED
 
     def close(self) -> None:
-        """Let go of the interface; addresses that are held stay, and so does it."""
+        """Delete a macvlan, unless addresses are held on it: those stay."""
         if self.interface is not None and not self.held:
             try:
                 self.interface.close()
             except OSError as error:
-                self._on_trouble("close", error)
+                self._on_error(RefusedOperation.CLOSE, error)
 
-    def _nobody_elses(self, interface: AddressInterface, addresses: Iterable[str]) -> list[str]:
+    def _without_shared(self, interface: AddressInterface, addresses: Iterable[str]) -> list[str]:
+        """Return the addresses that no other virtual router holds on the same interface."""
         theirs = {
             address
             for each in self._environment.holders
@@ -121,3 +139,10 @@ class AddressHolder:
             for address in each.router.addresses
         }
         return [each for each in addresses if each not in theirs]
+
+
+def prepare(environment: RouterEnvironment, interface: AddressInterface, router: VirtualRouter) -> None:
+    """Build the kernel requests that put a router's addresses on an interface; raises OSError."""
+    environment.addresses.prepare(
+        interface.index, (*interface.own_source, *router.addresses), label=interface.label
+    )

@@ -1,14 +1,19 @@
-"""Asks, while virtual routers are active, who else answers: for their addresses, and their peers for theirs.
+"""Asks by ARP and neighbour discovery, while virtual routers are active, which machines have an address.
 
-VRRP cannot see every split brain: unicast routers that do not name each other, other router ids and hosts
-without VRRP never hear one another. ARP and neighbour discovery see them all. It asks for one address after
-the other, at a calm rate. By ARP a virtual address is asked for with a probe, which claims nothing. The own
-address of a peer is not: a peer that looks for duplicates while it starts takes a probe for another machine
-that wants this address, and does not use it (RFC 5227 section 2.1.1).
+It asks for the virtual addresses, which nobody else should have, and for the peers' own addresses, to notice
+that a peer is reachable again (`peer_returns`). VRRP cannot see every split brain: unicast routers that do
+not name each other, other router ids and hosts without VRRP never hear one another. ARP and neighbour
+discovery see them all.
+
+A virtual address is asked for with an ARP probe, which has no sender address and so changes no neighbour's
+cache. For a peer's own address an ARP request is sent instead: a peer that looks for duplicates while it
+starts takes a probe for another machine that wants this address, and then does not use it (RFC 5227 section
+2.1.1).
 """
 
 import contextlib
 import heapq
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import Enum
@@ -22,34 +27,35 @@ from appliance.wire.ethernet.arp import ArpError
 from appliance.wire.ethernet.neighbour_discovery import NeighbourError
 
 SETTLED: Final = 2.0
-"""Seconds after becoming active until the first question: who was active before may leave it meanwhile."""
+"""Seconds from becoming active to the first question: the previous active removes its addresses meanwhile."""
 
 PAUSE: Final = 5.0
 """Seconds between two questions for the same address, at least."""
 
 GAP: Final = 0.1
-"""Seconds between questions, of which there are a few at a time: with many addresses a round takes longer."""
+"""Seconds between two batches of questions: with many addresses it takes several batches to ask for all."""
 
 AT_ONCE: Final = 16
-"""Questions at a time."""
+"""Questions in one batch: a thousand addresses must not keep the loop from sending adverts."""
 
-_MOST: Final = 1024  # addresses of one interface: the kernel takes programs of 4096 instructions
+# BPF_MAXINSNS: the kernel takes filters of up to 4096 instructions, and an address needs up to four.
+_MOST: Final = 1024
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
 class AskedAddress:
-    """A literal address on the interface of this index: link-local ones are the same on many."""
+    """A literal address and the index of its interface: one link-local address may exist on many links."""
 
     index: int
     address: str
 
 
-Answered = Callable[[bytes, AskedAddress], None]
-"""Is told the hardware address of who claims an address, and which."""
+Answered = Callable[[bytes, AskedAddress, float], None]
+"""Called with the hardware address of the machine that claims an address, the address, and the time."""
 
 
 class ArpQuestion(Enum):
-    """How ARP asks: PROBE from nobody, for what we have ourselves; REQUEST from our source, for a peer's."""
+    """PROBE (RFC 5227): from 0.0.0.0, for our own addresses. REQUEST: from our source, for a peer's."""
 
     PROBE = "probe"
     REQUEST = "request"
@@ -57,7 +63,7 @@ class ArpQuestion(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AskingInterface:
-    """Where to ask: an interface as it is now, and the address that questions come from."""
+    """The interface to ask on as it is now; `source` is the address that requests are sent from."""
 
     interface: str
     index: int
@@ -65,86 +71,94 @@ class AskingInterface:
     source: str
 
 
+_SegmentKey = tuple[AskingInterface, bool]
+"""An interface, and whether its questions are of IPv6."""
+
+
 class AddressQuestions:
-    """In the loop. `begin` for each address that is held, `end` when it is not any more."""
+    """The questions of all virtual routers, woken by the loop; each goes on from `begin` to `end`."""
 
     def __init__(self, loop: Loop, closer: Closer) -> None:
         self._loop = loop
         self._closer = closer
-        self._segments: dict[tuple[AskingInterface, bool], _Segment] = {}
-        self._of: dict[AskedAddress, tuple[AskingInterface, bool]] = {}
+        self._segments: dict[_SegmentKey, _Segment] = {}
+        self._segment_of: dict[AskedAddress, _SegmentKey] = {}
         self._next: dict[AskedAddress, float] = {}
         self._pauses: dict[AskedAddress, float] = {}
         self._due: list[tuple[float, AskedAddress]] = []
-        self._asked = float("-inf")
+        self._last_batch = float("-inf")
 
     @property
     def deadline(self) -> float | None:
         """Return when the next question is due."""
         while self._due and self._next.get(self._due[0][1]) != self._due[0][0]:
             heapq.heappop(self._due)
-        return max(self._due[0][0], self._asked + GAP) if self._due else None
+        return max(self._due[0][0], self._last_batch + GAP) if self._due else None
 
     @property
     def round(self) -> float:
-        """Return how long it takes to ask for all of them."""
-        return GAP * len(self._of) / AT_ONCE
+        """Return how many seconds it takes to ask for all addresses once."""
+        return GAP * len(self._segment_of) / AT_ONCE
 
     @property
     def interval(self) -> float:
-        """Return how often an address is asked for where nothing else is said."""
+        """Return the seconds between two questions for one address, unless `begin` gave another pause."""
         return max(PAUSE, self.round)
 
     def begin(
         self,
         address: str,
-        place: AskingInterface,
+        via: AskingInterface,
         on_answer: Answered,
         now: float,
         *,
         pause: float = PAUSE,
         form: ArpQuestion = ArpQuestion.PROBE,
     ) -> AskedAddress:
-        """Ask for a literal address from now on, or go on from another place; return what `end` takes."""
-        asked, key = AskedAddress(index=place.index, address=address), (place, ":" in address)
+        """Ask for a literal address from now on, every `pause` seconds at most; return what `end` takes.
+
+        Called again with another interface or callback it goes on with those.
+        """
+        asked = AskedAddress(index=via.index, address=address)
+        key = (via, ":" in address)
         wanted = _Question(on_answer=on_answer, form=form)
-        if self._of.get(asked) == key and self._segments[key].wanted[address] == wanted:
+        if self._segment_of.get(asked) == key and self._segments[key].wanted[address] == wanted:
             return asked
-        self._leave(asked)
+        self._drop(asked)
         segment = self._segments.get(key)
         if segment is None:
-            segment = self._segments[key] = _Segment(place, self._loop, self._closer)
+            segment = self._segments[key] = _Segment(via, self._loop, self._closer)
         segment.wanted[address] = wanted
         segment.stale = True
         self._pauses[asked] = pause
-        if asked not in self._of:
+        if asked not in self._segment_of:
             self._plan(asked, now + SETTLED)
-        self._of[asked] = key
+        self._segment_of[asked] = key
         return asked
 
     def end(self, asked: AskedAddress, on_answer: Answered) -> None:
-        """Ask for it no more, unless somebody else has it asked for by now; harmless when repeated."""
-        key = self._of.get(asked)
+        """Stop asking, unless another caller has begun with another `on_answer` meanwhile."""
+        key = self._segment_of.get(asked)
         if key is not None and self._segments[key].wanted[asked.address].on_answer == on_answer:
-            self._leave(asked)
-            del self._of[asked], self._next[asked], self._pauses[asked]
+            self._drop(asked)
+            del self._segment_of[asked], self._next[asked], self._pauses[asked]
 
     def tick(self, now: float) -> None:
-        """Ask for some addresses that are due."""
+        """Ask for the addresses that are due, one batch at most."""
         at = self.deadline
         if at is None or at > now:
             return
-        self._asked = now
+        self._last_batch = now
         for _ in range(AT_ONCE):
             asked = self._pop(now)
             if asked is None:
                 return
             self._plan(asked, now + self._pauses[asked])
             with contextlib.suppress(OSError):  # the interface is down or has no room: asked again later
-                self._segments[self._of[asked]].ask(asked.address)
+                self._segments[self._segment_of[asked]].ask(asked.address)
 
     def _pop(self, now: float) -> AskedAddress | None:
-        """Return one that is due, and has not been planned anew or ended since it was."""
+        """Return an address that is due, skipping entries that were planned anew or ended since."""
         while self._due and self._due[0][0] <= now:
             at, asked = heapq.heappop(self._due)
             if self._next.get(asked) == at:
@@ -156,16 +170,16 @@ class AddressQuestions:
         heapq.heappush(self._due, (at, asked))
 
     def close(self) -> None:
-        """Ask for nothing any more."""
+        """Close the sockets; nothing is asked any more."""
         for segment in self._segments.values():
             segment.close()
         self._segments.clear()
-        self._of.clear()
+        self._segment_of.clear()
         self._next.clear()
         self._pauses.clear()
 
-    def _leave(self, asked: AskedAddress) -> None:
-        key = self._of.get(asked)
+    def _drop(self, asked: AskedAddress) -> None:
+        key = self._segment_of.get(asked)
         if key is None:
             return
         segment = self._segments[key]
@@ -178,19 +192,19 @@ class AddressQuestions:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Question:
-    """How one address is asked for, and who is told."""
+    """How one address is asked for, and which callback gets the answers."""
 
     on_answer: Answered
     form: ArpQuestion
 
 
 class _Segment:
-    """One socket for all questions of a family on one interface."""
+    """The socket for all questions of one address family on one interface, opened with the first question."""
 
-    def __init__(self, place: AskingInterface, loop: Loop, closer: Closer) -> None:
+    def __init__(self, via: AskingInterface, loop: Loop, closer: Closer) -> None:
         self.wanted: dict[str, _Question] = {}
         self.stale = True
-        self._place = place
+        self._via = via
         self._loop = loop
         self._closer = closer
         self._socket: FrameSocket | None = None
@@ -200,7 +214,7 @@ class _Segment:
         self._open().send(self._question(address))
 
     def close(self) -> None:
-        """Hear nothing any more."""
+        """Close the socket; the next question opens it again."""
         if self._socket is not None:
             self._loop.forget(self._socket.fileno())
             self._closer.close(self._socket)
@@ -208,41 +222,46 @@ class _Segment:
 
     def _question(self, address: str) -> bytes:
         if ":" in address:
-            return neighbour_discovery.solicitation(self._place.mac, self._place.source, address)
+            return neighbour_discovery.solicitation(self._via.mac, self._via.source, address)
         if self.wanted[address].form is ArpQuestion.REQUEST:
-            return arp.request(self._place.mac, self._place.source, address)
-        return arp.probe(self._place.mac, address)
+            return arp.request(self._via.mac, self._via.source, address)
+        return arp.probe(self._via.mac, address)
 
     def _open(self) -> FrameSocket:
-        """Return the socket, which hears of all addresses that are wanted by now."""
+        """Return the socket, with a filter that lets the claims of all wanted addresses through."""
         if self._socket is None or self.stale:
-            heard = list(self.wanted)[:_MOST]
+            addresses = list(self.wanted)[:_MOST]
             if self._socket is None:
-                self._socket = FrameSocket.claims(self._place.interface, heard)
+                self._socket = FrameSocket.claims(self._via.interface, addresses)
                 self._loop.read(self._socket.fileno(), self._read)
             else:
-                self._socket.claim(heard)
+                self._socket.claim(addresses)
             self.stale = False
         return self._socket
 
     def _read(self) -> None:
         if self._socket is None:
             return
+        now = time.monotonic()
         with contextlib.suppress(OSError):
             for frame in self._socket.receive():
                 with contextlib.suppress(ArpError, NeighbourError):
-                    self._tell(*claim(frame))
+                    self._answer(*claim(frame), now)
 
-    def _tell(self, mac: bytes, address: str) -> None:
+    def _answer(self, mac: bytes, address: str, now: float) -> None:
         wanted = self.wanted.get(address)
         if wanted is not None:
-            wanted.on_answer(mac, AskedAddress(index=self._place.index, address=address))
+            wanted.on_answer(mac, AskedAddress(index=self._via.index, address=address), now)
 
 
 def claim(frame: bytes) -> tuple[bytes, str]:
-    """Return who claims which address by a frame of ARP or neighbour discovery; raises their errors."""
+    """Return the hardware address and the address that a frame says belong together.
+
+    That is the sender of an ARP packet (RFC 826), or the target of a neighbour advertisement (RFC 4861
+    section 4.4). Raises ArpError or NeighbourError.
+    """
     if frame[12:14] == arp.ETHERTYPE.to_bytes(2, "big"):
-        said = arp.decode(frame)
-        return said.sender_mac, said.sender
-    found = neighbour_discovery.decode(frame)
-    return found.sender_mac, found.target
+        packet = arp.decode(frame)
+        return packet.sender_mac, packet.sender
+    advertisement = neighbour_discovery.decode(frame)
+    return advertisement.sender_mac, advertisement.target

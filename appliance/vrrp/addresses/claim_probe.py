@@ -1,11 +1,13 @@
-"""Asks, while a virtual router listens before its first claim, whether somebody else has its addresses.
+"""Asks, before a virtual router becomes active for the first time, whether another machine has its addresses.
 
-By the probes of RFC 5227 and RFC 4862, which claim nothing. It ends as soon as there is an active, be it we
-or a peer: its answers are as they should be.
+It sends the probes of RFC 5227 section 2.1.1 (ARP) and RFC 4862 section 5.4.2 (neighbour discovery), which
+claim nothing. It ends as soon as there is an active, this router or a peer: from then on answers for the
+addresses are right.
 """
 
 import contextlib
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from appliance.core.vrrp.advert_rules import bare
@@ -18,16 +20,19 @@ from appliance.wire.ethernet import arp, neighbour_discovery
 from appliance.wire.ethernet.arp import ArpError
 from appliance.wire.ethernet.neighbour_discovery import NeighbourError
 
-_PROBES: Final = 3  # in the time of listening (RFC 5227 section 1.1, PROBE_NUM)
-_SHORTEST: Final = 0.01
-_PATIENCE: Final = 1.25  # intervals in which an active is heard
+_PROBES: Final = 3  # RFC 5227 section 1.1, PROBE_NUM
+_SHORTEST: Final = 0.01  # seconds between two probes at least
+_FIRST_ADVERT: Final = 1.25  # intervals within which an active router is heard
 
-Answered = Callable[[bytes, str], None]
-"""Is told the hardware address of who answered, and the address asked for."""
+Answered = Callable[[bytes, str, float], None]
+"""Called with the hardware address of the machine that answered, the address asked for, and the time."""
+
+OpenClaims = Callable[[str, Sequence[str]], FrameSocket]
+"""Opens a socket on an interface for claims of these addresses, as `FrameSocket.claims`; raises OSError."""
 
 
 class ClaimProbe:
-    """Probes the addresses of one virtual router on an interface; raises OSError."""
+    """Probes the addresses of one virtual router on its interface; raises OSError."""
 
     def __init__(
         self,
@@ -38,9 +43,10 @@ class ClaimProbe:
         mac: bytes,
         now: float,
         on_answer: Answered,
+        open_claims: OpenClaims = FrameSocket.claims,
     ) -> None:
-        # An active that is there is heard before the first probe, and then there is none.
-        first = min(_PATIENCE * router.advert, router.listen / 2)
+        # Where there is an active its advert comes before the first probe, and then no probe is needed.
+        first = min(_FIRST_ADVERT * router.advert, router.listen / 2)
         self.interval = max((router.listen - first) / _PROBES, _SHORTEST)
         self.deadline: float | None = now + first
         self._loop = loop
@@ -50,29 +56,30 @@ class ClaimProbe:
         self._addresses = frozenset(bare(router.addresses))
         probe = arp.probe if router.family == 4 else neighbour_discovery.probe
         self._probes = tuple(probe(mac, each) for each in bare(router.addresses))
-        self._socket = FrameSocket.claims(router.interface, bare(router.addresses))
+        self._socket = open_claims(router.interface, bare(router.addresses))
         loop.read(self._socket.fileno(), self._read)
 
     def tick(self, now: float) -> None:
-        """Ask again."""
+        """Send a probe for each address, and plan the next ones."""
         self.deadline = now + self.interval
         for probe in self._probes:
-            with contextlib.suppress(OSError):  # the interface is down: netlink tells that
+            with contextlib.suppress(OSError):  # the interface is down, which netlink reports as well
                 self._socket.send(probe)
 
     def close(self) -> None:
-        """Stop asking; harmless when repeated."""
+        """Stop probing; harmless when repeated."""
         if self.deadline is not None:
             self.deadline = None
             self._loop.forget(self._socket.fileno())
             self._closer.close(self._socket)
 
     def _read(self) -> None:
+        now = time.monotonic()
         with contextlib.suppress(OSError):
             for frame in self._socket.receive():
                 with contextlib.suppress(ArpError, NeighbourError):
-                    self._hear(*claim(frame))
+                    self._answer(*claim(frame), now)
 
-    def _hear(self, mac: bytes, address: str) -> None:
+    def _answer(self, mac: bytes, address: str, now: float) -> None:
         if address in self._addresses and mac != self._mac:
-            self._on_answer(mac, address)
+            self._on_answer(mac, address, now)

@@ -1,11 +1,10 @@
-"""Notices, while virtual routers are active, that another router is to be reached again.
+"""Notices, while virtual routers are active, that a peer answers by ARP or neighbour discovery again.
 
-After a split the loser may go without a word that reaches the winner: a keepalived that hears a better one is
-silent at once. The clients and switches of its side send to it still, and wait until their caches have
-expired. So whoever did not answer by ARP or neighbour discovery, and does again, may have been such a loser.
+After a split brain the losing router may stop without a word that reaches the winner: a keepalived that hears
+a higher priority is silent at once. Clients and switches on its side send to the loser still, until their
+caches expire. So the winner announces its addresses again when a peer that did not answer answers again.
 """
 
-import time
 from collections.abc import Callable, Iterable
 from typing import Final
 
@@ -17,51 +16,52 @@ from appliance.vrrp.addresses.address_questions import (
 )
 
 PAUSE: Final = 1.0
-"""Seconds between two questions for one router: with an advert of 1s a split takes longer to come about."""
+"""Seconds between two questions for one peer: with an advert of 1 s a split brain takes longer to begin."""
 
 MOST: Final = 8
-"""Routers that one virtual router asks for: senders can be made up."""
+"""Peers of one virtual router that are asked for: the senders of adverts can be forged."""
 
-_SILENCE: Final = 1.5  # pauses without an answer
+_SILENCE: Final = 1.5  # pauses without an answer after which a peer counts as unreachable
+
+
+Returned = Callable[[float], None]
+"""Called with the time at which a peer has answered again."""
 
 
 class PeerReturns:
-    """The routers that are asked for, each for all virtual routers that have it as a peer there."""
+    """The peers that are asked for, each once, also when it is a peer of many virtual routers."""
 
     def __init__(self, asking: AddressQuestions) -> None:
         self._asking = asking
-        self._last: dict[AskedAddress, float] = {}
-        self._told: dict[AskedAddress, dict[str, Callable[[], None]]] = {}
+        self._answered_at: dict[AskedAddress, float] = {}
+        self._callbacks: dict[AskedAddress, dict[str, Returned]] = {}
 
     def begin(
         self,
         name: str,
         peers: Iterable[str],
-        place: AskingInterface,
-        on_return: Callable[[], None],
+        via: AskingInterface,
+        on_return: Returned,
         now: float,
     ) -> None:
-        """Call `on_return` of the virtual router `name` whenever one of these is back, until `end`."""
+        """Call `on_return` for the virtual router `name` whenever a peer answers again, until `end`."""
         self.end(name)
         for peer in tuple(peers)[-MOST:]:
-            # Also where it is asked for already: the interface may have another hardware address by now.
-            asked = self._asking.begin(
-                peer, place, self._answered, now, pause=PAUSE, form=ArpQuestion.REQUEST
-            )
-            self._last.setdefault(asked, now)
-            self._told.setdefault(asked, {})[name] = on_return
+            # Also for a peer that is asked for already: our interface may have another MAC by now.
+            asked = self._asking.begin(peer, via, self._answered, now, pause=PAUSE, form=ArpQuestion.REQUEST)
+            self._answered_at.setdefault(asked, now)
+            self._callbacks.setdefault(asked, {})[name] = on_return
 
     def end(self, name: str) -> None:
-        """Tell this one no more; harmless when repeated."""
-        for asked in [each for each, told in self._told.items() if name in told]:
-            del self._told[asked][name]
-            if not self._told[asked]:
-                del self._told[asked], self._last[asked]
+        """Stop calling for the virtual router `name`; harmless when repeated."""
+        for asked in [each for each, callbacks in self._callbacks.items() if name in callbacks]:
+            del self._callbacks[asked][name]
+            if not self._callbacks[asked]:
+                del self._callbacks[asked], self._answered_at[asked]
                 self._asking.end(asked, self._answered)
 
-    def _answered(self, _: bytes, asked: AskedAddress) -> None:
-        now = time.monotonic()
-        last, self._last[asked] = self._last[asked], now
+    def _answered(self, _: bytes, asked: AskedAddress, now: float) -> None:
+        last, self._answered_at[asked] = self._answered_at[asked], now
         if now - last > _SILENCE * max(PAUSE, self._asking.round):
-            for on_return in tuple(self._told[asked].values()):
-                on_return()
+            for on_return in tuple(self._callbacks[asked].values()):
+                on_return(now)

@@ -1,4 +1,4 @@
-"""What all virtual routers of the program share."""
+"""What all VRRP instances of the program share."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -13,28 +13,33 @@ from appliance.net.netlink.addresses import Addresses
 from appliance.net.netlink.links import Links
 from appliance.net.netlink.neighbours import Neighbours
 from appliance.net.netlink.netlink import Requests
+from appliance.net.packets.frames import FrameSocket
 from appliance.vrrp.addresses.address_interface import AddressInterface
 from appliance.vrrp.addresses.address_questions import AddressQuestions
+from appliance.vrrp.addresses.claim_probe import OpenClaims
 from appliance.vrrp.addresses.peer_returns import PeerReturns
+from appliance.vrrp.port.port import OpenPort
+from appliance.vrrp.port.router_sockets import RouterSockets
 
 
 class AddressReleaser(Protocol):
-    """Who has the addresses of a virtual router on the interface in `interface`."""
+    """An instance that has its addresses on an interface: its `AddressHolder`."""
 
     router: VirtualRouter
     interface: AddressInterface | None
 
     def release(self) -> None:
-        """Remove them."""
+        """Remove the addresses from the interface."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RouterEnvironment:
-    """What all virtual routers of the program share. `missing` are the capabilities that it lacks.
+    """What all instances of the program share. `missing` are the capabilities that the program lacks.
 
-    `holders` are those that have addresses on an interface: one may leave what another one has taken over.
-    `routers` returns the configuration of all of them.
+    `holders` are the instances that have addresses on an interface: one may leave an address alone that
+    another one has taken over. `routers` returns the configuration of all of them. `open_port` and
+    `open_claims` open sockets; tests without root give their own.
     """
 
     loop: Loop
@@ -49,3 +54,5 @@ class RouterEnvironment:
     missing: tuple[str, ...]
     routers: Callable[[], Iterable[VirtualRouter]] = tuple
     holders: set[AddressReleaser] = field(default_factory=set)
+    open_port: OpenPort = RouterSockets
+    open_claims: OpenClaims = FrameSocket.claims

@@ -1,4 +1,4 @@
-"""Receives the advertisements for one virtual router, and tells what is to be used from what is dropped."""
+"""Receives the advertisements for one virtual router: decodes and checks them, and drops what is invalid."""
 
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -14,31 +14,32 @@ from appliance.wire import literal
 from appliance.wire.vrrp import advertisement, hmac_trailer
 from appliance.wire.vrrp.advertisement import Advertisement, VrrpError
 
-_SENDERS: Final = 16  # whose last good packet is remembered: senders can be made up
+_SENDERS: Final = 16  # whose last valid packet is remembered: source addresses can be forged
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DroppedAdvert:
-    """A packet with our router id that is not used; `said` is what could be read of it."""
+    """A packet with our router id that is not used; `advertisement` is None where it cannot be decoded."""
 
     reason: DropReason
     peer: str
-    said: Advertisement | None
+    advertisement: Advertisement | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AdvertDeviation:
-    """An advertisement that is used though it is not as it should be."""
+    """An advertisement that is used though it differs from ours, as its address list may."""
 
     reason: DropReason
     peer: str
-    said: Advertisement
+    advertisement: Advertisement
 
 
 class AdvertReceiver:
-    """What one virtual router hears over `socket`.
+    """Receives for one virtual router over `socket`; `source` is our own address there.
 
-    A packet like the last good one of its sender is not read again.
+    A packet that equals the last valid one of its sender is not decoded again: an active router sends the
+    same one every interval. With HMAC every packet is another one.
     """
 
     def __init__(
@@ -48,73 +49,78 @@ class AdvertReceiver:
         *,
         source: str,
         keys: Mapping[int, bytes],
-        on_drop: Callable[[DroppedAdvert], None],
-        on_deviation: Callable[[AdvertDeviation], None],
+        on_drop: Callable[[DroppedAdvert, float], None],
+        on_deviation: Callable[[AdvertDeviation, float], None],
     ) -> None:
         self._router = router
         self._socket = socket
         self._source = source
-        self._reception = AdvertRules(router)
+        self._rules = AdvertRules(router)
         self._on_drop = on_drop
         self._on_deviation = on_deviation
-        self._good: dict[str, tuple[Datagram, Heard]] = {}
+        self._valid: dict[str, tuple[Datagram, Heard]] = {}
         hmac = router.hmac
         self._keys = keys
         self._replays = hmac_trailer.ReplayWindow(hmac_trailer.window(hmac)) if hmac else None
 
-    def receive(self) -> Iterator[Heard]:
-        """Yield what was heard since the last time; raises OSError."""
+    def receive(self, now: float) -> Iterator[Heard]:
+        """Yield the valid advertisements that have arrived; raises OSError."""
         for datagram in self._socket.receive():
-            known = self._good.get(datagram.source)
-            heard = known[1] if known is not None and known[0] == datagram else self._read(datagram)
+            known = self._valid.get(datagram.source)
+            heard = known[1] if known is not None and known[0] == datagram else self._decode(datagram, now)
             if heard is not None:
                 yield heard
 
-    def _read(self, datagram: Datagram) -> Heard | None:
+    def _decode(self, datagram: Datagram, now: float) -> Heard | None:
         payload = datagram.payload
-        # Other virtual routers on the same interface are none of our business (RFC 9568 section 7.1).
+        # RFC 9568 section 7.1: an advert of another virtual router on this interface is no error. The filter
+        # in the kernel (`packet_filter.router_id`) saves the time to read them; the decision is here.
         if len(payload) > 1 and payload[1] != self._router.router_id:
             return None
         if datagram.source == self._source:
-            self._on_drop(DroppedAdvert(reason=DropReason.OWN, peer=datagram.source, said=None))
+            self._on_drop(DroppedAdvert(reason=DropReason.OWN, peer=datagram.source, advertisement=None), now)
             return None
-        said: Advertisement | None = None
+        decoded: Advertisement | None = None
         try:
             pdu, trailer = advertisement.split(payload)
-            said = advertisement.decode(
+            decoded = advertisement.decode(
                 pdu, source=datagram.source, destination=datagram.destination, trailer=trailer
             )
-            deviation = self._checked(said, datagram)
-            self._check_seal(pdu, trailer, datagram.source)
+            deviation = self._checked(decoded, datagram)
+            # Last: it costs most, and a wrong key tells operators less than anything else that is wrong.
+            self._check_hmac(pdu, trailer, datagram.source)
         except VrrpError as error:
-            self._on_drop(DroppedAdvert(reason=error.reason, peer=datagram.source, said=said))
+            dropped = DroppedAdvert(reason=error.reason, peer=datagram.source, advertisement=decoded)
+            self._on_drop(dropped, now)
             return None
         heard = Heard(
-            priority=said.priority,
-            interval=said.interval,
+            priority=decoded.priority,
+            interval=decoded.interval,
             sender=literal.packed(datagram.source),
             peer=datagram.source,
         )
         if deviation is not None:
-            self._on_deviation(AdvertDeviation(reason=deviation, peer=datagram.source, said=said))
+            self._on_deviation(
+                AdvertDeviation(reason=deviation, peer=datagram.source, advertisement=decoded), now
+            )
         elif self._replays is None:
             self._remember(datagram, heard)
         return heard
 
     def _remember(self, datagram: Datagram, heard: Heard) -> None:
-        self._good.pop(datagram.source, None)
-        self._good[datagram.source] = datagram, heard
-        if len(self._good) > _SENDERS:
-            del self._good[next(iter(self._good))]
+        self._valid.pop(datagram.source, None)
+        self._valid[datagram.source] = datagram, heard
+        if len(self._valid) > _SENDERS:
+            del self._valid[next(iter(self._valid))]
 
-    def _checked(self, said: Advertisement, datagram: Datagram) -> DropReason | None:
-        """Return how it deviates; the signature is looked at last, as it costs most and tells least."""
-        self._reception.check_arrival(
+    def _checked(self, decoded: Advertisement, datagram: Datagram) -> DropReason | None:
+        """Return how a valid advertisement differs from ours, None where it does not; raises VrrpError."""
+        self._rules.check_arrival(
             Arrival(source=datagram.source, destination=datagram.destination, ttl=datagram.ttl)
         )
-        return self._reception.check(said)
+        return self._rules.check(decoded)
 
-    def _check_seal(self, pdu: bytes, trailer: bytes, source: str) -> None:
+    def _check_hmac(self, pdu: bytes, trailer: bytes, source: str) -> None:
         hmac = self._router.hmac
         if hmac is None or self._replays is None:
             if trailer:

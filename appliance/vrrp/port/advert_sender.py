@@ -1,4 +1,4 @@
-"""Sends the advertisements of one virtual router; what does not change from one to the next is built once."""
+"""Sends the advertisements of one virtual router; each packet is built once for each priority."""
 
 import time
 from collections.abc import Mapping
@@ -12,7 +12,10 @@ from appliance.wire.vrrp.advertisement import MULTICAST_4, MULTICAST_6
 
 
 class AdvertSender:
-    """What one virtual router says, from the address `source` over `socket`."""
+    """Sends from the address `source` over `socket`, to the multicast group or to the unicast peers.
+
+    `keys` are the secrets of the HMAC keys by their id.
+    """
 
     def __init__(
         self, router: VirtualRouter, socket: VrrpSocket, *, source: str, keys: Mapping[int, bytes]
@@ -23,16 +26,16 @@ class AdvertSender:
         self._group = MULTICAST_4 if router.family == 4 else MULTICAST_6
         self._packets: dict[int, tuple[tuple[bytes, str], ...]] = {}
         hmac = router.hmac
-        self._seals = hmac is not None and hmac.mode is not HmacMode.RECEIVE_ONLY
+        self._signs = hmac is not None and hmac.mode is not HmacMode.RECEIVE_ONLY
         self._sequence = hmac_trailer.Sequence(hmac_trailer.window(hmac) if hmac else None)
-        self._secrets = keys
+        self._keys = keys
 
     def send(self, priority: int) -> None:
-        """Say it to the group or to every peer; raises the first OSError after all have been tried."""
+        """Send one advertisement; raises the first OSError after all destinations have been tried."""
         failure: OSError | None = None
         for packet, destination in self._packets.get(priority) or self._built(priority):
             try:
-                whole = self._sealed(packet, destination) if self._seals else packet
+                whole = self._signed(packet, destination) if self._signs else packet
                 self._socket.send(whole, destination)
             except OSError as error:
                 failure = failure or error
@@ -40,10 +43,10 @@ class AdvertSender:
             raise failure
 
     def _built(self, priority: int) -> tuple[tuple[bytes, str], ...]:
-        router, said = self._router, advertisement(self._router, priority)
+        router, content = self._router, advertisement(self._router, priority)
         packets = tuple(
             (
-                vrrp.encode(said, source=self._source, destination=destination, checksum=router.checksum),
+                vrrp.encode(content, source=self._source, destination=destination, checksum=router.checksum),
                 destination,
             )
             for destination in router.peers or (self._group,)
@@ -51,7 +54,7 @@ class AdvertSender:
         self._packets[priority] = packets
         return packets
 
-    def _sealed(self, packet: bytes, destination: str) -> bytes:
+    def _signed(self, packet: bytes, destination: str) -> bytes:
         hmac = self._router.hmac
         if hmac is None:
             return packet
@@ -60,6 +63,6 @@ class AdvertSender:
             source=self._source,
             destination=destination,
             key_id=hmac.send,
-            secret=self._secrets[hmac.send],
+            secret=self._keys[hmac.send],
             clock=self._sequence.next(time.time()),
         )

@@ -1,4 +1,4 @@
-"""What the machine's interfaces mean for a virtual router: its source, its routes, who has its addresses."""
+"""What the addresses of an interface mean for a virtual router: source, networks, foreign addresses."""
 
 from collections.abc import Iterable
 from dataclasses import replace
@@ -11,15 +11,16 @@ from appliance.net.netlink.links import Link, answers_for_others
 from appliance.vrrp.instance.environment import RouterEnvironment
 
 
-def essence(link: Link | None) -> Link | None:
-    """Return a link without the addresses that are ours."""
+def without_virtual(link: Link | None) -> Link | None:
+    """Return a link without the list that has the virtual addresses, so that links can be compared."""
     return replace(link, addresses=()) if link else None
 
 
 def source(router: VirtualRouter, link: Link, *, kept: str | None) -> str | None:
-    """Return what a router's advertisements come from, None where the interface has nothing.
+    """Return the address that a router's advertisements come from, None where the interface has none.
 
-    `kept` is what they come from now: peers know it, and other addresses that come or go are nothing to them.
+    `kept` is the present one. It stays while the interface has it: unicast peers have it in their
+    configuration, and other addresses that come and go must not change it.
     """
     if router.source is not None:
         return router.source
@@ -43,15 +44,20 @@ def on_link(link: Link, address: str) -> bool:
 
 
 def reached(router: VirtualRouter, link: Link) -> frozenset[str]:
-    """Return which of a router's addresses are in a network that its interface reaches without them."""
+    """Return the virtual addresses whose network the interface reaches by an address of its own.
+
+    Those need no route of their own when they are added (`Addresses.prepare`).
+    """
     networks = {_network(each) for each in link.own if each not in router.addresses}
     return frozenset(each for each in router.addresses if _network(each) in networks)
 
 
 def foreign_places(router: VirtualRouter, environment: RouterEnvironment) -> list[tuple[str, str]]:
-    """Return where somebody else has its addresses so that this machine answers for them: interface, address.
+    """Return the interfaces that carry one of its addresses without our doing, each with the address.
 
-    On another interface than the router's that is so by ARP only, and as long as the kernel is not told else.
+    Only places by which this machine answers for the address. On the router's own interface that is always
+    so. An address of another interface is answered for by ARP as long as arp_ignore is 0, Linux's default;
+    neighbour discovery answers on the interface of the address only.
     """
     found = [
         (name, address)
@@ -71,5 +77,5 @@ def _network(address: str) -> IPv4Network | IPv6Network:
 
 
 def _bare(addresses: Iterable[str]) -> list[str]:
-    """Return addresses as the kernel gives them without their prefix lengths, quicker than `bare`."""
+    """Return addresses in the kernel's own spelling without their prefix lengths, faster than `bare`."""
     return [each.partition("/")[0] for each in addresses]

@@ -20,14 +20,15 @@ from appliance.wire.ethernet import arp, neighbour_discovery
 from appliance.wire.vrrp.advertisement import MULTICAST_4, MULTICAST_6
 
 _NO_NOTIFY: Final = Notify(active=(), backup=(), fault=(), stop=(), any=(), user=None, timeout=0.0)
-_NOBODY: Final = 0  # no virtual router has this id: what speaks only hears nothing
+_NO_ROUTER: Final = 0  # no virtual router has this id, so that a socket for sending receives nothing
 _GROUPS: Final = {4: MULTICAST_4, 6: MULTICAST_6}
 
 
 class RouterSockets:
-    """What a virtual router sends and receives by, from the address `source`; raises OSError.
+    """Sends and receives for one virtual router, from the address `source`; raises OSError.
 
-    `interface` is where its addresses are: a virtual MAC sends from there; adverts come to the router's own.
+    `interface` carries the addresses. With a virtual MAC that is a macvlan, and adverts are sent from it, as
+    RFC 9568 section 7.3 says. They are received on the router's own interface in any case.
     """
 
     def __init__(
@@ -37,13 +38,13 @@ class RouterSockets:
         interface: AddressInterface,
         source: str,
         closer: Closer,
-        on_drop: Callable[[DroppedAdvert], None],
-        on_deviation: Callable[[AdvertDeviation], None],
+        on_drop: Callable[[DroppedAdvert, float], None],
+        on_deviation: Callable[[AdvertDeviation, float], None],
     ) -> None:
         _require_own(source, index=socket.if_nametoindex(router.interface))
         keys = hmac_keys.secrets(router.hmac)
         self.source = source
-        self.of = basis(router)
+        self.basis = basis(router)
         self._closer = closer
         with ExitStack() as stack:
             self._receiving = stack.enter_context(
@@ -58,40 +59,47 @@ class RouterSockets:
             sending = self._receiving
             if router.virtual_mac:
                 sending = VrrpSocket(
-                    interface.name, family=router.family, source=source, group=None, router_id=_NOBODY
+                    interface.name, family=router.family, source=source, group=None, router_id=_NO_ROUTER
                 )
                 stack.enter_context(sending)
             self._frames = FrameSocket(interface.name)
             self.announcing = FrameQueue(self._frames)
             self._opened = stack.pop_all()
-        self.sender = AdvertSender(router, sending, source=source, keys=keys)
-        self.receiver = AdvertReceiver(
+        self.send = AdvertSender(router, sending, source=source, keys=keys).send
+        self.receive = AdvertReceiver(
             router, self._receiving, source=source, keys=keys, on_drop=on_drop, on_deviation=on_deviation
-        )
+        ).receive
         self._announcements = {
             address: _announcements(router, address, interface.mac) for address in bare(router.addresses)
         }
 
     def fileno(self) -> int:
-        """Return the descriptor that can be read when something is to be heard."""
+        """Return the descriptor that can be read when a packet has arrived."""
         return self._receiving.fileno()
 
     def announce(self, repeat: int, now: float) -> int:
-        """Announce every address `repeat` times, each once before any again; return how many frames went.
+        """Announce all addresses once, and that `repeat` times; return how many frames were sent at once.
 
-        What the interface cannot take at once waits in `announcing`. Raises OSError.
+        The rest waits in `announcing` until the interface can take it. Raises OSError.
         """
         frames = [frame for each in self._announcements.values() for frame in each]
         return self.announcing.put(frames * repeat, now)
 
     def close(self) -> None:
-        """Close them."""
+        """Close all sockets.
+
+        The packet socket is closed by the closer's thread: the kernel waits there for an RCU grace period,
+        16 ms and more.
+        """
         self._opened.close()
         self._closer.close(self._frames)
 
 
 def basis(router: VirtualRouter) -> VirtualRouter:
-    """Return a router without what its sockets do not depend on: where these are equal, they can stay."""
+    """Return a router without the settings that its sockets do not depend on.
+
+    Where this is equal before and after a reload, the sockets stay open.
+    """
     return replace(
         router,
         name="",
@@ -110,7 +118,10 @@ def basis(router: VirtualRouter) -> VirtualRouter:
 
 
 def _require_own(source: str, *, index: int) -> None:
-    """Raise OSError when an address is none of this machine's: advertisements from it would not leave."""
+    """Raise OSError when no interface of this machine has an address.
+
+    The sockets are transparent (IP_TRANSPARENT), so that they would send from any address.
+    """
     family, address = (
         (socket.AF_INET6, (source, 0, 0, index)) if ":" in source else (socket.AF_INET, (source, 0))
     )

@@ -89,7 +89,7 @@ class Predecessor:
         except (OSError, ControlError) as error:
             raise PredecessorError(str(error)) from error
 
-    def relieve(self) -> None:
+    def end(self) -> None:
         """Tell it to go, and do not wait."""
         self._connection.settimeout(0)
         try:

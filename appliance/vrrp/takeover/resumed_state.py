@@ -1,11 +1,11 @@
-"""What a starting `vrrp` takes on from the one before it, which lives still or has left its board.
+"""What a starting `vrrp` resumes of the run before it, which still runs or has left its board.
 
-A living one says it. A board says who was active and when it advertised last: after a crash that is enough
-where the peers have not noticed yet.
+One that runs is asked. A board says which routers were active and when they advertised last: after a crash
+that is enough where the peers have not noticed the silence yet.
 """
 
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 
 from structlog.typing import FilteringBoundLogger
@@ -21,36 +21,43 @@ from appliance.wire.lines.vrrp_takeover import KnownRouter
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EarlierRun:
-    """What was found: the board, None for a first start, and who still serves, None for nobody."""
+    """What was found: the board, None for a first start, and a `vrrp` that still runs, None for none."""
 
     board: VrrpBoard | None
     predecessor: Predecessor | None
 
 
 class ResumedState:
-    """What the instances of this start take on of an earlier life."""
+    """Gives the instances of this run the state of the run before."""
 
     def __init__(self, addresses: Addresses, before: EarlierRun, log: FilteringBoundLogger) -> None:
-        routers = before.board.routers if before.board else ()
+        records = before.board.routers if before.board else ()
         self._addresses = addresses
-        self._last: Mapping[str, RouterRecord] = {each.name: each for each in routers}
+        self._records: Mapping[str, RouterRecord] = {each.name: each for each in records}
         self._predecessor = before.predecessor
         self._log = log
-        self._known: Mapping[str, KnownRouter] | None = None
-        self._left: Collection[HeldAddress] | None = None
 
-    def resumes(self, instance: VrrpInstance) -> bool:
-        """Give a instance what is known of it; say whether it goes on as active.
+    def resume(self, instances: Iterable[VrrpInstance]) -> set[str]:
+        """Give instances what is known of them; return the names of those that go on as active.
 
-        The first question asks the predecessor: everything that takes its time is to be done before.
+        The predecessor is asked now, so that its answer is as new as can be: everything that takes time has
+        to be done before.
         """
-        if self._known is None:
-            self._known, self._left = self._ask(), self._addresses.leftovers()
-        known = self._known.get(instance.name)
-        if known is None or known.router_id != instance.router.router_id:
-            return self._was_active_just_now(instance) and self._has_addresses(instance)
-        instance.inherit(_results(known), yielded=known.yielded)
-        return known.active and self._has_addresses(instance)
+        told, left = self._ask(), self._addresses.leftovers()
+        now = time.monotonic()  # after the answer, for which it may have waited
+        return {each.name for each in instances if self._resumes(each, told.get(each.name), left, now)}
+
+    def _resumes(
+        self,
+        instance: VrrpInstance,
+        told: KnownRouter | None,
+        left: Collection[HeldAddress],
+        now: float,
+    ) -> bool:
+        if told is None or told.router_id != instance.router.router_id:
+            return self._was_active_just_now(instance, now) and _has_addresses(instance, left)
+        instance.resume(_results(told), yielded=told.yielded)
+        return told.active and _has_addresses(instance, left)
 
     def _ask(self) -> Mapping[str, KnownRouter]:
         if self._predecessor is None:
@@ -63,22 +70,21 @@ class ResumedState:
             self._log.warning("predecessor-leaves", pid=self._predecessor.pid)
         return {}
 
-    def _was_active_just_now(self, instance: VrrpInstance) -> bool:
-        router, last = instance.router, self._last.get(instance.name)
+    def _was_active_just_now(self, instance: VrrpInstance, now: float) -> bool:
+        """Say whether it was active so recently that no peer has claimed yet (RFC 9568 section 6.1)."""
+        router, last = instance.router, self._records.get(instance.name)
         if last is None or last.state != RouterState.ACTIVE.value:
             return False
-        patience = (router.down_timer_adverts - 1) * router.advert
-        return 0 <= time.monotonic() - last.last_advert < patience
-
-    def _has_addresses(self, instance: VrrpInstance) -> bool:
-        interface = instance.holder.interface
-        there = {
-            held.address
-            for held in self._left or ()
-            if interface is not None and held.index == interface.index
-        }
-        return there >= set(instance.router.addresses)
+        # One interval is left for this run to send its first advert.
+        return 0 <= now - last.last_advert < (router.down_timer_adverts - 1) * router.advert
 
 
-def _results(known: KnownRouter) -> dict[str, TrackResult]:
-    return {each.name: TrackResult(up=each.up, value=each.value, detail=each.detail) for each in known.tracks}
+def _has_addresses(instance: VrrpInstance, left: Collection[HeldAddress]) -> bool:
+    """Say whether all addresses of an instance are among those that an earlier run has left."""
+    interface = instance.holder.interface
+    there = {held.address for held in left if interface is not None and held.index == interface.index}
+    return there >= set(instance.router.addresses)
+
+
+def _results(told: KnownRouter) -> dict[str, TrackResult]:
+    return {each.name: TrackResult(up=each.up, value=each.value, detail=each.detail) for each in told.tracks}

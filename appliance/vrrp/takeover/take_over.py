@@ -26,7 +26,7 @@ class TakeOver:
     def tick(self, now: float) -> None:
         """Tell it to go, look whether it is gone, or kill it."""
         if self._kill_at is None:
-            self._predecessor.relieve()
+            self._predecessor.end()
             self._kill_at = now + _PATIENCE
         if try_lock(self._lock):
             self.deadline = None

@@ -99,8 +99,8 @@ def _asked(address: str, place: AskingInterface = PLACE) -> AskedAddress:
     return AskedAddress(index=place.index, address=address)
 
 
-def _nobody(_: bytes, __: AskedAddress) -> None:
-    """Take an answer."""
+def _nobody(_: bytes, __: AskedAddress, ___: float) -> None:
+    """Do nothing with an answer."""
 
 
 def test_asks_after_a_while_and_then_calmly(asking: AddressQuestions):
@@ -155,26 +155,22 @@ def test_only_its_owner_ends_a_question(asking: AddressQuestions):
     """Who took an address over has it asked for; who had it before ends nothing."""
     told: list[AskedAddress] = []
     asking.begin("192.0.2.100", PLACE, _nobody, 0.0)
-    asking.begin("192.0.2.100", PLACE, lambda _, asked: told.append(asked), 0.0)
+    asking.begin("192.0.2.100", PLACE, lambda _, asked, __: told.append(asked), 0.0)
     asking.end(_asked("192.0.2.100"), _nobody)
     asking.tick(SETTLED)
     (wire,) = Wire.opened[-1:]
     assert wire.asked == ["192.0.2.100"]
 
 
-def test_a_peer_that_was_silent_is_back(asking: AddressQuestions, monkeypatch: pytest.MonkeyPatch):
+def test_a_peer_that_was_silent_is_back(asking: AddressQuestions):
     """Who answers all the time is no news; who has missed a question is, for each router that has it."""
     returns, told = PeerReturns(asking), list[str]()
-    clock = [100.0]
-    monkeypatch.setattr("appliance.vrrp.addresses.peer_returns.time.monotonic", lambda: clock[0])
     for name in ("api", "ingress"):
-        returns.begin(name, ["192.0.2.2"], PLACE, lambda name=name: told.append(name), 100.0)
+        returns.begin(name, ["192.0.2.2"], PLACE, lambda _, name=name: told.append(name), 100.0)
     for at in (100.5, 101.5, 102.5):
-        clock[0] = at
-        returns._answered(THEIRS, _asked("192.0.2.2"))  # what the socket would call
+        returns._answered(THEIRS, _asked("192.0.2.2"), at)  # what the socket would call
     assert told == []
-    clock[0] = 110.0
-    returns._answered(THEIRS, _asked("192.0.2.2"))  # the same
+    returns._answered(THEIRS, _asked("192.0.2.2"), 110.0)  # the same
     assert told == ["api", "ingress"]
     returns.end("api")
     assert asking.deadline is not None
@@ -197,15 +193,12 @@ def test_one_address_on_two_interfaces_is_asked_for_on_both(asking: AddressQuest
     assert [len(wire.asked) for wire in Wire.opened] == [1, 2]
 
 
-def test_a_peer_is_told_from_one_of_the_same_address_elsewhere(
-    asking: AddressQuestions, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_peer_is_told_from_one_of_the_same_address_elsewhere(asking: AddressQuestions):
     """Who comes back on one interface is no news for virtual routers on another one."""
     returns, told, other = PeerReturns(asking), list[str](), replace(PLACE, interface="eth0.20", index=3)
-    monkeypatch.setattr("appliance.vrrp.addresses.peer_returns.time.monotonic", lambda: 110.0)
     for name, place in (("api", PLACE), ("ingress", other)):
-        returns.begin(name, ["169.254.0.2"], place, lambda name=name: told.append(name), 100.0)
-    returns._answered(THEIRS, _asked("169.254.0.2", other))  # what the socket would call
+        returns.begin(name, ["169.254.0.2"], place, lambda _, name=name: told.append(name), 100.0)
+    returns._answered(THEIRS, _asked("169.254.0.2", other), 110.0)  # what the socket would call
     assert told == ["ingress"]
 
 
@@ -213,7 +206,7 @@ def test_a_peer_is_asked_in_its_own_right(asking: AddressQuestions):
     """A probe for the address of a peer that looks for duplicates would keep the peer from having it."""
     returns = PeerReturns(asking)
     asking.begin("192.0.2.100", PLACE, _nobody, 0.0)
-    returns.begin("api", ["192.0.2.2"], PLACE, lambda: None, 0.0)
+    returns.begin("api", ["192.0.2.2"], PLACE, lambda _: None, 0.0)
     asking.tick(SETTLED)
     (wire,) = Wire.opened
     senders = {arp.decode(frame).target: arp.decode(frame).sender for frame in wire.frames}
@@ -224,7 +217,7 @@ def test_a_peer_is_asked_from_the_present_hardware_address(asking: AddressQuesti
     """Also where another virtual router has it asked for: an old address would be claimed for our source."""
     returns, moved = PeerReturns(asking), replace(PLACE, mac=b"\x02\0\0\0\0\x09")
     for name, place in (("api", PLACE), ("ingress", PLACE), ("api", moved)):
-        returns.begin(name, ["192.0.2.2"], place, lambda: None, 0.0)
+        returns.begin(name, ["192.0.2.2"], place, lambda _: None, 0.0)
     asking.tick(SETTLED)
     (wire,) = Wire.opened
     assert [arp.decode(frame).sender_mac for frame in wire.frames] == [moved.mac]

@@ -1,0 +1,60 @@
+"""Performs one effect of an election on its instance, and tells the observer of it afterwards."""
+
+import time
+from typing import assert_never
+
+from appliance.core.vrrp.election import (
+    AnnounceAddresses,
+    Effect,
+    Entered,
+    HandOverEnded,
+    Left,
+    ReleaseAddresses,
+    RouterState,
+    SendAdvert,
+    SplitBrain,
+    TakeAddresses,
+    UnexpectedEvent,
+)
+from appliance.vrrp.group_observer import GroupObserver
+from appliance.vrrp.instance.vrrp_instance import VrrpInstance
+
+
+def perform(instance: VrrpInstance, effect: Effect, now: float) -> None:
+    """Do what an effect says; raises OSError when the addresses cannot be added."""
+    match effect:
+        case SendAdvert(priority=priority):
+            instance.send(priority, now)
+        case TakeAddresses():
+            instance.holder.take()
+        case ReleaseAddresses():
+            instance.release()
+        case AnnounceAddresses(repeat=repeat):
+            instance.announcer.begin(repeat, now)
+        case Entered():
+            instance.counters.entered(effect, wall=time.time())
+            if effect.state is RouterState.ACTIVE:
+                instance.conflict_watch.claimed()
+                instance.ask_for_others(now)
+            else:
+                instance.stop_asking()
+        case SplitBrain():
+            instance.counters.split_brains += 1
+            instance.ask_for_others(now)
+        case HandOverEnded() | Left() | UnexpectedEvent():
+            pass  # only told
+        case _:
+            assert_never(effect)
+
+
+def tell(instance: VrrpInstance, effect: Effect, observer: GroupObserver) -> None:
+    """Tell the observer of an effect that was performed, if it is one that operators read of."""
+    match effect:
+        case Entered():
+            observer.entered(instance, effect)
+        case SplitBrain():
+            observer.split_brain(instance, effect)
+        case HandOverEnded(successor=successor):
+            observer.handed_over(instance, successor)
+        case UnexpectedEvent():
+            observer.unexpected(instance, effect)

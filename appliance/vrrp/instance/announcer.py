@@ -1,0 +1,83 @@
+"""Sends the gratuitous ARPs or unsolicited neighbour advertisements of one instance when they are due.
+
+RFC 9568 section 6.4.2 has a new active announce its addresses once. Switches and neighbours may miss that, so
+it is repeated (`core.vrrp.announcement_times`), and frames that the interface cannot take at once are sent a
+little later (`net.packets.frame_queue`).
+"""
+
+from collections.abc import Callable
+
+from appliance.core.vrrp.announcement_times import AnnouncementTimes
+from appliance.model.snapshot.virtual_router import AnnounceSettings
+from appliance.vrrp.instance.counters import RouterCounters
+from appliance.vrrp.instance.faults import RefusedOperation
+from appliance.vrrp.port.instance_port import InstancePort
+
+
+class AddressAnnouncer:
+    """Announces by the sockets of `port`; `on_error` is called with what the kernel refused."""
+
+    def __init__(
+        self,
+        settings: AnnounceSettings,
+        port: InstancePort,
+        counters: RouterCounters,
+        *,
+        on_error: Callable[[RefusedOperation, OSError], None],
+    ) -> None:
+        self._times = AnnouncementTimes(settings)
+        self._port = port
+        self._counters = counters
+        self._on_error = on_error
+
+    @property
+    def deadline(self) -> float | None:
+        """Return when the next announcement is due, or the rest of the last one."""
+        at, opened = self._times.deadline, self._port.open_port
+        rest = opened.announcing.deadline if opened else None
+        if rest is None or (at is not None and at < rest):
+            return at
+        return rest
+
+    def begin(self, repeat: int, now: float) -> None:
+        """Announce every address `repeat` times now, and plan the repetitions."""
+        self.announce(repeat, now)
+        self._times.begin(now)
+
+    def announce(self, repeat: int, now: float) -> None:
+        """Announce every address `repeat` times now."""
+        if self._port.open_port is None:
+            return
+        try:
+            self._counters.gratuitous_sent += self._port.open_port.announce(repeat, now)
+        except OSError as error:
+            self._on_error(RefusedOperation.ANNOUNCE, error)
+
+    def end(self) -> None:
+        """Send nothing any more: the addresses are gone."""
+        self._times.end()
+        if self._port.open_port is not None:
+            self._port.open_port.announcing.clear()
+
+    def reconfigure(self, settings: AnnounceSettings, now: float) -> None:
+        """Use other settings for the repetitions."""
+        self._times.revise(settings, now)
+
+    def tick(self, now: float, *, leaving: bool) -> None:
+        """Send what is due.
+
+        While `leaving` nothing is sent: the successor may have announced itself already, and an announcement
+        of ours would call its clients back.
+        """
+        if (repeat := self._times.due(now)) and not leaving:
+            self.announce(repeat, now)
+        opened = self._port.open_port
+        if opened is None or (at := opened.announcing.deadline) is None or now < at:
+            return
+        if leaving:
+            opened.announcing.clear()
+            return
+        try:
+            self._counters.gratuitous_sent += opened.announcing.tick(now)
+        except OSError as error:
+            self._on_error(RefusedOperation.ANNOUNCE, error)

@@ -1,0 +1,153 @@
+"""Keeps the sockets of one instance open, and opens them anew when its interface has become another one.
+
+A packet socket belongs to an interface by its index. One that was deleted and made again under the same name
+has another index, and the sockets on the old one neither send nor receive.
+"""
+
+from collections.abc import Callable
+from enum import Enum
+
+from appliance.model.snapshot.virtual_router import VirtualRouter
+from appliance.net.netlink.links import Link
+from appliance.vrrp.addresses.address_holder import AddressHolder, prepare
+from appliance.vrrp.addresses.address_interface import AddressInterface
+from appliance.vrrp.instance.environment import RouterEnvironment
+from appliance.vrrp.instance.faults import FaultReason, Faults
+from appliance.vrrp.port import interface_addresses
+from appliance.vrrp.port.advert_receiver import AdvertDeviation, DroppedAdvert
+from appliance.vrrp.port.port import Port
+from appliance.vrrp.port.router_sockets import basis
+
+
+class PortOpening(Enum):
+    """What came of an attempt to open the sockets.
+
+    OPENED: they are new. KEPT: those that are open fit. REFUSED: the kernel refused one, to be tried again.
+    UNUSABLE: there is no interface or no source address, which netlink will tell of.
+    """
+
+    OPENED = "opened"
+    KEPT = "kept"
+    REFUSED = "refused"
+    UNUSABLE = "unusable"
+
+
+class InstancePort:
+    """The sockets of one instance on its `link`; `open_port` is None while there are none.
+
+    It sets the faults INTERFACE, SOURCE and SOCKET, and the interface of `holder`. `on_readable` is called
+    from the loop when a packet has arrived.
+    """
+
+    def __init__(
+        self,
+        router: VirtualRouter,
+        environment: RouterEnvironment,
+        *,
+        faults: Faults,
+        holder: AddressHolder,
+        on_readable: Callable[[], None],
+        on_drop: Callable[[DroppedAdvert, float], None],
+        on_deviation: Callable[[AdvertDeviation, float], None],
+    ) -> None:
+        self.router = router
+        self.link: Link | None = None
+        self.open_port: Port | None = None
+        self.prepare_at: float | None = None
+        self._environment = environment
+        self._faults = faults
+        self._holder = holder
+        self._on_readable = on_readable
+        self._on_drop = on_drop
+        self._on_deviation = on_deviation
+        self._opened_for: object = None
+        self._reached = frozenset[str]()
+
+    @property
+    def source(self) -> str | None:
+        """Return the address that advertisements come from, None without open sockets."""
+        return self.open_port.source if self.open_port else None
+
+    def update_link(self, link: Link | None, now: float) -> PortOpening:
+        """Store the state of the interface, None while there is none, and have sockets that fit it."""
+        self.link = link
+        self._holder.absent = link is None
+        if link is None:
+            self._faults.add(FaultReason.INTERFACE, f"interface {self.router.interface} does not exist")
+            self.close()
+            return PortOpening.UNUSABLE
+        if not link.up:
+            self._faults.add(
+                FaultReason.INTERFACE, f"interface {self.router.interface} is down or has no carrier"
+            )
+            return PortOpening.UNUSABLE
+        self._faults.remove(FaultReason.INTERFACE)
+        return self.open(now)
+
+    def open(self, now: float) -> PortOpening:
+        """Open the sockets, or open them again where what they depend on has changed."""
+        link = self.link
+        if link is None or self._environment.missing:
+            return PortOpening.UNUSABLE
+        source = interface_addresses.source(self.router, link, kept=self._kept_source())
+        if source is None:
+            self._faults.add(
+                FaultReason.SOURCE,
+                f"{self.router.interface} has no IPv{self.router.family} address of its own",
+            )
+            return PortOpening.UNUSABLE
+        self._faults.remove(FaultReason.SOURCE)
+        has_source = interface_addresses.has(link, source)
+        wanted = (link.index, link.mac, source, has_source, basis(self.router))
+        if self.open_port is not None and self._opened_for == wanted:
+            self._faults.remove(FaultReason.SOCKET)
+            self._plan_preparation(link, now)
+            return PortOpening.KEPT
+        try:
+            interface, opened = self._open(link, source)
+        except OSError as error:
+            # The sockets on the old interface stay open: a stop still has to say by them that it leaves.
+            self._faults.add(
+                FaultReason.SOCKET,
+                f"cannot speak from {source} on {self.router.interface}: {error.strerror or error}",
+            )
+            return PortOpening.REFUSED
+        self.close()
+        self._holder.interface, self.open_port = interface, opened
+        self._opened_for = wanted
+        self._reached, self.prepare_at = interface_addresses.reached(self.router, link), None
+        self._faults.remove(FaultReason.SOCKET)
+        self._environment.loop.read(opened.fileno(), self._on_readable)
+        return PortOpening.OPENED
+
+    def close(self) -> None:
+        """Close the sockets; harmless when there are none."""
+        if self.open_port is not None:
+            self._environment.loop.forget(self.open_port.fileno())
+            self.open_port.close()
+            self.open_port = None
+
+    def _kept_source(self) -> str | None:
+        if self.open_port is None or self.open_port.basis != basis(self.router):
+            return None
+        return self.open_port.source
+
+    def _open(self, link: Link, source: str) -> tuple[AddressInterface, Port]:
+        environment = self._environment
+        interface = AddressInterface(self.router, link, source=source, requests=environment.requests)
+        prepare(environment, interface, self.router)
+        opened = environment.open_port(
+            self.router,
+            interface=interface,
+            source=source,
+            closer=environment.closer,
+            on_drop=self._on_drop,
+            on_deviation=self._on_deviation,
+        )
+        return interface, opened
+
+    def _plan_preparation(self, link: Link, now: float) -> None:
+        """Have the requests that add the addresses built again if they need other routes by now."""
+        reached = interface_addresses.reached(self.router, link)
+        if reached != self._reached:
+            self._reached, self.prepare_at = reached, now
