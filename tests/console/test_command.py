@@ -87,8 +87,12 @@ def test_an_interrupt_is_quiet(tmp_path_factory: pytest.TempPathFactory, name: s
     with socket.socket(socket.AF_UNIX) as silent:
         silent.bind(str(runtime / name))
         silent.listen()
+        # A shell that runs the tests in the background has them ignore the signal, and so does their child.
         process = subprocess.Popen(
-            [sys.executable, "-m", "appliance.console", "--runtime-dir", str(runtime), *command],
+            [
+                *("env", "--default-signal=INT"),
+                *(sys.executable, "-m", "appliance.console", "--runtime-dir", str(runtime), *command),
+            ],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
         )

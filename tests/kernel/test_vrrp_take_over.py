@@ -241,3 +241,29 @@ def test_a_stop_hands_over(ground: Field, moment: str):
         assert not alive(old)
         ground.wait_for_holder(ground.two)
         assert _causes(pair.two)[-1] == "active-left"
+
+
+def test_a_stop_in_the_middle_of_a_start_leaves_no_address(ground: Field):
+    """What a crash has left on the interface is gone, though vrrp is told to end before it serves."""
+    with contextlib.ExitStack() as stack:
+        with ground.client.inside():
+            server = f"{ground.client.address}:{stack.enter_context(nginx()).port}"
+        with ground.one.inside():
+            one = stack.enter_context(Appliance(_config(server, priority=150, advert="200ms")))
+        ground.wait_for_holder(ground.one)
+        vrrp = one.program_pid("vrrp")
+        assert vrrp
+        kill(one.pid)
+        kill(vrrp)
+        assert ground.holders() == [ground.one]
+        one.paths.supervisor_socket.unlink()
+        seen = len(one.events("program-starting"))
+        with ground.one.inside():
+            one.launch()
+        wait_until(
+            lambda: "vrrp" in [each["name"] for each in one.events("program-starting")[seen:]],
+            what="vrrp is being started",
+            pause=0.001,
+        )
+        assert one.stop(patience=60) == 0
+        assert ground.holders() == []

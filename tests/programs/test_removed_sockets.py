@@ -144,7 +144,7 @@ def test_a_second_appliance_in_a_directory_that_was_removed(made: Cluster, *, wa
     """It is refused, at once by the process that is there, and later by the lock that it has taken again."""
     paths = made.appliance.paths
     shutil.rmtree(paths.runtime.rename(paths.runtime.with_name("gone")))
-    paths.runtime.mkdir(mode=0o700)
+    paths.runtime.mkdir(mode=0o700, exist_ok=True)  # the appliance makes it again too
     if waits:
         wait_until(paths.lock.exists, what="the directory is locked again", timeout=60.0)
         assert lock_files.hold(paths.lock) is None

@@ -51,6 +51,7 @@ stderr_logfile = NONE
 stderr_events_enabled = true
 priority = {priority}
 """
+_SAYS_UP = 'print(sys.argv[1], "up", flush=True)'
 # What a program does when it is told to end is its file's name: ends, waits for the file `go`, or does not.
 _ENDS = """\
 import pathlib, signal, sys, time
@@ -93,12 +94,15 @@ class Room:
         self.log_file = root / "log"
         self.supervisor = SupervisorClient(root / "supervisor.sock")
         self._text = _HEAD
+        self._say_up: list[str] = []
         self.process: subprocess.Popen[bytes] | None = None
 
     def program(self, name: str, code: str, *, priority: int = 10) -> None:
         """Add a program."""
         script = self.root / f"{name}.py"
         script.write_text(code)
+        if _SAYS_UP in code:
+            self._say_up.append(name)
         self._text += _PROGRAM.format(name=name, python=sys.executable, script=script, priority=priority)
 
     def start(self, *, stdout: int | None = None, environment: Mapping[str, str] | None = None) -> None:
@@ -114,6 +118,8 @@ class Room:
                 start_new_session=True,
             )
         wait_until(self._all_tried, what="every program was started")
+        if stdout is None:
+            wait_until(self._all_up, what="those that say so listen to signals")
 
     def info(self, name: str) -> ProcessInfo | None:
         """Return what supervisord says of a program, None while it says nothing."""
@@ -159,6 +165,10 @@ class Room:
             end(self.process, patience=0.1)
         for pid in with_environment(f"APPLIANCE_RUNTIME_DIR={self.root}"):
             kill(pid)
+
+    def _all_up(self) -> bool:
+        said = self.log_file.read_text().splitlines()
+        return all(f"{name} up" in said for name in self._say_up)
 
     def _all_tried(self) -> bool:
         try:

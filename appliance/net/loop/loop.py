@@ -93,7 +93,11 @@ class Loop:
         self._schedule.remove(timed)
 
     def on_signals(self, numbers: Iterable[signal.Signals], call: Callable[[int], None]) -> None:
-        """Call `call` with the number of each signal that arrives, from the loop and not from the handler."""
+        """Call `call` with the number of each signal that arrives, from the loop and not from the handler.
+
+        Those that were blocked until now are not any more, so that what has waited since the start arrives.
+        """
+        numbers = tuple(numbers)
         reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
         signal.set_wakeup_fd(writing, warn_on_full_buffer=False)
         for number in numbers:
@@ -104,6 +108,7 @@ class Loop:
                 call(number)
 
         self.read(reading, arrived)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
 
     def run(self) -> None:
         """Serve until `stop`."""

@@ -1,8 +1,9 @@
-"""Gives up what a real-time program's child should not keep: its scheduling, and its place in an OOM."""
+"""Gives up what a real-time program's child should not keep: scheduling, blocked signals, place in an OOM."""
 
 import contextlib
 import os
 import resource
+import signal
 from pathlib import Path
 from typing import Final
 
@@ -10,10 +11,11 @@ _SCORE: Final = Path("/proc/self/oom_score_adj")
 
 
 def be_ordinary() -> None:
-    """Be scheduled as others are, and be killed before others when memory is short; so are children, then.
+    """Be scheduled as others are, end by signals, and be killed before others when memory is short.
 
-    Neither needs a right: it is taking more than others that does.
+    So are children, then. None of it needs a right: it is taking more than others that does.
     """
+    signal.pthread_sigmask(signal.SIG_SETMASK, ())
     if os.sched_getscheduler(0) != os.SCHED_OTHER:
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     hard = resource.getrlimit(resource.RLIMIT_RTTIME)[1]

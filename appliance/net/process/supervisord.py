@@ -16,9 +16,13 @@ from supervisor.options import ServerOptions, decode_wait_status
 from supervisor.poller import PollPoller
 
 from appliance.net.privileges import capabilities
+from appliance.net.process import python
 
 # The first two are events as well; the third is about our socket, which only its owner can open.
 _UNSAID: Final = ("exited: ", "stopped: ", "Server 'unix_http_server' running without")
+_VRRP: Final = "appliance.programs.vrrp"
+_OBEYED_LATE: Final = (signal.SIGTERM, signal.SIGINT)
+
 EXIT_SIGNALS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT, signal.SIGUSR1)
 """The signals that end everything; USR1 is the soft stop."""
 
@@ -122,20 +126,28 @@ class Options(ServerOptions):  # type: ignore[misc]  # supervisor has no types
         signal.pthread_sigmask(signal.SIG_UNBLOCK, EXIT_SIGNALS)
 
     def fork(self) -> int:
-        """Fork a child that a signal ends: with supervisord's handlers it would be lost before the exec."""
+        """Fork a child that a signal ends: with supervisord's handlers it would be lost before the exec.
+
+        The signals wait until `execve`.
+        """
         before = signal.pthread_sigmask(signal.SIG_BLOCK, EXIT_SIGNALS)
-        try:
-            child = os.fork()
-            if child == 0:
-                for number in EXIT_SIGNALS:
-                    signal.signal(number, signal.SIG_DFL)
-                signal.signal(signal.SIGUSR2, signal.SIG_IGN)  # nobody's end, not even before it is known
-        finally:
+        child = os.fork()
+        if child == 0:
+            for number in EXIT_SIGNALS:
+                signal.signal(number, signal.SIG_DFL)
+            signal.signal(signal.SIGUSR2, signal.SIG_IGN)  # nobody's end, not even before it is known
+        else:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         return child
 
     def execve(self, filename: str, argv: Sequence[str], env: Mapping[str, str]) -> NoReturn:
-        """Become a program, with the capabilities that it uses of those that we have for it."""
+        """Become a program, with the capabilities that it uses of those that we have for it.
+
+        For `vrrp` two of the signals wait on, until its loop serves: if it ended while it still reads its
+        modules, an address that a crash has left on the interface would stay there, advertised by nobody.
+        """
+        late = _OBEYED_LATE if python.module_of(argv) == _VRRP else ()
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, set(EXIT_SIGNALS) - set(late))
         capabilities.hand_over(capabilities.used_by(argv))
         os.execve(filename, list(argv), env)  # noqa: S606  # no shell is the point
 
