@@ -10,10 +10,10 @@ from rich.text import Text
 
 from appliance.console.output.printing import print_json
 from appliance.model.document.document import read
+from appliance.model.loading.loading import DRAIN_VARIABLE, Loaded, load
 from appliance.model.messages.problems import Finding, Problem, Severity, ordered
 from appliance.model.paths import Paths
 from appliance.model.rules.machine_needs import needs
-from appliance.model.snapshot.loading import DRAIN_VARIABLE, Loaded, load
 from appliance.net.commands.machine_needs import objection
 from appliance.net.files import config_file
 from appliance.net.files.state_files import FileUnusable

@@ -28,6 +28,11 @@ def router_ids(cluster: str) -> RouterIds:
     return RouterIds(api=api, ingress=ingress + 1 if ingress == api else ingress)
 
 
+def router_id(configured: int | None, name: str, *, cluster: str | None) -> int:
+    """Return the configured id, else the derived one; 0 where none can be derived."""
+    return configured or derived(name, cluster=cluster) or 0
+
+
 def derived(name: str, *, cluster: str | None) -> int | None:
     """Return the id of a virtual IP by its name: `api` or `ingress`, or what begins so, as `api-v6`.
 

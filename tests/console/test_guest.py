@@ -16,8 +16,8 @@ from support.values.keys import ED25519
 
 from appliance.console.command import main
 from appliance.model.guest.report import GuestReport, Origin
+from appliance.model.loading.loading import load
 from appliance.model.paths import Paths
-from appliance.model.snapshot.loading import load
 from appliance.net.guest.report_file import publish
 
 pytestmark = pytest.mark.programs

@@ -21,8 +21,8 @@ from appliance.model.guest.machine import machine
 from appliance.model.guest.packed_config import unpack
 from appliance.model.guest.properties import BY_KEY, misspelt
 from appliance.model.guest.settings import guest_settings, property_reader
+from appliance.model.loading.loading import load
 from appliance.model.snapshot import snapshot
-from appliance.model.snapshot.loading import load
 from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.wire import ovf_environment
 from appliance.wire.ovf_environment import OvfEnvironmentError

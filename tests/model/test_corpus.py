@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from appliance.model.loading.loading import load
 from appliance.model.messages.problems import Problem, Severity
-from appliance.model.snapshot.loading import load
 
 pytestmark = pytest.mark.pure
 

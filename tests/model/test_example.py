@@ -9,7 +9,7 @@ from support.values.annotated import EXAMPLE, annotated, keys, undocumented
 from appliance.model.config.json_schema import json_schema
 from appliance.model.config.section import Section
 from appliance.model.document.document import read
-from appliance.model.snapshot.loading import load
+from appliance.model.loading.loading import load
 
 pytestmark = pytest.mark.pure
 

@@ -18,7 +18,7 @@ from support.processes.waiting import wait_until
 from support.programs.trace import Origin, Relay, Setting, relay
 
 from appliance.model.end_reasons import EndReason
-from appliance.model.snapshot.loading import load
+from appliance.model.loading.loading import load
 
 pytestmark = [pytest.mark.programs, pytest.mark.needs("curl")]
 

@@ -2,7 +2,7 @@
 
 The descriptions here are the documentation: the JSON Schema carries them, and a test holds the comments of
 `config/appliance.example.yaml` to them. Field names are the keys. None is a key that is not given: what
-holds then is filled in by `model.snapshot.defaults`. Durations are seconds here, text with a unit there.
+holds then is filled in by `model.loading.defaults`. Durations are seconds here, text with a unit there.
 """
 
 from typing import Literal

@@ -17,9 +17,9 @@ from appliance.model.guest.properties import BY_KEY, given_properties, misspelt
 from appliance.model.guest.reader import PropertyReader
 from appliance.model.guest.rendering import render
 from appliance.model.guest.report import GuestProblem
+from appliance.model.loading.loading import Loaded, load
 from appliance.model.messages.problems import Problem
 from appliance.model.messages.quoting import shown
-from appliance.model.snapshot.loading import Loaded, load
 from appliance.model.snapshot.virtual_router import VirtualRouter
 
 _CONFIG: Final = "config"

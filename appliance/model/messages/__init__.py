@@ -1,1 +1,1 @@
-"""What is wrong with a configuration, in words for the operator."""
+"""Problems of a configuration, and how messages quote what stands in it."""

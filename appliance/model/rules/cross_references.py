@@ -20,7 +20,7 @@ from appliance.model.rules.findings import warning
 
 
 def findings(config: Config) -> Iterator[Finding]:
-    """Yield all that does not fit together; called by `model.snapshot.loading` when each key is right."""
+    """Yield all that does not fit together; called by `model.loading.loading` when each key is right."""
     return chain(
         frontend_rules.findings(config),
         bind_rules.findings(config),

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from appliance.model.config.configuration import Config
 from appliance.model.config.virtual_ips import VirtualIpSection
 from appliance.model.messages.problems import Finding, Path, dotted
+from appliance.model.router_ids import router_id
 from appliance.model.rules.findings import error, warning
-from appliance.model.snapshot.virtual_router_defaults import router_id
 
 
 def findings(config: Config) -> Iterator[Finding]:
@@ -21,7 +21,7 @@ def _same_ids(config: Config) -> Iterator[Finding]:
     """Tell ids that two entries share where both would hear the same advertisements."""
     taken: dict[tuple[object, ...], list[tuple[str, VirtualIpSection]]] = defaultdict(list)
     for name, given in config.virtual_ips.items():
-        number = router_id(name, given, cluster=config.cluster.name)
+        number = router_id(given.router_id, name, cluster=config.cluster.name)
         others = taken[given.interface, given.families, number]
         first = next((each for each, other in others if _hear_each_other(given, other)), None)
         if number and first is not None:

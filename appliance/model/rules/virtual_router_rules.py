@@ -9,11 +9,11 @@ from typing import Final
 from appliance.model.config.configuration import Config
 from appliance.model.config.virtual_ips import VirtualIpSection
 from appliance.model.messages.problems import Finding, Path
+from appliance.model.router_ids import router_id
 from appliance.model.rules.auth_rules import auth_findings
 from appliance.model.rules.findings import error, key_error, warning
 from appliance.model.rules.track_rules import track_findings
 from appliance.model.snapshot.virtual_router import OWNER_PRIORITY
-from appliance.model.snapshot.virtual_router_defaults import router_id
 
 _MOST_CENTISECONDS: Final = 4095  # 12 bits: Max Advertise Interval, RFC 9568 section 5.2.7
 
@@ -59,7 +59,7 @@ def _id(name: str, given: VirtualIpSection, config: Config) -> Iterator[Finding]
     if not config.cluster.name:
         message = "`auto` derives the id from `cluster.name`, which is missing: say it, or an id of 1 to 255"
         yield Finding(path=path, message=message, touches=(("cluster",),))
-    elif not router_id(name, given, cluster=config.cluster.name):
+    elif not router_id(given.router_id, name, cluster=config.cluster.name):
         message = (
             f"`auto` has ids for `api` and `ingress`, and names that go on with a hyphen, not for `{name}`: "
             "say an id of 1 to 255"

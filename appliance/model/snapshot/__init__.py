@@ -1,1 +1,1 @@
-"""The accepted configuration that programs obey, and how the operator's file becomes one."""
+"""The accepted configuration that programs read, and what differs between two of them."""

@@ -5,8 +5,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
+from appliance.model.loading import loading
 from appliance.model.messages import problems
-from appliance.model.snapshot import loading
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files import config_file
 from appliance.net.files.state_files import FileUnusable

@@ -11,7 +11,7 @@ from support.values.keys import ED25519
 from appliance.model.guest.machine import machine
 from appliance.model.guest.properties import BY_KEY
 from appliance.model.guest.settings import GuestSettings, guest_settings, property_reader
-from appliance.model.snapshot.loading import load
+from appliance.model.loading.loading import load
 from appliance.model.snapshot.snapshot import Snapshot
 
 pytestmark = pytest.mark.pure

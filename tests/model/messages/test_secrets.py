@@ -2,10 +2,10 @@
 
 import pytest
 
-from appliance.model.messages.known_keys import fields
+from appliance.model.loading.loading import load
 from appliance.model.messages.problems import Path
 from appliance.model.messages.secrets import KNOWN, concealed, is_secret, without
-from appliance.model.snapshot.loading import load
+from appliance.model.validation.known_keys import fields
 
 pytestmark = pytest.mark.pure
 

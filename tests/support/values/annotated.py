@@ -13,8 +13,8 @@ from pydantic.fields import FieldInfo
 
 from appliance.model.config.section import Section
 from appliance.model.document.document import Document, read
-from appliance.model.messages import known_keys
 from appliance.model.messages.problems import FindingTarget
+from appliance.model.validation import known_keys
 
 EXAMPLE = Path(__file__).parents[3] / "config" / "appliance.example.yaml"
 _WIDTH = 110

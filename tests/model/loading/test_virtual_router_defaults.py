@@ -1,8 +1,8 @@
-"""`model.snapshot.virtual_router_defaults`: what holds where a virtual IP says nothing."""
+"""`model.loading.virtual_router_defaults`: what holds where a virtual IP says nothing."""
 
 import pytest
 
-from appliance.model.snapshot.loading import load
+from appliance.model.loading.loading import load
 from appliance.model.snapshot.virtual_router import (
     AntiReplay,
     Hmac,

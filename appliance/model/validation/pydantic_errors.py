@@ -10,10 +10,10 @@ from pydantic_core import ErrorDetails
 from appliance.model.config.values.field_types import or_false, or_off
 from appliance.model.config.values.units import INTEGER_PATTERN
 from appliance.model.messages import secrets
-from appliance.model.messages.known_keys import example, field_at
 from appliance.model.messages.problems import Finding, FindingTarget, Path, nearest
 from appliance.model.messages.quoting import contrast, shown
-from appliance.model.messages.unknown_keys import keys_beside, meant_key
+from appliance.model.validation.known_keys import example, field_at
+from appliance.model.validation.unknown_keys import keys_beside, meant_key
 
 _KEY: Final = "[key]"  # pydantic's last step for a key of a mapping that is itself wrong
 _QUOTED: Final = re.compile(r"'([^']*)'")

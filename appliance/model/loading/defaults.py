@@ -10,12 +10,12 @@ from appliance.model.config.pools import CheckSection as CheckSettings
 from appliance.model.config.pools import PoolSection as PoolSettings
 from appliance.model.config.pools import ServerSection as ServerSettings
 from appliance.model.config.values.addresses import Endpoint
+from appliance.model.loading.virtual_router_defaults import virtual_router
 from appliance.model.rules.references import groups
 from appliance.model.snapshot.frontends import Bind, Frontend, Group
 from appliance.model.snapshot.keepalive import KeepAlive
 from appliance.model.snapshot.pools import Check, CheckType, Pool, SendProxy, Server
 from appliance.model.snapshot.snapshot import Log, Reload, Snapshot
-from appliance.model.snapshot.virtual_router_defaults import virtual_router
 
 _Value = TypeVar("_Value")
 

@@ -5,11 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
-from appliance.model.messages import pydantic_errors
+from appliance.model.loading.loading import DRAIN_VARIABLE, load
 from appliance.model.messages.problems import Problem
 from appliance.model.snapshot.frontends import Bind, Frontend, Group
 from appliance.model.snapshot.keepalive import KeepAlive
-from appliance.model.snapshot.loading import DRAIN_VARIABLE, load
 from appliance.model.snapshot.pools import (
     Balance,
     Check,
@@ -21,6 +20,7 @@ from appliance.model.snapshot.pools import (
     Server,
 )
 from appliance.model.snapshot.snapshot import Log, Reload, Snapshot
+from appliance.model.validation import pydantic_errors
 
 pytestmark = pytest.mark.pure
 

@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from pydantic import ValidationError
 from pydantic.fields import FieldInfo
 
-from appliance.model.messages.foreign_keys import FOREIGN_KEYS
-from appliance.model.messages.known_keys import fields, is_mapping
 from appliance.model.messages.problems import Path, nearest
+from appliance.model.validation.foreign_keys import FOREIGN_KEYS
+from appliance.model.validation.known_keys import fields, is_mapping
 
 
 def misspelt(error: ValidationError) -> frozenset[Path]:

@@ -7,7 +7,7 @@ from appliance.model.config.virtual_ips import AnnounceSection, VirtualIpSection
 from appliance.model.config.virtual_ips import HmacSection as HmacSettings
 from appliance.model.config.virtual_ips import NotifySection as NotifySettings
 from appliance.model.config.virtual_ips import TrackSection as TrackSettings
-from appliance.model.router_ids import derived
+from appliance.model.router_ids import router_id
 from appliance.model.snapshot.virtual_router import (
     AnnounceSettings,
     Hmac,
@@ -34,7 +34,7 @@ def virtual_router(name: str, given: VirtualIpSection, *, cluster: str | None) -
         addresses=(*given.addresses, *given.excluded),
         excluded=given.excluded,
         version=given.vrrp_version,
-        router_id=router_id(name, given, cluster=cluster),
+        router_id=router_id(given.router_id, name, cluster=cluster),
         priority=given.priority,
         advert=given.advert,
         peers=given.peers,
@@ -56,11 +56,6 @@ def virtual_router(name: str, given: VirtualIpSection, *, cluster: str | None) -
         track=tuple(_track(each, track) for each, track in given.track.items()),
         notify=_notify(given.notify),
     )
-
-
-def router_id(name: str, given: VirtualIpSection, *, cluster: str | None) -> int:
-    """Return the router id that is given or derives from the names; 0 where it cannot be derived."""
-    return given.router_id or derived(name, cluster=cluster) or 0
 
 
 def _down_interval(given: VirtualIpSection) -> float:

@@ -1,7 +1,7 @@
 """Loads a configuration: from the text to a snapshot, or to all problems at once.
 
 The steps: read YAML or JSON (`model.document`), validate each key (`model.config`), check the rules between
-keys (`model.rules`), fill in defaults (`model.snapshot.defaults`). A file with errors still goes through as
+keys (`model.rules`), fill in defaults (`model.loading.defaults`). A file with errors still goes through as
 many steps as possible, so that the operator sees every problem in one round.
 """
 
@@ -15,7 +15,7 @@ from pydantic import ValidationError
 from appliance.model.config.configuration import Config
 from appliance.model.document.document import Document, read
 from appliance.model.document.tree import Plain, SourceError
-from appliance.model.messages import pydantic_errors, unknown_keys
+from appliance.model.loading.defaults import fill
 from appliance.model.messages.problems import (
     FaultyPaths,
     Finding,
@@ -27,8 +27,8 @@ from appliance.model.messages.problems import (
 )
 from appliance.model.messages.quoting import printable, shown
 from appliance.model.rules import cross_references
-from appliance.model.snapshot.defaults import fill
 from appliance.model.snapshot.snapshot import Snapshot
+from appliance.model.validation import pydantic_errors, unknown_keys
 
 DRAIN_VARIABLE: Final = "OLD_HAPROXY_PS_FORCE_DEL_TIMEOUT"
 """Seconds that an old generation may drain; the variable of OpenShift's HAProxy pod (MCO haproxy.yaml)."""

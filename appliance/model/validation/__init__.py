@@ -1,0 +1,1 @@
+"""What pydantic says of single keys, in words for the operator."""
