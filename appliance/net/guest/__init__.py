@@ -1,1 +1,1 @@
-"""What a virtual machine is told from outside, and what it does with it."""
+"""The properties that a virtual machine is given from outside (OVF), and the files that are made of them."""

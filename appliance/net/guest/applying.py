@@ -31,7 +31,7 @@ _NONE: Final = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AppliedProperties:
-    """The report, and what hindered us ourselves: files that cannot be written."""
+    """The report, and as `failures` the files that could not be written, with the reasons."""
 
     report: GuestReport
     failures: tuple[str, ...]
@@ -40,14 +40,20 @@ class AppliedProperties:
 def apply(
     paths: Paths, *, root: Path, environment: Mapping[str, str], choice: Choice, now: float
 ) -> AppliedProperties:
-    """Apply what the sources say, below a root; the paths are below it already. `now` is Unix seconds."""
+    """Ask the sources for properties, and write the files that they make.
+
+    All files are below `root`, which is / on a machine and a folder in tests; those of `paths` are below it
+    already. `environment` is this process's (systemd's credentials come by it), `choice` what the operator
+    wants where the configuration was edited, `now` Unix seconds. Called by `appliance guest apply`, at each
+    start of the machine.
+    """
     device = wait_for_device(root)
     record = Record(root)
-    found, notes = _found(root, environment, record)
+    found, notes = _properties(root, environment, record)
     reader = property_reader(found.written)
     wanted = machine(reader)
     # What makes the machine reachable comes first, and waits for nothing that may be slow or fail.
-    failures = [*_remember(record, found.data), *machine_files.configure(root, wanted, device)]
+    failures = [*_keep(record, found.data), *machine_files.configure(root, wanted, device)]
     settings = guest_settings(reader, wanted, interfaces=interfaces(root, device))
     outcome = configuration.ConfigurationOutcome()
     try:
@@ -71,8 +77,8 @@ def apply(
     return AppliedProperties(report=report, failures=tuple(map(_failure, failures)))
 
 
-def _remember(record: Record, data: bytes) -> Iterator[OSError]:
-    """Keep an environment; yields what hinders it."""
+def _keep(record: Record, data: bytes) -> Iterator[OSError]:
+    """Keep an environment for a start at which no source answers; yields the error where that fails."""
     try:
         if data:
             record.keep_environment(data)
@@ -80,7 +86,7 @@ def _remember(record: Record, data: bytes) -> Iterator[OSError]:
         yield error
 
 
-def _found(
+def _properties(
     root: Path, environment: Mapping[str, str], record: Record
 ) -> tuple[sources.Found, tuple[str, ...]]:
     found = sources.ask(root, environment)

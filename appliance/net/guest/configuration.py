@@ -1,6 +1,7 @@
-"""Puts a configuration made from properties in the operator's place, unless a person has edited that since.
+"""Writes the configuration that properties make to the operator's file, unless a person has edited that.
 
-Files are for root and the group `appliance`: a configuration may hold a password. A write raises OSError.
+Files can be read by root and the group `appliance` alone: a configuration may hold a password. A write raises
+OSError.
 """
 
 import contextlib
@@ -27,14 +28,14 @@ _EDITED: Final = ".edited"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConfigurationOutcome:
-    """What is to be told about it."""
+    """What the report says about the configuration."""
 
     problems: tuple[GuestProblem, ...] = ()
     notes: tuple[str, ...] = ()
 
 
 def place(path: Path, settings: GuestSettings, *, record: Record, choice: Choice) -> ConfigurationOutcome:
-    """Do what is right with the configuration that properties amount to."""
+    """Write the configuration that properties make to `path`, or beside it, or nowhere; see `placement`."""
     remove_scratches(path)
     if settings.yaml is None:
         _beside(path, _NEW).unlink(missing_ok=True)
@@ -42,18 +43,19 @@ def place(path: Path, settings: GuestSettings, *, record: Record, choice: Choice
         return _refuse(path, settings.refused)
     _beside(path, _REFUSED).unlink(missing_ok=True)
     if settings.yaml is None:
-        return ConfigurationOutcome(notes=tuple(_nothing(path, settings)))
+        return ConfigurationOutcome(notes=tuple(_why_nothing(path, settings)))
     return _place(path, settings.yaml, digest_of(settings.given), record=record, choice=choice)
 
 
 def _refuse(path: Path, text: bytes) -> ConfigurationOutcome:
     refused = _beside(path, _REFUSED)
+    # Kept, so that a person can see what the messages are about.
     _write(refused, text)
     stays = f", and {path} stays as it was" if path.exists() else ""
     return ConfigurationOutcome(notes=(f"the configuration is refused: it is in {refused}{stays}",))
 
 
-def _nothing(path: Path, settings: GuestSettings) -> Iterator[str]:
+def _why_nothing(path: Path, settings: GuestSettings) -> Iterator[str]:
     wrong = bool(settings.problems)
     if path.exists():
         yield f"{path} stays as it was: " + (
@@ -84,17 +86,19 @@ def _place(
     if decided is Placement.OVERWRITE and current is not None:
         _write(_unused(path), current)
     if decided in (Placement.WRITE, Placement.OVERWRITE):
+        # A power cut may come between the file and the record of it: the file is known as ours by what was
+        # intended.
         record.keep_intended(wanted)
         _write(path, text)
     if decided is Placement.SAME:
-        _give(path)
+        _set_access(path)
     if decided is not Placement.EDITED or choice is Choice.KEEP:
         record.keep_placed(wanted)
     _beside(path, _NEW).unlink(missing_ok=True)
-    return ConfigurationOutcome(notes=tuple(_told(path, decided)))
+    return ConfigurationOutcome(notes=tuple(_note(path, decided)))
 
 
-def _told(path: Path, decided: Placement) -> Iterator[str]:
+def _note(path: Path, decided: Placement) -> Iterator[str]:
     match decided:
         case Placement.EDITED:
             yield f"{path} was edited on this machine and stays as it is, not as the properties say"
@@ -113,7 +117,7 @@ def _both_ways_out(path: Path) -> str:
 
 
 def _unused(path: Path) -> Path:
-    """Return where an edited file is kept: no earlier one is lost."""
+    """Return a name for the edited file that no file has yet: no earlier one is lost."""
     names = (_beside(path, _EDITED + (f".{number}" if number else "")) for number in itertools.count())
     return next(each for each in names if not each.exists())
 
@@ -128,13 +132,13 @@ def _write(path: Path, text: bytes) -> None:
     write_atomically(path, text, mode=_MODE, group=_group())
 
 
-def _give(path: Path) -> None:
+def _set_access(path: Path) -> None:
     os.chown(path, -1, _group())
     path.chmod(_MODE)
 
 
 def _group() -> int:
-    """Return the group that may read it; -1, which changes none, where we or the machine have no such one."""
+    """Return the group that may read the files; where there is none for us -1, by which chown(2) keeps it."""
     with contextlib.suppress(KeyError):
         return grp.getgrnam(_GROUP).gr_gid if os.geteuid() == 0 else -1
     return -1

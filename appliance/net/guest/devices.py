@@ -1,6 +1,7 @@
 """The network interface of a virtual machine, once udev has given it its name.
 
-This early in a start drivers are still being loaded, and an interface that is there may be renamed at once.
+This early in a start drivers are still being loaded, and udev renames an interface (eth0 to ens192) some time
+after the kernel has made it: a configuration with the first name would name nothing.
 """
 
 import contextlib
@@ -14,13 +15,15 @@ from typing import Final
 
 _ETHERNET: Final = 1  # ARPHRD_ETHER of linux/if_arp.h
 _NETDEV_NAME: Final = re.compile(r"^Name=(\S+)", re.MULTILINE)
-_PATIENCE: Final = 15.0
+_TIMEOUT: Final = 15.0
+"""Seconds to wait for the interface: a machine without any must start too."""
+
 _PAUSE: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Device:
-    """An Ethernet device: what the kernel calls it, its address, and its number."""
+    """An Ethernet device: its name in the kernel, its MAC address, and its index."""
 
     name: str
     mac: str
@@ -28,10 +31,11 @@ class Device:
 
 
 def first_device(root: Path) -> Device | None:
-    """Return the first Ethernet device in the kernel's order that is no virtual one."""
+    """Return the Ethernet device with the lowest index that is no virtual one; None where there is none."""
     found: list[Device] = []
     with contextlib.suppress(OSError):
         for each in (root / "sys/class/net").iterdir():
+            # Bridges, VLANs and veth have no link `device` in sysfs: there is no hardware behind them.
             if (each / "device").exists() and _number(each / "type") == _ETHERNET:
                 mac = (each / "address").read_text().strip()
                 found.append(Device(name=each.name, mac=mac, index=_number(each / "ifindex")))
@@ -52,27 +56,28 @@ def interfaces(root: Path, first: Device | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(names))
 
 
-def wait_for_device(root: Path, *, patience: float = _PATIENCE) -> Device | None:
-    """Return the first device when udev is done with it, and with the disks that it had to look at.
+def wait_for_device(root: Path, *, timeout: float = _TIMEOUT) -> Device | None:
+    """Return the first device when udev has finished with it, and with disks (properties may be on an ISO).
 
-    Without udev there is nothing to wait for. None after `patience` seconds without any.
+    Without udev there is nothing to wait for. None where there is no device after `timeout` seconds.
     """
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + timeout
     while (root / "run/udev").is_dir() and time.monotonic() < deadline:
         _settle(deadline - time.monotonic())
         device = first_device(root)
+        # udev writes this file when it has applied its rules to the device, the new name among them.
         if device is not None and (root / f"run/udev/data/n{device.index}").exists():
             break
         time.sleep(_PAUSE)
     return first_device(root)
 
 
-def _settle(patience: float) -> None:
+def _settle(timeout: float) -> None:
     udevadm = shutil.which("udevadm")
     if udevadm is not None:
         with contextlib.suppress(subprocess.TimeoutExpired, OSError):
             words = [udevadm, "settle"]
-            subprocess.run(words, capture_output=True, timeout=patience, check=False)  # noqa: S603  # no shell
+            subprocess.run(words, capture_output=True, timeout=timeout, check=False)  # noqa: S603  # no shell
 
 
 def _number(path: Path) -> int:

@@ -1,4 +1,4 @@
-"""The SSH host keys of a virtual machine, as ssh shows them to who logs in for the first time."""
+"""The SSH host keys of a virtual machine, as ssh shows them at the first login to compare."""
 
 import base64
 import binascii
@@ -22,7 +22,7 @@ class HostKey:
 
 
 def host_keys(folder: Path) -> tuple[HostKey, ...]:
-    """Return the keys in a folder, in the order of their files; what is no key is left out."""
+    """Return the public host keys in a folder, in the order of their files; other files are left out."""
     return tuple(key for file in sorted(folder.glob("ssh_host_*_key.pub")) for key in _read(file))
 
 

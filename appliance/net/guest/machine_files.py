@@ -1,8 +1,10 @@
 """Settings of a virtual machine as the files that systemd, sshd and the resolver read.
 
-Everything is below one root. A file that says the same already is left alone, others appear whole. What
-there is nothing to say about is removed again, but for the host name and the keys: a property that was
-emptied must lock nobody out.
+Everything is below one root. A file that has the wanted content already is left alone, others are replaced
+whole. The file of a setting that is not given any more is removed, but for the host name and the keys: a
+property that was emptied must lock nobody out.
+
+Network and clock are in /run, which is empty after a restart: the properties of that start make them anew.
 """
 
 import socket
@@ -31,12 +33,12 @@ _MADE: Final = "# Made by `appliance guest apply` from the properties of this vi
 
 
 def configure(root: Path, wanted: GuestMachine, device: Device | None) -> Iterator[OSError]:
-    """Write everything; yields what could not be, which hinders nothing else."""
+    """Write all files; yields the errors of those that cannot be written, which do not stop the others."""
     steps: tuple[Callable[[], None], ...] = (
-        lambda: _put(root / NETWORK, _network(wanted, device)),
-        lambda: _put(root / CLOCK, _clock(wanted)),
-        lambda: _keys(root, wanted),
-        lambda: _name(root, wanted.host_name),
+        lambda: _write(root / NETWORK, _network(wanted, device)),
+        lambda: _write(root / CLOCK, _clock(wanted)),
+        lambda: _write_keys(root, wanted),
+        lambda: _set_host_name(root, wanted.host_name),
     )
     for step in steps:
         try:
@@ -46,17 +48,20 @@ def configure(root: Path, wanted: GuestMachine, device: Device | None) -> Iterat
 
 
 def login_keys(root: Path) -> int:
-    """Return how many keys the user admin may log in with, those that were put there by hand among them."""
+    """Return how many keys open the machine for the user admin, those that a person added among them."""
     return sum(len(_lines(root / each)) for each in (KEYS, _HOME_KEYS))
 
 
 def _network(wanted: GuestMachine, device: Device | None) -> str:
+    # Kind=!*: no virtual interface. A VLAN or bridge has the MAC address of what it is made on.
     match = f"MACAddress={device.mac}\nType=ether" if device else "Type=ether"
     lines = [_MADE, "[Match]", match, "Kind=!*", "", "[Network]"]
     lines += [f"Address={each}" for each in wanted.addresses]
     lines += [f"Gateway={each}" for each in wanted.gateways]
     lines += [f"DNS={each}" for each in wanted.resolvers]
     lines += [] if wanted.addresses else ["DHCP=yes"]
+    # With a gateway of its own the machine needs none from router advertisements (RFC 4861 s.6.3.4), and no
+    # address beside the given one.
     if any(":" in each for each in wanted.gateways):
         lines.append("IPv6AcceptRA=no")
     # A restart of networkd must not take virtual IPs away, which look foreign to it.
@@ -69,11 +74,12 @@ def _clock(wanted: GuestMachine) -> str:
     return f"{_MADE}\n[Time]\nNTP={servers}\n" if servers else ""
 
 
-def _keys(root: Path, wanted: GuestMachine) -> None:
+def _write_keys(root: Path, wanted: GuestMachine) -> None:
     if wanted.ssh_keys:
+        # A key that was cut off on its way must not take the place of the whole one.
         before = () if wanted.keys_complete else _lines(root / KEYS)
         keys = dict.fromkeys((*before, *wanted.ssh_keys))
-        _put(root / KEYS, "".join(f"{each}\n" for each in (_MADE + _OTHER_KEYS, *keys)))
+        _write(root / KEYS, "".join(f"{each}\n" for each in (_MADE + _OTHER_KEYS, *keys)))
 
 
 def _lines(path: Path) -> tuple[str, ...]:
@@ -85,17 +91,17 @@ def _lines(path: Path) -> tuple[str, ...]:
     return tuple(each.strip() for each in written if each.strip() and not each.startswith("#"))
 
 
-def _name(root: Path, name: str | None) -> None:
+def _set_host_name(root: Path, name: str | None) -> None:
     if name is None:
         return
-    _put(root / HOST_NAME, f"{name}\n")
-    _put(root / HOSTS, _hosts(root / HOSTS, name))
+    _write(root / HOST_NAME, f"{name}\n")
+    _write(root / HOSTS, _hosts(root / HOSTS, name))
     if root == Path("/"):
         socket.sethostname(name)
 
 
 def _hosts(path: Path, name: str) -> str:
-    """Return the file of names with the machine's own, and everything else as it is."""
+    """Return the text of /etc/hosts with the machine's own name, and with everything else as it is."""
     try:
         lines = path.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except FileNotFoundError:
@@ -105,8 +111,8 @@ def _hosts(path: Path, name: str) -> str:
     return "\n".join([*kept, f"{_LOCAL} {names}", ""])
 
 
-def _put(path: Path, text: str) -> None:
-    """Give a file its text, to be read by everybody, or remove it where there is none."""
+def _write(path: Path, text: str) -> None:
+    """Give a file its text, readable for everybody; with no text the file is removed."""
     data = text.encode(errors="surrogateescape")
     if not data:
         path.unlink(missing_ok=True)

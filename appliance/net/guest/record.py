@@ -1,4 +1,8 @@
-"""What a virtual machine was given last, and what was made of it: kept over reboots, for root alone."""
+"""What a virtual machine was given last, and what was made of it: kept over restarts, for root alone.
+
+The OVF environment may not be there at the next start: a hypervisor detaches the ISO, or the tool does not
+answer. The digests tell a configuration that we wrote from one that a person has edited.
+"""
 
 import contextlib
 import hashlib
@@ -17,35 +21,35 @@ DIRECTORY: Final = Path("var/lib/appliance-guest")
 
 
 class Record:
-    """The files below one root; a write raises OSError."""
+    """The record below one root; writing raises OSError, and what cannot be read counts as missing."""
 
     def __init__(self, root: Path) -> None:
         self._directory = root / DIRECTORY
 
     def environment(self) -> bytes | None:
-        """Return the OVF environment that was seen last, None before the first one."""
+        """Return the last OVF environment that had properties, None before the first one."""
         with contextlib.suppress(FileUnusable):
             return state_files.read(self._directory / "environment.xml")
         return None
 
     def keep_environment(self, data: bytes) -> None:
-        """Remember an OVF environment."""
+        """Keep an OVF environment for later starts."""
         self._write("environment.xml", data)
 
     def placed(self) -> Placed | None:
-        """Return what was put in place last, None where nothing was, or nothing is known any more."""
+        """Return the configuration that was written last, None where none was or the record is lost."""
         return self._read("record.json")
 
     def intended(self) -> Placed | None:
-        """Return what was to be put in place last, which a power cut may have let happen or not."""
+        """Return the configuration that was about to be written last; a power cut may have prevented it."""
         return self._read("intended.json")
 
     def keep_placed(self, placed: Placed) -> None:
-        """Remember what was put in place."""
+        """Record that a configuration was written."""
         self._write("record.json", msgspec.json.encode(placed))
 
     def keep_intended(self, placed: Placed) -> None:
-        """Remember what is put in place next."""
+        """Record that a configuration is about to be written."""
         self._write("intended.json", msgspec.json.encode(placed))
 
     def _read(self, name: str) -> Placed | None:
@@ -63,10 +67,10 @@ class Record:
 
 
 def digest(data: bytes) -> str:
-    """Return the digest of a file."""
+    """Return the digest of a file's content, in hexadecimal."""
     return hashlib.sha256(data).hexdigest()
 
 
 def digest_of(properties: Mapping[str, str]) -> str:
-    """Return the digest of properties, in whichever order they came."""
+    """Return the digest of properties, which is the same in whichever order they came."""
     return digest(msgspec.json.encode(dict(sorted(properties.items()))))

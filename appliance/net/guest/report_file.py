@@ -1,4 +1,4 @@
-"""The report on a virtual machine's properties, where `appliance status` finds it."""
+"""The file with the report on a virtual machine's properties, which `appliance status` reads."""
 
 import contextlib
 import os
@@ -16,13 +16,14 @@ _USER: Final = "appliance"
 
 
 def publish(paths: Paths, report: GuestReport) -> None:
-    """Write the report, with the runtime directory where the machine has just started; raises OSError.
+    """Write the report; raises OSError. Just after a start of the machine the runtime directory is made, too.
 
-    We are root, and the directory belongs to the appliance: nothing that it may have put there is followed.
+    This runs as root in a directory that belongs to the user of the appliance, so no symbolic link there may
+    be followed: it could have root overwrite any file.
     """
     if not paths.runtime.is_dir():
         paths.runtime.mkdir(mode=0o700, parents=True)
-        _give(paths.runtime)
+        _give_to_user(paths.runtime)
     scratch = paths.guest_report.with_suffix(".new")
     scratch.unlink(missing_ok=True)
     descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o600)
@@ -34,12 +35,12 @@ def publish(paths: Paths, report: GuestReport) -> None:
 
 
 def read(paths: Paths) -> GuestReport | None:
-    """Return the report of the last time, None where there is none."""
+    """Return the last report, None where there is none that can be read."""
     return state_files.decoded(paths.guest_report, GuestReport)
 
 
-def _give(directory: Path) -> None:
+def _give_to_user(directory: Path) -> None:
     if os.geteuid() == 0:
-        with contextlib.suppress(KeyError):  # not there: a machine without the appliance's user
+        with contextlib.suppress(KeyError):  # a machine without that user
             user = pwd.getpwnam(_USER)
             os.chown(directory, user.pw_uid, user.pw_gid)

@@ -1,7 +1,10 @@
 """Where a virtual machine's OVF environment comes from: VMware's tool, a systemd credential, an ISO.
 
-They are asked in this order, and the first one counts that has any property of ours. What answers and
-cannot be read is a problem, and the next one is asked.
+They are asked in this order, and the first one is used that has any property of ours. One that is there and
+cannot be read is reported as a problem, and the next one is asked.
+
+vSphere hands the environment over by its tool (guestinfo.ovfEnv) or by an ISO (DSP0243 section 11.2); with a
+credential (systemd.system-credentials(7)) other hypervisors can do it, and tests.
 """
 
 import contextlib
@@ -26,16 +29,16 @@ LABEL: Final = r"OVF\x20ENV"
 
 _FILE: Final = "ovf-env.xml"
 _TOOL: Final = ("vmware-rpctool", "info-get guestinfo.ovfEnv")
-_PATIENCE: Final = 15.0
+_TIMEOUT: Final = 15.0  # seconds for each command: a tool that hangs must not keep the machine from starting
 
 
-class NoSourceError(Exception):
-    """A source is there and cannot be read; says why."""
+class SourceError(Exception):
+    """A source is there and cannot be read; the message says why."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What the sources said: the environment as it was written, and its properties by their written keys."""
+    """The environment of a source as it was written (`data`), and its properties by their keys as written."""
 
     origin: Origin
     data: bytes = b""
@@ -43,14 +46,14 @@ class Found:
     problems: tuple[GuestProblem, ...] = ()
 
 
-def ask(root: Path, environment: Mapping[str, str], *, patience: float = _PATIENCE) -> Found:
-    """Return what the first source says that has something for us; origin NONE where none has.
+def ask(root: Path, environment: Mapping[str, str], *, timeout: float = _TIMEOUT) -> Found:
+    """Return the properties of the first source that has any of ours; origin NONE where none has.
 
-    VMware's tool has `patience` seconds to answer.
+    `environment` is this process's, `timeout` the seconds that VMware's tool has to answer.
     """
     problems: list[GuestProblem] = []
     sources: tuple[tuple[Origin, Callable[[], bytes | None]], ...] = (
-        (Origin.VMWARE, lambda: _from_tool(patience)),
+        (Origin.VMWARE, lambda: _from_tool(timeout)),
         (Origin.CREDENTIAL, lambda: _from_credential(environment)),
         (Origin.ISO, lambda: _from_iso(root)),
     )
@@ -58,7 +61,7 @@ def ask(root: Path, environment: Mapping[str, str], *, patience: float = _PATIEN
         try:
             data = read()
             written = parse(data) if data else {}
-        except (NoSourceError, OvfEnvironmentError) as error:
+        except (SourceError, OvfEnvironmentError) as error:
             problems.append(GuestProblem(message=f"the OVF environment ({_SPELT[origin]}) {error}"))
             continue
         if not any(map(known, written)):
@@ -75,19 +78,19 @@ _SPELT: Final = {
 }
 
 
-def _from_tool(patience: float) -> bytes | None:
-    """Ask VMware's tool, which fails at once where there is no VMware, or nothing to say."""
+def _from_tool(timeout: float) -> bytes | None:
+    """Ask VMware's tool; it fails at once where this is no VMware machine, or it was given no environment."""
     tool = shutil.which(_TOOL[0])
     if tool is None:
         return None
     try:
         done = subprocess.run(  # noqa: S603  # no shell, and no text of others
-            [tool, _TOOL[1]], stdin=subprocess.DEVNULL, capture_output=True, timeout=patience, check=False
+            [tool, _TOOL[1]], stdin=subprocess.DEVNULL, capture_output=True, timeout=timeout, check=False
         )
     except subprocess.TimeoutExpired as error:
-        raise NoSourceError(f"is not known: {_TOOL[0]} has not answered for {patience:g} s") from error
+        raise SourceError(f"is not known: {_TOOL[0]} has not answered for {timeout:g} s") from error
     except OSError as error:
-        raise NoSourceError(f"is not known: {tool}: {error.strerror}") from error
+        raise SourceError(f"is not known: {tool}: {error.strerror}") from error
     return done.stdout if done.returncode == 0 and done.stdout.strip() else None
 
 
@@ -103,36 +106,39 @@ def _from_iso(root: Path) -> bytes | None:
     with _mounted(device) as directory:
         names = [each for each in directory.iterdir() if each.name.lower() == _FILE]
         if not names:
-            raise NoSourceError("is not there")
+            raise SourceError("is not there")
         return _bounded(names[0])
 
 
 @contextlib.contextmanager
 def _mounted(device: Path) -> Iterator[Path]:
-    """Mount a disk where nobody else sees it, so that nothing on it can be run or used as a device."""
+    """Mount a disk in a directory that root alone can enter, with nothing on it executable or a device."""
     options = "ro,nosuid,nodev,noexec"
     with tempfile.TemporaryDirectory(prefix="ovf-env-") as directory:
         _run("mount", "-t", "iso9660", "-o", options, str(device), directory)
         try:
             yield Path(directory)
         finally:
-            _run("umount", "--lazy", directory)  # never left behind, whoever looks into it
+            _run("umount", "--lazy", directory)  # it goes even where some process (udev) has it open
 
 
 def _run(*command: str) -> None:
     try:
         done = subprocess.run(  # noqa: S603  # mount and umount, without a shell
-            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_PATIENCE, check=False
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_TIMEOUT, check=False
         )
     except (OSError, subprocess.TimeoutExpired) as error:
-        raise NoSourceError(f"cannot be read: {error}") from error
+        raise SourceError(f"cannot be read: {error}") from error
     if done.returncode != 0:
         reason = done.stderr.decode(errors="replace").strip()
-        raise NoSourceError(f"cannot be read: {reason or f'{command[0]} failed'}")
+        raise SourceError(f"cannot be read: {reason or f'{command[0]} failed'}")
 
 
 def _bounded(path: Path) -> bytes | None:
-    """Return a file, at most one byte more than is allowed; None where there is none."""
+    """Return a file's content, None where there is no file.
+
+    One byte more than allowed is read at the most: that is enough for the parser to see that it is too long.
+    """
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC)
         with os.fdopen(descriptor, "rb") as file:
@@ -140,4 +146,4 @@ def _bounded(path: Path) -> bytes | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise NoSourceError(f"cannot be read: {error.strerror}") from error
+        raise SourceError(f"cannot be read: {error.strerror}") from error

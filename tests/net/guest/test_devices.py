@@ -49,11 +49,11 @@ def test_it_waits_until_udev_is_done_with_it(tmp_path: Path, monkeypatch: pytest
     seen = tmp_path / "seen"
     machine.program("udevadm", f'[ "$1" = settle ] && if [ -e {seen} ]; then {late}; fi; touch {seen}')
     monkeypatch.setenv("PATH", str(machine.programs) + ":/usr/bin:/bin")
-    assert wait_for_device(machine.root, patience=60) == DEVICE
+    assert wait_for_device(machine.root, timeout=60) == DEVICE
 
 
 def test_it_does_not_wait_for_ever(tmp_path: Path):
     """A machine may have no interface, or one that udev knows nothing of."""
     machine = guest(tmp_path)
     (machine.root / "run/udev").mkdir(parents=True)
-    assert wait_for_device(machine.root, patience=0.05) == DEVICE
+    assert wait_for_device(machine.root, timeout=0.05) == DEVICE

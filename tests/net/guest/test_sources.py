@@ -92,7 +92,7 @@ def test_a_tool_that_hangs_or_cannot_be_run_is_told(machine: Guest):
     """Else old properties would be taken for new ones, without a word."""
     machine.program("vmware-rpctool", "exec sleep 30")
     machine.credential(TWO)
-    answer = ask(machine.root, {"CREDENTIALS_DIRECTORY": str(machine.credentials)}, patience=0.1)
+    answer = ask(machine.root, {"CREDENTIALS_DIRECTORY": str(machine.credentials)}, timeout=0.1)
     assert answer.origin is Origin.CREDENTIAL
     assert "has not answered for 0.1 s" in answer.problems[0].message
     (machine.programs / "vmware-rpctool").write_text("no program")
