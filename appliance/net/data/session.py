@@ -110,10 +110,10 @@ class Session(SessionState):
             self.fail(error)
 
     def keep_early(self, data: bytes) -> None:
-        """Keep at most two chunks.
+        """Keep at most two chunks; no data is the client's FIN.
 
-        A client that has said something and then its end wants the answer: its end is read again when there
-        is a server. One that ends without a word has left.
+        A client that has sent something before its FIN wants the answer: the FIN is read again when there is
+        a server, as a read after it returns nothing each time. One that has sent nothing has left.
         """
         if not data:
             if self.early is None:
@@ -191,8 +191,10 @@ class Session(SessionState):
     def on_connected(self) -> None:
         """Learn by the first write whether the connection was made, and relay; the socket is writable."""
         try:
-            if self.server is not None:
-                self.send_first(self.server)
+            if self.server is None:
+                self.report_unexpected(SessionEvent.CONNECTED)
+                return
+            self.send_first(self.server)
         except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this session and no other
             self.fail(error)
 
@@ -256,7 +258,7 @@ class Session(SessionState):
         if server is not None:
             self.server = None
             os.close(server.release())
-        if member is None:  # a timeout between two placements
+        if member is None:  # cannot be: who connects has a place
             self.end(reason)
             return
         self.member = None
