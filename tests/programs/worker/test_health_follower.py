@@ -36,7 +36,7 @@ class Setup:
             InheritedListener(frontend=name, host="127.0.0.1", port=ports[name], fd=os.dup(each.fileno()))
             for name, each in zip(POOLS, self._listeners, strict=True)
         )
-        orders = WorkerArguments(
+        arguments = WorkerArguments(
             program="proxy-api",
             group="api",
             generation=1,
@@ -49,7 +49,7 @@ class Setup:
         self.board = BoardWriter(paths.health_board)
         self.path = paths.health_board
         given = snapshot(groups=[group("api", frontends=fronts)], pools=self._pools)
-        self.worker = Worker(orders, given, paths=paths, logger=structlog.get_logger())
+        self.worker = Worker(arguments, given, paths=paths, logger=structlog.get_logger())
         self.worker._timer.close()
 
     def publish(self, verdict: HealthVerdict) -> None:
