@@ -1,4 +1,4 @@
-"""The PROXY protocol, versions 1 and 2: who the client was, said before the first byte of its stream.
+"""The PROXY protocol, versions 1 and 2: a header before the client's stream that says who the client is.
 
 Source: haproxy doc/proxy-protocol.txt, sections 2.1 (text) and 2.2 (binary). An endpoint is a literal address
 and a port. An IPv4 client of a dual-stack listener is written as IPv4; where only one side is IPv4 the header
@@ -70,7 +70,7 @@ def encode_v2(source: Endpoint, destination: Endpoint) -> bytes:
 
 
 def local_v1() -> bytes:
-    """Return the line of version 1 that names nobody; the receiver uses the connection's own addresses."""
+    """Return the line of version 1 without addresses; the receiver uses those of the connection."""
     return b"PROXY UNKNOWN\r\n"
 
 

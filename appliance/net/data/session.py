@@ -144,7 +144,7 @@ class Session(SessionState):
             self.assign(decision)
             self.delay(0.0)
             self.traffic.loop.run_callback(self.on_delay_over)
-        except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this session, not who hands over
+        except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this session, not the one that ends
             self.fail(error)
 
     def on_delay_over(self) -> None:

@@ -87,11 +87,11 @@ class SessionState:
         traffic.every_tick.add(self)
 
     def place_free(self) -> None:
-        """Try again to find a server; `session` says how."""
+        """Find a server; see `session`."""
         raise NotImplementedError
 
     def expire(self, now: float) -> None:
-        """End what has lasted too long; `session` says what."""
+        """End what has lasted too long; see `session`."""
         raise NotImplementedError
 
     def expire_open(self, server: Side, now: float) -> None:

@@ -1,8 +1,8 @@
-"""Socket calls that the data path makes on raw descriptors, and the options that it sets.
+"""Socket calls that the data path makes on raw descriptors, and the socket options that it sets.
 
 The standard library can only make them on socket objects, and making one of those for a descriptor costs a
 `getsockname` each time. `accept4` with SOCK_NONBLOCK saves a call more, and the address stays as the kernel
-wrote it until somebody asks for its text. All are called without blocking.
+wrote it until its text is asked for. None of them blocks.
 """
 
 import ctypes
@@ -25,7 +25,7 @@ NO_OPTIONS: Final = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 0),
     (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 0),
 )
-"""What takes back the options of an earlier configuration."""
+"""Options that take back those of an earlier configuration."""
 
 Option = tuple[int, int, int]
 """Arguments of setsockopt."""
@@ -58,19 +58,22 @@ class OptionsRefused(Exception):  # noqa: N818  # reads as what happened
 
 
 def accept(listener: int) -> int:
-    """Return the descriptor of the next connection, or minus the errno; `peer` tells its address."""
+    """Return the descriptor of the next connection, or minus the errno; `peer` returns its address.
+
+    An exception for each EAGAIN would cost more than the call, and every other call ends in one.
+    """
     _PEER_SIZE.value = SIZE
     descriptor: int = _accept4(listener, _PEER, _PEER_SIZE_AT, _ACCEPT_FLAGS)
     return descriptor if descriptor >= 0 else -ctypes.get_errno()
 
 
 def peer() -> bytes:
-    """Return the address of the connection that `accept` returned last, as the kernel writes it."""
+    """Return the address of the connection that `accept` returned last, as a raw `wire.sockaddr`."""
     return _PEER.raw
 
 
 def shutdown_write(descriptor: int) -> None:
-    """Send a FIN; a connection that is gone already says so at its next read."""
+    """Send a FIN; where the connection has ended already the next read reports it."""
     _shutdown(descriptor, _SHUT_WR)
 
 
@@ -133,13 +136,13 @@ def keepalive_options(keepalive: KeepAlive | None) -> tuple[Option, ...]:
 
 
 def set_on_connection(descriptor: int, wanted: Iterable[Option]) -> None:
-    """Set options on a connection; one that is gone says so at its next read."""
+    """Set options on a connection; where it has ended already the next read reports it."""
     for level, option, value in wanted:
         _setsockopt(descriptor, level, option, _INT.pack(value), _INT.size)
 
 
 def refused(wanted: Iterable[Option]) -> dict[Option, str]:
-    """Return the options that the kernel does not take, each with its reason, as a socket for trial tells."""
+    """Return the options that the kernel refuses, each with its reason: they are tried on a new socket."""
     found: dict[Option, str] = {}
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as trial:
         for option in wanted:
@@ -151,7 +154,7 @@ def refused(wanted: Iterable[Option]) -> dict[Option, str]:
 
 
 def accepted(wanted: Iterable[Option]) -> tuple[Option, ...]:
-    """Return the options that the kernel takes: one that it refuses must not cost every connection."""
+    """Return the options that the kernel accepts: one that it refuses must not cost every connection."""
     given = tuple(wanted)
     without = refused(given)
     return tuple(option for option in given if option not in without)

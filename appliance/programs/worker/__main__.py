@@ -28,7 +28,7 @@ def main(argv: list[str]) -> int:
     except ControlError as error:  # lost in all its copies: they are written again before the next try
         sys.exit(str(error))
     logger = worker_log(arguments, snapshot)
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal's Ctrl-C is for the master, which tells us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches all; the master sends `stop`
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     worker = Worker(arguments, snapshot, paths=paths, logger=logger)
     gevent.signal_handler(signal.SIGTERM, worker.stop)

@@ -1,4 +1,4 @@
-"""What a worker can be told over its control socket, by its master, a later master, or the console."""
+"""The commands of a worker's control socket: from its master, from a later master, or from the console."""
 
 import os
 from collections.abc import Callable, Mapping
@@ -62,7 +62,7 @@ def _drain(worker: Worker, question: Question) -> Answer:
 
 
 def _settle(worker: Worker) -> Answer:
-    """Answer when it accepts nothing any more that it is to close soon."""
+    """Answer once it has closed the listeners that it still accepts on for a moment."""
     while worker.phase is WorkerPhase.DRAINING and worker.acceptors.descriptors and worker.lingers < _SOON:
         gevent.sleep(0.02)
     return good()
@@ -96,7 +96,10 @@ def _worker_listeners(worker: Worker) -> tuple[WorkerListener, ...]:
 
 
 def _adopt(worker: Worker, call: Call) -> Answer:
-    """Write to the new master's output from now on: the old one's pipe may have lost its reader."""
+    """Write to the new master's output from now on: nobody may read the pipe of the old one any more.
+
+    A pipe that is full and not read would stop the worker at its next log line.
+    """
     for descriptor in call.descriptors:
         for place in (STDOUT, STDERR):
             output(place).replace(descriptor)

@@ -25,7 +25,7 @@ class ConnectionLog:
         self._log = log.unfiltered(logger)
 
     def __call__(self, session: Session, reason: EndReason) -> None:
-        """Log a session that ends now."""
+        """Log a session that ends now; the session calls it once, before its sides are closed."""
         queued, connected = session.waits()
         server, member = session.server, session.member
         if member is None and session.tried:

@@ -34,11 +34,15 @@ class HealthFollower:
         self._looks = 0
 
     def forget(self) -> None:
-        """Tell the pools everything again at the next look: there are new ones."""
+        """Give the pools all records again at the next look: there are new pools."""
         self._seen_changes = _NOTHING_SEEN
 
     def look(self) -> None:
-        """Tell the pools of what has changed since the last look, if anything has."""
+        """Give the pools the board's records where they have changed since the last look.
+
+        The worker calls it on each tick. The count of changes is one word of shared memory: mostly nothing
+        more is read.
+        """
         self._looks += 1
         try:
             if self._board is None:

@@ -38,7 +38,10 @@ class LiveSettings:
             self._apply_pool(snapshot.pool(name))
 
     def refused_options(self, snapshot: Snapshot) -> list[str]:
-        """Return what the kernel says against socket options of a snapshot, by frontend or pool."""
+        """Return the socket options of a snapshot that the kernel refuses, each with its frontend or pool.
+
+        Some depend on the kernel: Linux takes no TCP_KEEPIDLE above 32767 seconds.
+        """
         frontends = tuple(self._served(snapshot))
         pools = {name: snapshot.pool(name) for each in frontends for name in _pools(each)}
         return [

@@ -535,7 +535,7 @@ def test_sticky_waiter_is_let_in_at_another_server_than_the_one_that_refused():
 
 
 def test_small_writes_to_a_server_wait_for_nothing(setup: Setup):
-    """Nagle's algorithm is off at the server as soon as a client has said more than its first words."""
+    """Nagle's algorithm is off at the server as soon as a client has sent more than its first bytes."""
     client, session = setup.session(b"first")
     setup.until(lambda: session.ready_at)
     origin = setup.server()
