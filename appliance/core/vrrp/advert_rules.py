@@ -1,9 +1,10 @@
-"""Which advertisements one virtual router accepts: section 7.1 of RFC 9568 and RFC 3768, and the operator.
+"""Which advertisements one virtual router accepts: section 7.1 of RFC 9568 and RFC 3768, and its settings.
 
-One that shares an address with us is the same virtual router, though its list is another one: the lists are
-being changed node after node. RFC 9568 section 7.1 asks only for a line in the log, and such an advertisement
-is obeyed and named as a deviation; else both nodes would be active until the change is done. A list that
-shares nothing is a foreign router's, and is dropped. keepalived drops both.
+An advertisement with other addresses than ours, of which at least one is ours, is accepted and reported as a
+deviation: operators change the list of addresses on one node after the other, and if the nodes dropped each
+other's advertisements, both would be active until the change is done. RFC 9568 section 7.1 only wants a line
+in the log. A list that has none of our addresses belongs to another virtual router, and is dropped.
+keepalived drops both.
 """
 
 from collections.abc import Iterable
@@ -26,7 +27,7 @@ _WHOLE_TTL = 255
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Arrival:
-    """How a packet came: literal addresses, and the TTL or hop limit it had left."""
+    """How a packet came: literal addresses, and its remaining TTL or hop limit."""
 
     source: str
     destination: str
@@ -35,7 +36,7 @@ class Arrival:
 
 @dataclass(frozen=True, slots=True)
 class AdvertRules:
-    """What a virtual router asks of an advertisement. Every check raises VrrpError with the one reason."""
+    """What a virtual router requires of an advertisement. Checks raise VrrpError with the drop reason."""
 
     router: VirtualRouter
     _peers: frozenset[str] = field(init=False)
@@ -52,27 +53,28 @@ class AdvertRules:
         object.__setattr__(self, "_group", MULTICAST_4 if router.family == 4 else MULTICAST_6)
 
     def check_arrival(self, arrival: Arrival) -> None:
-        """Check how it came, before a byte of it is looked at."""
+        """Check how a packet came, before it is decoded."""
         if self._peers:
             self._check_unicast(arrival)
         elif arrival.destination != self._group:
             raise VrrpError(DropReason.DESTINATION)
+        # RFC 9568 section 7.1: no router has forwarded it, so that the sender is on this link.
         elif arrival.ttl != _WHOLE_TTL:
             raise VrrpError(DropReason.HOP_LIMIT)
 
     def check(self, advertisement: Advertisement) -> DropReason | None:
-        """Check what it says; that the router id is ours is known already.
+        """Check a decoded advertisement of our router id.
 
-        Return why a stricter router would have dropped it, None where it is just as it should be.
+        Return the reason why a stricter router drops it, None if it is as it should be.
         """
         if advertisement.version != self.router.version:
             raise VrrpError(DropReason.VERSION)
         if advertisement.version == 2:
             self._check_authentication(advertisement)
-        # Of unicast peers as well, as in keepalived; the order says nothing.
+        # keepalived checks the list of unicast peers, too. The order of the addresses has no meaning.
         if self._addresses.isdisjoint(advertisement.addresses):
             raise VrrpError(DropReason.ADDRESS_LIST)
-        # RFC 3768 section 7.1: another interval is a misconfiguration; in version 3 a backup learns it.
+        # RFC 3768 section 7.1: another interval is a misconfiguration. In version 3 a Backup learns it.
         if advertisement.version == 2 and advertisement.interval != self.router.advert:
             raise VrrpError(DropReason.INTERVAL)
         return None if self._addresses == set(advertisement.addresses) else DropReason.ADDRESS_LIST
@@ -94,12 +96,12 @@ class AdvertRules:
 
 
 def bare(addresses: Iterable[str]) -> tuple[str, ...]:
-    """Return addresses without their prefix lengths, as a decoded packet has them."""
+    """Return addresses without their prefix lengths, as they stand in a decoded packet."""
     return tuple(str(ip_interface(each).ip) for each in addresses)
 
 
 def advertisement(router: VirtualRouter, priority: int) -> Advertisement:
-    """Return what the router says of itself, with this priority."""
+    """Return the advertisement that the router sends, with this priority."""
     password = (router.password or "").encode()[:PASSWORD_BYTES]
     return Advertisement(
         version=router.version,

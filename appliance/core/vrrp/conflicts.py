@@ -1,10 +1,11 @@
-"""Who else uses what is ours: the same router id with other terms, or one of the addresses without VRRP.
+"""Other machines that use our router id with other settings, or one of our addresses without VRRP.
 
-Such a router is no peer, its advertisements are dropped; but its addresses and ours collide. Whatever the
-reason, an advertisement of our router id that is refused is evidence of somebody who does not obey us, nor we
-him. A conflict is named while it lasts and for a while after it, and what it means before the first claim is
-the operator's `on_conflict`. A peer that is obeyed in spite of a deviation is only told: who obeys it does
-not collide with it.
+An advertisement that does not fit is dropped (RFC 9568 section 7.1). But its sender exists, and drops ours as
+well, so that both machines become active with the same addresses. That is a conflict, and so is an answer to
+ARP for an address that no active has. Conflicts are shown while they last and for a while after; what a
+router does that sees one before its first claim is the operator's `on_conflict`. A deviating advertisement
+that is used all the same (`advert_rules`) is only shown: a router that follows it does not collide with its
+sender.
 """
 
 from collections.abc import Collection, Mapping
@@ -15,22 +16,22 @@ from typing import Final
 from appliance.model.drop_reasons import DropReason
 from appliance.model.snapshot.virtual_router import OnConflict
 
-LIFETIME: Final = 3
-"""Intervals for which a conflict lasts after it was last heard: so long it keeps a router from claiming."""
+LIFETIME_INTERVALS: Final = 3
+"""How many intervals a conflict keeps a router from claiming after it was last heard."""
 
-KEPT: Final = 60.0
-"""Seconds for which a refused advertisement is told: whoever asks for the status once a minute sees it.
+REPORTED: Final = 60.0
+"""Seconds for which the status shows a dropped advertisement: monitoring that asks once a minute sees it.
 
-A router with other terms may be silent in between, as a backup of a third one or without its cable, and has
-the other terms still. What it says next, once that is as it should be, ends it sooner.
+Its sender may be silent meanwhile, as the Backup of a third router or without its cable, and still have the
+wrong settings. A valid advertisement from the same address ends it sooner.
 """
 
-MOST: Final = 32
-"""Conflicts that are kept at a time: senders can be made up."""
+MOST_CONFLICTS: Final = 32
+"""How many conflicts are kept at a time: senders can be forged."""
 
 
 class ConflictKind(StrEnum):
-    """What is not as it should be; log and status share these words."""
+    """What is wrong; log and status share these words."""
 
     ADDRESSES = "addresses"
     VERSION = "version"
@@ -71,20 +72,20 @@ KINDS: Final[Mapping[DropReason, ConflictKind]] = {
     DropReason.ROUTER_ID: ConflictKind.DAMAGED,
     DropReason.OWN: ConflictKind.SOURCE_IN_USE,
 }
-"""What each reason to refuse an advertisement of our router id says of its sender: every one says something.
+"""The conflict behind each reason to drop an advertisement of our router id.
 
-DAMAGED is what cannot be read as an advertisement: checksum and length tell no more than that.
-SOURCE_IN_USE is one that comes from our own address, as a cloned machine has it.
+DAMAGED could not be decoded, and says no more about its sender. SOURCE_IN_USE came from our own address: a
+cloned virtual machine has the same one.
 """
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Conflict:
-    """One conflict: `peer` is an IP address, for ADDRESS_IN_USE a MAC address. Times are monotonic.
+    """One conflict. `peer` is an IP address, a MAC address for ADDRESS_IN_USE.
 
-    For ADDRESS_FOREIGN, an address of ours that somebody put on this machine, `peer` is the interface.
-    `until` is how long it keeps a router from claiming, `kept_until` how long it is told. `obeyed` is whether
-    the peer's advertisements are used all the same.
+    For ADDRESS_FOREIGN, one of our addresses that an operator or another program has put on this machine,
+    `peer` is the interface. Times are monotonic seconds: until `until` a router does not claim, until
+    `reported_until` the status shows it. `obeyed`: the peer's advertisements are used all the same.
     """
 
     kind: ConflictKind
@@ -93,12 +94,12 @@ class Conflict:
     first_heard: float
     last_heard: float
     until: float
-    kept_until: float
+    reported_until: float
     obeyed: bool = False
 
 
 class ClaimAdvice(Enum):
-    """What the conflicts mean for a router that has not claimed yet."""
+    """What a router does that has not claimed yet: claim when it is time, wait, or never claim."""
 
     GO = "go"
     WAIT = "wait"
@@ -108,7 +109,7 @@ class ClaimAdvice(Enum):
 class Conflicts:
     """The conflicts of one virtual router; `advert` is its own interval, seconds.
 
-    `refused` stays once a conflict was seen before the first claim and the policy is REFUSE.
+    `refused` becomes True, for good, when a conflict is seen before the first claim with the policy REFUSE.
     """
 
     __slots__ = ("_active_until", "_claimed", "_foreign", "_present", "advert", "policy", "refused")
@@ -125,22 +126,23 @@ class Conflicts:
     def dropped(
         self, reason: DropReason, *, peer: str, detail: str = "", interval: float = 0.0, now: float
     ) -> Conflict | None:
-        """Take a dropped advertisement of our router id; return the conflict when it is a new one.
+        """Store a dropped advertisement of our router id; return the conflict if it is a new one.
 
-        `interval` is what the packet says, 0.0 where nobody knows.
+        `interval` is the one in the packet, seconds, 0.0 where it could not be read.
         """
-        return self._note(KINDS[reason], peer, detail, interval=interval, kept=KEPT, now=now)
+        return self._note(KINDS[reason], peer, detail, interval=interval, reported=REPORTED, now=now)
 
     def deviated(
         self, reason: DropReason, *, peer: str, detail: str = "", interval: float, now: float
     ) -> Conflict | None:
-        """Take an advertisement that was used though a stricter router had dropped it; return what is new."""
+        """Store an advertisement that is used though keepalived drops it; return a conflict that is new."""
         return self._note(KINDS[reason], peer, detail, interval=interval, now=now, obeyed=True)
 
     def answered(self, mac: str, *, address: str, interval: float, now: float) -> Conflict | None:
-        """Take an ARP answer for one of our addresses; return the conflict when it is a new one.
+        """Store an ARP answer for one of our addresses; return the conflict if it is a new one.
 
-        An active's answers are as they should be. `interval` is how often the address is probed.
+        While another active is heard it is the one that answers, which is no conflict. `interval` is the time
+        between two ARP probes, seconds.
         """
         if now < self._active_until:
             return None
@@ -149,45 +151,45 @@ class Conflicts:
         return self._note(ConflictKind.ADDRESS_IN_USE, mac, detail, interval=interval, now=now)
 
     def explain(self, conflict: Conflict, detail: str) -> Conflict:
-        """Have one that is present say more, and return it."""
+        """Replace the detail of a conflict that is present, and return it."""
         explained = replace(conflict, detail=detail)
         self._present[conflict.kind, conflict.peer, conflict.obeyed] = explained
         return explained
 
     def foreign(self, places: Collection[tuple[str, str]], *, now: float) -> tuple[Conflict, ...]:
-        """Take where somebody else has put our addresses on this machine; return the new conflicts.
+        """Store the interfaces of this machine that have one of our addresses without our doing.
 
-        `places` are interfaces, each with the address. A conflict lasts until its place is not given any
-        more, and is only told, whatever the policy: this machine answers for the address anyway, and to wait
-        would leave its virtual IP to nobody.
+        `places` are pairs of interface and address; the new conflicts are returned. A conflict lasts until
+        its pair is not in `places` any more. It never delays a claim, whatever the policy: this machine
+        answers ARP for the address anyway, and if it waited, nobody would serve the address.
         """
         before = self._foreign
         self._foreign = {each: before.get(each) or _foreign(*each, now) for each in places}
         return tuple(conflict for each, conflict in self._foreign.items() if each not in before)
 
     def valid(self, peer: str, *, interval: float, now: float) -> None:
-        """Note a valid advertisement: there is an active, and the addresses are its own.
+        """Store a valid advertisement: there is an active, and it rightly answers ARP for the addresses.
 
-        What its sender did otherwise before is told no longer than it lasts: it may have been set right.
+        Earlier conflicts with this sender are shown no longer than they last: its settings may be right now.
         """
-        self._active_until = now + LIFETIME * max(interval, self.advert)
+        self._active_until = now + LIFETIME_INTERVALS * max(interval, self.advert)
         if self._present:
             self._present = {
-                key: replace(each, kept_until=each.until) if each.peer == peer else each
+                key: replace(each, reported_until=each.until) if each.peer == peer else each
                 for key, each in self._present.items()
                 if each.kind is not ConflictKind.ADDRESS_IN_USE
             }
 
     def claimed(self) -> None:
-        """Note that this router has become active: from now on conflicts are only told."""
+        """Store that this router has become active: from now on conflicts are only shown."""
         self._claimed = True
 
     def present(self, now: float) -> tuple[Conflict, ...]:
-        """Return the conflicts that last: what was heard, the oldest first, then foreign addresses."""
+        """Return the conflicts to show: what was heard, the oldest first, then foreign addresses."""
         return (*self._heard(now), *(replace(each, last_heard=now) for each in self._foreign.values()))
 
     def advice(self, now: float) -> ClaimAdvice:
-        """Return what the policy makes of the conflicts; REFUSE is for good."""
+        """Return what to do about a claim, by the policy and the conflicts; REFUSE is for good."""
         if self._claimed or self.policy is OnConflict.WARN:
             return ClaimAdvice.GO
         if self.policy is OnConflict.REFUSE:
@@ -195,14 +197,14 @@ class Conflicts:
         return ClaimAdvice.WAIT if self.colliding(now) else ClaimAdvice.GO
 
     def claim_held_until(self, now: float) -> float:
-        """Return until when a claim has to wait, for `Election.hold`; `now` for no longer."""
+        """Return until when a claim is delayed, for `SyncGroup.hold_claim`; `now`: it is not."""
         return max((conflict.until for conflict in self.colliding(now)), default=now)
 
     def _heard(self, now: float) -> tuple[Conflict, ...]:
-        return tuple(conflict for conflict in self._present.values() if now < conflict.kept_until)
+        return tuple(conflict for conflict in self._present.values() if now < conflict.reported_until)
 
     def colliding(self, now: float) -> tuple[Conflict, ...]:
-        """Return those that keep a router from claiming, where the policy is to."""
+        """Return the conflicts that delay a claim where the policy is to wait."""
         return tuple(each for each in self._heard(now) if not each.obeyed and now < each.until)
 
     def _note(
@@ -213,15 +215,15 @@ class Conflicts:
         *,
         interval: float,
         now: float,
-        kept: float = 0.0,
+        reported: float = 0.0,
         obeyed: bool = False,
     ) -> Conflict | None:
-        until = now + LIFETIME * max(interval, self.advert)
-        kept_until = max(until, now + kept)
+        until = now + LIFETIME_INTERVALS * max(interval, self.advert)
+        reported_until = max(until, now + reported)
         before = self._present.get((kind, peer, obeyed))
-        if before is not None and now < before.kept_until:
+        if before is not None and now < before.reported_until:
             self._present[kind, peer, obeyed] = replace(
-                before, detail=detail, last_heard=now, until=until, kept_until=kept_until
+                before, detail=detail, last_heard=now, until=until, reported_until=reported_until
             )
             return None
         if before is None and not self._has_room(now):
@@ -235,17 +237,17 @@ class Conflicts:
             first_heard=now,
             last_heard=now,
             until=until,
-            kept_until=kept_until,
+            reported_until=reported_until,
             obeyed=obeyed,
         )
         self._present[kind, peer, obeyed] = conflict
         return conflict
 
     def _has_room(self, now: float) -> bool:
-        """Make room for one more conflict: what is told only, as it is over, gives way to what is there."""
-        if len(self._present) >= MOST:
+        """Return whether there is room for one more; conflicts that are over and only shown make room."""
+        if len(self._present) >= MOST_CONFLICTS:
             self._present = {key: each for key, each in self._present.items() if now < each.until}
-        return len(self._present) < MOST
+        return len(self._present) < MOST_CONFLICTS
 
 
 def _foreign(interface: str, address: str, now: float) -> Conflict:
@@ -256,5 +258,5 @@ def _foreign(interface: str, address: str, now: float) -> Conflict:
         first_heard=now,
         last_heard=now,
         until=float("inf"),
-        kept_until=float("inf"),
+        reported_until=float("inf"),
     )

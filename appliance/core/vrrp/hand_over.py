@@ -1,25 +1,33 @@
-"""How an active leaves: it says so, and holds the addresses until a successor is heard or the time is up.
+"""The hand-over of an active: it sends priority 0, and holds the addresses until a successor is heard.
 
-Make before break, which VRRP does not have by itself: RFC 9568 section 6.4.3 (Shutdown) sends priority 0 and
-drops the addresses at once, and nobody has them for the successor's skew time.
+RFC 9568 section 6.4.3 (Shutdown) sends priority 0 and drops the addresses at once. Then nobody has them for
+the successor's Skew_Time, up to a whole interval. Here the addresses stay that long, at most for `hand_over`
+seconds (`election_messages.ElectionSettings`).
 """
 
 from enum import Enum
 from typing import Final
 
 LINGER: Final = 0.03
-"""Seconds that the addresses stay after the successor was heard: keepalived advertises before it adds."""
+"""Seconds that the addresses stay after the successor was heard.
+
+keepalived sends its first advertisement before it adds the addresses.
+"""
 
 
 class SuccessorsHeard(Enum):
-    """Whether all members of a sync group have their successors."""
+    """Whether all members of a sync group that hand over have heard their successors."""
 
     PARTIAL = "partial"
     COMPLETE = "complete"
 
 
 class HandOver:
-    """One hand_over. Priority 0 is repeated only once: each one starts the successor's skew time anew."""
+    """The timers of one hand-over that begins at `now` and takes `timeout` seconds at most.
+
+    `successor` is the address of who was heard. Priority 0 is repeated once, at half time, as packets get
+    lost; not more often, as each one starts the successor's Skew_Time anew (RFC 9568 section 6.4.2).
+    """
 
     __slots__ = ("_end", "_release", "_repeat", "successor")
 
@@ -31,37 +39,37 @@ class HandOver:
 
     @property
     def may_release(self) -> bool:
-        """Whether the addresses may go because a successor has them."""
+        """Whether a successor was heard, so that the addresses may be removed at `deadline`."""
         return self._release is not None
 
     @property
     def deadline(self) -> float:
-        """When something is to be done next."""
+        """When to repeat priority 0, to release the addresses, or to give up."""
         if self._release is not None:
             return self._release
         return self._end if self._repeat is None else self._repeat
 
     def successor_heard(self, successor: str, *, now: float) -> None:
-        """Note that a successor was heard; its further advertisements change nothing."""
+        """Store who has taken over; further advertisements change nothing."""
         if self.successor is None:
             self.successor = successor
             self._repeat = None
             self._release = now + LINGER
 
     def successor_left(self) -> None:
-        """Note that the successor leaves as well: wait for another one."""
+        """Forget the successor, which has sent priority 0 as well, and wait for another one."""
         self.successor = None
         self._release = None
 
     def follow_group(self, successors: SuccessorsHeard, *, now: float) -> None:
-        """Hold on while the rest of the sync group has no successor; go on when all have one."""
+        """Keep the addresses until all members of the sync group have successors; then release them soon."""
         if successors is SuccessorsHeard.PARTIAL:
             self._release = None
         elif self._release is None:
             self._release = now + LINGER
 
     def repeats(self, now: float) -> bool:
-        """Whether priority 0 is to be said again, once, and not yet the end."""
+        """Return whether to send priority 0 again; True only once, and not after a successor was heard."""
         if self.may_release or self._repeat is None or now >= self._end:
             return False
         self._repeat = None

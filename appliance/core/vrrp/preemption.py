@@ -1,7 +1,9 @@
-"""When an active has become worse than it was: what a Backup makes of it, and what the active itself does.
+"""Whether a Backup may take over from a living active, and what an active does whose priority has fallen.
 
-`preempt` is RFC 9568's Preempt_Mode and `preempt_delay` keepalived's. Without `preempt` a better router that
-returns does not take from a healthy active; an active that has become worse during its tenure is not healthy.
+`preempt` is RFC 9568's Preempt_Mode (section 6.1), `preempt_delay` keepalived's. Without `preempt` a better
+router that returns does not take over from a healthy active. An active whose priority has fallen since it
+became active is not healthy: keepalived with `nopreempt` and a track weight never fails over, which its users
+report again and again. Here it does.
 """
 
 from typing import Final
@@ -9,11 +11,11 @@ from typing import Final
 from appliance.core.vrrp.election_messages import Heard
 
 OTHERS: Final = 32
-"""Other routers whose priority is remembered: senders can be made up."""
+"""How many other routers' priorities are remembered at most: senders can be forged."""
 
 
 class ActivePeer:
-    """The active that a Backup hears, and the best priority that it has advertised."""
+    """The active that a Backup hears: its address, its best priority and its last one."""
 
     __slots__ = ("_best", "_last", "_sender")
 
@@ -21,25 +23,26 @@ class ActivePeer:
         self.forget()
 
     def forget(self) -> None:
-        """Note that its time is over."""
+        """Forget the active: there is none, or this router is it."""
         self._sender = b""
         self._best = 0
         self._last = 0
 
     def left(self, sender: bytes) -> None:
-        """Note that this active leaves."""
+        """Forget the active if it is this sender who has sent priority 0."""
         if sender == self._sender:
             self.forget()
 
     def gave_way_to(self, heard: Heard) -> None:
-        """Take the advertisement of whom we gave way to."""
+        """Store the advertisement of the better active to which this router has lost."""
         self._note(heard)
 
     def may_be_preempted(self, heard: Heard, *, own: int, preempt: bool) -> bool:
-        """Take an advertisement; return whether a Backup of priority `own` may take over from its sender.
+        """Store an advertisement; return whether a Backup of priority `own` may take over from its sender.
 
-        It may from a worse one if it preempts, or if the sender was a better one before. Where it hears a
-        better active than itself, that one sees to the sender.
+        It may if the sender is worse, and either the Backup preempts or the sender was better before. But if
+        the last advertisement came from another active that is not worse than `own`, that one will win
+        against the sender (RFC 9568 section 6.4.3), and the Backup has nothing to do.
         """
         contested = heard.sender != self._sender and self._last >= own
         degraded = self._note(heard)
@@ -55,12 +58,13 @@ class ActivePeer:
 
 
 class PreemptOffer:
-    """What an active that must not be preempted does when its own priority falls.
+    """What an active without `preempt` does when its own priority falls: it offers the addresses once.
 
     Its Backup may be one that never takes over from a living active, as keepalived with `nopreempt`. So when
-    nobody has come for a down interval it says priority 0 once and keeps the addresses: a better router takes
-    over and stays, a worse one is answered and gives them back. Where it has heard others, and every one of
-    them is worse still, an offer would only be taken by a worse one for a moment, and none is made.
+    nobody has taken over for an Active_Down_Interval, it sends priority 0 once and keeps the addresses. A
+    better router takes over and stays active. A worse one is answered with an advertisement and becomes
+    Backup again. Where only worse routers were heard, no offer is made: a worse one would be active for a
+    moment for nothing.
     """
 
     __slots__ = ("_at", "_best", "_others")
@@ -71,7 +75,7 @@ class PreemptOffer:
         self._others: dict[bytes, int] = {}
 
     def heard(self, heard: Heard) -> None:
-        """Note what another router says of itself, in whatever state we are."""
+        """Store the priority of another router; called in every state."""
         self._others.pop(heard.sender, None)
         if heard.priority:
             self._others[heard.sender] = heard.priority  # at the end: the first was heard longest ago
@@ -79,12 +83,12 @@ class PreemptOffer:
             del self._others[next(iter(self._others))]
 
     def begin(self, priority: int) -> None:
-        """Begin a tenure of ours with this priority."""
+        """Start anew: this router has become active with this priority."""
         self._at = None
         self._best = priority
 
     def priority_changed(self, priority: int, *, before: int, at: float) -> None:
-        """Take a new priority of ours: a fall plans an offer for `at`, a full recovery takes it back."""
+        """Plan an offer for `at` if our priority has fallen; cancel it if it is back at its best."""
         if priority < before:
             self._at = at
         elif priority >= self._best:
@@ -92,7 +96,7 @@ class PreemptOffer:
             self._best = priority
 
     def due(self, now: float, *, own: int) -> bool:
-        """Whether the offer is to be made by a router of priority `own`; True only once for each fall."""
+        """Return whether a router of priority `own` makes its offer now; True only once for each fall."""
         if self._at is None or now < self._at:
             return False
         self._at = None

@@ -1,7 +1,9 @@
-"""What a new configuration means for the virtual routers that run: the plan of a reload.
+"""What a reload does to the virtual routers that run: added, removed, revised, replaced or left alone.
 
-A router that is the same in both is in no plan, and so is not touched. Which one is the same is said by its
-identity, not by its name: a name is nothing to the peers, and two may have swapped theirs.
+A router that is the same in both configurations is in no plan, and so is not touched: keepalived's users
+report again and again that a reload moves or drops addresses which it did not change. Two routers are the
+same by their identity (RFC 9568 section 1.7), not by their names: peers do not know the names, and two
+routers may have swapped theirs.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,7 +21,7 @@ class Added:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Removed:
-    """A router that is there no more: it leaves."""
+    """A router that the new configuration does not have: it stops."""
 
     router: VirtualRouter
 
@@ -48,7 +50,7 @@ Change = Added | Removed | Revised | Replaced
 
 
 def changes(before: Iterable[VirtualRouter], after: Iterable[VirtualRouter]) -> tuple[Change, ...]:
-    """Return what is to be done: first what goes, then what changes, then what comes."""
+    """Return the changes in the order to make them: first removals, then changes, then additions."""
     old = {each.name: each for each in before}
     new = {each.name: each for each in after}
     sources = _sources(old, new)
@@ -60,7 +62,7 @@ def changes(before: Iterable[VirtualRouter], after: Iterable[VirtualRouter]) -> 
 
 
 def _sources(old: Mapping[str, VirtualRouter], new: Mapping[str, VirtualRouter]) -> dict[str, VirtualRouter]:
-    """Return what the new ones were before: the same virtual router, or else another one of that name."""
+    """Return by new name what was there before: the same virtual router, or else another one of that name."""
     # The own name first: with unicast peers there may be several of one identity.
     found = {name: old[name] for name, each in new.items() if name in old and _is_same(old[name], each)}
     free = {_identity(each): each for name, each in old.items() if name not in found}

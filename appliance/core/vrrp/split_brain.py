@@ -1,26 +1,31 @@
-"""The other actives that an active hears and beats: once told, answered and announced at a pace.
+"""The other actives that an active hears and wins against: when to report, answer and announce.
 
-All of it is bounded, whoever sends: valid advertisements of a lower priority can be made up by thousands.
+All of it is bounded, whoever sends: valid advertisements of a lower priority can be forged by the thousand.
 """
 
 from typing import Final
 
-ANNOUNCEMENT_PAUSE: Final = 1.0
-"""Seconds between announcements while a rival goes on: one that cannot hear us may never stop."""
+from appliance.core.vrrp.timers import SHORTEST_ADVERT
 
+ANNOUNCEMENT_PAUSE: Final = 1.0
+"""Seconds between two announcements while another active goes on: one that cannot hear us may never stop."""
 
 MOST_PEERS: Final = 32
-"""Rivals that are told from one another at a time: senders can be made up."""
+"""How many other actives are told apart at a time."""
 
 ANSWERS_PER_INTERVAL: Final = 10
-"""Answers at most in an interval: one is heard by all that were active, and more are only for who floods."""
+"""Answers in an interval at most. One is heard by all others; more would only serve who floods us."""
 
-SHORTEST_ANSWER_PAUSE: Final = 0.01
-"""Seconds between two answers at least, which is the shortest interval."""
+SHORTEST_ANSWER_PAUSE: Final = SHORTEST_ADVERT
+"""Seconds between two answers at least."""
 
 
 class OtherActives:
-    """The rivals of one tenure. An episode of a peer ends when it was quiet for a down interval."""
+    """The other actives that were heard since this router became active.
+
+    A split brain with one peer is reported once; it is over when that peer was silent for an
+    Active_Down_Interval. `answer_at` is when the next answer may be sent.
+    """
 
     __slots__ = ("_announced", "_expected", "_expected_until", "_last", "_owed", "answer_at")
 
@@ -33,24 +38,25 @@ class OtherActives:
         self._expected_until = float("-inf")
 
     def expect(self, peer: str | None = None, *, until: float) -> None:
-        """Note that a rival until then is no news: we have preempted it, or have offered to be relieved.
+        """Report no other active until then: this router has preempted one, or has offered its addresses.
 
-        Nor is the first advertisement of `peer` whenever it comes: the two may have crossed.
+        The first advertisement of `peer` is not reported whenever it comes: it may have been sent before its
+        sender had ours.
         """
         self._expected = peer
         self._expected_until = until
 
     def heard(self, peer: str, *, now: float, silence: float) -> bool:
-        """Take an advertisement of a rival; True when it is news: nothing for `silence` before.
+        """Store another active; return whether to report it, as it was silent for `silence` seconds.
 
-        Where there are too many, one more is no news: the others have been told.
+        Where `MOST_PEERS` are known already, one more is not reported: the split brain is known.
         """
         self._owed = True
         expected = peer == self._expected or now < self._expected_until
         if peer == self._expected:
             self._expected = None
         if expected:
-            return False  # and no episode: should it go on, that is news
+            return False  # not stored: should this peer go on, that is reported
         last = self._last.pop(peer, None)
         if last is None and not self._has_room(now - silence):
             return False
@@ -58,14 +64,14 @@ class OtherActives:
         return last is None or now - last > silence
 
     def may_answer(self, now: float, *, interval: float) -> bool:
-        """Whether one that asks for it is answered now; else the answer waits until `answer_at`."""
+        """Return whether to answer an advertisement now; else the answer waits until `answer_at`."""
         if now < self.answer_at:
             return False
         self.answer_at = now + max(interval / ANSWERS_PER_INTERVAL, SHORTEST_ANSWER_PAUSE)
         return True
 
     def may_announce(self, now: float) -> bool:
-        """Whether the addresses are to be announced now: some rival was heard, and the pace allows it."""
+        """Return whether to announce the addresses now, as another active was heard; not too often."""
         if not self._owed or now - self._announced < ANNOUNCEMENT_PAUSE:
             return False
         self._owed = False
@@ -73,7 +79,7 @@ class OtherActives:
         return True
 
     def _has_room(self, silent_since: float) -> bool:
-        """Forget who was heard longest ago, as far as its episode is over; say whether one more has room."""
+        """Forget peers that have been silent since then; return whether there is room for one more."""
         while len(self._last) >= MOST_PEERS:
             longest = next(iter(self._last))
             if self._last[longest] >= silent_since:

@@ -1,13 +1,14 @@
-"""Virtual routers that move together, as IPv4 and IPv6 addresses of one service: keepalived's sync group.
+"""Virtual routers that are active or Backup together: keepalived's `vrrp_sync_group`.
 
-Whatever happens to one member is made to hold for all. A virtual router alone is a group of one. Three rules
-keep two groups from tearing each other apart, where a member alone would decide otherwise:
+For example the IPv4 and the IPv6 address of one service. A state that one member enters, all others enter,
+too. A virtual router without a group is a group of one. VRRP knows no groups: two machines could each win
+with one member, and both groups would follow both ways without end. Three rules keep them from it:
 
-- They claim together, when the last member's wait is over: a member that hears an active keeps the rest from
-  claiming (keepalived's rule, too).
+- The members claim together, when the Active_Down_Timer of the last one expires: a member that hears an
+  active keeps the others from claiming. keepalived does the same.
 - They have one priority, the least of the members'.
-- At equal priorities one member decides by its address, the one of the shortest address and the least
-  router_id; else IPv4 could choose one router and IPv6 the other one.
+- At equal priorities only one member decides by its address: the one with the shortest address and the least
+  router_id. Else the IPv4 addresses could choose one machine, and the IPv6 addresses the other one.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -28,11 +29,11 @@ from appliance.core.vrrp.timers import ClaimHold
 MemberEffect = tuple[str, Effect]
 
 _FOLLOWED: Final = (RouterState.FAULT, RouterState.BACKUP, RouterState.ACTIVE)
-"""States that are made to hold for all, the first one that some member has just entered."""
+"""States that all members enter because one of them has: the first of these that one has just entered."""
 
 
 class SyncGroup:
-    """The members by name. Each method returns effects with their member, in the order to perform them."""
+    """The members by name. Each method returns effects with their member's name, in the order to perform."""
 
     __slots__ = ("_faults", "_weights", "members")
 
@@ -46,7 +47,7 @@ class SyncGroup:
 
     @property
     def state(self) -> RouterState:
-        """The state of all members."""
+        """The state of all members, which is one and the same between two calls."""
         return next(iter(self.members.values())).state
 
     @property
@@ -58,7 +59,7 @@ class SyncGroup:
         return max(deadlines) if self.state is RouterState.BACKUP else min(deadlines)
 
     def start(self, now: float) -> list[MemberEffect]:
-        """Take part; one that comes to a group which is active is so, too, and a fault is everybody's."""
+        """Have all members take part: in FAULT if one has a fault, active if one is active, else Backup."""
         if self._faults:
             return self._all(lambda member: member.fault(now), now)
         if any(member.state is RouterState.ACTIVE for member in self.members.values()):
@@ -66,35 +67,35 @@ class SyncGroup:
         return self._all(lambda member: member.start(now), now)
 
     def resume(self, now: float) -> list[MemberEffect]:
-        """Go on as Active, all of them."""
+        """Go on as active, all of them, because an earlier run of the program was."""
         return self._all(lambda member: member.resume(now), now)
 
     def tick(self, now: float, late: float = 0.0) -> list[MemberEffect]:
-        """Do what is due; `late` is by how many seconds this wake-up missed its time."""
+        """Have the members do what is due; `late` is by how many seconds this wake-up missed its time."""
         if self.deadline is None or now < self.deadline:
             return []
         return self._all(lambda member: member.tick(now, late), now)
 
     def hear(self, name: str, heard: Heard, now: float) -> list[MemberEffect]:
-        """Take a valid advertisement of one member's virtual router."""
+        """Give one member a valid advertisement of its virtual router."""
         effects = self._one(name, self.members[name].hear(heard, now), now)
         self._release_together(now)
         return effects
 
     def set_priority(self, name: str, priority: int, now: float) -> list[MemberEffect]:
-        """Take a new effective priority of one member; the least one is everybody's."""
+        """Set one member's effective priority; all members then have the least one of all."""
         self._weights[name] = priority
         least = min(self._weights.values())
         return self._all(lambda member: member.set_priority(least, now), now)
 
     def fault(self, name: str, now: float) -> list[MemberEffect]:
-        """Take a member's fault: none of them takes part."""
+        """Have all members enter FAULT, as this one has a fault."""
         self._faults.add(name)
         effects = _tagged(name, self.members[name].fault(now))
         return effects + self._all(lambda member: member.fault(now, Cause.GROUP), now)
 
     def recover(self, name: str, now: float) -> list[MemberEffect]:
-        """Take the end of a member's fault: they take part when it was the last one."""
+        """End a member's fault; when it was the last one, all members take part again."""
         if name not in self._faults:
             return []
         self._faults.remove(name)
@@ -103,25 +104,25 @@ class SyncGroup:
         return self._all(lambda member: member.recover(now), now)
 
     def stop(self, now: float) -> list[MemberEffect]:
-        """Stop, make before break: nobody releases before all have successors, or the time is up."""
+        """Stop; an active group hands over first, and releases when all members have successors."""
         return self._all(lambda member: member.stop(now), now)
 
     def move(self, now: float) -> list[MemberEffect]:
-        """Hand over on purpose, all of them or none."""
+        """Hand over because an operator wants it: all members or none."""
         return self._all(lambda member: member.move(now), now)
 
     def reclaim(self, now: float) -> list[MemberEffect]:
-        """Forget that the addresses were moved away."""
+        """Forget that an operator has moved the addresses away."""
         return self._all(lambda member: member.reclaim(now), now)
 
     def change_settings(self, name: str, terms: ElectionSettings, now: float) -> list[MemberEffect]:
-        """Take new parameters of one member."""
+        """Set new parameters of one member."""
         effects = self._one(name, self.members[name].change_settings(terms, now), now)
         self._choose()
         return effects
 
     def hold_claim(self, until: float, why: ClaimHold = ClaimHold.CONFLICT) -> None:
-        """Do not claim before `until`; an active stays."""
+        """Have no member claim before `until`; an active group stays active."""
         for member in self.members.values():
             member.hold_claim(until, why)
 

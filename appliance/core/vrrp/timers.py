@@ -1,4 +1,7 @@
-"""The times and timers of RFC 9568 sections 6.1 and 6.2 (RFC 3768 for version 2), in seconds."""
+"""The times and timers of RFC 9568 sections 6.1 and 6.2, of RFC 3768 for version 2, in seconds.
+
+A timer is a deadline: who owns it asks for the deadline, and calls the election's `tick` then.
+"""
 
 from enum import Enum
 from typing import Final, Literal
@@ -6,32 +9,37 @@ from typing import Final, Literal
 from appliance.core.vrrp.election_messages import Cause
 
 SHORTEST_ADVERT: Final = 0.01
-"""The least interval that version 3 can say; an advertisement that says 0 means no less."""
+"""The least interval, seconds: version 3 counts hundredths (RFC 9568 section 5.2.7). 0 is taken for it."""
 
 
 def skew_time(version: Literal[2, 3], *, priority: int, interval: float) -> float:
-    """Return Skew_Time: (256 - priority) / 256 of the active's interval, in version 2 of a second."""
+    """Return Skew_Time: the better the priority of a Backup, the sooner it claims.
+
+    It is (256 - priority) / 256 of the active's interval, in version 2 of one second.
+    """
     unit = interval if version == 3 else 1.0
     return (256 - priority) * unit / 256
 
 
 def active_down_interval(version: Literal[2, 3], *, priority: int, interval: float, adverts: int) -> float:
-    """Return Active_Down_Interval; `adverts` is 3 in the RFCs, keepalived's `down_timer_adverts` here."""
+    """Return Active_Down_Interval; `adverts` is 3 in the RFCs, here keepalived's `down_timer_adverts`."""
     return adverts * interval + skew_time(version, priority=priority, interval=interval)
 
 
 class ClaimHold(Enum):
-    """What puts a claim off, whatever was heard: a conflict, or tracks that have not spoken yet."""
+    """What delays a claim, whatever was heard: an address conflict, or tracks without a first verdict."""
 
     CONFLICT = "conflict"
     TRACKS = "tracks"
 
 
 class ActiveDownTimer:
-    """Active_Down_Timer (RFC 9568 section 6.2) as a deadline, with two things that put a claim off.
+    """Active_Down_Timer (RFC 9568 section 6.2): a Backup claims at its `deadline`, because of `cause`.
 
-    `hold` puts off every claim; `listen` is for the start, and only preemption heeds it later: when an active
-    leaves, its addresses are free.
+    `hold` delays every claim. `listen` is the first wait after the start: keepalived's
+    `vrrp_startup_delay`.
+    It delays preemption, too, but not the claim after an active has sent priority 0, which leaves the
+    addresses to nobody.
     """
 
     __slots__ = ("_due", "_holds", "_postponed", "cause", "listens_until")
@@ -45,43 +53,44 @@ class ActiveDownTimer:
 
     @property
     def deadline(self) -> float:
-        """When the wait is over."""
+        """When to claim."""
         return max(self._due, *self._holds.values()) if self._holds else self._due
 
     def listen(self, until: float) -> None:
-        """Listen until then, before anything else."""
+        """Start the first wait."""
         self.listens_until = until
         self.start(until, Cause.ACTIVE_DOWN)
 
     def start(self, until: float, cause: Cause) -> None:
-        """Wait anew, until then."""
+        """Start anew, whatever the deadline was."""
         self._due = until
         self.cause = cause
         self._postponed = False
 
     def extend(self, until: float) -> None:
-        """Wait until then, if that is later."""
+        """Move the deadline there if that is later."""
         self._due = max(self._due, until)
 
     def shorten(self, until: float, cause: Cause) -> None:
-        """Wait until then, if that is earlier, and not before the end of listening; for this reason."""
+        """Move the deadline there if that is earlier, but not into the first wait; set the cause."""
         until = max(until, self.listens_until)
         self.cause = cause
         if until < self._due:
             self.start(until, cause)
 
     def restart(self, until: float) -> None:
-        """Wait until then instead, for the same reason."""
+        """Move the deadline there, but not before the first wait is over; the cause stays."""
         self._due = max(until, self.listens_until)
 
     def hold(self, until: float, why: ClaimHold) -> None:
-        """Do not claim before then; a time that has passed ends it."""
+        """Do not claim before then for this reason; a time that has passed ends the hold."""
         self._holds[why] = until
 
     def postpones(self, now: float, *, late: float, interval: float) -> bool:
-        """Whether the wait goes on for an interval though it is over; once for each wait.
+        """Wait one interval more if this wake-up is more than an interval late; return whether it does.
 
-        When this process could not run for longer than an interval, silence proves nothing.
+        A process that could not run has not read its sockets, or the whole machine stood still: the silence
+        does not prove that the active is down. Only once for each wait, or a slow machine would never claim.
         """
         if late <= interval or self._postponed:
             return False

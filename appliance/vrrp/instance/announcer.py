@@ -42,7 +42,7 @@ class AddressAnnouncer:
     def begin(self, repeat: int, now: float) -> None:
         """Announce every address `repeat` times now, and plan the repetitions."""
         self.announce(repeat, now)
-        self._times.begin(now)
+        self._times.plan(now)
 
     def announce(self, repeat: int, now: float) -> None:
         """Announce every address `repeat` times now."""
@@ -55,13 +55,13 @@ class AddressAnnouncer:
 
     def end(self) -> None:
         """Send nothing any more: the addresses are gone."""
-        self._times.end()
+        self._times.cancel()
         if self._port.open_port is not None:
             self._port.open_port.announcing.clear()
 
     def reconfigure(self, settings: AnnounceSettings, now: float) -> None:
         """Use other settings for the repetitions."""
-        self._times.revise(settings, now)
+        self._times.change_settings(settings, now)
 
     def tick(self, now: float, *, leaving: bool) -> None:
         """Send what is due.

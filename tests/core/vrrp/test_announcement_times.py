@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from support.values.elections import ANNOUNCE
 
-from appliance.core.vrrp.announcement_times import ECHO, AnnouncementTimes
+from appliance.core.vrrp.announcement_times import FIRST_REPEAT, AnnouncementTimes
 from appliance.model.snapshot.virtual_router import AnnounceSettings
 
 pytestmark = pytest.mark.pure
@@ -20,10 +20,10 @@ def due_times(announcing: AnnouncementTimes, *, until: float) -> list[tuple[floa
     return found
 
 
-def begun(terms: AnnounceSettings = ANNOUNCE) -> AnnouncementTimes:
+def planned(settings: AnnounceSettings = ANNOUNCE) -> AnnouncementTimes:
     """Return a schedule that began at 0."""
-    announcing = AnnouncementTimes(terms)
-    announcing.begin(0.0)
+    announcing = AnnouncementTimes(settings)
+    announcing.plan(0.0)
     return announcing
 
 
@@ -35,51 +35,51 @@ def test_nothing_to_announce_before_it_begins():
 
 def test_once_more_and_again_after_the_delay():
     """After the effect's five come one more an instant later and, as in keepalived, five after 5 s."""
-    assert due_times(begun(), until=1000.0) == [(ECHO, 1), (5.0, 5)]
+    assert due_times(planned(), until=1000.0) == [(FIRST_REPEAT, 1), (5.0, 5)]
 
 
 def test_no_delay_is_no_second_round():
     """A delay of 0 leaves out the second round, as in keepalived."""
-    assert due_times(begun(replace(ANNOUNCE, delay=0.0)), until=1000.0) == [(ECHO, 1)]
+    assert due_times(planned(replace(ANNOUNCE, delay=0.0)), until=1000.0) == [(FIRST_REPEAT, 1)]
 
 
 def test_refreshes_for_ever():
     """With refresh the addresses are announced in that interval as long as they are here."""
-    announcing = begun(replace(ANNOUNCE, delay=0.0, refresh=60.0, refresh_repeat=2))
+    announcing = planned(replace(ANNOUNCE, delay=0.0, refresh=60.0, refresh_repeat=2))
     assert due_times(announcing, until=200.0)[1:] == [(60.0, 2), (120.0, 2), (180.0, 2)]
 
 
 def test_late_refreshes_are_not_made_up_for():
     """After a long sleep one refresh is enough."""
-    announcing = begun(replace(ANNOUNCE, delay=0.0, refresh=10.0))
+    announcing = planned(replace(ANNOUNCE, delay=0.0, refresh=10.0))
     assert announcing.due(95.0) == 1
     assert announcing.deadline == 105.0
 
 
 def test_ends_with_the_addresses():
     """Nothing is announced that is not held."""
-    announcing = begun(replace(ANNOUNCE, refresh=60.0))
-    announcing.end()
+    announcing = planned(replace(ANNOUNCE, refresh=60.0))
+    announcing.cancel()
     assert (announcing.deadline, announcing.due(100.0)) == (None, 0)
 
 
 def test_takes_another_refresh_while_active():
     """A reload can switch the refresh on and off."""
-    announcing = begun()
-    announcing.revise(replace(ANNOUNCE, refresh=60.0), 100.0)
+    announcing = planned()
+    announcing.change_settings(replace(ANNOUNCE, refresh=60.0), 100.0)
     announcing.due(100.0)
     assert announcing.deadline == 160.0
-    announcing.revise(ANNOUNCE, 170.0)
+    announcing.change_settings(ANNOUNCE, 170.0)
     assert announcing.deadline is None
-    announcing.revise(replace(ANNOUNCE, refresh=60.0), 170.0)
+    announcing.change_settings(replace(ANNOUNCE, refresh=60.0), 170.0)
     assert announcing.deadline == 230.0
 
 
 def test_takes_other_settings_as_backup():
     """A reload leaves a Backup silent, and other settings than the refresh leave it as it was planned."""
     announcing = AnnouncementTimes(ANNOUNCE)
-    announcing.revise(replace(ANNOUNCE, refresh=60.0), 100.0)
+    announcing.change_settings(replace(ANNOUNCE, refresh=60.0), 100.0)
     assert announcing.deadline is None
-    announcing.begin(110.0)
-    announcing.revise(replace(ANNOUNCE, refresh=60.0, repeat=3), 120.0)
-    assert due_times(announcing, until=170.0) == [(110.0 + ECHO, 1), (115.0, 3), (170.0, 1)]
+    announcing.plan(110.0)
+    announcing.change_settings(replace(ANNOUNCE, refresh=60.0, repeat=3), 120.0)
+    assert due_times(announcing, until=170.0) == [(110.0 + FIRST_REPEAT, 1), (115.0, 3), (170.0, 1)]

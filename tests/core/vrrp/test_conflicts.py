@@ -2,7 +2,14 @@
 
 import pytest
 
-from appliance.core.vrrp.conflicts import KEPT, KINDS, MOST, ClaimAdvice, ConflictKind, Conflicts
+from appliance.core.vrrp.conflicts import (
+    KINDS,
+    MOST_CONFLICTS,
+    REPORTED,
+    ClaimAdvice,
+    ConflictKind,
+    Conflicts,
+)
 from appliance.model.drop_reasons import DropReason
 from appliance.model.snapshot.virtual_router import OnConflict
 
@@ -52,16 +59,16 @@ def test_told_once_while_it_lasts():
 def test_is_told_for_a_minute():
     """A conflict whose peer is silent is told for a while, and new when it comes again after that."""
     conflicts = seen()
-    assert len(conflicts.present(10.0 + KEPT - 0.1)) == 1
-    assert conflicts.present(10.0 + KEPT) == ()
-    assert conflicts.dropped(DropReason.ADDRESS_LIST, peer=PEER, now=11.0 + KEPT) is not None
+    assert len(conflicts.present(10.0 + REPORTED - 0.1)) == 1
+    assert conflicts.present(10.0 + REPORTED) == ()
+    assert conflicts.dropped(DropReason.ADDRESS_LIST, peer=PEER, now=11.0 + REPORTED) is not None
 
 
 def test_a_peer_that_was_silent_is_no_news():
     """Its next wrong word goes on with what it said before."""
     conflicts = seen()
-    assert conflicts.dropped(DropReason.ADDRESS_LIST, peer=PEER, now=10.0 + KEPT / 2) is None
-    (conflict,) = conflicts.present(10.0 + KEPT)
+    assert conflicts.dropped(DropReason.ADDRESS_LIST, peer=PEER, now=10.0 + REPORTED / 2) is None
+    (conflict,) = conflicts.present(10.0 + REPORTED)
     assert conflict.first_heard == 10.0
 
 
@@ -156,9 +163,9 @@ def test_only_told_after_the_first_claim(policy: OnConflict):
 def test_made_up_senders_do_not_fill_memory():
     """There is a most of conflicts that are kept, and room again when they end."""
     conflicts = Conflicts(OnConflict.WARN, advert=1.0)
-    for number in range(2 * MOST):
+    for number in range(2 * MOST_CONFLICTS):
         conflicts.dropped(DropReason.VERSION, peer=f"198.51.100.{number}", now=0.0)
-    assert len(conflicts.present(0.0)) == MOST
+    assert len(conflicts.present(0.0)) == MOST_CONFLICTS
     assert conflicts.dropped(DropReason.VERSION, peer=PEER, now=2.9) is None
     assert conflicts.dropped(DropReason.VERSION, peer=PEER, now=3.0) is not None
     assert [each.peer for each in conflicts.present(3.0)] == [PEER]
