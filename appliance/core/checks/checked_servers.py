@@ -74,7 +74,11 @@ class CheckedServers:
         return self.snapshot is None or _health_relevant(self.snapshot) != _health_relevant(snapshot)
 
     def apply(self, snapshot: Snapshot, *, now: float) -> CheckChanges:
-        """Follow the servers of a snapshot from now on, and return what that changed."""
+        """Follow the servers of a snapshot from now on, and return what that changed.
+
+        First checks are spread over a window that grows with the number of servers, but no longer than an
+        interval: three masters are known at once, and a thousand servers do not all get a handshake at once.
+        """
         old, self.servers, self.snapshot = self.servers, {}, snapshot
         started, events = set(), []
         wanted = _configured(snapshot)

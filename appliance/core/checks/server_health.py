@@ -143,12 +143,14 @@ class ServerHealth:
         check = self.settings.check
         if check is None or self.admin is AdminState.MAINT:
             return None
+        # Before the first check the streak is 0, so that it is 1 after it, whatever `last` stands for.
         self.streak = self.streak + 1 if outcome.passed is self.last.passed else 1
         self.failed += not outcome.passed
         self.last = outcome
         self.checked_at = now
         was_unreachable = self.unreachable
         self._reachability.check_ended(outcome, needed=1 if self._presumed else check.fall)
+        # A server that goes down tells only that; whether it answers is an event of its own while it is down.
         event = self._judge(check, now) or self._reachability_event(before=was_unreachable)
         self._presumed = False
         self._schedule_next(check, started=started, now=now)
@@ -218,7 +220,7 @@ class ServerHealth:
         if record.admin is self.admin:
             self.since = now - (wall - record.since)
         if record.verdict is HealthVerdict.UNKNOWN:
-            return
+            return  # nothing to go on from: the first check decides, as at a first start
         if self.settings.check is not None:
             self._restore_checks(record, now=now, wall=wall)
         weight = self.settings.weight
@@ -230,6 +232,7 @@ class ServerHealth:
         self.streak = record.streak
         self._reachability.unreachable = record.unreachable
         self._presumed = record.result is CheckResult.UNCHECKED
+        # Presumed down is not seen to fail: no slow start after that.
         self._was_away = record.verdict is HealthVerdict.DOWN and record.failed > 0
         self.last = CheckOutcome(
             result=record.result, status=record.status, duration=record.duration, detail=record.detail
@@ -239,7 +242,7 @@ class ServerHealth:
     def _leave_maint(self, now: float) -> None:
         self._was_away = True
         if self.verdict is HealthVerdict.DOWN:
-            return
+            return  # it had failed before: it has to rise, like any server that is down
         self.verdict = self._presumed_verdict()
         self.last = UNCHECKED
         self.checked_at = None

@@ -1,7 +1,7 @@
-"""Whether what is known of servers is of now: a verdict that nobody renews stays in force, and is said.
+"""Whether the verdicts on servers are too old to be trusted: `appliance status` tells it as a problem.
 
-Workers go by the last verdict while `health` is silent: to call every server down would end traffic that
-flows, and to call it up would send clients to those that were found to be down.
+While `health` does not run or hangs, workers go on by the last verdicts: to take every server for down would
+end traffic that flows, and to take every server for up would send clients to those that were found down.
 """
 
 from collections.abc import Iterator, Mapping
@@ -14,10 +14,10 @@ from appliance.wire.boards.health_board import ServerHealthRecord
 
 
 def bound(check: Check, *, watchdog: float) -> float:
-    """Return the age in seconds up to which the result of a check is one that nobody has missed yet.
+    """Return the age in seconds that the last check of a server may have while `health` is well.
 
-    That is the longest pause between two checks, the longest check, and the time for a `health` that hangs to
-    be replaced.
+    That is the longest pause between two checks, the longest check, and `watchdog` seconds, after which a
+    `health` that hangs is killed and replaced.
     """
     pause = max(check.interval, check.fast_interval, check.down_interval)
     return pause + check.timeout + watchdog
@@ -26,7 +26,10 @@ def bound(check: Check, *, watchdog: float) -> float:
 def outdated(
     snapshot: Snapshot, known: Mapping[tuple[str, str], ServerHealthRecord], *, now: float
 ) -> Iterator[str]:
-    """Yield one problem for all servers whose last check is too old at `now`, Unix seconds."""
+    """Yield one sentence about all servers whose last check is too old at `now`, Unix seconds.
+
+    `known` are the records of the health board by pool and server.
+    """
     ages = {
         f"{pool.name}/{server.name}": now - last.checked_at
         for pool in snapshot.pools

@@ -32,6 +32,7 @@ def _frontend(frontend: Frontend, group: Group, workers: tuple[WorkerBoard, ...]
         pool=frontend.pool,
         respond=frontend.respond,
         max_connections=frontend.max_connections,
+        # Each worker counts its own connections: only their sum can be held against the limit.
         full=0 < frontend.max_connections <= current,
         current=current,
         total=sum(part.total for part in parts),

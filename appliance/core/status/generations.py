@@ -35,6 +35,7 @@ def _generation(program: str, generation: int, workers: tuple[WorkerBoard, ...])
 
 
 def _phase(workers: tuple[WorkerBoard, ...]) -> GenerationPhase:
+    # While its workers change phase one after the other, the generation is what the foremost of them is.
     phases = {worker.phase for worker in workers}
     if WorkerPhase.ACCEPTING in phases:
         return GenerationPhase.ACCEPTING

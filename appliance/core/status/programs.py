@@ -67,6 +67,7 @@ def _reason(
     if not expected:
         return None
     accepting = _accepting_workers(name, observations.workers)
+    # Workers hold the listening sockets themselves: without their master they accept and serve as before.
     if state is not ProgramState.RUNNING:
         return f"its workers serve on without it: {accepting}" if accepting else None
     if name not in observations.answers:
