@@ -1,4 +1,4 @@
-"""`appliance check`: everything that is wrong with a configuration, in one go."""
+"""`appliance check`: prints all problems of a configuration at once."""
 
 import os
 from dataclasses import replace
@@ -64,7 +64,7 @@ def _loaded(path: Path) -> Loaded:
 
 
 def _with_this_machine(loaded: Loaded, path: Path) -> Loaded:
-    """Return what was loaded with what this machine lacks for it; errors of the file itself come first."""
+    """Add what this machine lacks; only where the file itself has no errors."""
     if loaded.snapshot is None:
         return loaded
     document = read(config_file.read(path))
@@ -85,7 +85,7 @@ def _print(path: Path, loaded: Loaded) -> None:
     console = Console(highlight=False, soft_wrap=True)
     for problem in loaded.problems:
         console.print(_line(problem))
-    console.print(Text(f"{path}: {_verdict(loaded)}", style="bold" if loaded.errors else "green"))
+    console.print(Text(f"{path}: {_result(loaded)}", style="bold" if loaded.errors else "green"))
 
 
 def _line(problem: Problem) -> Text:
@@ -99,7 +99,7 @@ def _line(problem: Problem) -> Text:
     )
 
 
-def _verdict(loaded: Loaded) -> str:
+def _result(loaded: Loaded) -> str:
     counts = ((len(loaded.errors), "error"), (len(loaded.warnings), "warning"))
     told = [f"{count} {word}{'s' if count > 1 else ''}" for count, word in counts if count]
     return ", ".join(told if loaded.errors else ["ok", *told])

@@ -26,7 +26,7 @@ INTERRUPTED: Final = 130
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Subcommand:
-    """Where a subcommand lives, and its line in the overview."""
+    """The module and attribute of a subcommand, and its line in the overview."""
 
     module: str
     attribute: str
@@ -61,7 +61,7 @@ class Appliance(click.Group):
     """A group that imports a subcommand when it is called, and not before."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002  # click's signature
-        """Return the names in the order in which an operator meets them."""
+        """Return the names in the order of the overview: as an operator needs them."""
         return list(COMMANDS)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
@@ -73,25 +73,25 @@ class Appliance(click.Group):
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Take the options that all subcommands share from wherever they stand, before or after its name."""
+        """Accept the options that all subcommands share before or after the subcommand's name."""
         return super().parse_args(ctx, _shared_first(args))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Find the subcommand; an unknown one is answered with the name that it resembles."""
+        """Find the subcommand; for an unknown one suggest a similar name."""
         near = get_close_matches(args[0], COMMANDS, n=1)
         if args[0] not in COMMANDS and near:
             ctx.fail(f"No such command {args[0]!r}. Did you mean {near[0]!r}?")
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        """Write the overview without importing anything."""
+        """Write the overview from the table, without importing the subcommands."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, entry.summary) for name, entry in COMMANDS.items()])
 
     def invoke(self, ctx: click.Context) -> object:
-        """Run the subcommand; Ctrl-C ends it without a word."""
+        """Run the subcommand; Ctrl-C ends it without a traceback."""
         try:
             return super().invoke(ctx)
         except KeyboardInterrupt:

@@ -1,4 +1,4 @@
-"""`appliance guest`: what a virtual machine was told by its properties, and what became of it."""
+"""`appliance guest`: applies and shows the properties of a virtual machine, and keeps its screen."""
 
 import os
 import time

@@ -1,4 +1,4 @@
-"""`appliance reload`: the line that any client may send to the reload socket, and its answer for people."""
+"""`appliance reload`: sends the line `reload` to the reload socket, and prints the answer."""
 
 import socket
 
@@ -6,16 +6,16 @@ import click
 import msgspec
 from rich.console import Console
 
-from appliance.console.access import look_into
-from appliance.console.output.places import located
+from appliance.console.output.error_positions import located
 from appliance.console.output.printing import print_json
+from appliance.console.runtime_access import require_access
 from appliance.model.paths import Paths
 from appliance.net.logging.journal import SyslogSeverity, levelled
 from appliance.net.logging.output import STDERR
 from appliance.wire.lines.control import Answer, AnswerProblem, ControlError, bad, decode_answer
 
 
-class ReloadUnavailable(Exception):  # noqa: N818  # a state of the other side, not a mistake of ours
+class ReloadUnavailable(Exception):  # noqa: N818  # the other side is not there: nothing is wrong with us
     """The program `reload` does not answer."""
 
 
@@ -43,7 +43,7 @@ def reload(paths: Paths, *, as_json: bool, timeout: float, forced: bool) -> None
     ok and errors (message, path, line, column), with configuration and changed where it was accepted and a
     program does not obey it yet.
     """
-    look_into(paths.runtime)
+    require_access(paths.runtime)
     try:
         answer = ask_reload(paths, timeout, forced=forced)
     except ReloadUnavailable as error:
@@ -53,9 +53,9 @@ def reload(paths: Paths, *, as_json: bool, timeout: float, forced: bool) -> None
     if as_json:
         print_json({"ok": answer.ok, **_errors(answer), **answer.values})
     elif answer.ok:
-        _praise(answer, paths)
+        _print_success(answer, paths)
     else:
-        _refuse(answer, paths)
+        _print_errors(answer, paths)
     if not answer.ok:
         raise SystemExit(1)
 
@@ -77,12 +77,12 @@ def ask_reload(paths: Paths, timeout: float, *, forced: bool = False) -> Answer:
     except (OSError, ControlError) as error:
         why = error.strerror or error if isinstance(error, OSError) else error
         raise ReloadUnavailable(
-            f"the program reload does not answer at {path} ({why}). {_rest(paths)}"
+            f"the program reload does not answer at {path} ({why}). {_about_supervisord(paths)}"
         ) from error
 
 
-def _rest(paths: Paths) -> str:
-    """Return what the operator may want to know of the rest of the appliance."""
+def _about_supervisord(paths: Paths) -> str:
+    """Return a sentence on whether supervisord, and so the rest of the appliance, still runs."""
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.connect(str(paths.supervisor_socket))
@@ -97,7 +97,7 @@ def _errors(answer: Answer) -> dict[str, object]:
     return {"errors": errors} if errors else {}
 
 
-def _praise(answer: Answer, paths: Paths) -> None:
+def _print_success(answer: Answer, paths: Paths) -> None:
     changed = answer.values.get("changed")
     took = answer.values.get("duration_s")
     seconds = f" in {took:.2f} s" if isinstance(took, float | int) else ""
@@ -113,7 +113,7 @@ def _praise(answer: Answer, paths: Paths) -> None:
         console.print(levelled(text, SyslogSeverity.WARNING, STDERR), markup=False, style="yellow")
 
 
-def _refuse(answer: Answer, paths: Paths) -> None:
+def _print_errors(answer: Answer, paths: Paths) -> None:
     console = Console(stderr=True, soft_wrap=True, highlight=False)
     for problem in answer.errors:
         console.print(levelled(located(problem, paths.config), SyslogSeverity.ERROR, STDERR), markup=False)

@@ -12,7 +12,7 @@ from typing import NoReturn
 
 import click
 
-from appliance.console.output.places import located
+from appliance.console.output.error_positions import located
 from appliance.core.balancing.worker_shares import Shortage, shortage
 from appliance.core.rollout.needed_programs import PROGRAMS, VRRP_STOP_SECONDS, needed, stop_seconds
 from appliance.model.paths import Paths
@@ -53,10 +53,11 @@ def run(paths: Paths, *, user: str | None) -> NoReturn:
     configuration it starts from the copy that was accepted last, and says so; without such a copy it prints
     every error and ends with exit code 1.
     """
-    # Kept over exec: supervisord obeys them, which knows how to end what an earlier one may have left.
+    # Blocked signals stay pending over execve(2): supervisord, which can end what an earlier one left, gets
+    # them.
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1))
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
-    _become(user, paths)
+    _become_user(user, paths)
     try:
         boot.make_directories(paths)
         boot.lock(paths)
@@ -79,8 +80,8 @@ def run(paths: Paths, *, user: str | None) -> NoReturn:
     become_supervisor(paths, start.snapshot)
 
 
-def _become(user: str | None, paths: Paths) -> None:
-    """Be who the programs are to be, before anything is made that they have to read."""
+def _become_user(user: str | None, paths: Paths) -> None:
+    """Become the user of the programs before anything is created that they have to read."""
     if os.geteuid() != 0:
         return
     try:
@@ -94,9 +95,10 @@ def _become(user: str | None, paths: Paths) -> None:
 
 
 def _open_early(paths: Paths, owner: int) -> None:
-    """Let the group in that the operator's file asks for, while root may: members only may do it later.
+    """Give the group of the operator's file access to the runtime directory, as root.
 
-    What cannot be done is told by the second try, after the whole file has been judged.
+    Later, as an ordinary user, chown(2) allows only groups that this user belongs to. A failure is not
+    reported here but by the second try, after the whole file has been loaded.
     """
     group = boot.wanted_readers(paths)
     if group is None or private_directory.flaw(paths.runtime, owner=owner):
@@ -107,7 +109,7 @@ def _open_early(paths: Paths, owner: int) -> None:
 
 
 def _let_readers_in(paths: Paths, group: str | None) -> str | None:
-    """Let a group read what is made from now on, or keep all out; return why that cannot be."""
+    """Give a group read access to the runtime directory, or none to anybody; return why it failed."""
     try:
         if group is None:
             readers.keep_out(paths.runtime)
@@ -127,7 +129,7 @@ def become_supervisor(paths: Paths, snapshot: Snapshot) -> NoReturn:
 
 
 def environment(paths: Paths, snapshot: Snapshot) -> Mapping[str, str]:
-    """Return what config/supervisord.conf expands."""
+    """Return the environment variables that config/supervisord.conf refers to."""
     programs = needed(snapshot)
     starts = {
         f"APPLIANCE_START_{program.upper().replace('-', '_')}": "true" if program in programs else "false"
@@ -174,7 +176,7 @@ def _announce(start: boot.Start, not_kept: Iterable[AnswerProblem], paths: Paths
 
 
 def _short_of_files(snapshot: Snapshot) -> list[tuple[str, Shortage]]:
-    """Return the group that lacks most, if one does: it is one limit, and one line about it is enough."""
+    """Return the group that lacks most open files, if any does; the limit is the same for all of them."""
     files = limits.most_open_files()
     found = [
         (group.name, lack)

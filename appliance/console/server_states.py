@@ -1,4 +1,4 @@
-"""`appliance drain`, `ready` and `maint`: what the operator says of a server, kept over restarts."""
+"""`appliance drain`, `ready` and `maint`: the operator's state of a server, kept over restarts."""
 
 from collections.abc import Callable
 from difflib import get_close_matches
@@ -6,8 +6,8 @@ from typing import Final
 
 import click
 
-from appliance.console.asking import ask_program
 from appliance.console.output.printing import print_json
+from appliance.console.program_questions import ask_program
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.net.files import snapshots
@@ -17,7 +17,7 @@ _TIMEOUT: Final = 10.0
 
 
 def _command(name: str, effect: str, explanation: str) -> click.Command:
-    """Return the command that puts servers in the state of that name."""
+    """Return the command that puts servers into the state `name`."""
 
     @click.command(name, help=explanation, epilog=f"Example: appliance {name} masters/master-1")
     @click.argument("servers", nargs=-1, required=True, metavar="POOL/SERVER...")
@@ -45,7 +45,7 @@ def _set_state(paths: Paths, *, pool: str, server: str, state: str) -> None:
 
 
 def _known(paths: Paths) -> frozenset[str] | None:
-    """Return every POOL/SERVER there is, None where only the prober can say."""
+    """Return every POOL/SERVER, None where the snapshot cannot be read: then `health` checks the name."""
     try:
         snapshot = snapshots.read(paths.accepted)
     except SnapshotError:

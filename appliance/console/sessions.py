@@ -1,6 +1,6 @@
-"""`appliance sessions`: the connections of every worker, draining ones too, asked of the workers themselves.
+"""`appliance sessions`: lists and ends the connections of every worker, draining ones too.
 
-No master is in between, so this works while masters are down.
+It asks the workers themselves, not their masters, so it works while masters are down.
 """
 
 import contextlib
@@ -13,10 +13,10 @@ from typing import Final
 
 import click
 
-from appliance.console.access import look_into
-from appliance.console.asking import at_once
 from appliance.console.output.printing import print_json, print_rows
 from appliance.console.output.quantities import duration, size
+from appliance.console.program_questions import at_once
+from appliance.console.runtime_access import require_access
 from appliance.model.paths import Paths
 from appliance.net.control.sockets import ControlUnavailable, ask
 from appliance.wire.lines import listed_session
@@ -43,14 +43,14 @@ class NetworkType(click.ParamType[Network]):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SessionFilter:
-    """Which sessions are meant; None means any."""
+    """Which sessions to list or end; None is any."""
 
     server: str | None = None
     frontend: str | None = None
     source: Network | None = None
 
     def takes(self, session: ListedSession) -> bool:
-        """Say whether the session is among those meant."""
+        """Tell whether the filter includes a session."""
         return (
             self.server in (None, session.server)
             and self.frontend in (None, session.frontend)
@@ -141,8 +141,8 @@ def _listed(paths: Paths) -> list[ListedSession]:
 
 
 def _ask_workers(paths: Paths, question: Question) -> list[Answer]:
-    """Ask all at once; a socket that a dead worker left behind is passed over, a refusal is raised."""
-    look_into(paths.runtime)
+    """Ask all workers at once. The socket of a dead worker is skipped; a worker's error is raised."""
+    require_access(paths.runtime)
     sockets = sorted(paths.runtime.glob("worker-*.control"))
     asked = at_once(partial(_asked, path, question) for path in sockets)
     answers = [answer for answer in asked if answer is not None]

@@ -18,8 +18,8 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 
 from appliance.console.demo.demo_site import DemoError, DemoSite, site
-from appliance.console.status.changes import Facts, facts, news
 from appliance.console.status.observation import observe
+from appliance.console.status.status_changes import Facts, facts, news
 from appliance.console.status.status_tables import summary, tables
 from appliance.core.status.assessment import assess
 from appliance.core.status.status import Status
@@ -27,15 +27,15 @@ from appliance.net.process import python, subreaper
 from appliance.net.process.prctl import die_with
 
 _REFRESH: Final = 1.0
-_END_PATIENCE: Final = 40.0  # above the drain time of config/demo.yaml and what comes after it
-_LAST_PATIENCE: Final = 10.0
-_ORPHAN_PATIENCE: Final = 3.0
+_END_SECONDS: Final = 40.0  # above the drain time of config/demo.yaml and what comes after it
+_KILL_SECONDS: Final = 10.0
+_ORPHAN_SECONDS: Final = 3.0
 _POLL: Final = 0.05
 _LAST_LINES: Final = 15
 
 
 class StopSignal:
-    """Whether the operator wants the end, by Ctrl-C or TERM: the first in order, the second at once."""
+    """Ctrl-C or TERM from the operator: the first one stops in order, the second one at once."""
 
     def __init__(self) -> None:
         self.asked = Event()
@@ -75,7 +75,7 @@ def demo(*, port_offset: int) -> None:
 
 
 def advice(made: DemoSite) -> str:
-    """Return what the operator may try."""
+    """Return the text that says what the operator can try."""
     port = made.port
     api = f"https://localhost:{port(9445)}"
     return f"""\
@@ -102,7 +102,7 @@ Logs: {made.log}    Ctrl-C here ends it all.
 
 @contextlib.contextmanager
 def _appliance(made: DemoSite, stop: StopSignal) -> Iterator["subprocess.Popen[bytes]"]:
-    """Run the appliance, and end it when the caller is done."""
+    """Run the appliance; it is ended when the `with` block ends."""
     subreaper.become_subreaper()  # so that nothing is left even where supervisord was killed
     with made.log.open("ab") as log:
         child = subprocess.Popen(  # noqa: S603  # our own command
@@ -122,27 +122,27 @@ def _appliance(made: DemoSite, stop: StopSignal) -> Iterator["subprocess.Popen[b
     try:
         yield child
     finally:
-        made.hurry.touch()
+        made.ending.touch()
         _end(child, stop)
 
 
 def _end(child: "subprocess.Popen[bytes]", stop: StopSignal) -> None:
-    """End supervisord in order, or at once when the operator asks again; then what may be left of it."""
+    """End supervisord in order, or at once at the second signal; then kill what is left of its programs."""
     if child.poll() is None:
         child.terminate()
-    deadline = time.monotonic() + _END_PATIENCE
+    deadline = time.monotonic() + _END_SECONDS
     while child.poll() is None and not stop.at_once.is_set() and time.monotonic() < deadline:
         stop.at_once.wait(timeout=_POLL)
-    deadline = time.monotonic() + _LAST_PATIENCE
+    deadline = time.monotonic() + _KILL_SECONDS
     while child.poll() is None and time.monotonic() < deadline:
         child.terminate()  # from the second one on supervisord kills everything at once
         with contextlib.suppress(subprocess.TimeoutExpired):
             child.wait(timeout=0.5)
-    subreaper.end_children(patience=_ORPHAN_PATIENCE, last_patience=_LAST_PATIENCE)
+    subreaper.end_children(patience=_ORPHAN_SECONDS, last_patience=_KILL_SECONDS)
 
 
 def _watch(made: DemoSite, child: "subprocess.Popen[bytes]", stop: StopSignal, console: Console) -> bool:
-    """Show what happens until the operator has seen enough; return whether the appliance ran until then."""
+    """Show the status until the operator stops it; return False where the appliance has ended by itself."""
     show = _live if console.is_terminal else _lines
     with show(console, advice(made)) as update:
         while child.poll() is None:
@@ -162,23 +162,23 @@ def _watch(made: DemoSite, child: "subprocess.Popen[bytes]", stop: StopSignal, c
 
 @dataclass(frozen=True, slots=True)
 class DemoView:
-    """A status as tables where they leave the `below` lines above them on the screen, else in a few lines."""
+    """A status as tables, or as a summary where tables and the `text_lines` above do not fit the terminal."""
 
     status: Status
-    below: int
+    text_lines: int
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        """Give rich what fits."""
+        """Yield the tables if they fit, else the summary; rich calls this to print it."""
         whole = tables(self.status)
         lines = console.render_lines(whole, options, pad=False)
-        yield whole if len(lines) + self.below <= console.height else summary(self.status)
+        yield whole if len(lines) + self.text_lines <= console.height else summary(self.status)
 
 
 @contextlib.contextmanager
 def _live(console: Console, above: str) -> Iterator[Callable[[Status], None]]:
     taken = 1 + sum(-(-max(1, len(line)) // console.width) for line in above.splitlines())  # and the cursor's
     with Live(console=console, auto_refresh=False, transient=True) as live:
-        yield lambda status: live.update(DemoView(status, below=taken), refresh=True)
+        yield lambda status: live.update(DemoView(status, text_lines=taken), refresh=True)
 
 
 @contextlib.contextmanager

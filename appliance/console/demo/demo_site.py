@@ -46,7 +46,7 @@ class DemoSite:
 
     @property
     def environment_file(self) -> Path:
-        """File for a second terminal to read."""
+        """File of shell variables for a second terminal."""
         return self.root / "env"
 
     @property
@@ -55,8 +55,8 @@ class DemoSite:
         return self.root / "backends.conf"
 
     @property
-    def hurry(self) -> Path:
-        """File whose existence tells the backends that nobody waits for them any more."""
+    def ending(self) -> Path:
+        """File that tells the backends, by existing, to end at once: no client is waiting."""
         return self.root / "ending"
 
     @property
@@ -173,7 +173,7 @@ def _program(made: DemoSite, name: str, *, https: Iterable[str], http: Iterable[
     words = python.command("appliance.console.demo.demo_backend", name)
     words += [word for each in https for word in ("--https", each)]
     words += [word for each in http for word in ("--http", each)]
-    words += ["--certificate", str(made.certificate), "--delay", f"{_DELAY:g}", "--hurry", str(made.hurry)]
+    words += ["--certificate", str(made.certificate), "--delay", f"{_DELAY:g}", "--hurry", str(made.ending)]
     command = shlex.join(words).replace("%", "%%")
     return f"""\
 [program:{name}]

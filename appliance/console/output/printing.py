@@ -7,18 +7,18 @@ import click
 import msgspec
 from rich.console import Console, RenderableType
 
-_PIPE_WIDTH: Final = 200  # nobody wants a table folded because it goes to grep
+_PIPE_WIDTH: Final = 200  # a pipe has no width, and a folded table cannot be searched line by line
 
 
 def print_json(value: object) -> None:
-    """Print a value of dataclasses, enums and plain types as JSON for a person's eye and a program's."""
+    """Print a value of dataclasses, enums and plain types as indented JSON."""
     click.echo(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
 
 
 def print_rows(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Print a table of any length, a line for each row; a column's name ends with > where it holds numbers.
 
-    rich lays out each cell of its own, which takes seconds where there are thousands of rows.
+    For lists of sessions: rich lays out every cell by itself, which takes seconds for thousands of rows.
     """
     heads = [name.rstrip(">") for name in names]
     widths = [max(map(len, column)) for column in zip(heads, *rows, strict=True)]
@@ -30,6 +30,6 @@ def print_rows(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 
 def print_table(table: RenderableType) -> None:
-    """Print tables as wide as the terminal, plain and wide into a pipe."""
+    """Print tables as wide as the terminal; into a pipe without colours and 200 characters wide."""
     console = Console()
     (console if console.is_terminal else Console(width=_PIPE_WIDTH)).print(table)

@@ -6,8 +6,8 @@ from typing import Final
 
 import click
 
-from appliance.console.access import look_into
-from appliance.console.asking import ask_program
+from appliance.console.program_questions import ask_program
+from appliance.console.runtime_access import require_access
 from appliance.core.rollout.needed_programs import needed
 from appliance.model.paths import Paths
 from appliance.model.snapshot.frontends import Frontend
@@ -36,7 +36,7 @@ def alive(paths: Paths, *, timeout: float) -> None:
     no pool. Without any it asks each program whether it is there. Servers that are down are no reason to
     restart the appliance, and do not matter here.
     """
-    look_into(paths.runtime)
+    require_access(paths.runtime)
     snapshot = _accepted(paths)
     endpoint = next(_endpoints(snapshot), None)
     if endpoint is None:
@@ -58,14 +58,14 @@ def _accepted(paths: Paths) -> Snapshot:
 
 
 def _endpoints(snapshot: Snapshot) -> Iterator[Frontend]:
-    """Yield the endpoints that tell of the appliance and not of its servers, the customary one first."""
+    """Yield the frontends with `respond` whose answer depends on no pool, /haproxy_ready first."""
     frontends = [each for group in snapshot.groups for each in group.frontends]
     candidates = [each for each in frontends if each.respond and each.needs is None]
     yield from sorted(candidates, key=lambda each: each.respond != _READY)
 
 
 def _get(frontend: Frontend, timeout: float) -> str:
-    """Return the endpoint's answer in words; raises ClickException for any but 200."""
+    """Return a sentence about the answer 200; raises ClickException for any other, or none."""
     bind = frontend.binds[0]
     connection = http.client.HTTPConnection(_LOOPBACK.get(bind.host, bind.host), bind.port, timeout=timeout)
     try:

@@ -14,7 +14,7 @@ from typing import Final
 
 import msgspec
 
-from appliance.console.asking import at_once
+from appliance.console.program_questions import at_once
 from appliance.core.rollout.needed_programs import VRRP
 from appliance.core.status.observations import (
     Observations,
@@ -42,7 +42,7 @@ _DOWN: Final = frozenset({"BACKOFF", "EXITED", "FATAL", "UNKNOWN"})
 
 
 def observe(paths: Paths, *, timeout: float = TIMEOUT) -> Observations:
-    """Return what can be found; `timeout` is seconds for each program asked."""
+    """Return all that can be found; what does not answer in `timeout` seconds is left out."""
     programs: dict[str, Answer] = {}
     supervised: list[tuple[SupervisedProgram, ...] | SupervisordNotAsked | str] = []
 
@@ -80,7 +80,7 @@ def vrrp_said(answer: Answer) -> VrrpStatus | None:
 
 
 def living_workers(runtime: Path) -> Iterable[WorkerBoard]:
-    """Yield the board of every worker that is alive; what a dead one left behind is passed over."""
+    """Yield the board of every worker that is alive; files of dead workers are skipped."""
     for path in sorted(runtime.glob("worker-*.board")):
         with contextlib.suppress(BoardError, BoardFormatError), BoardReader(path) as reader:
             board = worker_board.decode(reader.read())

@@ -1,11 +1,11 @@
-"""`appliance status`: one look at everything, also when parts of it are down."""
+"""`appliance status`: the state of the whole appliance, also while parts of it are down."""
 
 import time
 
 import click
 
-from appliance.console.access import look_into
 from appliance.console.output.printing import print_json, print_table
+from appliance.console.runtime_access import require_access
 from appliance.console.status.observation import observe
 from appliance.console.status.status_tables import tables
 from appliance.core.status.assessment import assess
@@ -14,7 +14,7 @@ from appliance.model.paths import Paths
 
 
 def current_status(paths: Paths) -> Status:
-    """Return the status now."""
+    """Return the status now, by asking all programs and reading all boards."""
     return assess(observe(paths), time.time())
 
 
@@ -35,7 +35,7 @@ def status(paths: Paths, *, as_json: bool) -> None:
     virtual_ips, guest (properties of a virtual machine, null elsewhere), set_aside (damaged files). Times are
     Unix seconds, durations seconds.
     """
-    look_into(paths.runtime)
+    require_access(paths.runtime)
     now = current_status(paths)
     if as_json:
         print_json(now)

@@ -7,9 +7,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from appliance.console.output.places import located
+from appliance.console.output.error_positions import located
 from appliance.console.output.quantities import duration, size
-from appliance.console.status.fitting import Fitting
+from appliance.console.status.fitted_table import FittedTable
 from appliance.core.rollout.timing import NO_DEADLINE
 from appliance.core.status.status import (
     CheckStatus,
@@ -35,27 +35,27 @@ _STATE_STYLES: Final = {
 }
 
 ROUTER_STYLES: Final = {"active": "bold green", "backup": "green", "fault": "bold red"}
-"""Styles of a virtual router's state; any other one is on its way."""
+"""Styles of a virtual router's state; other states are on the way to one of these."""
 
 
 def tables(status: Status) -> RenderableType:
-    """Return everything that is known; a narrow terminal gets fewer columns."""
-    programs = Fitting(table=_programs(status), spare=("generation", "pid", "uptime"))
+    """Return all tables of a status; a narrow terminal gets fewer columns."""
+    programs = FittedTable(table=_programs(status), spare=("generation", "pid", "uptime"))
     parts: list[RenderableType] = [*_alarms(status), _title(status), programs]
     if status.virtual_ips:
-        parts += ["", Fitting(table=_virtual_ips(status), spare=("since", "id", "interface", "priority"))]
+        parts += ["", FittedTable(table=_virtual_ips(status), spare=("since", "id", "interface", "priority"))]
     if status.pools:
         spare = ("weight", "queue", "total", "failed", "address", "since")
-        parts += ["", Fitting(table=_servers(status), spare=spare)]
+        parts += ["", FittedTable(table=_servers(status), spare=spare)]
     if draining := [each for each in status.generations if each.phase is GenerationPhase.DRAINING]:
         parts += ["", _draining(draining, status.at)]
     if status.frontends:
-        parts += ["", Fitting(table=_frontends(status), spare=("in", "out", "denied", "failed", "total"))]
+        parts += ["", FittedTable(table=_frontends(status), spare=("in", "out", "denied", "failed", "total"))]
     return Group(*parts)
 
 
 def summary(status: Status) -> RenderableType:
-    """Return the same in a few lines, for a terminal that has no room for tables."""
+    """Return the status in a few lines, for a terminal that is too low for the tables."""
     running = [each for each in status.programs if each.state is ProgramState.RUNNING]
     servers = [server for pool in status.pools for server in pool.servers]
     up = [server for server in servers if server.state is ServerState.UP]

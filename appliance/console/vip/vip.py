@@ -8,8 +8,8 @@ from typing import Final
 import click
 import msgspec
 
-from appliance.console.asking import ask_program
 from appliance.console.output.printing import print_json, print_table
+from appliance.console.program_questions import ask_program
 from appliance.console.vip.vip_tables import vip_tables
 from appliance.core.rollout.needed_programs import VRRP
 from appliance.core.status.vrrp_troubles import troubles

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
-from appliance.console.status.fitting import Fitting
+from appliance.console.status.fitted_table import FittedTable
 from appliance.console.status.status_tables import columns
 
 pytestmark = pytest.mark.pure
@@ -17,7 +17,7 @@ def shown(width: int) -> list[str]:
     table = columns("name", "first>", "second>", "prose...")
     table.add_row("a-long-name", Text("1"), "2", "folded where it must")
     output = StringIO()
-    Console(file=output, width=width).print(Fitting(table=table, spare=("second", "first")))
+    Console(file=output, width=width).print(FittedTable(table=table, spare=("second", "first")))
     return [line.rstrip() for line in output.getvalue().splitlines()]
 
 

@@ -1,4 +1,4 @@
-"""A status as single facts, and what is new between two: for logs and pipes, where tables make no sense."""
+"""A status as single facts, and the lines that tell what changed: for pipes and logs, instead of tables."""
 
 from collections.abc import Iterator, Mapping
 
@@ -8,12 +8,12 @@ Facts = Mapping[str, str]
 
 
 def facts(status: Status) -> Facts:
-    """Return what is worth a line when it changes, by subject. Counters are not."""
+    """Return the facts that deserve a line when they change, by subject; counters are left out."""
     return dict(_facts(status))
 
 
 def news(before: Facts, now: Facts) -> Iterator[str]:
-    """Yield a line for every fact that differs, also for those that are no more."""
+    """Yield a line for every fact that is new or different, and for every subject that is gone."""
     for subject, fact in now.items():
         if before.get(subject) != fact:
             yield f"{subject}: {fact}"

@@ -6,7 +6,7 @@ import pytest
 from support.values import boards
 from support.values.snapshots import snapshot
 
-from appliance.console.status.changes import facts, news
+from appliance.console.status.status_changes import facts, news
 from appliance.core.status.assessment import assess
 from appliance.core.status.observations import Observations, StatusAnswer, SupervisedProgram
 from appliance.core.status.status import ProgramState

@@ -1,4 +1,4 @@
-"""Questions to the programs of a running appliance, and what an operator reads when nobody answers."""
+"""Questions to the programs of a running appliance, and the error message where one does not answer."""
 
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -7,26 +7,26 @@ from typing import Final, TypeVar
 import click
 import gevent
 
-from appliance.console.access import look_into
+from appliance.console.runtime_access import require_access
 from appliance.net.control.sockets import ControlUnavailable, ask
 from appliance.wire.lines.control import Answer, Question
 
-_GLANCE: Final = 0.2  # seconds until Ctrl-C is noticed at the latest
+_WAKE_SECONDS: Final = 0.2  # Ctrl-C is noticed within this time
 
 _Value = TypeVar("_Value")
 
 
 def at_once(questions: Iterable[Callable[[], _Value]]) -> list[_Value]:
-    """Return what each call returns, all made at the same time."""
+    """Call all at the same time, each in a greenlet, and return their results in the same order."""
     _interrupt_quietly()
     asked = [gevent.spawn(question) for question in questions]
     return [greenlet.get() for greenlet in asked]
 
 
 def ask_program(path: Path, question: Question, *, timeout: float) -> Answer:
-    """Return the answer, good or bad; raises ClickException where no program answers."""
+    """Return the program's answer, good or bad; raises ClickException where it does not answer."""
     _interrupt_quietly()
-    look_into(path.parent)
+    require_access(path.parent)
     try:
         return ask(path, question, timeout=timeout)
     except ControlUnavailable as error:
@@ -34,7 +34,7 @@ def ask_program(path: Path, question: Question, *, timeout: float) -> Answer:
 
 
 def absent(program: str, path: Path, error: Exception) -> str:
-    """Return the words for a program that does not answer, and what to do about it."""
+    """Return the message about a program that does not answer, with what to do."""
     why = str(error).removeprefix(f"{path}: ")
     return (
         f"the program {program} does not answer at {path} ({why}).\n"
@@ -43,13 +43,13 @@ def absent(program: str, path: Path, error: Exception) -> str:
 
 
 def _interrupt_quietly() -> None:
-    """Keep gevent from printing Ctrl-C where it meets the hub; it is raised in the command all the same."""
+    """Keep gevent's hub from printing a traceback for Ctrl-C; the command raises KeyboardInterrupt anyway."""
     hub = gevent.get_hub()
     hub.NOT_ERROR = (*hub.NOT_ERROR, KeyboardInterrupt)
-    gevent.spawn(_look_up)
+    gevent.spawn(_wake_regularly)
 
 
-def _look_up() -> None:
-    """Keep the loop turning: a signal that comes just before it waits does not wake it."""
+def _wake_regularly() -> None:
+    """Wake the loop regularly: a signal that arrives just before it waits would not wake it."""
     while True:
-        gevent.sleep(_GLANCE)
+        gevent.sleep(_WAKE_SECONDS)

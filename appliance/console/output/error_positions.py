@@ -1,4 +1,4 @@
-"""Where an error is, the way compilers say it, so that editors can jump there."""
+"""The position of an error, written as compilers do, so that editors can jump there."""
 
 from pathlib import Path
 

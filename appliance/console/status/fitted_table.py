@@ -1,4 +1,4 @@
-"""Tables that fit the terminal: whole columns are left out, as one of single letters tells nothing."""
+"""Tables that fit the terminal by leaving out whole columns; rich would shrink all to a few letters each."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -13,14 +13,14 @@ _GAP = 2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Fitting:
-    """A table of `console.status.status_tables.columns`, and the columns that it can spare, in this order."""
+class FittedTable:
+    """A table, and the columns that are left out where the terminal is narrow, the first one first."""
 
     table: Table
     spare: Sequence[str]
 
     def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
-        """Give rich the table with as many columns as fit."""
+        """Yield the table with as many columns as fit; rich calls this to print it."""
         columns = list(self.table.columns)
         for name in self.spare:
             if _width(columns) <= options.max_width:
@@ -34,7 +34,7 @@ def _width(columns: Sequence[Column]) -> int:
 
 
 def _needed(column: Column) -> int:
-    """Return the cells that a column takes; prose is folded, so its widest word is enough."""
+    """Return the width that a column needs; text that may be folded needs that of its longest word."""
     texts = [cell.plain if isinstance(cell, Text) else str(cell) for cell in (column.header, *column.cells)]
     if not column.no_wrap:
         texts = [word for text in texts for word in text.split()]

@@ -1,4 +1,4 @@
-"""Whether this user may look at a running appliance; a directory that is closed is not one that is empty."""
+"""Whether this user may read the runtime directory. Without that check a closed one would look empty."""
 
 import os
 from pathlib import Path
@@ -9,8 +9,8 @@ from appliance.net.files import readers
 from appliance.net.process.user_names import user_name
 
 
-def look_into(runtime: Path) -> None:
-    """Raise ClickException where there is a runtime directory into which this user may not look."""
+def require_access(runtime: Path) -> None:
+    """Raise ClickException where the runtime directory exists and this user may not read it."""
     try:
         found = runtime.stat()
     except FileNotFoundError:
