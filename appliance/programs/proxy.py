@@ -28,15 +28,15 @@ from appliance.net.process.signals import survive
 from appliance.net.reloading.supervisor_rpc import SupervisorClient, SupervisorUnavailable
 from appliance.net.workers.generation_numbers import AlreadyRunning, GenerationNumbers
 from appliance.programs.accepted_log import AcceptedLog
-from appliance.programs.proxy_master import WORKER, ProxyMaster
+from appliance.programs.proxy_master.master import WORKER, ProxyMaster
 from appliance.programs.proxy_status import status
 from appliance.wire.lines.control import AnswerProblem, Question, good
 
 _RETRY_FIRST = 1.0
 _RETRY_LONGEST = 30.0
-_BROKEN = 70  # sysexits.h, EX_SOFTWARE
+_BROKEN = 70  # EX_SOFTWARE of sysexits.h; supervisord starts the program again
 _LEAVE_PATIENCE = 20.0  # seconds that orphans wait for a next master before they drain
-_LAST_WORDS = 2.0  # seconds for workers to answer a master that ends
+_LAST_ANSWER = 2.0  # seconds for workers to answer a master that ends
 
 
 class Proxy:
@@ -45,6 +45,7 @@ class Proxy:
     def __init__(self, paths: Paths, master: ProxyMaster) -> None:
         self._paths = paths
         self._master = master
+        self._state = master.state
         self._signals = 0
         self._soft = False
         self._started_at = time.time()
@@ -55,14 +56,10 @@ class Proxy:
             gevent.signal_handler(number, self._note_signal)
         gevent.signal_handler(signal.SIGUSR1, self._note_soft_stop)
         server = ControlServer(
-            self._paths.control(self._master.program),
+            self._paths.control(self._state.program),
             {
                 "status": lambda _: good(**status(self._master, started_at=self._started_at)),
-                "prepare": self._master.prepare,
-                "commit": self._master.commit,
-                "abort": self._master.abort,
-                "lend": self._master.lend,
-                "taken": self._master.taken,
+                **self._master.commands,
             },
             on_error=self._log_error,
             for_readers={"status"},
@@ -74,7 +71,7 @@ class Proxy:
 
     def _serve(self) -> int:
         starting = gevent.spawn(self._start)  # it waits for the take-over, before any command can
-        starting.link(lambda _: self._master.moved.set())
+        starting.link(lambda _: self._state.changed.set())
         self._master.take_over()
         gevent.spawn(log.limiter().follow, gevent.sleep)
         self._wait(lambda: starting.ready() or self._told_to_end())
@@ -82,10 +79,10 @@ class Proxy:
             return 1
         self._wait(lambda: self._told_to_end() or self._nothing_to_do())
         starting.kill()
-        if self._master.broken:
+        if self._state.broken:
             return _BROKEN
         if not self._told_to_end():
-            self._master.log.info("nothing-to-do", reason="the configuration has no such group")
+            self._state.log.info("nothing-to-do", reason="the configuration has no such group")
         return self._end()
 
     def _start(self) -> bool:
@@ -93,16 +90,16 @@ class Proxy:
         pause = _RETRY_FIRST
         while problems := self._try_start():
             self._note_failure(problems)
-            if self._master.rollout.accepting is None:
+            if self._state.rollout.accepting is None:
                 return False
             gevent.sleep(pause)
             pause = min(2 * pause, _RETRY_LONGEST)
-        program_failures.remove(self._paths, self._master.program)
+        program_failures.remove(self._paths, self._state.program)
         return True
 
     def _try_start(self) -> tuple[AnswerProblem, ...]:
-        with self._master.turn:
-            accepted = snapshots.accepted(self._paths, self._master.log)
+        with self._state.lock:
+            accepted = snapshots.accepted(self._paths, self._state.log)
             if accepted is None:
                 return (
                     AnswerProblem(message=f"{self._paths.accepted}: no configuration that could be obeyed"),
@@ -111,38 +108,38 @@ class Proxy:
 
     def _note_failure(self, problems: tuple[AnswerProblem, ...]) -> None:
         failure = ProgramFailure(since=time.time(), problems=problems)
-        self._master.failure = failure
-        self._master.log.error("start-failed", reason=failure.reason)
-        program_failures.write(self._paths, self._master.program, failure)
+        self._state.failure = failure
+        self._state.log.error("start-failed", reason=failure.reason)
+        program_failures.write(self._paths, self._state.program, failure)
 
     def _told_to_end(self) -> bool:
-        return bool(self._signals) or self._soft or self._master.broken
+        return bool(self._signals) or self._soft or self._state.broken
 
     def _nothing_to_do(self) -> bool:
-        return self._master.retired and not len(self._master.crew)
+        return self._state.retired and not len(self._master.workers)
 
     # The end
 
     def _end(self) -> int:
         master = self._master
-        master.stopping = True
+        self._state.stopping = True
         if self._everything_ends():
             if self._soft:
                 self._drain(None, until=1)
-            self._drain(master.rollout.drain_settings.drain, until=2)
-            master.crew.end(patience=_LAST_WORDS)
+            self._drain(self._state.rollout.drain_settings.drain, until=2)
+            master.workers.end(patience=_LAST_ANSWER)
         else:
             self._leave()
-        master.log.info("stopped")
+        self._state.log.info("stopped")
         return 0
 
     def _drain(self, seconds: float | None, *, until: int) -> None:
         """Let sessions finish within so many seconds, or None; but only until that many signals came."""
         master = self._master
-        if self._signals < until and len(master.crew):
-            master.log.info("stopping", workers="drain", seconds=seconds)
+        if self._signals < until and len(master.workers):
+            self._state.log.info("stopping", workers="drain", seconds=seconds)
         master.retire(within=NO_DEADLINE if seconds is None else seconds)
-        self._wait(lambda: self._signals >= until or not len(master.crew))
+        self._wait(lambda: self._signals >= until or not len(master.workers))
 
     def _everything_ends(self) -> bool:
         """Say whether the appliance ends, and not only this program."""
@@ -155,13 +152,13 @@ class Proxy:
         """Go away without the workers: those that serve wait for the next master, drains go on."""
         master = self._master
         master.give_up_pending()
-        serving = [each for each in self._serving() if master.crew.pid(each)]
-        master.log.info("stopping", workers="left", serving=len(serving))
+        serving = [each for each in self._serving() if master.workers.pid(each)]
+        self._state.log.info("stopping", workers="left", serving=len(serving))
         question = Question(command="leave", values={"patience": _LEAVE_PATIENCE})
-        master.crew.dismiss(question, serving, patience=_LAST_WORDS)
+        master.workers.tell_now(question, serving, patience=_LAST_ANSWER)
 
     def _serving(self) -> list[WorkerId]:
-        generations = self._master.rollout.generations.values()
+        generations = self._state.rollout.generations.values()
         return [
             worker.id
             for generation in generations
@@ -171,24 +168,26 @@ class Proxy:
 
     def _wait(self, condition: Callable[[], bool]) -> None:
         while not condition():
-            self._master.moved.wait()
-            self._master.moved.clear()
+            self._state.changed.wait()
+            self._state.changed.clear()
 
     def _note_signal(self) -> None:
         self._signals += 1
-        self._master.moved.set()
+        self._state.changed.set()
 
     def _note_soft_stop(self) -> None:
         self._soft = True
-        self._master.moved.set()
+        self._state.changed.set()
 
     def _log_error(self, command: str, error: Exception) -> None:
-        self._master.log.error("control-failed", command=command, reason=str(error), exc_info=error)
+        self._state.log.error("control-failed", command=command, reason=str(error), exc_info=error)
 
 
 def run(group: str, paths: Paths, *, module: Sequence[str] = WORKER, timing: Timing | None = None) -> int:
     """Be the master of a group until told to end, and return the exit status."""
-    signal.signal(signal.SIGHUP, signal.SIG_IGN)  # workers inherit it, and outlive a terminal
+    # Workers inherit it. They outlive us, and must outlive the terminal from which we were started by hand
+    # too: its end is SIGHUP for every process of the session.
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
     survive(signal.SIGUSR2)
     program = f"proxy-{group}"
     logger = AcceptedLog(program, paths).logger

@@ -10,7 +10,7 @@ from appliance.core.rollout.states import GenerationState
 from appliance.model.paths import Paths
 from appliance.net.boards.boards import BoardError, BoardReader
 from appliance.net.process.limits import open_files
-from appliance.programs.proxy_master import ProxyMaster
+from appliance.programs.proxy_master.master import ProxyMaster
 from appliance.wire.boards import worker_board
 from appliance.wire.boards.health_board import BoardFormatError
 
@@ -19,25 +19,26 @@ Values = dict[str, object]
 
 def status(master: ProxyMaster, *, started_at: float) -> Values:
     """Return the answer to `status`; all times are unix seconds."""
-    rollout, accepting = master.rollout, master.rollout.accepting
+    state, rollout = master.state, master.state.rollout
+    accepting = rollout.accepting
     return {
-        "program": master.program,
-        "group": master.group,
+        "program": state.program,
+        "group": state.group,
         "pid": os.getpid(),
         "started_at": started_at,
-        "snapshot": master.current.number if master.current else None,
+        "snapshot": state.current.number if state.current else None,
         "generation": accepting.number if accepting else None,
         "generations": [
             _generation(master, each) for _, each in sorted(rollout.generations.items(), reverse=True)
         ],
         "listeners": [
             {"frontend": frontend, "host": address.host, "port": address.port}
-            for frontend, address in master.services.get(accepting.number if accepting else -1, ())
+            for frontend, address in state.frontends.get(accepting.number if accepting else -1, ())
         ],
-        "prepared": master.pending.snapshot.number if master.pending else None,
-        "stopping": master.stopping,
+        "prepared": state.pending.snapshot.number if state.pending else None,
+        "stopping": state.stopping,
         "open_files": open_files(),
-        "failure": asdict(master.failure) if master.failure else None,
+        "failure": asdict(state.failure) if state.failure else None,
     }
 
 
@@ -59,9 +60,9 @@ def _generation(master: ProxyMaster, generation: Generation) -> Values:
 def _worker(master: ProxyMaster, worker: TrackedWorker) -> Values:
     return {
         "index": worker.id.index,
-        "pid": master.crew.pid(worker.id),
+        "pid": master.workers.pid(worker.id),
         "phase": worker.state,
-        "sessions": _sessions(master.paths, master.program, worker),
+        "sessions": _sessions(master.state.paths, master.state.program, worker),
         "failures": worker.failures,
     }
 

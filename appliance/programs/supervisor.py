@@ -37,40 +37,23 @@ from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.net.files import snapshots
 from appliance.net.files.lock_files import KeptLock
-from appliance.net.logging.journal import SyslogSeverity, levelled
 from appliance.net.logging.log import lines
-from appliance.net.logging.output import STDOUT, output
 from appliance.net.privileges import capabilities
 from appliance.net.process import leftovers, subreaper
 from appliance.net.process.leftovers import Leftovers
+from appliance.net.process.program_events import ProgramEvents
 from appliance.net.process.service_manager import ServiceManager
 from appliance.net.process.supervisord import EXIT_SIGNALS, Options, Wakeup
 from appliance.programs.accepted_log import AcceptedLog
 from appliance.programs.watchdog import HeartbeatWatch
 
 _UNSETTLED: Final = (ProcessStates.STARTING, ProcessStates.BACKOFF, ProcessStates.STOPPING)
-_LONGEST_PAUSE: Final = 10.0  # seconds between two starts of a program that does not stay up
 _SAME_REQUEST: Final = 0.2  # seconds; wrappers such as timeout(1) signal a process and then its group
-_LONGEST_REASON: Final = 300  # characters of a program's last line that its status repeats
 _LONGEST_START: Final = (
     10.0  # seconds after which systemd is told that the start is over, whoever still tries
 )
 _OURS: Final = frozenset({"reload", *PROGRAMS})
 _ORPHAN_PATIENCE: Final = 3.0  # seconds for orphans to end, after TERM and again after KILL
-_EVENTS: Final = {
-    events.ProcessStateStartingEvent: "program-starting",
-    events.ProcessStateRunningEvent: "program-running",
-    events.ProcessStateExitedEvent: "program-exited",
-    events.ProcessStateBackoffEvent: "program-failing",
-    events.ProcessStateFatalEvent: "program-given-up",
-    events.ProcessStateStoppingEvent: "program-stopping",
-    events.ProcessStateStoppedEvent: "program-stopped",
-}
-_TROUBLE: Final = (
-    events.ProcessStateExitedEvent,
-    events.ProcessStateBackoffEvent,
-    events.ProcessStateFatalEvent,
-)
 
 
 class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor has no types
@@ -86,24 +69,24 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         self.forced = False
         self._asked_at: float | None = None  # by a signal
         self._soft = False
-        self._last_words: dict[str, str] = {}
+        self._program_events = ProgramEvents(accepted.logger)
         self._accepted_log = accepted
         self._log = log = accepted.logger
         self._paths = paths
         self._leftovers = Leftovers(paths, log)
         self._watch = HeartbeatWatch(paths, log)
         self._lock = KeptLock(paths.lock)
-        self._alone = True
+        self._locked = True
         self._manager = manager
         self._begun_at = time.monotonic()
-        self._left: dict[int, str] = {}
+        self._unended: dict[int, str] = {}
         self._drained_at = 0.0
 
     def add_process_group(self, config: object) -> bool:
         """Subscribe before the first program starts: `run` has just cleared all subscriptions."""
         if not self.process_groups:
             events.subscribe(events.ProcessStateEvent, self._state_changed)
-            events.subscribe(events.ProcessLogStderrEvent, self._complaint)
+            events.subscribe(events.ProcessLogStderrEvent, self._program_events.complained)
             events.subscribe(events.SupervisorStoppingEvent, self._stopping)
             events.subscribe(events.SupervisorRunningEvent, self._running)
         added: bool = super().add_process_group(config)
@@ -112,7 +95,7 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
     def reap(self, once: bool = False, recursionguard: int = 0) -> None:  # noqa: FBT001, FBT002  # supervisor's signature
         """Reap, and start again at once what has to be: the original would sleep first."""
         super().reap(once, recursionguard)
-        if recursionguard == 0:
+        if recursionguard == 0:  # it calls itself for each child that has ended
             for group in sorted(self.process_groups.values()):
                 group.transition()
 
@@ -120,11 +103,11 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         """Do what every round does: listen, look at the heartbeats, and let systemd see ours."""
         super().tick(now)
         self._listen_again()
-        self._keep_alone()
+        self._keep_lock()
         self._accepted_log.follow()
         at = time.monotonic()
         for each in self._watch.look(self._watched(), at):
-            self._last_words[each.name] = f"it hung: no sign of life for {each.silent:.0f} s"
+            self._program_events.hung(each.name, each.silent)
         self._manager.alive(at)
         if at > self._begun_at + _LONGEST_START or not self._coming_up():
             self._manager.ready()
@@ -163,12 +146,12 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
                 self.options.close_httpservers()
                 self.options.httpservers = self.options.make_http_servers(self)
 
-    def _keep_alone(self) -> None:
+    def _keep_lock(self) -> None:
         """Lock the directory anew where somebody has removed the lock: a second `run` would go ahead."""
-        alone = self._lock.keep()
-        if self._alone and not alone:
+        locked = self._lock.keep()
+        if self._locked and not locked:
             self._log.error("runtime-directory-taken", path=str(self._paths.runtime))
-        self._alone = alone
+        self._locked = locked
 
     def ordered_stop_groups_phase_1(self) -> None:
         """Stop the groups of the highest priority number that is left; one that never ran costs no round."""
@@ -190,13 +173,13 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
 
     def _end_leftovers(self) -> list[object]:
         """Let workers without a master drain as those of ours did, and kill what is there after that."""
-        self._left = self._leftovers.find()
+        self._unended = self._leftovers.find()
         if self.forced or time.time() > self._drained_at + STOP_MARGIN:
             self._leftovers.kill()
-        elif self._left:
+        elif self._unended:
             self._leftovers.end_programs()
             self._leftovers.drain_workers(self._drained_at)
-        return list(self._left)
+        return list(self._unended)
 
     def _stopping_now(self) -> list[ProcessGroup]:
         if not self.stop_groups:
@@ -208,7 +191,7 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         return [each for group in self.process_groups.values() for each in group.processes.values()]
 
     def _unsettled(self) -> bool:
-        return bool(self._left) or any(
+        return bool(self._unended) or any(
             process.get_state() in _UNSETTLED or (process.config.autostart and not process.laststart)
             for process in self._processes()
         )
@@ -221,7 +204,7 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
             self._log.info("stopping", signal=number.name)
             self._asked_at = time.monotonic()
             if self._soft:
-                self._harden()
+                self._give_soft_stop_deadlines()
             self.options.mood = SupervisorStates.SHUTDOWN
             return
         if time.monotonic() < self._asked_at + _SAME_REQUEST:
@@ -229,7 +212,9 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         self._log.warning("killing", signal=number.name)
         self.forced = True
         for pid in (process.pid for process in self._processes() if process.pid):
-            for kill in (os.killpg, os.kill):  # it may be too young to have its group
+            # The group first, as a program may have children. supervisord's child calls setpgrp(2) itself
+            # after the fork, so a very young one has no group of its own yet.
+            for kill in (os.killpg, os.kill):
                 with contextlib.suppress(ProcessLookupError):
                     kill(pid, signal.SIGKILL)
 
@@ -240,7 +225,7 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
             self._soft = True
             self.options.mood = SupervisorStates.SHUTDOWN
 
-    def _harden(self) -> None:
+    def _give_soft_stop_deadlines(self) -> None:
         """Make an ordinary stop, with its deadlines from now on, of a soft one."""
         self._soft = False
         self._set_deadlines()
@@ -271,10 +256,17 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
     def _stopping(self, _: object) -> None:
         self._set_deadlines()
         if self._soft:
+            # Masters know USR1 as the soft stop; TERM would have them cut sessions at the drain time.
             self._drained_at = time.time() + NO_DEADLINE
             for process in self._processes():
                 if process.config.name in PROXIES:
                     process.config.stopsignal, process.config.stopwaitsecs = signal.SIGUSR1, NO_DEADLINE
+
+    def _state_changed(self, event: events.ProcessStateEvent) -> None:
+        name = event.process.config.name
+        if type(event) is events.ProcessStateStartingEvent and name in _OURS:
+            self._watch.prepare(name)
+        self._program_events.state_changed(event, str(self.options.ended))
 
     def _set_deadlines(self) -> None:
         """Give programs the time of the configuration that is accepted now, not at the start."""
@@ -291,38 +283,6 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
             seconds = stop_seconds(accepted, process.config.name)
             if seconds is not None:
                 process.config.stopwaitsecs = seconds
-
-    def _complaint(self, event: events.ProcessLogStderrEvent) -> None:
-        """Pass what a program says on standard error on, and keep its last line."""
-        said = event.data.decode(errors="replace")
-        with contextlib.suppress(OSError):
-            output(STDOUT).write(levelled(said, SyslogSeverity.WARNING, STDOUT).encode())
-        if words := [line.strip() for line in said.split("\n") if line.strip()]:
-            self._last_words[event.process.config.name] = words[-1][:_LONGEST_REASON]
-
-    def _state_changed(self, event: events.ProcessStateEvent) -> None:
-        kind, process = type(event), event.process
-        if kind is events.ProcessStateStartingEvent:
-            self._last_words.pop(process.config.name, None)
-            if process.config.name in _OURS:
-                self._watch.prepare(process.config.name)
-        if kind is events.ProcessStateBackoffEvent:
-            process.spawnerr = self._reason(process)
-            process.delay = time.time() + min(0.25 * 2 ** min(process.backoff - 1, 10), _LONGEST_PAUSE)
-        if kind is events.ProcessStateExitedEvent:
-            process.spawnerr = self._reason(process)
-        if kind in _EVENTS:
-            fields = {"pid": process.pid or None, "reason": process.spawnerr if kind in _TROUBLE else None}
-            say = self._log.warning if kind in _TROUBLE else self._log.info
-            given = {key: value for key, value in fields.items() if value}
-            say(_EVENTS[kind], name=process.config.name, **given)
-
-    def _reason(self, process: Subprocess) -> str:
-        """Return how the process ended and what it said last, or why none could be started."""
-        if not process.pid:
-            return str(process.spawnerr)
-        words = self._last_words.get(process.config.name)
-        return f"{self.options.ended}: {words}" if words else str(self.options.ended)
 
 
 def main() -> None:

@@ -21,7 +21,7 @@ from appliance.model.paths import Paths
 from appliance.net.control.sockets import ControlUnavailable, ask
 from appliance.net.files import lock_files, snapshots
 from appliance.net.files.operators_file import judge
-from appliance.programs import reload
+from appliance.net.reloading import reload_queue
 from appliance.wire.lines.control import Answer, AnswerProblem, Question
 
 pytestmark = pytest.mark.programs
@@ -299,7 +299,7 @@ def test_what_an_earlier_one_accepts_at_its_end_is_obeyed():
 
 
 class BrokenValidator:
-    """A changeover whose validator cannot be imported, as on a disk that has gone bad."""
+    """A transaction whose validator cannot be imported, as on a disk that has gone bad."""
 
     watch = 0.0
     tried = 0
@@ -321,10 +321,10 @@ class BrokenValidator:
 
 def test_a_validator_that_cannot_be_loaded_hangs_no_reload(monkeypatch: pytest.MonkeyPatch):
     """It is loaded between reloads; what goes wrong there must not end the greenlet that answers them."""
-    monkeypatch.setattr(reload, "_CONVERGE", 0.01)
-    changeover = BrokenValidator()
-    desk = reload.ReloadQueue(changeover, structlog.get_logger(), after=list)  # type: ignore[arg-type]  # all it uses
-    until(lambda: changeover.tried > 1)
+    monkeypatch.setattr(reload_queue, "_CONVERGE", 0.01)
+    transaction = BrokenValidator()
+    queue = reload_queue.ReloadQueue(transaction, structlog.get_logger(), after=list)  # type: ignore[arg-type]  # all it uses
+    until(lambda: transaction.tried > 1)
     with gevent.Timeout(20):
-        assert desk.ask("test").ok
-        desk.close()
+        assert queue.ask("test").ok
+        queue.close()

@@ -1,4 +1,4 @@
-"""supervisord's own parts, in the form in which the appliance uses them: log, poll, pipes.
+"""Parts of supervisord in the form in which the appliance uses them: log, poll, pipes.
 
 A signal ends supervisord's poll at once; programs write to our standard output themselves and to standard
 error through a pipe, and have no capability but those that they use; and what supervisord says, it says as
@@ -65,7 +65,11 @@ class SupervisorLog:
 
 
 class Wakeup:
-    """The end of a pipe that every signal writes to, in supervisord's socket map: a signal ends its poll."""
+    """The end of a pipe that every signal writes to, in supervisord's socket map: a signal ends its poll.
+
+    Python calls poll(2) again after a signal whose handler raises nothing (PEP 475), so that without this
+    supervisord would look at the signals, and at its dead children, when the poll ends: a second later.
+    """
 
     def __init__(self) -> None:
         self.descriptor, write = os.pipe()
@@ -122,7 +126,8 @@ class Options(ServerOptions):  # type: ignore[misc]  # supervisor has no types
     def setsignals(self) -> None:
         """Note signals from now on, and those that have waited since the start."""
         super().setsignals()
-        signal.signal(signal.SIGUSR1, self.signal_receiver.receive)  # the original dies of it
+        # The original installs no handler for it, so that it would end supervisord at once (signal(7)).
+        signal.signal(signal.SIGUSR1, self.signal_receiver.receive)
         signal.pthread_sigmask(signal.SIG_UNBLOCK, EXIT_SIGNALS)
 
     def fork(self) -> int:
@@ -130,6 +135,8 @@ class Options(ServerOptions):  # type: ignore[misc]  # supervisor has no types
 
         The signals wait until `execve`.
         """
+        # Between fork and exec the child has supervisord's handlers, which only note a signal: it would be
+        # lost with the exec. So signals wait, blocked, until the child has the default actions.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, EXIT_SIGNALS)
         child = os.fork()
         if child == 0:

@@ -29,7 +29,7 @@ _LOOK_AGAIN: Final = 0.05
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProgramTimeouts:
-    """Longest waits, seconds: for a sign of life, a start, and each step of a change.
+    """Longest waits in seconds: `life` for any answer, `start` for a program to come up, and each step.
 
     `prepare` is longer than a proxy waits for its workers, so that the proxy says what is wrong.
     """
@@ -104,18 +104,18 @@ class ProgramClients:
         return self._ask_all("abort", programs, number, self._patience.abort)
 
     def snapshot_of(self, program: str) -> int | None:
-        """Return the number of the snapshot that a program obeys, None where it does not say."""
-        said = self._ask(program, "status", None, self._patience.life)
-        number = said.values.get("snapshot") if isinstance(said, Answer) else None
+        """Return the number of the snapshot that a program has, None where it does not answer."""
+        answer = self._ask(program, "status", None, self._patience.life)
+        number = answer.values.get("snapshot") if isinstance(answer, Answer) else None
         return number if isinstance(number, int) else None
 
-    def is_obeyed_by(self, program: str, number: int) -> bool:
-        """Say whether a program obeys a snapshot, with all its workers where it has some."""
-        said = self._ask(program, "status", None, self._patience.life)
+    def has_applied(self, program: str, number: int) -> bool:
+        """Say whether a program has applied a snapshot, with all its workers where it has some."""
+        answer = self._ask(program, "status", None, self._patience.life)
         return (
-            isinstance(said, Answer)
-            and said.values.get("snapshot") == number
-            and not said.values.get("failure")
+            isinstance(answer, Answer)
+            and answer.values.get("snapshot") == number
+            and not answer.values.get("failure")
         )
 
     def start(self, program: str) -> None:
@@ -155,6 +155,7 @@ class ProgramClients:
     def try_again(self, program: str) -> None:
         """Have a program that failed to start started now, not when its pause is over."""
         if self._state(program) in _FAILING:
+            # supervisord refuses to start one that is in BACKOFF; one that was stopped it starts.
             self.stop(program)
             self.start(program)
 
@@ -177,8 +178,8 @@ class ProgramClients:
             )
         return down
 
-    def wait_until_obeys(self, program: str, number: int) -> ProgramDown | None:
-        """Return once a program obeys a snapshot; Down where it is not coming up or takes too long."""
+    def wait_until_applied(self, program: str, number: int) -> ProgramDown | None:
+        """Return once a program has a snapshot; ProgramDown where it is not coming up or takes too long."""
         return self._wait(program, lambda: self.snapshot_of(program) == number)
 
     def _has_ended(self, program: str) -> bool:
@@ -212,6 +213,8 @@ class ProgramClients:
             return ProgramDown(reason=str(error))
         with client:
             try:
+                # A program that hangs takes connections all the same, in its backlog. It is found here,
+                # within a few seconds; the command itself may rightly take two minutes.
                 client.ask(Question(command="status"), timeout=self._patience.life)
                 return client.ask(Question(command=command, values=values), timeout=timeout)
             except ControlUnavailable as error:

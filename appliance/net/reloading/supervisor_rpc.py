@@ -61,9 +61,9 @@ class SupervisorClient:
 
     def processes(self) -> list[ProcessInfo]:
         """Return every program, by name; raises SupervisorUnavailable."""
-        said = self._ask("supervisor.getAllProcessInfo")
+        reply = self._ask("supervisor.getAllProcessInfo")
         try:
-            return [_process(each) for each in msgspec.convert(said, list[_ProcessReply])]
+            return [_process(each) for each in msgspec.convert(reply, list[_ProcessReply])]
         except msgspec.ValidationError as error:
             raise SupervisorUnavailable(f"{self._path}: {error}") from error
 

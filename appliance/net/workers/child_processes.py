@@ -1,7 +1,8 @@
-"""Worker processes: started, heard of when ready and when dead, and killed without hitting another.
+"""Worker processes: started, waited for until they are ready, and until they are dead, and killed.
 
-A process is held by its pidfd, so its death is noticed also when it is not our child (an orphan that we
-adopted), and a signal can never reach another process that was given its number since.
+A process is held by its pidfd (pidfd_open(2)). It becomes readable when the process ends, also for one that
+is no child of ours (a worker that another master started), of which wait(2) tells nothing. And a signal sent
+by it can never reach another process: a number is given to a new process as soon as the old one was reaped.
 """
 
 import contextlib
@@ -49,8 +50,8 @@ class WorkerProcess:
         detail = _ending(self._child.wait()) if self._child else "gone"
         os.close(self._pidfd)
         self._pidfd = -1
-        last_words = self.pass_errors_on().strip().rpartition("\n")[2]
-        return f"{detail}: {last_words}" if last_words else detail
+        last_line = self.pass_errors_on().strip().rpartition("\n")[2]
+        return f"{detail}: {last_line}" if last_line else detail
 
     def pass_errors_on(self) -> str:
         """Write to our standard error what it wrote to its own, and return that; empty the second time."""
@@ -77,7 +78,10 @@ def spawn(
     the program says that it is ready. Its standard error is kept for `pass_errors_on`, so that a
     failed start can be explained. Raises OSError.
     """
+    # A file in memory and not a pipe: nobody has to read it while the program runs, and it never blocks.
     errors = os.memfd_create("errors", os.MFD_CLOEXEC)
+    # A byte in this pipe says that the program is ready. When the program ends the kernel closes its end, so
+    # the reader gets an end of file and waits for nobody.
     ready, theirs = os.pipe2(os.O_CLOEXEC)
     try:
         child = subprocess.Popen(  # noqa: S603  # our own program

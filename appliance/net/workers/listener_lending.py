@@ -1,4 +1,4 @@
-"""Listening sockets that move between the programs of two groups: lent while both have a claim on them.
+"""Listening sockets that move between the programs of two groups: lent while both are configured for them.
 
 A bind that goes from one group to another in one reload is never closed: the program that gets it borrows the
 open socket, or binds beside it. The one that gives it up has its old workers accept there until it hears that
@@ -19,7 +19,12 @@ _PATIENCE: Final = 2.0  # seconds for another master to answer: it does so witho
 
 
 class OtherGroups:
-    """The masters of the other groups."""
+    """The masters of the other groups, asked over their control sockets.
+
+    A descriptor that is sent over a unix socket (SCM_RIGHTS, unix(7)) is the same open socket in both
+    programs: a client in its accept queue is accepted by whoever comes first, and stays when one of the two
+    closes its own.
+    """
 
     def __init__(self, paths: Paths, program: str) -> None:
         self._paths = paths

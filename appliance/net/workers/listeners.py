@@ -2,8 +2,12 @@
 
 A socket is known by the address it is bound to, not by the frontend it serves, so a bind may move from one
 frontend to another, and a socket taken over from an orphaned worker finds its place. `reserve` binds what is
-not there yet, all or nothing; nothing is closed before `keep_only`. One socket is shared by all workers: of
-SO_REUSEPORT twins, closing one resets whoever is queued in it.
+not there yet, all or nothing; nothing is closed before `keep_only`.
+
+One socket is shared by all workers, of all generations. With SO_REUSEPORT each worker could have its own, but
+each of those has an accept queue of its own too: when an old worker closes its socket, the kernel resets
+every client that has finished its handshake and stands in that queue (socket(7); net.ipv4.tcp_migrate_req is
+off by default). A shared queue has no owner, so a reload loses nobody.
 
 Where a bind overlaps one that is there, of ours or of another group's program, which lends it:
 
@@ -21,67 +25,15 @@ import errno
 import os
 import socket
 from collections.abc import Callable, Container, Iterable, Iterator
-from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
-from gevent.socket import getaddrinfo
-
 from appliance.model.snapshot.frontends import Bind
-from appliance.net.workers.port_owner import port_owner
+from appliance.net.workers.bind_addresses import Address, candidates, covers, same_or_covers
+from appliance.net.workers.bind_refusals import BindProblem, BindRefused, reason
+from appliance.net.workers.listening_sockets import address_of, backlog, bound_socket, listening, side_by_side
 
-_SOMAXCONN: Final = Path("/proc/sys/net/core/somaxconn")
-_PRIVILEGED: Final = (
-    "permission denied: ports below {first} need CAP_NET_BIND_SERVICE or net.ipv4.ip_unprivileged_port_start"
-)
-_FIRST_FREE_PORT: Final = Path("/proc/sys/net/ipv4/ip_unprivileged_port_start")
-# IP_FREEBIND and IPV6_FREEBIND of linux/in.h and linux/in6.h, which the socket module does not name.
-_FREE_BIND: Final[dict[int, tuple[int, int]]] = {
-    socket.AF_INET: (socket.IPPROTO_IP, 15),
-    socket.AF_INET6: (socket.IPPROTO_IPV6, 78),
-}
-_GOING: Final = (
-    "no interface will have this address: the virtual IP goes, and the next start could not bind it; "
-    "change the bind as well"
-)
-_EVERYWHERE: Final = frozenset({"::", "0.0.0.0", "localhost"})  # noqa: S104  # compared only
 _NO_IPV6: Final = (errno.EAFNOSUPPORT, errno.EPROTONOSUPPORT, errno.EADDRNOTAVAIL)
-
-
-@dataclass(frozen=True, slots=True)
-class Address:
-    """What a socket is bound to: a literal address, a port, and the interface of a link-local address."""
-
-    host: str
-    port: int
-    scope: int = 0
-
-    @property
-    def family(self) -> int:
-        """Return the address family."""
-        return socket.AF_INET6 if ":" in self.host else socket.AF_INET
-
-    @property
-    def sockaddr(self) -> tuple[str, int] | tuple[str, int, int, int]:
-        """Return the address as the socket functions want it."""
-        if self.family == socket.AF_INET:
-            return (self.host, self.port)
-        return (self.host, self.port, 0, self.scope)
-
-    def __str__(self) -> str:
-        return str(Bind(host=self.host, port=self.port))
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class BindProblem:
-    """A bind that cannot be had, and why."""
-
-    bind: Bind
-    reason: str
-
-    def __str__(self) -> str:
-        return f"{self.bind}: {self.reason}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,17 +49,14 @@ Lend = Callable[[int], Iterable[socket.socket]]
 """Returns copies of what other programs of ours listen on at a port."""
 
 
-class _BindRefused(Exception):  # noqa: N818  # it never leaves this module
-    """A bind failed; the message says why."""
-
-
 class Listeners:
-    """The listening sockets of one program."""
+    """The listening sockets of one program. `borrowed_last`: the last `reserve` was lent some by others."""
 
     def __init__(self, lend: Lend = lambda _: ()) -> None:
         self._sockets: dict[Address, socket.socket] = {}
         self._lend = lend
-        self._quiet: dict[Address, tuple[socket.socket, ...]] = {}  # with those beside which each will listen
+        # Bound, and not listening before `open`; with the sockets beside which each will listen.
+        self._not_listening: dict[Address, tuple[socket.socket, ...]] = {}
         self._borrowed: list[socket.socket] = []
         self.borrowed_last = False
 
@@ -123,7 +72,7 @@ class Listeners:
         taken = []
         for descriptor in descriptors:
             received = socket.socket(fileno=descriptor)
-            address = _address_of(received)
+            address = address_of(received)
             if address is None or address in self._sockets:
                 received.close()
                 continue
@@ -136,7 +85,7 @@ class Listeners:
         return {
             address: each.fileno()
             for address, each in self._sockets.items()
-            if address.port == port and address not in self._quiet
+            if address.port == port and address not in self._not_listening
         }
 
     def reserve(
@@ -154,7 +103,7 @@ class Listeners:
         for bind in binds:
             try:
                 addresses[bind] = self._reserve(bind, fresh, notes, virtual)
-            except _BindRefused as refused:
+            except BindRefused as refused:
                 problems.append(BindProblem(bind=bind, reason=str(refused)))
         if problems:
             self.release(fresh)
@@ -164,21 +113,21 @@ class Listeners:
     def open(self, addresses: Iterable[Address]) -> None:
         """Listen where others stand in the way until now; raises OSError."""
         for address in addresses:
-            if address in self._quiet:
-                with _side_by_side(self._sockets[address], *self._quiet[address]):
-                    self._sockets[address].listen(_backlog())
-                del self._quiet[address]
+            if address in self._not_listening:
+                with side_by_side(self._sockets[address], *self._not_listening[address]):
+                    self._sockets[address].listen(backlog())
+                del self._not_listening[address]
         self._return_borrowed()
 
     def release(self, addresses: Iterable[Address]) -> None:
         """Close the sockets of these addresses, and what was borrowed to bind them."""
         for address in tuple(addresses):
-            self._quiet.pop(address, None)
+            self._not_listening.pop(address, None)
             self._sockets.pop(address).close()
         self._return_borrowed()
 
     def _return_borrowed(self) -> None:
-        if not self._quiet:
+        if not self._not_listening:
             for each in self._borrowed:
                 each.close()
             self._borrowed.clear()
@@ -193,13 +142,13 @@ class Listeners:
         self, bind: Bind, fresh: set[Address], notes: list[BindProblem], virtual: Container[str]
     ) -> tuple[Address, ...]:
         reserved = []
-        candidates = _candidates(bind)
-        for address in candidates:
+        wanted = candidates(bind)
+        for address in wanted:
             try:
                 reserved += self._reserve_address(address, fresh, early=address.host in virtual)
             except OSError as error:
-                if not self._without_ipv6(address, error, candidates):
-                    raise _BindRefused(self._reason(address, error)) from error
+                if not self._without_ipv6(address, error, wanted):
+                    raise BindRefused(reason(address.port, error)) from error
                 notes.append(BindProblem(bind=bind, reason=f"no IPv6 here, IPv4 only ({error.strerror})"))
                 if address.host == "::":
                     reserved += self._reserve_address(Address("0.0.0.0", address.port), fresh)  # noqa: S104  # asked for
@@ -210,13 +159,13 @@ class Listeners:
     ) -> list[Address]:
         if address not in self._sockets:
             self._bind(address, fresh, early=early)
-        return [address, *(each for each in self._sockets if _covers(address, each))]
+        return [address, *(each for each in self._sockets if covers(address, each))]
 
     def _bind(self, address: Address, fresh: set[Address], *, early: bool) -> None:
         # What was `0.0.0.0` and is `::` now keeps its IPv4 socket, with whoever is queued in it.
         dual = Address("0.0.0.0", address.port) not in self._sockets  # noqa: S104  # compared only
         try:
-            bound = _listening(address, dual=dual, early=early)
+            bound = listening(address, dual=dual, early=early)
         except OSError as error:
             if error.errno != errno.EADDRINUSE:
                 raise
@@ -226,10 +175,10 @@ class Listeners:
 
     def _bind_beside(self, address: Address, fresh: set[Address], *, dual: bool, early: bool) -> None:
         """Bind where own sockets, or those of another program of ours, are in the way; raises OSError."""
-        lent = {each: _address_of(each) for each in self._lend(address.port)}
+        lent = {each: address_of(each) for each in self._lend(address.port)}
         self.borrowed_last = self.borrowed_last or bool(lent)
         for each, place in lent.items():
-            if place is not None and place not in self._sockets and _same_or_covers(address, place):
+            if place is not None and place not in self._sockets and same_or_covers(address, place):
                 self._sockets[place] = each
                 fresh.add(place)
             else:
@@ -242,143 +191,19 @@ class Listeners:
         }
         if not others:
             raise OSError(errno.EADDRINUSE, os.strerror(errno.EADDRINUSE))
-        with _side_by_side(*others.values()):
-            bound = _bound(address, dual=dual, early=early, shared=True)
-        self._quiet[address] = tuple(others.values())
+        with side_by_side(*others.values()):
+            bound = bound_socket(address, dual=dual, early=early, shared=True)
+        self._not_listening[address] = tuple(others.values())
         self._keep(bound, address, fresh)
-        if not any(_covers(place, address) for place in others):
+        if not any(covers(place, address) for place in others):
             self.open([address])  # the narrower ones go on taking theirs: what it takes nobody has had
 
     def _keep(self, bound: socket.socket, address: Address, fresh: set[Address]) -> None:
         self._sockets[address] = bound
         fresh.add(address)
 
-    def _without_ipv6(self, address: Address, error: OSError, candidates: tuple[Address, ...]) -> bool:
+    def _without_ipv6(self, address: Address, error: OSError, wanted: tuple[Address, ...]) -> bool:
         """Say whether this is a kernel without IPv6 and IPv4 would do what the operator asked for."""
         if address.family != socket.AF_INET6 or error.errno not in _NO_IPV6:
             return False
-        return address.host == "::" or any(each.family == socket.AF_INET for each in candidates)
-
-    def _reason(self, address: Address, error: OSError) -> str:
-        match error.errno:
-            case errno.EACCES | errno.EPERM:
-                return _PRIVILEGED.format(first=_first_free_port())
-            case errno.EADDRINUSE:
-                owner = port_owner(address.port)
-                return f"address in use by {owner}" if owner else "address in use"
-            case errno.EADDRNOTAVAIL:
-                return "no interface has this address; bind [::] or set net.ipv4.ip_nonlocal_bind"
-            case _:
-                return error.strerror or str(error)
-
-
-def overlap(bind: Bind, address: Address) -> bool:
-    """Say whether a bind, of one valid configuration, takes connections of a socket of another one."""
-    if bind.port != address.port:
-        return False
-    return bind.host == address.host or not {bind.host, address.host}.isdisjoint(_EVERYWHERE)
-
-
-def lost(binds: Iterable[Bind], going: Container[str]) -> tuple[BindProblem, ...]:
-    """Return the binds of addresses that are `going`: a socket outlives them, but is not made again."""
-    problems = []
-    for bind in binds:
-        with suppress(_BindRefused):  # a name: whether it has an address is asked where it is bound
-            if any(each.host in going for each in _candidates(bind)):
-                problems.append(BindProblem(bind=bind, reason=_GOING))
-    return tuple(problems)
-
-
-def _candidates(bind: Bind) -> tuple[Address, ...]:
-    """Return the addresses that a bind stands for; a name may have several."""
-    try:
-        found = getaddrinfo(bind.host, bind.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-    except OSError as error:
-        raise _BindRefused(f"name not resolved: {error.strerror or error}") from error
-    return tuple(dict.fromkeys(_address(sockaddr) for *_, sockaddr in found))
-
-
-def _covers(wide: Address, narrow: Address) -> bool:
-    """Say whether a wildcard takes the connections of another address of its port, too."""
-    if wide.port != narrow.port or wide == narrow:
-        return False
-    return wide.host == "::" or (wide.host == "0.0.0.0" and narrow.family == socket.AF_INET)  # noqa: S104  # compared only
-
-
-def _same_or_covers(wide: Address, narrow: Address) -> bool:
-    return wide == narrow or _covers(wide, narrow)
-
-
-@contextmanager
-def _side_by_side(*sockets: socket.socket) -> Iterator[None]:
-    """Let sockets be bound, and listen, where others are: all of them have to agree (socket(7))."""
-    for each in sockets:
-        _share(each, 1)
-    try:
-        yield
-    finally:
-        for each in sockets:
-            _share(each, 0)
-
-
-def _share(each: socket.socket, value: int) -> None:
-    if each.fileno() >= 0:  # one that was closed meanwhile is in nobody's way
-        each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, value)
-
-
-def _listening(address: Address, *, dual: bool, early: bool) -> socket.socket:
-    bound = _bound(address, dual=dual, early=early)
-    try:
-        bound.listen(_backlog())
-    except OSError:
-        bound.close()
-        raise
-    return bound
-
-
-def _bound(address: Address, *, dual: bool, early: bool, shared: bool = False) -> socket.socket:
-    listener = socket.socket(address.family, socket.SOCK_STREAM)
-    try:
-        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        # Accepted sockets inherit it: one system call less for each connection.
-        listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        if address.family == socket.AF_INET6:
-            dual_stack = dual and address.host == "::"
-            listener.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, int(not dual_stack))
-        if early:  # HAProxy's `transparent`, without its privilege
-            listener.setsockopt(*_FREE_BIND[address.family], 1)
-        listener.setblocking(False)  # noqa: FBT003  # for workers, which share the open file
-        with _side_by_side(*([listener] if shared else [])):
-            listener.bind(address.sockaddr)
-    except OSError:
-        listener.close()
-        raise
-    return listener
-
-
-def _address_of(listener: socket.socket) -> Address | None:
-    """Return what a socket is bound to, None for one that is no TCP listener."""
-    if listener.family not in (socket.AF_INET, socket.AF_INET6):
-        return None
-    if not listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN):
-        return None
-    return _address(listener.getsockname())
-
-
-def _address(sockaddr: tuple[str, int] | tuple[str, int, int, int]) -> Address:
-    host = sockaddr[0].partition("%")[0]
-    return Address(host, sockaddr[1], sockaddr[3] if len(sockaddr) == 4 else 0)
-
-
-def _backlog() -> int:
-    try:
-        return int(_SOMAXCONN.read_text())
-    except (OSError, ValueError):
-        return socket.SOMAXCONN
-
-
-def _first_free_port() -> int:
-    try:
-        return int(_FIRST_FREE_PORT.read_text())
-    except (OSError, ValueError):
-        return 1024
+        return address.host == "::" or any(each.family == socket.AF_INET for each in wanted)

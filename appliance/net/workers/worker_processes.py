@@ -1,7 +1,8 @@
 """The workers of a master: their processes, the control connections to them, and orders under way.
 
-Nothing here decides. Orders to one worker are carried out in the order in which they were given; what
-comes of them, and every death, is reported as an event of the rollout.
+Nothing here decides. Each worker has a queue of orders, so that they reach it in the order in which they were
+given, and a worker that hangs holds up nobody else. Its answers and its death are reported as events of the
+rollout; after `Exited` nothing of that process is reported any more.
 """
 
 import os
@@ -39,7 +40,9 @@ from appliance.net.workers.orphaned_workers import (
 from appliance.wire.lines.control import Answer, AnswerProblem, Question
 from appliance.wire.lines.worker_arguments import InheritedListener, WorkerArguments, encode
 
-_PATIENCE: Final = 30.0  # seconds; a worker that does not answer its control socket for so long serves nobody
+# Seconds. A worker has one loop for its control socket and its traffic: one that does not answer for so long
+# serves nobody.
+_PATIENCE: Final = 30.0
 _LOOK_AGAIN: Final = 0.5  # seconds between two tries to reach one that is silent
 
 Report = Callable[[Event], None]
@@ -58,7 +61,10 @@ class WorkerStart:
 
 @dataclass(slots=True, eq=False)
 class _HeldWorker:
-    """One worker. `client` is None until it is ready."""
+    """One worker, which has a process. `client` is None until it is ready.
+
+    The first of `greenlets` waits for its death, and ends the others then.
+    """
 
     process: child_processes.WorkerProcess
     client: ControlClient | None = None
@@ -67,7 +73,10 @@ class _HeldWorker:
 
 
 class WorkerProcesses:
-    """All workers of one program that have a process."""
+    """All workers of one program that have a process.
+
+    `report` is told the events, `fault` the greenlets that a bug has ended.
+    """
 
     def __init__(
         self,
@@ -85,64 +94,64 @@ class WorkerProcesses:
         self._program = program
         self._module = tuple(module)
         self._report = report
-        self._hands: dict[WorkerId, _HeldWorker] = {}
+        self._held: dict[WorkerId, _HeldWorker] = {}
 
     def __len__(self) -> int:
-        return len(self._hands)
+        return len(self._held)
 
     @property
     def workers(self) -> frozenset[WorkerId]:
         """The places that have a process."""
-        return frozenset(self._hands)
+        return frozenset(self._held)
 
     def pid(self, worker: WorkerId) -> int | None:
         """Return the process id of a worker, None while it has none."""
-        hand = self._hands.get(worker)
-        return hand.process.pid if hand else None
+        held = self._held.get(worker)
+        return held.process.pid if held else None
 
-    def spawn(self, worker: WorkerId, job: WorkerStart) -> None:
+    def spawn(self, worker: WorkerId, start: WorkerStart) -> None:
         """Start a worker; the event Ready or Exited follows."""
         try:
             process, ready = child_processes.spawn(
                 self._module,
-                lambda ready_fd: encode(self._orders(worker, job, ready_fd)),
-                listeners=[listener.fd for listener in job.listeners],
+                lambda ready_fd: encode(self._arguments(worker, start, ready_fd)),
+                listeners=[listener.fd for listener in start.listeners],
                 environment={**os.environ, **self._paths.environment()},
             )
         except OSError as error:
-            self._go(self._report, Exited(worker, f"could not be started: {error}"))
+            self._run(self._report, Exited(worker, f"could not be started: {error}"))
             return
         self._watch(worker, _HeldWorker(process=process)).greenlets.append(
-            self._go(self._greet, worker, ready)
+            self._run(self._become_master, worker, ready)
         )
 
     def adopt(self, living: LivingWorker) -> None:
-        """Take a worker that has answered already; its death is reported as that of one of ours."""
+        """Become the master of a worker that has answered already; the event Exited follows when it dies."""
         try:
             process = child_processes.WorkerProcess(living.status.pid)
         except ProcessLookupError:
             living.client.close()
-            self._go(self._report, Exited(living.worker, "gone"))
+            self._run(self._report, Exited(living.worker, "gone"))
             return
-        hand = self._watch(living.worker, _HeldWorker(process=process, client=living.client))
-        hand.greenlets.append(self._go(self._work, living.worker, hand))
+        held = self._watch(living.worker, _HeldWorker(process=process, client=living.client))
+        held.greenlets.append(self._run(self._send_orders, living.worker, held))
 
-    def follow(self, silent: SilentWorker) -> None:
-        """Take a worker that does not answer: the event OrphanAnswered follows when it does, or Exited."""
+    def adopt_silent(self, silent: SilentWorker) -> None:
+        """Hold a worker that does not answer: the event OrphanAnswered follows when it does, or Exited."""
         try:
             process = child_processes.WorkerProcess(silent.pid)
         except ProcessLookupError:
-            self._go(self._report, Exited(silent.worker, "gone"))
+            self._run(self._report, Exited(silent.worker, "gone"))
             return
-        hand = self._watch(silent.worker, _HeldWorker(process=process))
-        hand.greenlets.append(self._go(self._reach, silent.worker, hand))
+        held = self._watch(silent.worker, _HeldWorker(process=process))
+        held.greenlets.append(self._run(self._wait_answer, silent.worker, held))
 
     def accept(self, worker: WorkerId) -> None:
         """Tell a worker to accept; the event Accepted follows."""
         self.order(worker, Question(command="accept"), lambda _: self._report(Accepted(worker)))
 
     def apply(self, worker: WorkerId, snapshot: int) -> None:
-        """Tell a worker to obey a snapshot; the event SnapshotApplied or SnapshotRefused follows."""
+        """Tell a worker to apply a snapshot; the event SnapshotApplied or SnapshotRefused follows."""
 
         def refused(answer: Answer) -> None:
             self._report(SnapshotRefused(worker, snapshot, _reason(answer)))
@@ -151,17 +160,17 @@ class WorkerProcesses:
         self.order(worker, question, lambda _: self._report(SnapshotApplied(worker, snapshot)), refused)
 
     def check(self, snapshot: int, workers: Iterable[WorkerId], *, patience: float) -> dict[WorkerId, str]:
-        """Ask workers whether they could obey a snapshot; return what those say that could not.
+        """Ask workers whether they could apply a snapshot; return the reasons of those that could not.
 
         One that dies meanwhile is none of them, as another takes its place.
         """
         question = Question(command="check", values={"snapshot": snapshot})
         asked: dict[WorkerId, AsyncResult[Answer | None]] = {}
         for worker in workers:
-            if hand := self._hands.get(worker):
+            if held := self._held.get(worker):
                 asked[worker] = result = AsyncResult()
                 self.order(worker, question, result.set, result.set)
-                hand.greenlets[0].link(lambda _, told=result: told.set(None))
+                held.greenlets[0].link(lambda _, told=result: told.set(None))
         gevent.wait(list(asked.values()), timeout=patience)
         silent = Answer(ok=False, errors=(AnswerProblem(message="it does not answer"),))
         answers = {worker: result.value if result.ready() else silent for worker, result in asked.items()}
@@ -174,128 +183,131 @@ class WorkerProcesses:
 
         Neither is called for one that dies meanwhile.
         """
-        if hand := self._hands.get(worker):
+        if held := self._held.get(worker):
             say = partial(self._log_refusal, worker, question) if refused is None else refused
-            hand.orders.put((question, lambda answer: then(answer) if answer.ok else say(answer)))
+            held.orders.put((question, lambda answer: then(answer) if answer.ok else say(answer)))
 
     def kill(self, worker: WorkerId) -> None:
         """End a worker at once; the event Exited follows."""
-        if hand := self._hands.get(worker):
-            hand.process.kill()
+        if held := self._held.get(worker):
+            held.process.kill()
 
-    def dismiss(self, question: Question, workers: Iterable[WorkerId], *, patience: float) -> None:
-        """Tell several workers a last word, on their way to being left, within `patience` seconds."""
-        tellings = [gevent.spawn(self._tell, worker, question) for worker in workers]
-        gevent.joinall(tellings, timeout=patience)
+    def tell_now(self, question: Question, workers: Iterable[WorkerId], *, patience: float) -> None:
+        """Send several workers an order past their queues; return when all have answered.
+
+        It takes `patience` seconds at most.
+        """
+        asked = [gevent.spawn(self._tell_one, worker, question) for worker in workers]
+        gevent.joinall(asked, timeout=patience)
 
     def settle(self, *, patience: float) -> None:
-        """Return when every worker has closed what it was ordered to so far."""
-        self.dismiss(Question(command="settle"), tuple(self._hands), patience=patience)
+        """Return when every worker has closed the listening sockets that it was ordered to close so far."""
+        self.tell_now(Question(command="settle"), tuple(self._held), patience=patience)
 
     def wait_gone(self, generation: int, *, patience: float) -> None:
         """Return when no process of a generation is left."""
         watches = [
-            hand.greenlets[0] for worker, hand in self._hands.items() if worker.generation == generation
+            held.greenlets[0] for worker, held in self._held.items() if worker.generation == generation
         ]
         gevent.joinall(watches, timeout=patience)
 
     def end(self, *, patience: float) -> None:
         """End every worker, by the command `stop` and after `patience` seconds by KILL, and reap them."""
-        workers = tuple(self._hands)
-        self.dismiss(Question(command="stop"), workers, patience=patience)
-        watches = [hand.greenlets[0] for hand in self._hands.values()]
+        workers = tuple(self._held)
+        self.tell_now(Question(command="stop"), workers, patience=patience)
+        watches = [held.greenlets[0] for held in self._held.values()]
         gevent.joinall(watches, timeout=patience)
         for worker in workers:
             self.kill(worker)
         gevent.joinall(watches, timeout=patience)
 
-    def _orders(self, worker: WorkerId, job: WorkerStart, ready_fd: int) -> WorkerArguments:
+    def _arguments(self, worker: WorkerId, start: WorkerStart, ready_fd: int) -> WorkerArguments:
         return WorkerArguments(
             program=self._program,
-            group=job.group,
+            group=start.group,
             generation=worker.generation,
             index=worker.index,
-            workers=job.workers,
-            snapshot=job.snapshot,
-            listeners=job.listeners,
+            workers=start.workers,
+            snapshot=start.snapshot,
+            listeners=start.listeners,
             ready_fd=ready_fd,
         )
 
-    def _go(self, run: Callable[..., None], *arguments: object) -> gevent.Greenlet:
+    def _run(self, run: Callable[..., None], *arguments: object) -> gevent.Greenlet:
         """Start a greenlet whose failure is a bug, and reported as one."""
         greenlet = gevent.spawn(run, *arguments)
         greenlet.link_exception(self._fault)
         return greenlet
 
-    def _watch(self, worker: WorkerId, hand: _HeldWorker) -> _HeldWorker:
-        self._hands[worker] = hand
-        hand.greenlets.append(self._go(self._bury, worker, hand))
-        return hand
+    def _watch(self, worker: WorkerId, held: _HeldWorker) -> _HeldWorker:
+        self._held[worker] = held
+        held.greenlets.append(self._run(self._reap, worker, held))
+        return held
 
-    def _bury(self, worker: WorkerId, hand: _HeldWorker) -> None:
-        detail = hand.process.wait()
-        del self._hands[worker]
-        gevent.killall(hand.greenlets[1:])
-        if hand.client:
-            hand.client.close()
+    def _reap(self, worker: WorkerId, held: _HeldWorker) -> None:
+        detail = held.process.wait()
+        del self._held[worker]
+        gevent.killall(held.greenlets[1:])
+        if held.client:
+            held.client.close()
         remove_files(self._paths, self._program, worker)
         self._report(Exited(worker, detail))
 
-    def _greet(self, worker: WorkerId, ready: int) -> None:
+    def _become_master(self, worker: WorkerId, ready: int) -> None:
         """Wait until a worker is ready, become its master, and pass orders on from then."""
-        hand = self._hands[worker]
+        held = self._held[worker]
         if not child_processes.wait_ready(ready):
-            hand.process.kill()  # it gave up, and might be long about ending
+            held.process.kill()  # it gave up, and might be long about ending
             return
         try:
             path = self._paths.worker_control(self._program, worker.generation, worker.index)
-            hand.client = ControlClient(path)
-            adopt(hand.client)
+            held.client = ControlClient(path)
+            adopt(held.client)
         except (ControlUnavailable, WorkerUnusable) as error:
-            self._give_up(worker, hand, str(error))
+            self._give_up(worker, held, str(error))
             return
-        hand.process.pass_errors_on()  # from now on it has our standard output for that
+        held.process.pass_errors_on()  # from now on it has our standard output for that
         self._report(Ready(worker))
-        self._work(worker, hand)
+        self._send_orders(worker, held)
 
-    def _reach(self, worker: WorkerId, hand: _HeldWorker) -> None:
-        """Try to become the master of a silent worker, for as long as it is let live."""
+    def _wait_answer(self, worker: WorkerId, held: _HeldWorker) -> None:
+        """Try to become the master of a silent worker, until it answers or its process ends."""
         while (living := find(self._paths, self._program, worker)) is None:
             gevent.sleep(_LOOK_AGAIN)
-        hand.client = living.client
+        held.client = living.client
         self._report(OrphanAnswered(generation=worker.generation, orphan=living.orphan))
-        self._work(worker, hand)
+        self._send_orders(worker, held)
 
-    def _work(self, worker: WorkerId, hand: _HeldWorker) -> None:
+    def _send_orders(self, worker: WorkerId, held: _HeldWorker) -> None:
         while True:
-            question, then = hand.orders.get()
+            question, then = held.orders.get()
             try:
-                answer = self._ask(hand, question)
+                answer = self._ask(held, question)
             except ControlUnavailable as error:
-                self._give_up(worker, hand, str(error))
+                self._give_up(worker, held, str(error))
                 return
             then(answer)
 
-    def _ask(self, hand: _HeldWorker, question: Question) -> Answer:
-        if hand.client is None:
+    def _ask(self, held: _HeldWorker, question: Question) -> Answer:
+        if held.client is None:
             raise ControlUnavailable("it was never ready")
-        return hand.client.ask(question, timeout=_PATIENCE)
+        return held.client.ask(question, timeout=_PATIENCE)
 
-    def _tell(self, worker: WorkerId, question: Question) -> None:
-        hand = self._hands.get(worker)
-        if hand is None or hand.client is None:
+    def _tell_one(self, worker: WorkerId, question: Question) -> None:
+        held = self._held.get(worker)
+        if held is None or held.client is None:
             return
         try:
-            hand.client.ask(question, timeout=_PATIENCE)
+            held.client.ask(question, timeout=_PATIENCE)
         except ControlUnavailable:
             return  # gone already, which is as good
 
-    def _give_up(self, worker: WorkerId, hand: _HeldWorker, reason: str) -> None:
-        """End a worker that cannot be told anything any more; one that dies anyway is not worth a line."""
-        if gevent.wait([hand.greenlets[0]], timeout=0.2):
+    def _give_up(self, worker: WorkerId, held: _HeldWorker, reason: str) -> None:
+        """Kill a worker that does not answer any more; one that dies at that moment is not logged."""
+        if gevent.wait([held.greenlets[0]], timeout=0.2):
             return
         self.log.error("worker-unreachable", generation=worker.generation, worker=worker.index, reason=reason)
-        hand.process.kill()
+        held.process.kill()
 
     def _log_refusal(self, worker: WorkerId, question: Question, answer: Answer) -> None:
         self.log.error(

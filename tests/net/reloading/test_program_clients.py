@@ -43,9 +43,9 @@ class House:
     def __init__(self, root: Path) -> None:
         self.paths = Paths(runtime=root, state=root)
         self.supervisor = SupervisorClient(self.paths.supervisor_socket)
-        self.fleet = self.reborn()
+        self.clients = self.restarted()
 
-    def reborn(self, *, start: float = 15.0) -> ProgramClients:
+    def restarted(self, *, start: float = 15.0) -> ProgramClients:
         """Return what a reload that was killed starts with."""
         return ProgramClients(self.paths, patience=ProgramTimeouts(start=start))
 
@@ -80,14 +80,14 @@ def house() -> Iterator[House]:
 
 def test_a_program_that_is_stopping_is_waited_for(house: House):
     """A start that comes right after a stop is one."""
-    house.fleet.stop("proxy-api")
-    house.fleet.start("proxy-api")
+    house.clients.stop("proxy-api")
+    house.clients.start("proxy-api")
     assert house.state("proxy-api") == "RUNNING"
 
 
 def test_one_that_takes_too_long_is_started_later(house: House):
     """The wait is bounded and its end is told; the program is started when it has ended after all."""
-    hurried = house.reborn(start=0.1)
+    hurried = house.restarted(start=0.1)
     house.supervisor.stop("proxy-api")
     with pytest.raises(SupervisorUnavailable, match="still stopping"):
         hurried.start("proxy-api")
@@ -98,37 +98,37 @@ def test_one_that_takes_too_long_is_started_later(house: House):
 
 def test_what_a_killed_reload_had_stopped_is_started(house: House):
     """The next reload knows that it was no operator who stopped it."""
-    house.fleet.stop("health")
+    house.clients.stop("health")
     house.until("health", "STOPPED")
-    house.reborn().put_right(["health", "proxy-api"])
+    house.restarted().put_right(["health", "proxy-api"])
     house.until("health", "RUNNING")
 
 
 def test_what_the_operator_stopped_stays_so(house: House):
     """Also where a reload had stopped it before, and it has run since."""
-    house.fleet.stop("health")
+    house.clients.stop("health")
     house.until("health", "STOPPED")
     house.supervisor.start("health")
-    house.fleet.put_right(["health", "proxy-api"])
+    house.clients.put_right(["health", "proxy-api"])
     house.supervisor.stop("health")
     house.until("health", "STOPPED")
-    house.fleet.put_right(["health", "proxy-api"])
+    house.clients.put_right(["health", "proxy-api"])
     assert house.state("health") == "STOPPED"
 
 
 def test_what_is_not_needed_is_stopped(house: House):
     """A program of ours that runs for no group is stopped, and started when it is needed again."""
-    house.fleet.put_right(["proxy-api"])
+    house.clients.put_right(["proxy-api"])
     house.until("health", "STOPPED")
-    house.fleet.put_right(["health", "proxy-api"])
+    house.clients.put_right(["health", "proxy-api"])
     house.until("health", "RUNNING")
 
 
 def test_a_damaged_note_is_none(house: House):
     """Half a file of names does not keep anything from being started or stopped."""
     (house.paths.runtime / "stopped.json").write_text("[")
-    house.fleet.stop("health")
-    house.fleet.start("health")
+    house.clients.stop("health")
+    house.clients.start("health")
     assert house.state("health") == "RUNNING"
 
 

@@ -160,7 +160,7 @@ def test_a_client_that_does_not_wait(server: Server):
     until(lambda: len(server.lines) == 3)
 
 
-def test_clients_wait_for_each_other_only_in_the_desk(server: Server):
+def test_clients_wait_for_each_other_only_in_the_queue(server: Server):
     """A client whose answer is held back does not keep another from being heard."""
     server.hold.clear()
     with server.connect() as one, server.connect() as other:

@@ -51,7 +51,7 @@ class House:
         self.api = FakeProgram(self.paths, "proxy-api", self.journal, obeys=1)
         self.log = CapturingLogger()
         patience = ProgramTimeouts(life=1.0, start=1.0, prepare=0.5, commit=0.5, abort=0.5)
-        self.changeover = ReloadTransaction(
+        self.transaction = ReloadTransaction(
             self.paths,
             first,
             ProgramClients(self.paths, patience=patience),
@@ -87,7 +87,7 @@ def house() -> Iterator[House]:
 def test_everybody_prepares_before_anybody_commits(house: House):
     """All prepare, then health commits, then the proxies; the snapshot is accepted and kept as last good."""
     house.write(weight=2)
-    answer = house.changeover.reload()
+    answer = house.transaction.reload()
     assert answer.ok
     assert answer.values["generation"] == 2
     assert answer.values["changed"] == ["pools.masters.servers.master-0"]
@@ -100,7 +100,7 @@ def test_everybody_prepares_before_anybody_commits(house: House):
 def test_nothing_changed_asks_nobody(house: House):
     """A file that means the same is answered as unchanged, with no program asked and no new number."""
     house.paths.config.write_text("# a comment\n" + house.paths.config.read_text())
-    answer = house.changeover.reload()
+    answer = house.transaction.reload()
     assert answer.ok
     assert answer.values["unchanged"] is True
     assert answer.values["changed"] == []
@@ -111,7 +111,7 @@ def test_nothing_changed_asks_nobody(house: House):
 def test_every_error_is_answered(house: House):
     """A file with several errors is answered with all of them and their lines; nobody is asked."""
     house.write(weight=-1, more="nonsense: 1\nmore-nonsense: 2")
-    answer = house.changeover.reload()
+    answer = house.transaction.reload()
     assert not answer.ok
     assert len(answer.errors) == 3
     assert all(each.line for each in answer.errors)
@@ -122,7 +122,7 @@ def test_every_error_is_answered(house: House):
 def test_a_file_that_is_not_there(house: House):
     """A missing file is an error like others."""
     house.paths.config.unlink()
-    answer = house.changeover.reload()
+    answer = house.transaction.reload()
     assert "No such file" in answer.errors[0].message
 
 
@@ -130,7 +130,7 @@ def test_one_refusal_aborts_everywhere(house: House):
     """A proxy that cannot bind has its reason answered; all forget the snapshot, nothing is accepted."""
     house.api.refuses = AnswerProblem(message="address in use", path="api.frontends.kube-api.bind")
     house.write(port=9446)
-    answer = house.changeover.reload()
+    answer = house.transaction.reload()
     assert answer.errors == (
         AnswerProblem(message="proxy-api: address in use", path="api.frontends.kube-api.bind"),
     )
@@ -142,7 +142,7 @@ def test_one_refusal_aborts_everywhere(house: House):
 def test_a_group_that_does_not_exist_is_refused(house: House):
     """By the name of the key, before anybody is asked."""
     house.write(weight=2, more="group: no-such-group")
-    answer = house.changeover.reload()
+    answer = house.transaction.reload()
     assert (answer.ok, answer.errors[0].path) == (False, "group")
     assert "no-such-group" in answer.errors[0].message
     assert house.journal == []
@@ -151,21 +151,21 @@ def test_a_group_that_does_not_exist_is_refused(house: House):
 def test_a_log_file_that_cannot_be_had_is_refused(house: House, tmp_path: Path):
     """Before anybody is asked, by the name of the key; one that can be is taken."""
     house.write(weight=2, more=f"log: {{ file: {tmp_path}/none/a.log }}")
-    answer = house.changeover.reload()
+    answer = house.transaction.reload()
     assert (answer.ok, answer.errors[0].path) == (False, "log.file")
     assert house.journal == []
     house.write(weight=2, more=f"log: {{ file: {tmp_path}/a.log }}")
-    assert house.changeover.reload().ok
+    assert house.transaction.reload().ok
 
 
 def test_a_refused_number_is_not_used_again(house: House):
     """The next attempt has a number of its own, so nobody can take it for the refused one."""
     house.api.refuses = AnswerProblem(message="no")
     house.write(port=9446)
-    house.changeover.reload()
+    house.transaction.reload()
     house.api.refuses = None
     house.write(port=9447)
-    assert house.changeover.reload().values["generation"] == 3
+    assert house.transaction.reload().values["generation"] == 3
     assert (house.health.obeys, house.api.obeys, house.accepted) == (3, 3, 3)
 
 
@@ -173,7 +173,7 @@ def test_a_program_that_hangs_refuses_in_time(house: House):
     """One that does not answer prepare within its time stands in the way, and is named."""
     house.health.hangs_in = "prepare"
     house.write(weight=2)
-    answer = house.changeover.reload()
+    answer = house.transaction.reload()
     assert [each.message.split(":")[0] for each in answer.errors] == ["health"]
     assert "no answer to prepare" in answer.errors[0].message
     assert house.accepted == 1
@@ -183,7 +183,7 @@ def test_a_program_that_dies_of_it_refuses(house: House):
     """A configuration of which a program dies is not accepted."""
     house.api.dies_in = "prepare"
     house.write(weight=2)
-    assert not house.changeover.reload().ok
+    assert not house.transaction.reload().ok
     assert house.accepted == 1
     assert house.health.pending is None
 
@@ -192,7 +192,7 @@ def test_a_program_that_is_down_does_not_stand_in_the_way(house: House):
     """The change is made without it and the answer says so; it starts with the new snapshot."""
     house.api.stop()
     house.write(weight=2)
-    answer = house.changeover.reload()
+    answer = house.transaction.reload()
     assert answer.ok
     assert "proxy-api is not running" in str(answer.values["warnings"])
     assert house.journal == ["health prepare 2", "health commit 2"]
@@ -207,7 +207,7 @@ def test_a_program_that_runs_and_cannot_be_asked_refuses(house: House):
     waits = [sys.executable, "-c", "import sys; sys.stdin.read()", "-m", "appliance.programs.proxy", "api"]
     with subprocess.Popen(waits, stdin=subprocess.PIPE, env=environment):
         house.write(weight=2)
-        answer = house.changeover.reload()
+        answer = house.transaction.reload()
     assert [each.message.split(":")[0] for each in answer.errors] == ["proxy-api"]
     assert "does not answer" in answer.errors[0].message
     assert house.accepted == 1
@@ -216,7 +216,7 @@ def test_a_program_that_runs_and_cannot_be_asked_refuses(house: House):
 def test_a_runtime_directory_that_was_removed_is_filled_again(house: House):
     """Programs that start find what is accepted, with the next look."""
     shutil.rmtree(house.paths.runtime)
-    house.changeover.converge(everybody=False)
+    house.transaction.converge(everybody=False)
     assert house.accepted == 1
     assert snapshots.read(house.paths.snapshot(1)) == snapshots.read(house.paths.accepted)
 
@@ -225,31 +225,31 @@ def test_past_the_point_of_no_return_there_is_only_forward(house: House):
     """Who hangs in the commit makes the answer no, everybody else commits, and it is led there later."""
     house.health.hangs_in = "commit"
     house.write(weight=2)
-    answer = house.changeover.reload()
+    answer = house.transaction.reload()
     assert not answer.ok
     assert [each.message.split(":")[0] for each in answer.errors] == ["health"]
     assert "told again" in answer.errors[0].message
     assert answer.values["generation"] == 2
     assert (house.api.obeys, house.accepted) == (2, 2)
     house.health.hangs_in = None
-    house.changeover.converge(everybody=False)
+    house.transaction.converge(everybody=False)
     assert house.health.obeys == 2
 
 
 def test_a_program_with_another_snapshot_is_led_back(house: House):
     """One that missed a change gets it; the others are not asked."""
     house.write(weight=2)
-    house.changeover.reload()
+    house.transaction.reload()
     house.api.obeys = 1
     house.journal.clear()
-    house.changeover.converge(everybody=False)
+    house.transaction.converge(everybody=False)
     assert house.journal == ["proxy-api prepare 2", "proxy-api commit 2"]
 
 
 def test_a_start_tells_everybody(house: House):
     """At its start the program makes sure of all, which also ends what was left prepared."""
     house.api.pending = 7
-    house.changeover.converge(everybody=True)
+    house.transaction.converge(everybody=True)
     assert [each for each in house.journal if each.startswith("proxy-api")] == [
         "proxy-api prepare 1",
         "proxy-api commit 1",
@@ -261,7 +261,7 @@ def test_a_program_that_cannot_be_led_is_said_once(house: House):
     """The same failure again and again is one line in the log."""
     house.api.obeys, house.api.refuses = 0, AnswerProblem(message="no")
     for _ in range(3):
-        house.changeover.converge(everybody=False)
+        house.transaction.converge(everybody=False)
     assert [call.args[0] if call.args else call.kwargs["event"] for call in house.log.calls] == [
         "converge-failed"
     ]
@@ -275,7 +275,7 @@ def test_a_new_group_that_cannot_bind_is_refused(house: House):
         port = occupied.getsockname()[1]
         bind = f'ingress: {{ frontends: {{ http: {{ bind: ["127.0.0.1:{port}"], pool: masters }} }} }}'
         house.write(more=bind)
-        answer = house.changeover.reload()
+        answer = house.transaction.reload()
     assert [each.path for each in answer.errors] == ["ingress.frontends.http.bind"]
     assert house.accepted == 1
 
@@ -285,12 +285,12 @@ def test_a_new_group_may_bind_a_virtual_ip(house: House):
     group = 'ingress: { frontends: { http: { bind: ["192.0.2.200:9443"], pool: masters } } }'
     vips = 'virtual_ips: { api: { addresses: ["192.0.2.%d/24"], interface: eth0, router_id: 42 } }'
     house.write(more=vips % 200)
-    assert house.changeover.reload().ok
+    assert house.transaction.reload().ok
     house.write(more=f"{vips % 201}\n{group}")
-    (error,) = house.changeover.reload().errors
+    (error,) = house.transaction.reload().errors
     assert error.path == "ingress.frontends.http.bind"
     house.write(more=f"{vips % 200}\n{group}")
-    assert house.changeover.reload().ok
+    assert house.transaction.reload().ok
 
 
 def test_without_a_supervisor_a_new_program_is_warned_of(house: House):
@@ -300,7 +300,7 @@ def test_without_a_supervisor_a_new_program_is_warned_of(house: House):
         port = free.getsockname()[1]
     bind = f'ingress: {{ frontends: {{ http: {{ bind: ["127.0.0.1:{port}"], pool: masters }} }} }}'
     house.write(more=bind)
-    answer = house.changeover.reload()
+    answer = house.transaction.reload()
     assert answer.ok
     assert "supervisor.sock" in str(answer.values["warnings"])
 
@@ -309,7 +309,7 @@ def test_a_state_directory_that_is_gone_is_a_warning(house: House):
     """A copy that cannot be written does not stop a change."""
     house.paths.state.rmdir()
     house.write(weight=2)
-    answer = house.changeover.reload()
+    answer = house.transaction.reload()
     assert answer.ok
     assert "last-good" in str(answer.values["warnings"])
 
@@ -322,7 +322,7 @@ def test_a_copy_that_cannot_be_written_does_not_keep_a_new_program_down(house: H
         port = free.getsockname()[1]
     bind = f'ingress: {{ frontends: {{ http: {{ bind: ["127.0.0.1:{port}"], pool: masters }} }} }}'
     house.write(more=bind)
-    warnings = str(house.changeover.reload().values["warnings"])
+    warnings = str(house.transaction.reload().values["warnings"])
     assert "last-good" in warnings
     assert "supervisor.sock" in warnings
 
@@ -330,21 +330,21 @@ def test_a_copy_that_cannot_be_written_does_not_keep_a_new_program_down(house: H
 @pytest.mark.parametrize("left", [b"{", None])
 def test_a_copy_that_is_lost_or_damaged_is_made_again(house: House, left: bytes | None):
     """By a start of `reload`, and by a reload that changes nothing."""
-    for heal in (lambda: house.changeover.converge(everybody=True), house.changeover.reload):
+    for heal in (lambda: house.transaction.converge(everybody=True), house.transaction.reload):
         house.paths.last_good.unlink(missing_ok=True)
         if left is not None:
             house.paths.last_good.write_bytes(left)
         heal()
-        assert snapshots.read(house.paths.last_good) == house.changeover.accepted
+        assert snapshots.read(house.paths.last_good) == house.transaction.accepted
 
 
 def test_a_copy_that_cannot_be_made_again_is_told(house: House):
     """As a warning of a reload that changes nothing, and in the log of a start."""
     house.paths.state.rmdir()
-    answer = house.changeover.reload()
+    answer = house.transaction.reload()
     assert answer.values["unchanged"] is True
     assert "last-good" in str(answer.values["warnings"])
-    house.changeover.converge(everybody=True)
+    house.transaction.converge(everybody=True)
     assert "last-good" in str(house.log.calls[-1])
 
 
@@ -352,7 +352,7 @@ def test_what_stands_in_the_place_of_the_note_is_no_trouble(house: House):
     """A directory where the note of a degraded start would be is set aside; the change is made."""
     snapshots.degraded_path(house.paths).mkdir()
     house.write(weight=2)
-    assert house.changeover.reload().ok
+    assert house.transaction.reload().ok
     assert (house.api.obeys, house.accepted) == (2, 2)
     assert not snapshots.degraded_path(house.paths).exists()
 
@@ -361,11 +361,11 @@ def test_what_stands_in_the_place_of_the_note_is_no_trouble(house: House):
 def test_a_file_that_was_damaged_is_set_aside_said_once_and_written_again(house: House, name: str):
     """What programs start with is put right by the next look, and what was damaged is there to be seen."""
     path: Path = getattr(house.paths, name)
-    house.changeover.converge(everybody=False)
+    house.transaction.converge(everybody=False)
     path.write_bytes(b"\xff")
     for _ in range(3):
-        house.changeover.converge(everybody=False)
-    assert snapshots.read(path) == house.changeover.accepted
+        house.transaction.converge(everybody=False)
+    assert snapshots.read(path) == house.transaction.accepted
     said = [call.kwargs for call in house.log.calls if call.kwargs["event"] == "state-damaged"]
     assert [each["aside"] for each in said] == [f"{path}.damaged"]
     assert Path(f"{path}.damaged").read_bytes() == b"\xff"
@@ -376,8 +376,8 @@ def test_a_good_file_ends_the_degraded_state(house: House):
     note = snapshots.Degraded(since=1.0, problems=(AnswerProblem(message="broken"),))
     snapshots.write_degraded(house.paths, note)
     house.write(weight=-1)
-    house.changeover.reload()
+    house.transaction.reload()
     assert snapshots.read_degraded(house.paths) == note
     house.write(weight=1)
-    assert house.changeover.reload().ok
+    assert house.transaction.reload().ok
     assert snapshots.read_degraded(house.paths) is None

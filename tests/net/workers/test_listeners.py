@@ -14,7 +14,8 @@ import pytest
 from support.network.ports import free_port
 
 from appliance.model.snapshot.frontends import Bind
-from appliance.net.workers.listeners import Address, Listeners, ReservedBinds, overlap
+from appliance.net.workers.bind_addresses import Address, overlap
+from appliance.net.workers.listeners import Listeners, ReservedBinds
 
 pytestmark = pytest.mark.programs
 
@@ -255,7 +256,7 @@ def test_virtual_address(listeners: Listeners, host: str, other: str) -> None:
 
 VIRTUAL = """
 import socket, subprocess
-from appliance.model.snapshot.snapshot import Bind
+from appliance.model.snapshot.frontends import Bind
 from appliance.net.workers.listeners import Listeners
 listeners, hosts = Listeners(), ("192.0.2.1", "2001:db8::1")
 subprocess.run(["ip", "link", "set", "lo", "up"], check=True)
@@ -298,7 +299,7 @@ PRIVILEGED = """
 import os
 import platform
 import gevent.resolver.thread
-from appliance.model.snapshot.snapshot import Bind
+from appliance.model.snapshot.frontends import Bind
 from appliance.net.workers.listeners import Listeners
 Listeners().reserve([Bind(host="127.0.0.1", port=1)])  # whatever is imported late is imported now
 os.setgroups([]); os.setgid(65534); os.setuid(65534)
@@ -317,7 +318,7 @@ def test_privileged_port() -> None:
 
 
 NO_IPV6 = """
-from appliance.model.snapshot.snapshot import Bind
+from appliance.model.snapshot.frontends import Bind
 from appliance.net.workers.listeners import Listeners
 open("/proc/sys/net/ipv6/conf/all/disable_ipv6", "w").write("1")
 print(Listeners().reserve([Bind(host="::1", port=8001)])[0])
@@ -337,7 +338,7 @@ def test_ipv6_is_off() -> None:
 # seccomp(2): socket(AF_INET6, ...) fails with EAFNOSUPPORT, as on a kernel without IPv6.
 NO_KERNEL_IPV6 = """
 import ctypes, struct
-from appliance.model.snapshot.snapshot import Bind
+from appliance.model.snapshot.frontends import Bind
 from appliance.net.workers.listeners import Listeners
 Listeners().reserve([Bind(host="127.0.0.1", port=1)])
 steps = [(0x20, 0, 0, 0), (0x15, 0, 3, 41), (0x20, 0, 0, 16), (0x15, 0, 1, 10), (6, 0, 0, 0x50000 | 97),

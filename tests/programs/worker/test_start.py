@@ -13,7 +13,7 @@ from support.values.snapshots import bind, frontend, group, snapshot
 from appliance.model.paths import Paths
 from appliance.model.snapshot import snapshot as model
 from appliance.net.workers import child_processes
-from appliance.programs.proxy_master import WORKER
+from appliance.programs.proxy_master.master import WORKER
 from appliance.wire.lines.worker_arguments import WorkerArguments, encode
 
 pytestmark = pytest.mark.programs

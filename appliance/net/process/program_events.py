@@ -1,0 +1,82 @@
+"""What happens to supervised programs, as supervisord notifies us: logged, with the reason where one fails.
+
+A program that does not start has no other voice than its standard error: supervisord reads that, and its last
+line becomes the reason in the log and in `status`.
+"""
+
+import contextlib
+import time
+from typing import Final
+
+from structlog.typing import FilteringBoundLogger
+from supervisor import events
+from supervisor.process import Subprocess
+
+from appliance.net.logging.journal import SyslogSeverity, levelled
+from appliance.net.logging.output import STDOUT, output
+
+_FIRST_PAUSE: Final = 0.25  # seconds before the second start of a program that does not stay up
+_LONGEST_PAUSE: Final = 10.0  # seconds between two starts of a program that does not stay up
+_LONGEST_REASON: Final = 300  # characters of a program's last line that its status repeats
+_EVENTS: Final = {
+    events.ProcessStateStartingEvent: "program-starting",
+    events.ProcessStateRunningEvent: "program-running",
+    events.ProcessStateExitedEvent: "program-exited",
+    events.ProcessStateBackoffEvent: "program-failing",
+    events.ProcessStateFatalEvent: "program-given-up",
+    events.ProcessStateStoppingEvent: "program-stopping",
+    events.ProcessStateStoppedEvent: "program-stopped",
+}
+_TROUBLE: Final = (
+    events.ProcessStateExitedEvent,
+    events.ProcessStateBackoffEvent,
+    events.ProcessStateFatalEvent,
+)
+
+
+class ProgramEvents:
+    """Logs what happens to programs, and remembers the last line that each wrote, for the reason."""
+
+    def __init__(self, log: FilteringBoundLogger) -> None:
+        self._log = log
+        self._last_lines: dict[str, str] = {}
+
+    def hung(self, name: str, seconds: float) -> None:
+        """Note that a program is killed because it gave no sign of life for so long."""
+        self._last_lines[name] = f"it hung: no sign of life for {seconds:.0f} s"
+
+    def complained(self, event: events.ProcessLogStderrEvent) -> None:
+        """Pass what a program wrote to standard error on, and keep its last line."""
+        text = event.data.decode(errors="replace")
+        with contextlib.suppress(OSError):
+            output(STDOUT).write(levelled(text, SyslogSeverity.WARNING, STDOUT).encode())
+        if words := [line.strip() for line in text.split("\n") if line.strip()]:
+            self._last_lines[event.process.config.name] = words[-1][:_LONGEST_REASON]
+
+    def state_changed(self, event: events.ProcessStateEvent, ended: str) -> None:
+        """Log a change; `ended` is how the process that was reaped last has ended.
+
+        A program that does not stay up is started again after a pause of ours: supervisord's grows by a
+        second with each try and has no bound but the number of tries.
+        """
+        kind, process = type(event), event.process
+        if kind is events.ProcessStateStartingEvent:
+            self._last_lines.pop(process.config.name, None)
+        if kind is events.ProcessStateBackoffEvent:
+            process.spawnerr = self._reason(process, ended)
+            pause = min(_FIRST_PAUSE * 2 ** min(process.backoff - 1, 10), _LONGEST_PAUSE)
+            process.delay = time.time() + pause
+        if kind is events.ProcessStateExitedEvent:
+            process.spawnerr = self._reason(process, ended)
+        if kind in _EVENTS:
+            fields = {"pid": process.pid or None, "reason": process.spawnerr if kind in _TROUBLE else None}
+            write = self._log.warning if kind in _TROUBLE else self._log.info
+            given = {key: value for key, value in fields.items() if value}
+            write(_EVENTS[kind], name=process.config.name, **given)
+
+    def _reason(self, process: Subprocess, ended: str) -> str:
+        """Return how the process ended and what it wrote last, or why none could be started."""
+        if not process.pid:
+            return str(process.spawnerr)
+        words = self._last_lines.get(process.config.name)
+        return f"{ended}: {words}" if words else ended

@@ -1,0 +1,75 @@
+"""What a new configuration may not ask of this machine, found before any program is asked to prepare it."""
+
+from collections.abc import Container, Iterable, Iterator
+
+from appliance.model.paths import Paths
+from appliance.model.snapshot.frontends import Group
+from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.files import readers
+from appliance.net.logging.log_file import objection
+from appliance.net.workers.listener_lending import OtherGroups
+from appliance.net.workers.listeners import Lend, Listeners, ReservedBinds
+from appliance.net.workers.removed_virtual_addresses import binds_without_address, removed_addresses
+from appliance.wire.lines.control import AnswerProblem
+
+
+class ReloadRefused(Exception):  # noqa: N818  # an outcome, told to whoever asked
+    """A reload that changes nothing, and why."""
+
+    def __init__(self, problems: Iterable[AnswerProblem]) -> None:
+        self.problems = tuple(problems)
+        super().__init__("; ".join(each.message for each in self.problems))
+
+
+def refuse_log_file(accepted: Snapshot, wanted: Snapshot) -> None:
+    """Refuse a new log file that our user cannot append to: every program would log elsewhere."""
+    file = wanted.log.file
+    if file is not None and file != accepted.log.file and (why := objection(file)):
+        raise ReloadRefused([AnswerProblem(message=f"{file} cannot be appended to: {why}", path="log.file")])
+
+
+def refuse_group(accepted: Snapshot, wanted: Snapshot) -> tuple[AnswerProblem, ...]:
+    """Refuse a new group that our user cannot let in; return the warning that any other comes at a start."""
+    if wanted.readers == accepted.readers:
+        return ()
+    if wanted.readers is not None and (why := readers.objection(wanted.readers)):
+        raise ReloadRefused([AnswerProblem(message=why, path="group")])
+    later = "takes effect when the appliance is started again"
+    return (AnswerProblem(message=later, path="group"),)
+
+
+def unbindable(
+    accepted: Snapshot, wanted: Snapshot, starting: Iterable[str], paths: Paths
+) -> list[AnswerProblem]:
+    """Return what would keep programs that do not run yet from binding.
+
+    They are started after the point of no return, so it is tried here, and closed again.
+    """
+    groups = [group for group in wanted.groups if group.program in starting]
+    removed = removed_addresses(accepted, wanted, paths) if groups else frozenset[str]()
+    return [
+        problem
+        for group in groups
+        for problem in _unbindable(
+            group,
+            virtual=wanted.virtual_addresses,
+            removed=removed,
+            lend=OtherGroups(paths, group.program).lend,
+        )
+    ]
+
+
+def _unbindable(
+    group: Group, *, virtual: Container[str], removed: Container[str], lend: Lend
+) -> Iterator[AnswerProblem]:
+    probe = Listeners(lend)
+    for frontend in group.frontends:
+        reserved = probe.reserve(frontend.binds, virtual=virtual)
+        problems = (
+            binds_without_address(frontend.binds, removed)
+            if isinstance(reserved, ReservedBinds)
+            else reserved
+        )
+        for problem in problems:
+            yield AnswerProblem(message=str(problem), path=f"{group.name}.frontends.{frontend.name}.bind")
+    probe.keep_only(())
