@@ -213,10 +213,10 @@ def test_a_socket_that_cannot_be_is_told(house: House):
         answer = house.ask("reload")
         assert answer.ok
         assert f"reload socket {extra}: " in str(answer.values["warnings"])
-    assert list(observe(house.paths).said["reload"].socket_failures) == [str(extra)]
+    assert list(observe(house.paths).answers["reload"].socket_failures) == [str(extra)]
     extra.parent.mkdir()
     until(extra.exists)
-    until(lambda: not observe(house.paths).said["reload"].socket_failures)
+    until(lambda: not observe(house.paths).answers["reload"].socket_failures)
     assert "warnings" not in house.ask("reload").values
 
 
