@@ -1,10 +1,10 @@
-"""What a router does before all that it tracks has a first verdict: it does not claim, for a bounded time.
+"""How long a virtual router waits for the first verdicts of its tracks before it claims.
 
-The bound is the time in which every track must have been looked at: the longest interval and timeout of those
-that are missing, and what the tracker takes to start. A verdict that has not come by then never may. Beside
-another active a track without a weight then means fault, as in keepalived: nobody misses this router. Where
-no other active is heard it counts as passed: the addresses would be nowhere. That is looked at again whenever
-the other active may have gone.
+It waits at most for the time in which every track must have been checked once: the longest interval and
+timeout of those without a verdict, and the start of the tracker. After that it goes on without them: a check
+may hang for ever. What a track without a weight means then depends on the other routers. While another active
+is heard it means FAULT, as in keepalived: somebody serves the addresses. While none is heard it counts as up:
+else nobody would serve them. This is asked again when the other active may be gone.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from appliance.core.tracking.priority import MissingVerdict
 from appliance.model.snapshot.virtual_router import Track
 
 TRACKER_START: Final = 5.0
-"""Seconds that the tracker may take until it looks, on a machine that boots."""
+"""Seconds that the tracker may take for its start, on a machine that boots."""
 
 
 class FirstVerdictState(Enum):
@@ -30,9 +30,9 @@ class FirstVerdictState(Enum):
 
 
 class FirstVerdicts:
-    """The verdicts of one router that are missing. `missing_means` is what they mean now.
+    """The wait of one virtual router. `missing_means` is what a missing verdict means now.
 
-    `deadline` is when to ask whether it is `overdue`, None for never.
+    `deadline` is when to call `time_out`; None is never.
     """
 
     __slots__ = ("deadline", "missing_means", "state")
@@ -44,11 +44,11 @@ class FirstVerdicts:
 
     @property
     def claim_held_until(self) -> float:
-        """Until when nothing is to be claimed; 0.0 where nothing keeps from it."""
+        """Until when a claim is delayed, for `Election.hold_claim`; 0.0: it is not."""
         return self.deadline if self.state is FirstVerdictState.WAITING and self.deadline is not None else 0.0
 
     def wait_for(self, missing: Sequence[Track], now: float) -> None:
-        """Begin to wait for the verdicts of these, of one that does not serve yet."""
+        """Start to wait for the verdicts of these tracks; only a router that is not active waits."""
         if not missing:
             self.stop_waiting()
             return
@@ -57,13 +57,13 @@ class FirstVerdicts:
         self.deadline = now + TRACKER_START + max(each.interval + each.timeout for each in missing)
 
     def stop_waiting(self) -> None:
-        """Wait for none: all have come, or the router serves already, and does not stop for one to come."""
+        """Wait for none: all have come, or the router is active, and does not stop for a missing one."""
         self.state = FirstVerdictState.COMPLETE
         self.missing_means = MissingVerdict.PASS
         self.deadline = None
 
     def time_out(self, now: float, *, other_active_until: float) -> None:
-        """Take that the time is over; another active counts as there until `other_active_until`."""
+        """Go on without verdicts; another active counts as present until `other_active_until`."""
         self.state = FirstVerdictState.TIMED_OUT
         if other_active_until > now:
             self.missing_means, self.deadline = MissingVerdict.FAULT, other_active_until

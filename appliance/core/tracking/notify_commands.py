@@ -1,7 +1,8 @@
-"""Which commands are run when a virtual router changes its state, and what they are told.
+"""Which notify commands are run when a virtual router changes its state, and with which arguments.
 
-As keepalived does it: the command of one state gets the words of the file and nothing else, the one for any
-state gets `INSTANCE`, the name, keepalived's word for the state and the priority behind its own words.
+As in keepalived (`notify_master` and the others, `notify`): the command for one state has the arguments of
+the configuration only. The command for any state has four more: `INSTANCE`, the name, keepalived's word for
+the state, and the priority. Scripts that were written for keepalived then work as they are.
 """
 
 from typing import Final
@@ -18,7 +19,7 @@ _WORDS: Final = {
 
 
 def commands(router: VirtualRouter, state: RouterState, *, priority: int) -> tuple[tuple[str, ...], ...]:
-    """Return the commands to run, each as its words; INITIALIZE is the end of a stop."""
+    """Return the commands to run, each as its arguments; INITIALIZE is the end of a stop."""
     notify = router.notify
     own = {
         RouterState.ACTIVE: notify.active,

@@ -1,13 +1,12 @@
-"""The effective priority of a virtual router, from its configured one and what it tracks.
+"""The effective priority of a virtual router: its configured one and the weights of its tracks.
 
-keepalived's rule (vrrp_track.c, keepalived.conf(5) `weight`): a positive weight is added while the track is
+keepalived's rules (vrrp_track.c, keepalived.conf(5) `weight`): a positive weight is added while the track is
 up, a negative one while it is down; the number in a file is multiplied by the weight. The sum stays between
-1 and 254, and an owner, 255, is not weighed. A track without weight that is down means fault, and so does a
-file whose product is below -253.
+1 and 254, and the priority of the owner, 255, never changes. A track without a weight that is down means
+FAULT, and so does a file whose product is below -253.
 
-A track without a verdict adds nothing. Without a weight it passes while a claim is held back for it, and for
-a router that serves already: that one does not stop for a track which a reload has added. It means fault when
-its time is over and another active is there: `core.tracking.first_verdicts` says when that is.
+A track without a verdict adds nothing. If it has no weight either, it counts as up or as FAULT: see
+`MissingVerdict`, and `core.tracking.first_verdicts`, which decides.
 """
 
 from collections.abc import Iterable, Mapping
@@ -19,11 +18,15 @@ from appliance.core.vrrp.election import OWNER
 from appliance.model.snapshot.virtual_router import Track, TrackKind
 
 LEAST: Final = -253
-"""The least that one track adds; a file's product below it means fault."""
+"""The least that one track can add; a file's product below it means FAULT."""
 
 
 class MissingVerdict(Enum):
-    """What a track without a weight means while it has no verdict."""
+    """What a track without a weight means while it has no verdict.
+
+    PASS while a claim is delayed for it, and for an active: that one does not stop for a track which a reload
+    has added.
+    """
 
     FAULT = "fault"
     PASS = "pass"  # noqa: S105  # a decision, no secret
@@ -31,7 +34,7 @@ class MissingVerdict(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrackResult:
-    """The present verdict of a track; `value` is the number of a file, 0 for the other kinds."""
+    """The present verdict of a track; `value` is the number in a file, 0 for the other kinds."""
 
     up: bool
     value: int = 0
@@ -40,7 +43,7 @@ class TrackResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PriorityPart:
-    """What one track does to the priority: `added` to it. `up` None is no verdict yet."""
+    """What one track adds to the priority, for the status. `up` None: no verdict yet."""
 
     track: str
     weight: int | None
@@ -52,7 +55,7 @@ class PriorityPart:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Priority:
-    """The effective priority with its parts; `fault` names the tracks that forbid to take part."""
+    """The effective priority with its parts; `fault` has the names of the tracks that mean FAULT."""
 
     value: int
     base: int
@@ -65,7 +68,7 @@ def effective_priority(
     tracks: Iterable[Track],
     results: Mapping[str, TrackResult],
     *,
-    unknown: MissingVerdict = MissingVerdict.FAULT,
+    missing_means: MissingVerdict = MissingVerdict.FAULT,
 ) -> Priority:
     """Return the effective priority; `results` are by the track's name, without those without a verdict."""
     parts = tuple(_part(track, results.get(track.name)) for track in tracks)
@@ -74,14 +77,14 @@ def effective_priority(
         value=OWNER if base == OWNER else min(max(total, 1), 254),
         base=base,
         parts=parts,
-        fault=tuple(part.track for part in parts if _forbids(part, unknown)),
+        fault=tuple(part.track for part in parts if _means_fault(part, missing_means)),
     )
 
 
-def _forbids(part: PriorityPart, unknown: MissingVerdict) -> bool:
+def _means_fault(part: PriorityPart, missing_means: MissingVerdict) -> bool:
     if part.weight is not None:
         return part.added < LEAST
-    return unknown is MissingVerdict.FAULT if part.up is None else not part.up
+    return missing_means is MissingVerdict.FAULT if part.up is None else not part.up
 
 
 def _part(track: Track, result: TrackResult | None) -> PriorityPart:

@@ -1,12 +1,12 @@
-"""One tracked thing over time: results go in, its verdict comes out.
+"""The verdict of one track over time: results of its checks go in, up or down comes out.
 
-`rise` and `fall` are keepalived's. The first result alone decides, whichever it is: a start need not wait for
-`rise` checks.
+`rise` and `fall` are keepalived's: how many results in a row change the verdict. The first result alone
+decides, whatever it is, so that a start need not wait for `rise` checks.
 """
 
 
 class RiseAndFall:
-    """The verdict of one track; `up` None is no verdict yet. `streak` results in a row were against it."""
+    """The verdict of one track; `up` None: no verdict yet. `streak` results in a row contradict it."""
 
     __slots__ = ("fall", "rise", "streak", "up")
 
@@ -17,7 +17,7 @@ class RiseAndFall:
         self.streak = 0
 
     def result(self, up: bool) -> bool:  # noqa: FBT001  # the result is the argument
-        """Take a result; return the verdict."""
+        """Count a result; return the verdict."""
         self.streak = 0 if up is self.up else self.streak + 1
         if self.up is None or self.streak >= (self.rise if up else self.fall):
             self.up = up

@@ -57,5 +57,5 @@ class TrackedPriority:
     def _effective(self) -> Priority:
         router = self.router
         return effective_priority(
-            router.priority, router.track, self.results, unknown=self.first_verdicts.missing_means
+            router.priority, router.track, self.results, missing_means=self.first_verdicts.missing_means
         )

@@ -43,7 +43,7 @@ def test_without_verdict_adds_nothing_and_forbids():
 
 def test_added_by_a_reload_passes_without_verdict():
     """A router that serves does not stop for a track that has no verdict yet."""
-    assert effective_priority(100, [track("web")], {}, unknown=MissingVerdict.PASS).fault == ()
+    assert effective_priority(100, [track("web")], {}, missing_means=MissingVerdict.PASS).fault == ()
 
 
 def test_number_of_a_file_is_multiplied():
