@@ -146,13 +146,13 @@ class SyncGroup:
 
     def _release_together(self, now: float) -> None:
         leaving = [member for member in self.members.values() if member.handing_over]
-        relief = (
+        successors = (
             SuccessorsHeard.COMPLETE
             if all(member.has_successor for member in leaving)
             else SuccessorsHeard.PARTIAL
         )
         for member in leaving:
-            member.release_with_group(relief, now)
+            member.release_with_group(successors, now)
 
     def _choose(self) -> None:
         decider = min(self.members.values(), key=_seniority)

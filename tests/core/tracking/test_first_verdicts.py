@@ -18,7 +18,7 @@ def asked() -> FirstVerdicts:
     return verdicts
 
 
-def test_needs_nothing_without_tracks():
+def test_waits_for_nothing_without_tracks():
     """A router that tracks nothing waits for nothing."""
     verdicts = FirstVerdicts()
     verdicts.wait_for([], 10.0)
@@ -30,13 +30,13 @@ def test_needs_nothing_without_tracks():
 
 
 def test_holds_for_interval_and_timeout():
-    """A claim is held back for the slowest interval and timeout, and is no fault meanwhile."""
+    """A claim is delayed for the slowest interval and timeout, and is no fault meanwhile."""
     verdicts = asked()
     assert verdicts.claim_held_until == verdicts.deadline == 10.0 + TRACKER_START + 11.0
     assert verdicts.missing_means is MissingVerdict.PASS
 
 
-def test_ends_when_all_have_come():
+def test_wait_ends_when_all_have_come():
     """The last verdict ends it."""
     verdicts = asked()
     verdicts.stop_waiting()
@@ -47,8 +47,8 @@ def test_ends_when_all_have_come():
     )
 
 
-def test_overdue_beside_an_active_is_fault_until_that_one_has_gone():
-    """What was never judged keeps out a router that nobody misses, and only that."""
+def test_timed_out_beside_an_active_is_fault_until_that_one_is_gone():
+    """A missing verdict means fault while another router is active."""
     verdicts = asked()
     verdicts.time_out(30.0, other_active_until=33.0)
     assert (verdicts.missing_means, verdicts.deadline, verdicts.claim_held_until) == (
@@ -61,8 +61,8 @@ def test_overdue_beside_an_active_is_fault_until_that_one_has_gone():
     assert verdicts.state is FirstVerdictState.TIMED_OUT
 
 
-def test_overdue_alone_passes():
-    """Where nobody else is heard the addresses would be nowhere."""
+def test_timed_out_alone_passes():
+    """Where no other active is heard, nobody would serve the addresses."""
     verdicts = asked()
     verdicts.time_out(30.0, other_active_until=float("-inf"))
     assert (verdicts.missing_means, verdicts.deadline, verdicts.claim_held_until) == (

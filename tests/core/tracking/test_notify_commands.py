@@ -24,7 +24,7 @@ NOTIFY = Notify(
     ],
 )
 def test_each_state_has_its_command(state: RouterState, words: tuple[str, ...]):
-    """The command of a state gets its own words and nothing else."""
+    """The command for one state gets its configured arguments only."""
     assert commands(virtual_router(notify=NOTIFY), state, priority=7) == (words,)
 
 
@@ -38,7 +38,7 @@ def test_each_state_has_its_command(state: RouterState, words: tuple[str, ...]):
     ],
 )
 def test_the_command_for_any_state_is_told_which(state: RouterState, word: str):
-    """It gets keepalived's words behind its own."""
+    """It gets keepalived's four arguments after its own."""
     notify = Notify(active=(), backup=(), fault=(), stop=(), any=("tell", "me"), user=None, timeout=1.0)
     router = virtual_router("web", notify=notify)
     assert commands(router, state, priority=7) == (("tell", "me", "INSTANCE", "web", word, "7"),)

@@ -28,21 +28,21 @@ def test_weight_counts_while_up_or_down(*, weight: int, up: bool, value: int):
 
 
 def test_without_weight_down_is_fault():
-    """A track without weight leaves the priority alone, and forbids to take part while it is down."""
+    """A track without weight leaves the priority alone, and means fault while it is down."""
     tracks = [track("web"), track("disk")]
     priority = effective_priority(100, tracks, {"web": TrackResult(up=False), "disk": TrackResult(up=True)})
     assert (priority.value, priority.fault) == (100, ("web",))
 
 
-def test_without_verdict_adds_nothing_and_forbids():
-    """Before the first verdict a weight adds nothing, and a track without weight forbids to take part."""
+def test_without_verdict_adds_nothing_and_means_fault():
+    """Before the first verdict a weight adds nothing, and a track without weight means fault."""
     tracks = [track("web"), track("disk", weight=10), track("link", weight=-10)]
     priority = effective_priority(100, tracks, {})
     assert (priority.value, priority.fault) == (100, ("web",))
 
 
 def test_added_by_a_reload_passes_without_verdict():
-    """A router that serves does not stop for a track that has no verdict yet."""
+    """A router that is active does not stop for a track that has no verdict yet."""
     assert effective_priority(100, [track("web")], {}, missing_means=MissingVerdict.PASS).fault == ()
 
 
@@ -55,17 +55,17 @@ def test_number_of_a_file_is_multiplied():
 
 @pytest.mark.parametrize(("number", "fault"), [(-253, ()), (-254, ("load",))])
 def test_file_that_asks_for_too_little_is_fault(number: int, fault: tuple[str, ...]):
-    """A file's product below -253 forbids to take part."""
+    """A file's product below -253 means fault."""
     file = track("load", kind=TrackKind.FILE, weight=1)
     assert effective_priority(100, [file], {"load": TrackResult(up=True, value=number)}).fault == fault
 
 
-def test_owner_is_not_weighed():
+def test_owner_keeps_its_priority():
     """Priority 255 stays 255."""
     assert effective_priority(255, [track(weight=-100)], {"web": TrackResult(up=False)}).value == 255
 
 
-def test_says_what_each_track_does():
+def test_has_what_each_track_adds():
     """Status shows the sum with its parts."""
     tracks = [track("web", weight=-20), track("disk")]
     results = {"web": TrackResult(up=False, detail="exit 1")}

@@ -25,14 +25,14 @@ def refusal(check: Callable[[], None]) -> DropReason:
 
 
 @pytest.mark.parametrize(("version", "password"), [(2, None), (2, SECRET), (2, "more than eight"), (3, None)])
-def test_what_it_says_it_accepts(version: int, password: str | None):
+def test_accepts_its_own_advertisement(version: int, password: str | None):
     """A peer of the same configuration is understood."""
     router = virtual_router(version=version, password=password)
     assert AdvertRules(router).check(advertisement(router, 100)) is None
 
 
-def test_what_it_says():
-    """An advertisement has the router's terms, without prefix lengths, and the priority that is given."""
+def test_advertisement_has_the_settings():
+    """An advertisement has the router's settings, without prefix lengths, and the priority that is given."""
     router = virtual_router(password="longer than eight", router_id=7, advert=2.0)  # noqa: S106
     assert advertisement(router, 0) == Advertisement(
         version=2,
@@ -102,10 +102,10 @@ def test_a_peer_of_another_configuration_is_refused(changes: dict[str, object], 
     assert refusal(lambda: AdvertRules(router).check(replace(advertisement(router, 1), **changes))) is reason
 
 
-def test_a_password_is_not_for_who_has_none():
+def test_a_password_is_refused_where_none_is_configured():
     """Without a password of ours one of theirs is refused."""
-    said = advertisement(virtual_router(password=SECRET), 1)
-    assert refusal(lambda: AdvertRules(virtual_router()).check(said)) is DropReason.AUTH_TYPE
+    sent = advertisement(virtual_router(password=SECRET), 1)
+    assert refusal(lambda: AdvertRules(virtual_router()).check(sent)) is DropReason.AUTH_TYPE
 
 
 def test_version_3_learns_the_interval():
@@ -123,7 +123,7 @@ def test_version_3_learns_the_interval():
     ],
     ids=["fewer", "more", "others-too"],
 )
-def test_a_list_that_shares_an_address_is_obeyed_and_named(theirs: tuple[str, ...]):
+def test_a_list_that_shares_an_address_is_a_deviation(theirs: tuple[str, ...]):
     """In the middle of a rolling change it is the same virtual router: its list is a deviation only."""
     router = virtual_router(addresses=("192.0.2.200/24", "192.0.2.201/24"))
     assert (
@@ -132,8 +132,8 @@ def test_a_list_that_shares_an_address_is_obeyed_and_named(theirs: tuple[str, ..
     )
 
 
-def test_the_order_of_addresses_says_nothing():
+def test_the_order_of_addresses_has_no_meaning():
     """The same addresses in another order are the same."""
     router = virtual_router(addresses=("192.0.2.200/24", "192.0.2.201/24"))
-    said = advertisement(router, 1)
-    assert AdvertRules(router).check(replace(said, addresses=tuple(reversed(said.addresses)))) is None
+    sent = advertisement(router, 1)
+    assert AdvertRules(router).check(replace(sent, addresses=tuple(reversed(sent.addresses)))) is None

@@ -1,4 +1,4 @@
-"""The announcements that follow an Announce effect, with literal times."""
+"""The announcements that follow an AnnounceAddresses effect, with literal times."""
 
 from dataclasses import replace
 

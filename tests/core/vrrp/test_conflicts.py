@@ -28,8 +28,8 @@ def seen(policy: OnConflict = OnConflict.WARN) -> Conflicts:
 
 
 @pytest.mark.parametrize("reason", list(DropReason))
-def test_every_refused_advertisement_is_a_conflict(reason: DropReason):
-    """Whatever keeps us from using an advertisement of our router id, its sender is named."""
+def test_every_dropped_advertisement_is_a_conflict(reason: DropReason):
+    """For each reason to drop an advertisement of our router id, its sender is shown."""
     conflict = Conflicts(OnConflict.WARN, advert=1.0).dropped(reason, peer=PEER, now=0.0)
     assert conflict is not None
     assert (conflict.kind, conflict.peer) == (KINDS[reason], PEER)
@@ -39,16 +39,16 @@ def test_every_refused_advertisement_is_a_conflict(reason: DropReason):
 @pytest.mark.parametrize(
     ("policy", "advice"), [(OnConflict.WAIT, ClaimAdvice.WAIT), (OnConflict.REFUSE, ClaimAdvice.REFUSE)]
 )
-def test_every_refused_advertisement_counts_before_a_claim(
+def test_every_dropped_advertisement_counts_before_a_claim(
     reason: DropReason, policy: OnConflict, advice: ClaimAdvice
 ):
-    """The operator's policy heeds all of them."""
+    """The operator's policy applies to all of them."""
     conflicts = Conflicts(policy, advert=1.0)
     conflicts.dropped(reason, peer=PEER, now=0.0)
     assert conflicts.advice(1.0) is advice
 
 
-def test_told_once_while_it_lasts():
+def test_is_new_once_while_it_lasts():
     """A conflict that goes on is not new, and says when it was heard last."""
     conflicts = seen()
     assert conflicts.dropped(DropReason.ADDRESS_LIST, peer=PEER, detail="10.0.0.9", now=11.0) is None
@@ -56,24 +56,24 @@ def test_told_once_while_it_lasts():
     assert (conflict.first_heard, conflict.last_heard) == (10.0, 11.0)
 
 
-def test_is_told_for_a_minute():
-    """A conflict whose peer is silent is told for a while, and new when it comes again after that."""
+def test_is_shown_for_a_minute():
+    """A conflict whose peer is silent is shown for a while, and new when it comes again after that."""
     conflicts = seen()
     assert len(conflicts.present(10.0 + REPORTED - 0.1)) == 1
     assert conflicts.present(10.0 + REPORTED) == ()
     assert conflicts.dropped(DropReason.ADDRESS_LIST, peer=PEER, now=11.0 + REPORTED) is not None
 
 
-def test_a_peer_that_was_silent_is_no_news():
-    """Its next wrong word goes on with what it said before."""
+def test_a_peer_that_was_silent_is_not_new():
+    """Its next dropped advertisement continues the conflict."""
     conflicts = seen()
     assert conflicts.dropped(DropReason.ADDRESS_LIST, peer=PEER, now=10.0 + REPORTED / 2) is None
     (conflict,) = conflicts.present(10.0 + REPORTED)
     assert conflict.first_heard == 10.0
 
 
-def test_set_right_is_told_no_more():
-    """Three intervals after the last wrong word, if the peer has said a right one; others are told on."""
+def test_corrected_peer_is_shown_no_more():
+    """Three intervals after its last dropped one, if a valid one came; others are still shown."""
     conflicts = seen()
     conflicts.dropped(DropReason.HMAC_TIME, peer=OTHER, now=10.0)
     conflicts.valid(PEER, interval=1.0, now=11.0)
@@ -81,8 +81,8 @@ def test_set_right_is_told_no_more():
     assert [each.peer for each in conflicts.present(13.0)] == [OTHER]
 
 
-def test_right_and_wrong_words_in_turn_are_told_on():
-    """A peer beside which somebody sends in its name is not set right by its own words."""
+def test_valid_and_dropped_advertisements_in_turn_are_still_shown():
+    """A peer in whose name somebody else sends is not corrected by its own advertisements."""
     conflicts = seen()
     for second in range(11, 20):
         conflicts.valid(PEER, interval=1.0, now=float(second))
@@ -110,8 +110,8 @@ def test_address_in_use():
     )
 
 
-def test_address_in_use_is_told_while_it_is_answered_for():
-    """It is asked for again and again: three questions without an answer end it."""
+def test_address_in_use_is_shown_while_it_is_answered():
+    """It is probed again and again: three probes without an answer end it."""
     conflicts = Conflicts(OnConflict.WARN, advert=1.0)
     conflict = conflicts.answered(MAC, address="192.0.2.100", interval=5.0, now=0.0)
     assert conflict is not None
@@ -152,7 +152,7 @@ def test_refuses_for_good():
 
 
 @pytest.mark.parametrize("policy", list(OnConflict))
-def test_only_told_after_the_first_claim(policy: OnConflict):
+def test_only_shown_after_the_first_claim(policy: OnConflict):
     """A router that was active once is not stopped by somebody who comes later."""
     conflicts = Conflicts(policy, advert=1.0)
     conflicts.claimed()
@@ -160,8 +160,8 @@ def test_only_told_after_the_first_claim(policy: OnConflict):
     assert conflicts.advice(0.0) is ClaimAdvice.GO
 
 
-def test_made_up_senders_do_not_fill_memory():
-    """There is a most of conflicts that are kept, and room again when they end."""
+def test_forged_senders_do_not_fill_memory():
+    """A bounded number of conflicts is kept, and there is room again when they end."""
     conflicts = Conflicts(OnConflict.WARN, advert=1.0)
     for number in range(2 * MOST_CONFLICTS):
         conflicts.dropped(DropReason.VERSION, peer=f"198.51.100.{number}", now=0.0)
@@ -172,8 +172,8 @@ def test_made_up_senders_do_not_fill_memory():
 
 
 @pytest.mark.parametrize("policy", list(OnConflict))
-def test_who_is_obeyed_is_only_told(policy: OnConflict):
-    """A peer in the middle of a rolling change is named while it lasts, and keeps nobody from claiming."""
+def test_used_deviation_is_only_shown(policy: OnConflict):
+    """A peer in the middle of a rolling change is shown while it lasts, and delays no claim."""
     conflicts = Conflicts(policy, advert=1.0)
     conflict = conflicts.deviated(DropReason.ADDRESS_LIST, peer=PEER, interval=1.0, now=10.0)
     assert conflict is not None
@@ -183,8 +183,8 @@ def test_who_is_obeyed_is_only_told(policy: OnConflict):
     assert (conflicts.advice(11.0), conflicts.claim_held_until(11.0)) == (ClaimAdvice.GO, 11.0)
 
 
-def test_who_is_obeyed_no_longer_is_a_collision():
-    """A peer whose list shares nothing any more is a new conflict, with what the policy makes of it."""
+def test_deviation_that_is_no_longer_used_is_a_collision():
+    """A peer whose list has none of our addresses any more is a new conflict, and the policy applies."""
     conflicts = Conflicts(OnConflict.REFUSE, advert=1.0)
     conflicts.deviated(DropReason.ADDRESS_LIST, peer=PEER, interval=1.0, now=10.0)
     assert conflicts.dropped(DropReason.ADDRESS_LIST, peer=PEER, now=11.0) is not None
@@ -192,8 +192,8 @@ def test_who_is_obeyed_no_longer_is_a_collision():
 
 
 @pytest.mark.parametrize("policy", list(OnConflict))
-def test_a_foreign_address_lasts_and_is_only_told(policy: OnConflict):
-    """One of our addresses that somebody put on our interface is told once, until it is gone."""
+def test_a_foreign_address_lasts_and_is_only_shown(policy: OnConflict):
+    """One of our addresses that somebody put on our interface is new once, until it is gone."""
     conflicts = Conflicts(policy, advert=1.0)
     (told,) = conflicts.foreign([("eth0", "192.0.2.100/32")], now=10.0)
     assert (told.kind, told.peer, told.detail) == (ConflictKind.ADDRESS_FOREIGN, "eth0", "192.0.2.100/32")
@@ -207,7 +207,7 @@ def test_a_foreign_address_lasts_and_is_only_told(policy: OnConflict):
 
 
 def test_what_keeps_from_claiming_is_no_foreign_address() -> None:
-    """A refusal names what was heard; an address that was put on this machine is told beside it."""
+    """A refusal names what was heard; an address that was put on this machine is only shown."""
     conflicts = Conflicts(OnConflict.REFUSE, advert=1.0)
     conflicts.foreign([("lo", "192.0.2.100/32"), ("eth0", "192.0.2.100/32")], now=1.0)
     heard = conflicts.answered("aa:bb", address="192.0.2.100", interval=1.0, now=2.0)

@@ -127,7 +127,7 @@ def test_starts_only_once():
 
 
 def test_resumes_as_active():
-    """A router whose earlier life was active until now is so at once."""
+    """A router that an earlier run of the program held as active is active at once."""
     election = Election(terms())
     assert election.resume(5.0) == became_active(100, Cause.RESUMED, previous=RouterState.INITIALIZE)
     assert election.deadline == 6.0
@@ -213,14 +213,14 @@ def test_leaves_a_healthy_active_alone_without_preemption():
 
 
 def test_takes_over_from_a_degraded_active_without_preemption():
-    """An active that was better earlier in its tenure, and is worse than this router now, is not healthy."""
+    """An active that was better before, and is worse than this router now, is not healthy."""
     election = backup(terms(preempt=False))
     for at, priority in enumerate([150, 120, 90]):
         election.hear(heard(priority=priority), float(at))
     assert election.deadline == 2.0 + election.skew_time
 
 
-def test_tenure_ends_with_the_active():
+def test_what_an_active_advertised_is_forgotten_with_it():
     """What another active advertised earlier says nothing of this one, nor what it did before it left."""
     election = backup(terms(preempt=False))
     election.hear(heard(priority=150), 0.0)
@@ -232,7 +232,7 @@ def test_tenure_ends_with_the_active():
     assert election.deadline == 1.2 + election.active_down_interval
 
 
-def test_better_active_sees_to_a_worse_one():
+def test_better_active_deals_with_a_worse_one():
     """A Backup that follows a better active does not claim because it hears a third one once."""
     election = backup()
     election.hear(heard(priority=150), 1.0)
@@ -242,7 +242,7 @@ def test_better_active_sees_to_a_worse_one():
     assert election.deadline == 2.1 + election.skew_time
 
 
-def test_badly_late_wait_proves_nothing():
+def test_late_wake_up_proves_nothing():
     """A process that could not run for an interval waits for one more, once."""
     election = backup()
     assert tick_at(election, late=1.5) == []
@@ -251,7 +251,7 @@ def test_badly_late_wait_proves_nothing():
 
 
 def test_postpones_again_after_it_has_heard_the_active():
-    """Each wait has its own excuse."""
+    """Each wait is postponed once."""
     election = backup()
     tick_at(election, late=1.5)
     election.hear(heard(priority=150), 6.0)
@@ -316,7 +316,7 @@ def test_wins_a_conflict():
     ]
 
 
-def test_rival_that_goes_on_is_answered_always_and_told_once():
+def test_active_that_goes_on_is_always_answered_and_reported_once():
     """Each advertisement is answered; announcements keep a pace, with our own advertisements if need be."""
     election = active(terms(advert=0.1, priority=100))
     start = now_of(election)
@@ -327,8 +327,8 @@ def test_rival_that_goes_on_is_answered_always_and_told_once():
     assert election.tick(start + 2.0) == [SendAdvert(priority=100)]
 
 
-def test_another_episode_is_told_again():
-    """A rival that comes back after a down interval is news, and so is another rival."""
+def test_another_split_brain_is_reported_again():
+    """Another active that comes back after a down interval is reported, and so is a third one."""
     election = active()
     election.hear(heard(priority=90), 4.0)
     assert SplitBrain(peer="192.0.2.3", priority=90, winner=True) in election.hear(
@@ -381,7 +381,7 @@ def test_worse_active_that_fell_silent_was_not_preempted():
     assert tick_at(election) == became_active(100, Cause.ACTIVE_DOWN, peer="192.0.2.2")
 
 
-def test_hears_who_is_there():
+def test_knows_until_when_another_active_is_present():
     """Another active counts as there for a down interval from its last advertisement on."""
     election = backup()
     assert election.other_active_until < 0.0
@@ -435,7 +435,7 @@ def test_learns_from_whom_it_gives_way_to():
 
 
 def test_new_priority_is_advertised_at_once():
-    """A Backup that is better now need not wait for the next advertisement; the same one is no news."""
+    """A Backup that is better now need not wait for the next advertisement; the same one is not sent."""
     election = active()
     assert election.set_priority(90, 4.0) == [SendAdvert(priority=90)]
     assert election.set_priority(90, 4.1) == []
@@ -461,7 +461,7 @@ def offering(*, at: float = 10.0) -> Election:
 
 
 def test_degraded_active_offers_itself_once():
-    """An active that falls and is not relieved says priority 0 once, and keeps the addresses."""
+    """An active that falls and that nobody takes over from sends priority 0 once, and keeps the addresses."""
     election = offering()
     now = election.deadline
     assert now is not None
@@ -472,17 +472,17 @@ def test_degraded_active_offers_itself_once():
 
 @pytest.mark.parametrize(("other", "offers"), [(70, False), (90, True)])
 def test_an_active_offers_nothing_to_who_is_worse(other: int, *, offers: bool):
-    """A rival or an active before it that was worse than what is left of it gets nothing offered."""
+    """Another active that is worse than the fallen priority gets no offer."""
     election = backup(terms(preempt=False))
     election.hear(heard(priority=other), 0.5)
     tick_at(election)
     now = now_of(election)
     election.set_priority(80, now)
-    said = [sent(tick_at(election)) for _ in range(10)]
-    assert ([0] in said) is offers
+    priorities = [sent(tick_at(election)) for _ in range(10)]
+    assert ([0] in priorities) is offers
 
 
-def test_worse_successor_of_an_offer_is_answered():
+def test_worse_router_that_takes_an_offer_is_answered():
     """Nothing is lost where nobody is better, and it is no split brain."""
     election = offering()
     assert election.deadline is not None
@@ -490,7 +490,7 @@ def test_worse_successor_of_an_offer_is_answered():
     assert answer == [SendAdvert(priority=80), AnnounceAddresses(repeat=5)]
 
 
-def test_offer_is_taken_back_when_the_priority_is_back():
+def test_offer_is_cancelled_when_the_priority_is_back():
     """An active that is wholly well again within the down interval offers nothing."""
     election = active(terms(preempt=False))
     election.set_priority(80, 4.0)
@@ -543,7 +543,7 @@ def stopped(previous: RouterState, peer: str | None = None) -> list[Effect]:
 
 
 def test_who_holds_nothing_leaves_at_once():
-    """A Backup, a faulty router and one that never started need nobody's relief."""
+    """A Backup, a faulty router and one that never started wait for no successor."""
     assert backup().stop(1.0) == stopped(RouterState.BACKUP)
     faulty = backup()
     faulty.fault(1.0)
@@ -571,7 +571,7 @@ def test_does_not_repeat_what_is_over():
 
 
 def test_moves_to_a_successor():
-    """A planned hand-over ends in Backup, and a worse active is left alone until the word is taken back."""
+    """A planned hand-over ends in Backup, and a worse active is left alone until it is reclaimed."""
     election = active()
     assert election.move(10.0) == [SendAdvert(priority=0)]
     assert election.move(10.1) == []
@@ -593,8 +593,8 @@ def test_moves_to_a_successor():
     assert election.deadline == 12.6 + election.skew_time
 
 
-def test_yield_ends_when_the_active_is_gone():
-    """Who has to take over again is sent away no more."""
+def test_moved_away_ends_when_the_active_is_gone():
+    """A router that has to take over again is not moved away any more."""
     election = active()
     election.move(10.0)
     election.hear(heard(priority=90), 10.6)
@@ -637,8 +637,8 @@ def test_successor_that_leaves_is_none():
     assert tick_at(election)[-1] == HandOverEnded(successor="192.0.2.3")
 
 
-def test_fault_ends_a_departure():
-    """A fault while leaving drops the addresses at once, and the departure has ended."""
+def test_fault_ends_a_hand_over():
+    """A fault while handing over drops the addresses at once, and ends the hand-over."""
     election = active()
     election.stop(10.0)
     assert election.fault(10.1) == [SendAdvert(priority=0), ReleaseAddresses(), *stopped(RouterState.ACTIVE)]
@@ -785,8 +785,8 @@ def test_a_flood_of_worse_actives_is_answered_at_a_pace():
 def test_a_flood_of_leaving_routers_is_answered_at_a_pace():
     """Priority 0 is answered at once, and the next one a little later, not a thousand times."""
     election = active(priority=150)
-    said = [election.hear(heard(priority=0), 100.0 + number / 3000) for number in range(3000)]
-    assert sum(effects == [SendAdvert(priority=150)] for effects in said) == 10
+    priorities = [election.hear(heard(priority=0), 100.0 + number / 3000) for number in range(3000)]
+    assert sum(effects == [SendAdvert(priority=150)] for effects in priorities) == 10
 
 
 def test_knows_the_active_that_it_hears():

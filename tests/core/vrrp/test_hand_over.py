@@ -1,4 +1,4 @@
-"""How an active leaves, with literal times."""
+"""The timers of a hand-over, with literal times."""
 
 import pytest
 
@@ -8,11 +8,11 @@ pytestmark = pytest.mark.pure
 
 
 def begun() -> HandOver:
-    """Return a departure that began at 0 and ends at 4."""
+    """Return a hand-over that began at 0 and ends at 4."""
     return HandOver(now=0.0, timeout=4.0)
 
 
-def test_is_said_twice_and_over_at_the_end():
+def test_priority_zero_is_repeated_once():
     """Priority 0 is repeated at half time, and not again."""
     hand_over = begun()
     assert hand_over.deadline == 2.0
@@ -20,12 +20,12 @@ def test_is_said_twice_and_over_at_the_end():
     assert (hand_over.deadline, hand_over.repeats(3.0)) == (4.0, False)
 
 
-def test_is_not_said_after_the_end():
+def test_priority_zero_is_not_repeated_after_the_end():
     """A late wake-up has nothing to repeat."""
     assert not begun().repeats(4.0)
 
 
-def test_lingers_after_the_first_word_of_a_successor():
+def test_releases_a_moment_after_the_successor_was_heard():
     """The addresses stay a moment longer, whatever else is heard."""
     hand_over = begun()
     hand_over.successor_heard("192.0.2.2", now=1.0)
@@ -35,15 +35,15 @@ def test_lingers_after_the_first_word_of_a_successor():
 
 
 def test_waits_for_another_successor():
-    """A successor that leaves relieves nobody."""
+    """After a successor that leaves as well, the hand-over waits for another one."""
     hand_over = begun()
     hand_over.successor_heard("192.0.2.2", now=1.0)
     hand_over.successor_left()
     assert (hand_over.successor, hand_over.may_release, hand_over.deadline) == (None, False, 4.0)
 
 
-def test_heeds_its_group():
-    """A successor of this member alone is not enough; the moment begins when all have one."""
+def test_releases_with_its_group():
+    """A successor of this member alone is not enough; the addresses go a moment after all have one."""
     hand_over = begun()
     hand_over.successor_heard("192.0.2.2", now=1.0)
     hand_over.follow_group(SuccessorsHeard.PARTIAL, now=1.0)

@@ -23,7 +23,7 @@ def test_preempts_only_a_worse_one(*, priority: int, over: bool):
     assert may_take_over(ActivePeer(), priority, preempt=True) is over
 
 
-def test_fall_below_us_ends_a_tenure():
+def test_takes_over_from_a_better_active_that_fell_below():
     """Without preemption an active has to fall, and to fall below this router."""
     active = ActivePeer()
     assert [may_take_over(active, priority) for priority in (150, 120, 90, 150)] == [
@@ -34,22 +34,22 @@ def test_fall_below_us_ends_a_tenure():
     ]
 
 
-def test_always_was_so():
+def test_active_that_was_always_worse_stays():
     """Without preemption one that was never better is left alone."""
     active = ActivePeer()
     assert [may_take_over(active, priority) for priority in (80, 90, 90)] == [False, False, False]
 
 
-def test_better_one_sees_to_a_worse_one():
-    """Who hears a better active need not mind a third one that has not heard of it yet, once."""
+def test_better_active_deals_with_a_worse_one():
+    """A Backup that hears a better active ignores a third one once: that one hears the better one, too."""
     active = ActivePeer()
     may_take_over(active, 150)
     assert not may_take_over(active, 90, peer=OTHER, preempt=True)
     assert may_take_over(active, 90, peer=OTHER, preempt=True)
 
 
-def test_tenure_ends_by_its_own_word():
-    """Only the active itself can say that it leaves."""
+def test_only_the_active_itself_says_that_it_leaves():
+    """Priority 0 of another router says nothing of this active."""
     active = ActivePeer()
     may_take_over(active, 150)
     active.left(b"another")
@@ -58,15 +58,15 @@ def test_tenure_ends_by_its_own_word():
     assert not may_take_over(active, 90)
 
 
-def test_gave_way_to_a_tenure():
-    """The one that we gave way to is measured by what it had then."""
+def test_active_that_won_is_measured_by_its_priority_then():
+    """An active that has won against this router is degraded when it falls below what it had then."""
     active = ActivePeer()
     active.gave_way_to(heard(priority=150))
     assert may_take_over(active, 90)
 
 
 def test_offers_once_for_each_fall():
-    """A fall plans one offer, another fall another one."""
+    """Each fall of the priority plans one offer."""
     offer = PreemptOffer()
     offer.begin(150)
     offer.priority_changed(120, before=150, at=5.0)
@@ -75,8 +75,8 @@ def test_offers_once_for_each_fall():
     assert offer.due(9.0, own=90)
 
 
-def test_full_recovery_takes_the_offer_back():
-    """A partial one does not."""
+def test_full_recovery_cancels_the_offer():
+    """A partial recovery does not cancel it."""
     offer = PreemptOffer()
     offer.begin(150)
     offer.priority_changed(100, before=150, at=5.0)
@@ -89,7 +89,7 @@ def test_full_recovery_takes_the_offer_back():
 
 @pytest.mark.parametrize(("priorities", "offers"), [((80, 85), False), ((80, 90), False), ((80, 91), True)])
 def test_offers_only_to_a_better_one(priorities: tuple[int, int], *, offers: bool):
-    """Where all who were heard are worse than what is left of us, there is nobody to offer to."""
+    """Where all routers that were heard are worse than the fallen priority, no offer is made."""
     offer = PreemptOffer()
     for peer, priority in zip((OTHER, "192.0.2.4"), priorities, strict=True):
         offer.heard(heard(priority=priority, peer=peer))
@@ -98,8 +98,8 @@ def test_offers_only_to_a_better_one(priorities: tuple[int, int], *, offers: boo
     assert offer.due(5.0, own=90) is offers
 
 
-def test_who_has_left_is_nobody_to_compare_with():
-    """What a router said before it left says nothing of who is there now."""
+def test_router_that_has_left_is_not_compared():
+    """The priority of a router that has sent priority 0 is forgotten."""
     offer = PreemptOffer()
     offer.heard(heard(priority=80, peer=OTHER))
     offer.heard(heard(priority=0, peer=OTHER))
@@ -107,7 +107,7 @@ def test_who_has_left_is_nobody_to_compare_with():
     assert offer.due(5.0, own=90)
 
 
-def test_made_up_routers_do_not_fill_memory():
+def test_forged_senders_do_not_fill_memory():
     """Only those that were heard last are remembered."""
     offer = PreemptOffer()
     offer.heard(heard(priority=200, peer=OTHER))

@@ -1,4 +1,4 @@
-"""What an active makes of others that it beats, with literal times."""
+"""What an active does about others that it wins against, with literal times."""
 
 import pytest
 
@@ -7,31 +7,31 @@ from appliance.core.vrrp.split_brain import MOST_PEERS, SHORTEST_ANSWER_PAUSE, O
 pytestmark = pytest.mark.pure
 
 
-def test_is_told_once_for_each_episode_and_peer():
-    """A rival is news when it was silent before."""
+def test_each_peer_is_reported_once_until_it_was_silent():
+    """Another active is reported when it was silent before."""
     others = OtherActives()
     heard = [("a", 0.0), ("a", 1.0), ("b", 1.0), ("a", 4.0), ("a", 7.5)]
-    news = [others.heard(peer, now=at, silence=3.0) for peer, at in heard]
-    assert news == [True, False, True, False, True]
+    reported = [others.heard(peer, now=at, silence=3.0) for peer, at in heard]
+    assert reported == [True, False, True, False, True]
 
 
-def test_expected_rival_is_no_news():
-    """Whom we have preempted says so once more, and that is as it should be."""
+def test_expected_active_is_not_reported():
+    """An active that was preempted advertises once more, as it should."""
     others = OtherActives()
     others.expect(until=1.0)
     assert not others.heard("a", now=0.5, silence=3.0)
     assert others.heard("b", now=1.0, silence=3.0)
 
 
-def test_expected_rival_that_goes_on_is_news():
-    """Who does not give way although it was to be expected is told, once."""
+def test_expected_active_that_goes_on_is_reported():
+    """One that was preempted and goes on is reported, once."""
     others = OtherActives()
     others.expect("a", until=1.0)
-    news = [others.heard("a", now=at, silence=3.0) for at in (0.5, 1.5, 2.5)]
-    assert news == [False, True, False]
+    reported = [others.heard("a", now=at, silence=3.0) for at in (0.5, 1.5, 2.5)]
+    assert reported == [False, True, False]
 
 
-def test_one_late_word_of_a_preempted_peer_is_no_news():
+def test_one_late_advertisement_of_a_preempted_peer_is_not_reported():
     """Its advertisement and ours may have crossed, however late it comes; nobody else's may."""
     others = OtherActives()
     others.expect("a", until=1.0)
@@ -39,8 +39,8 @@ def test_one_late_word_of_a_preempted_peer_is_no_news():
     assert [others.heard(peer, now=at, silence=3.0) for peer, at in heard] == [True, False, True]
 
 
-def test_announces_at_a_pace():
-    """At once for the first one, then once a second while it goes on, and not without a rival."""
+def test_announces_once_a_second():
+    """At once for the first one, then once a second while it goes on, and not without another active."""
     others = OtherActives()
     assert not others.may_announce(0.0)
     announced = []
@@ -52,11 +52,11 @@ def test_announces_at_a_pace():
     assert not others.may_announce(100.0)
 
 
-def test_made_up_rivals_are_no_news_without_end():
-    """A flood from ever new senders is told as many times as there is room, and again when that is over."""
+def test_forged_senders_are_reported_a_bounded_number_of_times():
+    """A flood from ever new senders is reported as often as there is room, and again when that is over."""
     others = OtherActives()
-    news = [others.heard(f"peer {number}", now=number / 1000, silence=3.0) for number in range(3000)]
-    assert news == [True] * MOST_PEERS + [False] * (3000 - MOST_PEERS)
+    reported = [others.heard(f"peer {number}", now=number / 1000, silence=3.0) for number in range(3000)]
+    assert reported == [True] * MOST_PEERS + [False] * (3000 - MOST_PEERS)
     assert others.heard("peer 3000", now=3.0 + MOST_PEERS / 1000, silence=3.0)
 
 

@@ -66,7 +66,7 @@ def causes(effects: list[MemberEffect]) -> dict[str, Cause]:
 
 
 def test_claims_together():
-    """All members become active in one step, when the last one's wait is over."""
+    """All members become active in one step, when the last one's Active_Down_Timer expires."""
     group = backup()
     group.hear(SIX, heard(priority=150, peer=PEER6), 2.0)
     assert group.deadline == 2.0 + group.members[SIX].active_down_interval
@@ -86,7 +86,7 @@ def test_gives_way_together():
 
 
 def test_fails_together_and_recovers_after_the_last_fault():
-    """One member's fault is everybody's, until the last one is gone."""
+    """One member's fault is a fault of all, until the last one has ended."""
     group = active()
     effects = group.fault(FOUR, 5.0)
     assert causes(effects) == {FOUR: Cause.FAULT, SIX: Cause.GROUP}
@@ -107,7 +107,7 @@ def test_fault_before_the_start():
 
 
 def test_resumes_together():
-    """A group whose earlier life was active is so at once."""
+    """A group that an earlier run of the program held as active is active at once."""
     group = pair()
     group.resume(0.0)
     assert states(group) == {RouterState.ACTIVE}
@@ -122,7 +122,7 @@ def test_comes_to_an_active_group():
 
 
 def test_has_the_least_priority_of_its_members():
-    """A check that fails for one family counts for both, or the families would part."""
+    """A check that fails for one family counts for both: they stay on one machine."""
     group = pair(priority=150, other=120)
     assert {member.priority for member in group.members.values()} == {120}
     group.start(0.0)
@@ -139,7 +139,7 @@ def test_one_member_decides_ties():
     assert states(group) == {RouterState.BACKUP}
 
 
-def test_leaves_when_all_have_successors():
+def test_stops_when_all_have_successors():
     """The first successor's advertisement releases nothing; the last one's does."""
     group = active()
     assert of_kind(group.stop(10.0), SendAdvert) == [SIX, FOUR]
@@ -165,8 +165,8 @@ def test_moves_all_or_none():
     assert states(group) == {RouterState.ACTIVE}
 
 
-def test_is_sent_away_and_called_back():
-    """A move and its end are for all members."""
+def test_is_moved_and_reclaimed():
+    """A move and a reclaim are for all members."""
     group = active()
     group.move(10.0)
     group.hear(SIX, heard(priority=90, peer=PEER6), 10.5)
@@ -178,7 +178,7 @@ def test_is_sent_away_and_called_back():
 
 
 def test_is_held_together():
-    """A conflict of one member puts off the claim of all."""
+    """A conflict of one member delays the claim of all."""
     group = backup()
     group.hold_claim(20.0)
     assert group.deadline == 20.0
@@ -193,7 +193,7 @@ def test_reload_of_an_address_chooses_who_decides():
 
 
 def test_group_of_one():
-    """A router alone is what it is without a group."""
+    """A group of one member behaves as that router does alone."""
     group = SyncGroup({FOUR: Election(terms())})
     assert causes(group.start(0.0)) == {FOUR: Cause.STARTED}
     assert group.deadline == group.members[FOUR].deadline

@@ -24,31 +24,31 @@ def test_down_interval_is_some_adverts_and_the_skew():
     assert active_down_interval(2, priority=128, interval=2.0, adverts=2) == 4.5
 
 
-def waiting(until: float = 10.0) -> ActiveDownTimer:
-    """Return a wait for a silent active."""
+def started(until: float = 10.0) -> ActiveDownTimer:
+    """Return a timer that was started for a silent active."""
     timer = ActiveDownTimer()
     timer.start(until, Cause.ACTIVE_DOWN)
     return timer
 
 
-def test_begins_anew():
-    """A new wait replaces the old one, with its reason."""
-    timer = waiting()
+def test_starts_anew():
+    """A new start replaces deadline and cause."""
+    timer = started()
     timer.start(5.0, Cause.ACTIVE_LEFT)
     assert (timer.deadline, timer.cause) == (5.0, Cause.ACTIVE_LEFT)
 
 
-def test_hastens_only():
-    """A wait that is over sooner stays as long as it is, and ends for the new reason."""
-    timer = waiting()
+def test_shortens_only():
+    """A deadline that is earlier stays, with the new cause."""
+    timer = started()
     timer.shorten(11.0, Cause.PREEMPTED)
     assert (timer.deadline, timer.cause) == (10.0, Cause.PREEMPTED)
     timer.shorten(9.0, Cause.PREEMPTED)
     assert (timer.deadline, timer.cause) == (9.0, Cause.PREEMPTED)
 
 
-def test_listening_is_over_before_preemption_but_not_before_succession():
-    """Addresses that an active has given up need no listening."""
+def test_first_wait_delays_preemption_but_no_free_addresses():
+    """After priority 0 nobody has the addresses, and the first wait is cut short."""
     timer = ActiveDownTimer()
     timer.listen(20.0)
     timer.shorten(5.0, Cause.PREEMPTED)
@@ -60,8 +60,8 @@ def test_listening_is_over_before_preemption_but_not_before_succession():
 
 
 def test_nothing_is_claimed_while_held():
-    """A hold is longer than every wait, until it is taken back."""
-    timer = waiting()
+    """A hold delays every claim until it ends."""
+    timer = started()
     timer.hold(20.0, ClaimHold.CONFLICT)
     timer.start(12.0, Cause.ACTIVE_LEFT)
     timer.restart(13.0)
@@ -71,9 +71,9 @@ def test_nothing_is_claimed_while_held():
     assert timer.deadline == 12.0
 
 
-def test_holds_end_each_for_itself():
-    """What is held for two reasons goes on when both are over, at the time that it had without them."""
-    timer = waiting()
+def test_each_hold_ends_by_itself():
+    """When both holds are over, the deadline is the one without them."""
+    timer = started()
     timer.hold(20.0, ClaimHold.CONFLICT)
     timer.hold(30.0, ClaimHold.TRACKS)
     assert timer.deadline == 30.0
@@ -83,18 +83,18 @@ def test_holds_end_each_for_itself():
     assert timer.deadline == 10.0
 
 
-def test_what_is_hastened_while_held_has_its_reason():
-    """Preemption that is put off is preemption still."""
-    timer = waiting()
+def test_what_is_shortened_while_held_keeps_its_cause():
+    """Preemption that is delayed is still preemption."""
+    timer = started()
     timer.hold(20.0, ClaimHold.TRACKS)
     timer.shorten(5.0, Cause.PREEMPTED)
     timer.hold(0.0, ClaimHold.TRACKS)
     assert (timer.deadline, timer.cause) == (5.0, Cause.PREEMPTED)
 
 
-def test_lateness_is_excused_once():
-    """A wait that ended while the process could not run goes on for one interval, and then it is over."""
-    timer = waiting()
+def test_late_wake_up_waits_once_more():
+    """A deadline that passed while the process could not run is moved by one interval, once."""
+    timer = started()
     assert not timer.postpones(10.5, late=0.5, interval=1.0)
     assert timer.postpones(12.0, late=2.0, interval=1.0)
     assert timer.deadline == 13.0
