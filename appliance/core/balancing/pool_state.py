@@ -156,7 +156,7 @@ class PoolState(Generic[Waiter]):
         return any(member not in avoid for member in self._eligible)
 
     def enqueue(self, waiter: Waiter, key: bytes, *, avoid: Collection[PoolMember] = ()) -> EndReason | None:
-        """Put a connection at the end of the queue; return the reason where the queue is full.
+        """Put a connection at the end of the queue; return the reason where `max_queue` already wait.
 
         `avoid` are members that it does not wait for as long as there is another.
         """
