@@ -27,7 +27,7 @@ from appliance.model.end_reasons import EndReason
 from appliance.net.control.loop_sockets import LoopControlServer
 from appliance.net.control.sockets import ControlServer, ask
 from appliance.net.data import tcp
-from appliance.net.data.respond import Responder
+from appliance.net.data.responder import Responder
 from appliance.net.data.traffic import Traffic
 from appliance.net.loop.loop import Loop
 from appliance.net.probing.probe import Probe

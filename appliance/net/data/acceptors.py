@@ -8,9 +8,9 @@ from collections.abc import Iterable, Mapping
 
 from appliance.core.balancing.frontend_state import FrontendState
 from appliance.net.data import tcp
-from appliance.net.data.accept import Acceptor
+from appliance.net.data.acceptor import Acceptor
 from appliance.net.data.backend import Backend
-from appliance.net.data.respond import Responder
+from appliance.net.data.responder import Responder
 from appliance.net.data.session import Session
 from appliance.net.data.traffic import Traffic
 from appliance.wire.lines.worker_arguments import InheritedListener

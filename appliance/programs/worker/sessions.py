@@ -7,7 +7,7 @@ import gevent
 
 from appliance.core.balancing.access_lists import NetworkSet
 from appliance.model.end_reasons import EndReason
-from appliance.net.data.respond import Responder
+from appliance.net.data.responder import Responder
 from appliance.net.data.session import Session
 from appliance.net.data.session_phases import PHASES
 from appliance.net.data.traffic import Expiring

@@ -13,7 +13,7 @@ from support.values.snapshots import frontend
 
 from appliance.core.balancing.frontend_state import FrontendState
 from appliance.model.end_reasons import EndReason
-from appliance.net.data.accept import Acceptor
+from appliance.net.data.acceptor import Acceptor
 from appliance.net.data.traffic import Traffic
 
 pytestmark = pytest.mark.programs
