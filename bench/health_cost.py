@@ -24,7 +24,8 @@ from support.values import certificates, snapshots
 from appliance.model.paths import Paths
 from appliance.model.server_states import HealthVerdict
 from appliance.model.snapshot.snapshot import Snapshot, encode
-from appliance.net.boards.boards import BoardError, BoardReader
+from appliance.net.boards.board_layout import BoardError
+from appliance.net.boards.board_reader import BoardReader
 from appliance.wire.boards.health_board import HealthBoard, decode
 
 

@@ -8,7 +8,7 @@ import click
 import gevent
 
 from appliance.console.runtime_access import require_access
-from appliance.net.control.sockets import ControlUnavailable, ask
+from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.wire.lines.control import Answer, Question
 
 _WAKE_SECONDS: Final = 0.2  # Ctrl-C is noticed within this time

@@ -6,7 +6,7 @@ from pathlib import Path
 import click
 
 from appliance.net.files import readers
-from appliance.net.process.user_names import user_name
+from appliance.net.privileges.user_names import user_name
 
 
 def require_access(runtime: Path) -> None:

@@ -18,7 +18,7 @@ from appliance.console.output.quantities import duration, size
 from appliance.console.program_questions import at_once
 from appliance.console.runtime_access import require_access
 from appliance.model.paths import Paths
-from appliance.net.control.sockets import ControlUnavailable, ask
+from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.wire.lines import listed_session
 from appliance.wire.lines.control import Answer, Question
 from appliance.wire.lines.listed_session import ListedSession

@@ -15,7 +15,7 @@ from appliance.health.reports import HealthReports
 from appliance.model.paths import Paths
 from appliance.model.server_states import AdminState
 from appliance.model.snapshot.snapshot import Snapshot
-from appliance.net.boards.boards import BoardWriter
+from appliance.net.boards.board_writer import BoardWriter
 from appliance.net.boards.health_publisher import HealthPublisher
 from appliance.net.probing.resolver import Resolver
 from appliance.net.probing.tls_contexts import TlsContexts

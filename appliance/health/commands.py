@@ -12,7 +12,7 @@ from appliance.health.reports import PROGRAM, HealthReports
 from appliance.model.paths import Paths
 from appliance.model.server_states import AdminState, ServerState
 from appliance.model.snapshot.snapshot import Snapshot
-from appliance.net.control.sockets import Call, Handler
+from appliance.net.control.control_server import Call, Handler
 from appliance.net.files import snapshots
 from appliance.net.probing.tls_contexts import AuthorityError, TlsContexts
 from appliance.wire.lines.control import Answer, AnswerProblem, bad, good

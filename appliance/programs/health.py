@@ -21,11 +21,12 @@ from appliance.health.commands import FOR_READERS, HealthCommands
 from appliance.health.kept_operator_states import KeptOperatorStates
 from appliance.health.reports import PROGRAM, HealthReports
 from appliance.model.paths import Paths
-from appliance.net.boards.boards import BoardError, BoardReader
+from appliance.net.boards.board_layout import BoardError
+from appliance.net.boards.board_reader import BoardReader
 from appliance.net.boards.hub_heartbeat import HubHeartbeat
-from appliance.net.control.sockets import ControlServer
+from appliance.net.control.control_server import ControlServer
 from appliance.net.files import lock_files, snapshots
-from appliance.net.logging import log as logs
+from appliance.net.logging.line_limiter import limiter
 from appliance.net.probing.connect_failures import ConnectFailureSocket
 from appliance.net.process.signals import survive
 from appliance.programs.accepted_log import AcceptedLog
@@ -102,7 +103,7 @@ def main() -> int:
     """Run until TERM or INT; 1 after a crash, or when another health program has this runtime directory."""
     paths = Paths.from_environment(os.environ)
     log = AcceptedLog(PROGRAM, paths).logger
-    gevent.spawn(logs.limiter().follow, gevent.sleep)
+    gevent.spawn(limiter().follow, gevent.sleep)
     stop = Event()
     survive(signal.SIGUSR1, signal.SIGUSR2)
     for number in (signal.SIGTERM, signal.SIGINT):

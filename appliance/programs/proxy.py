@@ -18,10 +18,10 @@ from appliance.core.rollout.states import GenerationState, WorkerId
 from appliance.core.rollout.timing import NO_DEADLINE, Timing
 from appliance.model.paths import Paths
 from appliance.net.boards.hub_heartbeat import HubHeartbeat
-from appliance.net.control.sockets import ControlServer
+from appliance.net.control.control_server import ControlServer
 from appliance.net.files import program_failures, snapshots
 from appliance.net.files.program_failures import ProgramFailure
-from appliance.net.logging import log
+from appliance.net.logging.line_limiter import limiter
 from appliance.net.privileges import capabilities
 from appliance.net.process import limits
 from appliance.net.process.signals import survive
@@ -73,7 +73,7 @@ class Proxy:
         starting = gevent.spawn(self._start)  # it waits for the take-over, before any command can
         starting.link(lambda _: self._state.changed.set())
         self._master.take_over()
-        gevent.spawn(log.limiter().follow, gevent.sleep)
+        gevent.spawn(limiter().follow, gevent.sleep)
         self._wait(lambda: starting.ready() or self._told_to_end())
         if starting.ready() and not starting.get():
             return 1

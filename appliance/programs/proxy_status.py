@@ -8,7 +8,8 @@ from dataclasses import asdict
 from appliance.core.rollout.generations import Generation, TrackedWorker
 from appliance.core.rollout.states import GenerationState
 from appliance.model.paths import Paths
-from appliance.net.boards.boards import BoardError, BoardReader
+from appliance.net.boards.board_layout import BoardError
+from appliance.net.boards.board_reader import BoardReader
 from appliance.net.process.limits import open_files
 from appliance.programs.proxy_master.master import ProxyMaster
 from appliance.wire.boards import worker_board

@@ -20,9 +20,11 @@ import appliance
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
 from appliance.net.boards.hub_heartbeat import HubHeartbeat
-from appliance.net.control.sockets import Call, ControlServer
+from appliance.net.control.control_server import Call, ControlServer
 from appliance.net.files import lock_files, snapshots
-from appliance.net.logging.log import configure, limiter, obey
+from appliance.net.files.degraded import read_degraded
+from appliance.net.logging.line_limiter import limiter
+from appliance.net.logging.log import configure, obey
 from appliance.net.privileges import capabilities
 from appliance.net.process.signals import survive
 from appliance.net.reloading.program_clients import ProgramClients, ProgramTimeouts
@@ -48,7 +50,7 @@ class ReloadProgram:
         )
         self._sockets = ReloadSockets(self._respond, log)
         self._queue = ReloadQueue(self._transaction, log, after=self._follow)
-        degraded = snapshots.read_degraded(paths)
+        degraded = read_degraded(paths)
         self._queue.refused = degraded.problems if degraded else ()
         self._control = ControlServer(
             paths.control("reload"),
@@ -90,7 +92,7 @@ class ReloadProgram:
         return bad(line.reason)
 
     def _status(self, _: Call) -> Answer:
-        degraded = snapshots.read_degraded(self._paths)
+        degraded = read_degraded(self._paths)
         return good(
             program="reload",
             pid=os.getpid(),

@@ -37,7 +37,7 @@ from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.net.files import snapshots
 from appliance.net.files.lock_files import KeptLock
-from appliance.net.logging.log import lines
+from appliance.net.logging.log_sink import lines
 from appliance.net.privileges import capabilities
 from appliance.net.process import leftovers, subreaper
 from appliance.net.process.leftovers import Leftovers

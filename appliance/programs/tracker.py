@@ -23,15 +23,16 @@ from appliance.model.snapshot.virtual_router import Track, TrackKind
 from appliance.net.boards.hub_heartbeat import HubHeartbeat
 from appliance.net.commands.notify_commands import NotifyCommands
 from appliance.net.commands.script_leftovers import end_leftovers
-from appliance.net.logging import log as logs
+from appliance.net.logging.line_limiter import limiter
 from appliance.net.privileges import capabilities
 from appliance.net.probing.tls_contexts import TlsContexts
 from appliance.net.process.ordinary_scheduling import be_ordinary
 from appliance.net.process.signals import survive
-from appliance.net.tracking.follower import Follower
-from appliance.net.tracking.kinds import check_of
+from appliance.net.tracking.check_of_kind import check_of
+from appliance.net.tracking.track_follower import TrackFollower
 from appliance.programs.accepted_log import PAUSE, AcceptedLog
-from appliance.wire.lines.control import ControlError, LineBuffer
+from appliance.wire.lines.control import ControlError
+from appliance.wire.lines.line_buffer import LineBuffer
 from appliance.wire.lines.tracker_lines import (
     CommandEnded,
     RunCommand,
@@ -90,7 +91,7 @@ class Tracker:
         self._log = log
         self._contexts = TlsContexts(self._authority_trouble)
         self._reports = TrackerReports(connection)
-        self._followers: dict[Track, Follower] = {}
+        self._followers: dict[Track, TrackFollower] = {}
         self._routers: dict[Track, list[str]] = {}
         self._commands = NotifyCommands(self._reports.ran)
         self._alone = False
@@ -142,23 +143,23 @@ class Tracker:
             else:
                 self._tell(self._followers[track])
 
-    def _follow(self, track: Track) -> Follower:
+    def _follow(self, track: Track) -> TrackFollower:
         check = check_of(track, paths=self._paths, contexts=self._contexts)
-        return Follower(track, check, on_news=self._tell, on_bug=self._bug)
+        return TrackFollower(track, check, on_change=self._tell, on_bug=self._bug)
 
-    def _tell(self, follower: Follower) -> None:
-        track, standing = follower.track, follower.standing
-        if standing is None:
+    def _tell(self, follower: TrackFollower) -> None:
+        track, state = follower.track, follower.state
+        if state is None:
             return
         for router in self._routers.get(track, ()):
             self._reports.verdict(
                 TrackVerdict(
                     router=router,
                     track=track.name,
-                    up=standing.up,
-                    value=standing.value,
-                    detail=standing.detail,
-                    at=standing.at,
+                    up=state.up,
+                    value=state.value,
+                    detail=state.detail,
+                    at=state.at,
                 )
             )
 
@@ -187,7 +188,7 @@ def main() -> int:
     accepted = AcceptedLog(PROGRAM, paths)
     log = accepted.logger
     gevent.spawn(_follow, accepted)
-    gevent.spawn(logs.limiter().follow, gevent.sleep)
+    gevent.spawn(limiter().follow, gevent.sleep)
     left = end_leftovers(paths.runtime)
     if left:
         log.warning("scripts-left", killed=left)

@@ -14,12 +14,14 @@ from typing import IO, Final
 from structlog.typing import FilteringBoundLogger
 
 from appliance.model.paths import Paths
-from appliance.net.boards.boards import BoardError, BoardReader, BoardWriter
+from appliance.net.boards.board_layout import BoardError
+from appliance.net.boards.board_reader import BoardReader
+from appliance.net.boards.board_writer import BoardWriter
 from appliance.net.boards.heartbeats import PAUSE, Heartbeat
-from appliance.net.control.loop_sockets import LoopControlServer
+from appliance.net.control.loop_control_server import LoopControlServer
 from appliance.net.files import state_files
 from appliance.net.files.lock_files import try_lock
-from appliance.net.logging import log as logs
+from appliance.net.logging.line_limiter import limiter
 from appliance.net.loop.loop import Loop
 from appliance.net.netlink import vrrp_leftovers
 from appliance.net.privileges import capabilities, needed_capabilities
@@ -140,7 +142,7 @@ def _run(
         log.warning("heartbeat-unseen", reason=heart.trouble)
     loop.add(heart)
     punctuality = _punctuality(program, loop)
-    loop.add(logs.limiter())
+    loop.add(limiter())
     loop.on_signals((*_SIGNALS, *_HARMLESS), lambda number: _signalled(program, punctuality, number))
     if before.predecessor is not None:
         loop.add(TakeOver(before.predecessor, lock, on_end=program.predecessor_ended))

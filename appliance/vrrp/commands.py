@@ -14,7 +14,8 @@ from appliance.model.rules.machine_needs import MachineNeed, MachineNeedKind, ne
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.commands.machine_needs import objection
-from appliance.net.control.loop_sockets import Deferred, Handler
+from appliance.net.control.deferred_answer import DeferredAnswer
+from appliance.net.control.loop_control_server import Handler
 from appliance.net.files import snapshots
 from appliance.net.loop.loop import Loop
 from appliance.net.loop.off_the_loop import OffTheLoop
@@ -37,7 +38,7 @@ class VrrpCommands:
         self._loop = loop
         self._program = program
         self._pending: Snapshot | None = None
-        self._committing: tuple[int, Deferred] | None = None
+        self._committing: tuple[int, DeferredAnswer] | None = None
         self._started_at = time.time()
 
     @property
@@ -80,7 +81,7 @@ class VrrpCommands:
         )
         return good(**vrrp_status.encode(status))
 
-    def _prepare(self, question: Question) -> Answer | Deferred:
+    def _prepare(self, question: Question) -> Answer | DeferredAnswer:
         snapshot = snapshots.proposed(self._paths, question.integer("snapshot"))
         forced = question.values.get("forced") is True
         if endangered := () if forced else self._program.endangered(snapshot):
@@ -88,7 +89,7 @@ class VrrpCommands:
         users, commands = _users(snapshot.virtual_routers), () if forced else self._new_commands(snapshot)
         if not users and not commands:
             return self._prepared(snapshot, ())
-        answer = Deferred()
+        answer = DeferredAnswer()
         # A directory service may be far, a file system may hang, and the loop does not wait for it.
         OffTheLoop(
             self._loop,
@@ -117,7 +118,7 @@ class VrrpCommands:
         changed = snapshot.virtual_routers != (ours.virtual_routers if ours else ())
         return good(changed=changed, generation=None)
 
-    def _commit(self, question: Question) -> Answer | Deferred:
+    def _commit(self, question: Question) -> Answer | DeferredAnswer:
         number = question.integer("snapshot")
         pending, self._pending = self._pending, None
         if self._committing is not None and self._committing[0] == number:
@@ -129,8 +130,8 @@ class VrrpCommands:
             pending = snapshots.proposed(self._paths, number)
         return self._begin_commit(pending)
 
-    def _begin_commit(self, snapshot: Snapshot) -> Deferred:
-        under_way = self._committing = (snapshot.number, Deferred())
+    def _begin_commit(self, snapshot: Snapshot) -> DeferredAnswer:
+        under_way = self._committing = (snapshot.number, DeferredAnswer())
 
         def ended(outcome: OpeningOutcome) -> None:
             self._end_commit(under_way)
@@ -144,7 +145,7 @@ class VrrpCommands:
             raise
         return under_way[1]
 
-    def _end_commit(self, ended: tuple[int, Deferred]) -> None:
+    def _end_commit(self, ended: tuple[int, DeferredAnswer]) -> None:
         if self._committing is ended:
             self._committing = None
 
@@ -153,7 +154,7 @@ class VrrpCommands:
             self._pending = None
         return good()
 
-    def _move(self, question: Question) -> Answer | Deferred:
+    def _move(self, question: Question) -> Answer | DeferredAnswer:
         name = question.text("name")
         found = self._program.groups.find(name)
         if found is None:

@@ -9,7 +9,7 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
-from appliance.net.boards.boards import BoardWriter
+from appliance.net.boards.board_writer import BoardWriter
 from appliance.net.boards.vrrp_publisher import FRESH, VrrpPublisher
 from appliance.net.files import snapshots
 from appliance.net.logging import log as logs
@@ -171,7 +171,7 @@ class VrrpProgram:
             self._addresses,
             self._requests,
             ours={address for each in self.groups.instances for address in each.router.addresses},
-            seats={
+            in_use={
                 each.holder.interface.index
                 for each in self.groups.instances
                 if each.holder.interface is not None

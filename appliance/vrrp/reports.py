@@ -7,7 +7,7 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.core.tracking.notify_commands import commands
 from appliance.core.vrrp.election import Entered, RouterState, SplitBrain, UnexpectedEvent
-from appliance.net.control.loop_sockets import Deferred
+from appliance.net.control.deferred_answer import DeferredAnswer
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 from appliance.wire.lines.control import Answer, bad, good
 from appliance.wire.lines.tracker_lines import RunCommand
@@ -38,12 +38,12 @@ class RouterReports:
         self.lateness = LateWakeups()
         self._run = run
         self._touch = touch
-        self._moves: dict[str, list[Deferred]] = {}
+        self._moves: dict[str, list[DeferredAnswer]] = {}
         self._late_logged_at = float("-inf")
 
-    def wait_for_move(self, name: str) -> Deferred:
+    def wait_for_move(self, name: str) -> DeferredAnswer:
         """Return the answer to a `move` command, given when the hand-over of this router has ended."""
-        answer = Deferred()
+        answer = DeferredAnswer()
         self._moves.setdefault(name, []).append(answer)
         return answer
 

@@ -1,9 +1,9 @@
-"""The ending that a decoder shares with every other: what came so far is good, and there must be more."""
+"""The result of decoders that have read a good beginning and need more bytes."""
 
 from enum import Enum
 
 
 class Need(Enum):
-    """What a decoder wants instead of giving a value."""
+    """What a decoder returns where it cannot return a value yet."""
 
     MORE = "more"

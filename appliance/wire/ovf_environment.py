@@ -22,7 +22,7 @@ class OvfEnvironmentError(Exception):
 def parse(data: bytes) -> dict[str, str]:
     """Return the properties by key, as they are written: `class.key.instance`, of which most have less.
 
-    Of a key that stands there twice the first counts. Raises OvfEnvironmentError.
+    Of two properties with one key the first counts. Raises OvfEnvironmentError.
     """
     if len(data) > LIMIT:
         raise OvfEnvironmentError(f"has {len(data)} bytes: more than {LIMIT} are not read")
@@ -39,7 +39,7 @@ def parse(data: bytes) -> dict[str, str]:
 
 
 class _EnvironmentReader:
-    """Follows the elements from the root to where the parser is."""
+    """Keeps the path of elements from the root to the parser's position, and collects properties."""
 
     def __init__(self) -> None:
         self.properties: dict[str, str] = {}
@@ -50,9 +50,9 @@ class _EnvironmentReader:
         if not self._path and local != _SECTION[0]:
             raise OvfEnvironmentError(f"is not an OVF environment: its root is <{local}>, not <Environment>")
         if self._path == _SECTION and local == "Property":
-            said = {_local(each): value for each, value in attributes.items()}
-            if "key" in said:
-                self.properties.setdefault(said["key"], said.get("value", ""))
+            found = {_local(each): value for each, value in attributes.items()}
+            if "key" in found:
+                self.properties.setdefault(found["key"], found.get("value", ""))
         self._path.append(local)
 
     def end(self, _: str) -> None:

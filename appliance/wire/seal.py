@@ -1,6 +1,6 @@
-"""A JSON object with a digest of itself as its last entry: a byte that has changed on its disk is found.
+"""A JSON object with a digest of itself as its last entry, by which a damaged file is recognised.
 
-Without it a damaged digit would be another port that somebody has wanted.
+Without it a port with one damaged digit would be a valid file with another port.
 """
 
 import hashlib
@@ -12,7 +12,7 @@ _LONGEST: Final = 100  # bytes of the end of a file in which the seal is
 
 
 class SealError(Exception):
-    """The content is not what the seal was made for."""
+    """The content has changed since the seal was made."""
 
 
 def seal(content: bytes) -> bytes:

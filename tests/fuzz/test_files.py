@@ -16,9 +16,11 @@ from appliance.model.guest.report import GuestProblem, GuestReport, Origin
 from appliance.model.paths import Paths
 from appliance.model.server_states import AdminState
 from appliance.model.snapshot.snapshot import SnapshotError, encode
-from appliance.net.boards import boards
-from appliance.net.boards.boards import BoardError, BoardReader, BoardWriter
+from appliance.net.boards.board_layout import BoardError, checksum_of
+from appliance.net.boards.board_reader import BoardReader
+from appliance.net.boards.board_writer import BoardWriter
 from appliance.net.files import operator_states, snapshots
+from appliance.net.files.degraded import Degraded, degraded_path, read_degraded, write_degraded
 from appliance.net.files.operator_states import OperatorStatesError
 from appliance.net.guest import report_file
 from appliance.net.guest.record import Record
@@ -72,7 +74,7 @@ def right_checksums(data: bytes) -> bytes:
         if stride >= 32:
             (length,) = unpack_from("=Q", board, at + 16)
             payload = bytes(board[at + 32 : min(at + 32 + length, len(board))])
-            pack_into("=Q", board, at + 24, boards._checksum(bytes(board[at : at + 24]), payload))
+            pack_into("=Q", board, at + 24, checksum_of(bytes(board[at : at + 24]), payload))
     return bytes(board)
 
 
@@ -100,9 +102,7 @@ def targets(root: Path) -> dict[str, Target]:
         each.mkdir()
     accepted = content(paths.accepted, lambda _: snapshots.accept(paths, given.snapshot()))
     states = {("masters", "master-0"): AdminState.MAINT, ("masters", "b"): AdminState.DRAIN}
-    note = snapshots.Degraded(
-        since=1.0, problems=(AnswerProblem(message="no", path="pools", line=1, column=2),)
-    )
+    note = Degraded(since=1.0, problems=(AnswerProblem(message="no", path="pools", line=1, column=2),))
     record = Record(root)
     found = (
         Target(
@@ -129,8 +129,8 @@ def targets(root: Path) -> dict[str, Target]:
         ),
         Target(
             name="degraded-note",
-            run=feed(snapshots.degraded_path(paths), lambda _: snapshots.read_degraded(paths)),
-            seeds=(content(snapshots.degraded_path(paths), lambda _: snapshots.write_degraded(paths, note)),),
+            run=feed(degraded_path(paths), lambda _: read_degraded(paths)),
+            seeds=(content(degraded_path(paths), lambda _: write_degraded(paths, note)),),
             words=WORDS,
         ),
         Target(

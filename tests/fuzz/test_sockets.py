@@ -24,8 +24,9 @@ from support.values.snapshots import check, frontend
 from appliance.core.balancing.frontend_state import FrontendState
 from appliance.core.checks.check_outcome import CheckOutcome
 from appliance.model.end_reasons import EndReason
-from appliance.net.control.loop_sockets import LoopControlServer
-from appliance.net.control.sockets import ControlServer, ask
+from appliance.net.control.control_client import ask
+from appliance.net.control.control_server import ControlServer
+from appliance.net.control.loop_control_server import LoopControlServer
 from appliance.net.data import tcp
 from appliance.net.data.responder import Responder
 from appliance.net.data.traffic import Traffic

@@ -29,6 +29,7 @@ from appliance.wire.lines import (
     worker_status,
 )
 from appliance.wire.lines.control import Question, bad, good
+from appliance.wire.lines.line_buffer import LineBuffer
 from appliance.wire.lines.listed_session import ListedSession
 from appliance.wire.lines.vrrp_takeover import KnownRouter, KnownTrack
 from appliance.wire.lines.worker_arguments import InheritedListener, WorkerArguments
@@ -121,10 +122,10 @@ def reload_lines(data: bytes) -> None:
     assert len(pieces._pending) <= reload_line.LINE_LIMIT
 
 
-def control_stream(data: bytes) -> None:
+def line_stream(data: bytes) -> None:
     """Demand the same of control lines; a line that is too long ends the connection in both cases."""
-    whole = control.LineBuffer(1000)
-    pieces = control.LineBuffer(1000)
+    whole = LineBuffer(1000)
+    pieces = LineBuffer(1000)
     lines = list(whole.feed(data))
     assert lines == [each for chunk in _chunks(data) for each in pieces.feed(chunk)]
 
@@ -360,8 +361,8 @@ TARGETS = (
         words=(b'"server":null', b'"bytes_in":'),
     ),
     Target(
-        name="control-stream",
-        run=control_stream,
+        name="line-buffer",
+        run=line_stream,
         seeds=(b'{"command": "status"}\n{"command": "apply", "snapshot": 1}\r\n', b"\n" * 50),
         errors=(control.ControlError,),
         words=(b"x" * 1001,),

@@ -26,7 +26,7 @@ from support.values import certificates, snapshots
 from appliance.model.check_results import CheckResult
 from appliance.model.server_states import HealthVerdict
 from appliance.model.snapshot.pools import CheckInit
-from appliance.net.boards.boards import BoardReader
+from appliance.net.boards.board_reader import BoardReader
 
 pytestmark = pytest.mark.programs
 

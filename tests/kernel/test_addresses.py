@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from support.network.namespaces import INTERFACE, Node, Segment
 
-from appliance.net.netlink import rtnetlink
+from appliance.net.netlink.address_messages import all_addresses
 from appliance.net.netlink.addresses import Addresses, HeldAddress, kernel_marks
 from appliance.net.netlink.netlink import Requests
 from appliance.net.netlink.owned_addresses import OwnedAddresses
@@ -206,4 +206,4 @@ def test_many(addresses: Addresses, node: Node):
 def test_refused_dump(node: Node):
     """An error that the kernel answers a dump with is an OSError."""
     with node.inside(), Requests() as requests, pytest.raises(OSError, match="No such device"):
-        requests.dump(rtnetlink.all_addresses(12345))
+        requests.dump(all_addresses(12345))

@@ -18,8 +18,9 @@ from support.processes.greenlets import until
 
 from appliance.console.status.observation import observe
 from appliance.model.paths import Paths
-from appliance.net.control.sockets import ControlUnavailable, ask
+from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.net.files import lock_files, snapshots
+from appliance.net.files.atomic_write import write_atomically
 from appliance.net.files.operators_file import judge
 from appliance.net.reloading import reload_queue
 from appliance.wire.lines.control import Answer, AnswerProblem, Question
@@ -57,7 +58,7 @@ class House:
     def write(self, *, weight: int, level: str = "info", sockets: tuple[str, ...] = ()) -> None:
         """Write the operator's file, whole."""
         text = _CONFIG.format(weight=weight, level=level, sockets=json.dumps(sockets))
-        snapshots.write_atomically(self.paths.config, text.encode())
+        write_atomically(self.paths.config, text.encode())
 
     def start(self) -> None:
         """Start the program; it is up when it has told everybody what is accepted."""

@@ -20,9 +20,9 @@ from support.values.tracks import track
 from appliance.model.paths import Paths
 from appliance.model.server_states import HealthVerdict as Health
 from appliance.model.snapshot.virtual_router import Track, TrackKind
-from appliance.net.boards.boards import BoardWriter
+from appliance.net.boards.board_writer import BoardWriter
 from appliance.wire.boards.health_board import encode as encode_board
-from appliance.wire.lines.control import LineBuffer
+from appliance.wire.lines.line_buffer import LineBuffer
 from appliance.wire.lines.tracker_lines import (
     CommandEnded,
     Report,

@@ -25,7 +25,7 @@ from support.values import snapshots
 from appliance.model.paths import Paths
 from appliance.model.snapshot import snapshot as model
 from appliance.model.snapshot.virtual_router import Notify, VirtualRouter
-from appliance.net.boards.boards import BoardReader
+from appliance.net.boards.board_reader import BoardReader
 from appliance.wire.boards import vrrp_board
 
 pytestmark = [pytest.mark.programs, pytest.mark.needs("setpriv")]

@@ -8,7 +8,7 @@ from support.values import snapshots
 
 from appliance.model.paths import Paths
 from appliance.model.snapshot import snapshot as model
-from appliance.net.control.loop_sockets import Deferred
+from appliance.net.control.deferred_answer import DeferredAnswer
 from appliance.net.loop.loop import Loop
 from appliance.vrrp.commands import VrrpCommands
 from appliance.vrrp.opening import OpeningOutcome
@@ -56,7 +56,7 @@ class Console:
         """Ask, and return the list that has the answer once there is one."""
         answers: list[Answer] = []
         answer = self._handlers[command](Question(command=command, values=values))
-        if isinstance(answer, Deferred):
+        if isinstance(answer, DeferredAnswer):
             answer.deliver(answers.append)
         else:
             answers.append(answer)

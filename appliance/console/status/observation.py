@@ -25,9 +25,11 @@ from appliance.core.status.observations import (
 from appliance.core.status.status import DegradedStart, ProgramState
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
-from appliance.net.boards.boards import BoardError, BoardReader
-from appliance.net.control.sockets import ControlUnavailable, ask
+from appliance.net.boards.board_layout import BoardError
+from appliance.net.boards.board_reader import BoardReader
+from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.net.files import program_failures, snapshots, state_files
+from appliance.net.files.degraded import read_degraded
 from appliance.net.guest import report_file
 from appliance.net.reloading.supervisor_rpc import ProcessInfo, SupervisorClient, SupervisorUnavailable
 from appliance.wire.boards import health_board, worker_board
@@ -154,5 +156,5 @@ def _health(path: Path) -> HealthBoard | None:
 
 
 def _degraded(paths: Paths) -> DegradedStart | None:
-    note = snapshots.read_degraded(paths)
+    note = read_degraded(paths)
     return DegradedStart(since=note.since, errors=note.problems) if note else None

@@ -1,6 +1,7 @@
-"""Writes the health board: a change at once, fresh results of checks a little later, together.
+"""Writes the health board: a change of state at once, results that change nothing a little later, together.
 
-What cannot be written, on a full file system say, is kept and tried again: readers have the last board.
+The board is a file in shared memory that this process alone writes (board_layout). What cannot be written, on
+a full file system say, is tried again; until then readers have the last payload.
 """
 
 import os
@@ -12,14 +13,14 @@ import gevent
 from gevent.event import Event
 
 from appliance.core.checks.checked_servers import Key
-from appliance.net.boards.boards import BoardWriter
+from appliance.net.boards.board_writer import BoardWriter
 from appliance.wire.boards.health_board import ServerHealthRecord, assemble, encode_server
 
 PAUSE: Final = 0.05
 """Seconds from one publish to the next, however much changes."""
 
 FRESH: Final = 0.25
-"""Seconds that results which change nothing may wait: a thousand checks a second make four boards."""
+"""Seconds that results which change nothing may wait: a thousand checks a second are four publishes."""
 
 RETRY: Final = 0.5
 """Seconds from a publish that failed to the next try."""
@@ -28,11 +29,11 @@ Describe = Callable[[Key, float, float], ServerHealthRecord]
 
 
 class HealthPublisher:
-    """The board's records, encoded; only those that were touched are encoded anew.
+    """The encoded records of all servers; only those that were touched are encoded again.
 
-    `describe` gives the record of a server at a moment, in monotonic and in Unix seconds. `on_trouble` is
-    called with the reason when the board cannot be written, once, and with "" when it can again; `on_fault`
-    when publishing has ended by a bug.
+    `describe` returns the record of a server at a moment, given in monotonic and in Unix seconds.
+    `on_trouble` is called once with the reason when the board cannot be written, and with "" when it can
+    again; `on_fault` is called when a bug has ended the publishing.
     """
 
     def __init__(
@@ -64,14 +65,14 @@ class HealthPublisher:
         self._urgent.set()
 
     def touch(self, key: Key, *, changed: bool) -> None:
-        """Publish a server anew, soon; `changed` says that the readers' decisions may differ."""
+        """Publish the record of a server soon; `changed` says that the readers' decisions may differ."""
         self._touched.add(key)
         if changed:
             self._changed = True
             self._urgent.set()
 
     def close(self) -> None:
-        """Publish what is outstanding and let go of the board."""
+        """Publish what is not published yet and unmap the board."""
         self._loop.kill()
         self._publish()
         self._board.close()
@@ -98,11 +99,11 @@ class HealthPublisher:
         except OSError as error:
             self._touched |= touched
             self._changed |= changed
-            self._say(error.strerror or str(error))
+            self._report(error.strerror or str(error))
         else:
-            self._say("")
+            self._report("")
 
-    def _say(self, reason: str) -> None:
+    def _report(self, reason: str) -> None:
         if bool(reason) is not self._troubled:
             self._troubled = bool(reason)
             self._on_trouble(reason)

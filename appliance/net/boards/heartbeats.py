@@ -1,7 +1,7 @@
-"""Heartbeats: a board of four words for each process, whose one store says that its main loop goes round.
+"""Heartbeats: a file of four words in shared memory for each process, which shows that its main loop turns.
 
-The file outlives its process, so that a restart needs no room on a file system that is full. Layout, native
-byte order::
+A beat is one store of an aligned word: no system call, no lock. The watchdog reads it. The file outlives its
+process, so that a restart needs no room on a full file system. Layout, native byte order::
 
     0   8  magic and layout version
     8   8  process id, 0 before it is known
@@ -20,10 +20,10 @@ from typing import Final
 from appliance.net.files import state_files
 
 PAUSE: Final = 0.5
-"""Seconds from one beat to the next, at the most, of a loop that goes round."""
+"""Most seconds from one beat to the next of a loop that turns."""
 
 RENEW: Final = 10.0
-"""Seconds from one look to the next whether the file is still where others look for it."""
+"""Seconds from one look to the next whether the file is still at its path."""
 
 _MAGIC: Final = int.from_bytes(b"LBHEART1", "little")
 _WORDS: Final = struct.Struct("=4Q")
@@ -34,7 +34,7 @@ _BEAT: Final = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessHeartbeat:
-    """What a heartbeat says. `beat` is nanoseconds of CLOCK_MONOTONIC."""
+    """What a heartbeat file says. `started` is in ticks since boot, `beat` nanoseconds of CLOCK_MONOTONIC."""
 
     pid: int
     started: int
@@ -42,12 +42,12 @@ class ProcessHeartbeat:
 
     @property
     def is_alive(self) -> bool:
-        """Whether that process is still there, and not another one that has its number by now."""
+        """Return whether that process still runs, and its number is not another one's by now."""
         return self.pid > 0 and started(self.pid) == self.started
 
 
 class Heartbeat:
-    """This process's own. `trouble` says why nobody can see it, None where they can."""
+    """The heartbeat of this process. `trouble` is why others cannot see it, None where they can."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
@@ -66,25 +66,25 @@ class Heartbeat:
         self._words = memoryview(self._map)[: _WORDS.size].cast("Q")
         self._words[_PID] = 0
         self._words[_BEAT] = 0
-        self._introduce()
+        self._write_identity()
 
-    def _introduce(self) -> None:
+    def _write_identity(self) -> None:
         self._words[0] = _MAGIC
         self._words[_STARTED] = started(os.getpid())
         self._words[_PID] = os.getpid()
 
     def beat(self, now: float) -> None:
-        """Say that the loop has gone round; `now` is monotonic seconds."""
+        """Note that the loop has turned; `now` is monotonic seconds."""
         if now >= self._renew_at:
             self._renew_at = now + RENEW
             self._renew()
         self._words[_BEAT] = int(now * 1e9)
 
     def _renew(self) -> None:
-        """Be seen again where somebody has removed the file, with its directory perhaps."""
+        """Make the file again where somebody has removed it, perhaps with its directory."""
         try:
             if self.path.stat().st_ino == self._inode:
-                self._introduce()  # it may have been damaged
+                self._write_identity()  # it may have been damaged
                 return
         except OSError:
             if not self.path.parent.is_dir():
@@ -94,7 +94,7 @@ class Heartbeat:
         self._begin()
 
     def close(self, *, unlink: bool = False) -> None:
-        """Let go of the file; `unlink` removes its name as well."""
+        """Unmap the file; `unlink` removes its name as well."""
         if unlink:
             self.path.unlink(missing_ok=True)
         self._words.release()
@@ -102,7 +102,7 @@ class Heartbeat:
 
 
 def prepare(path: Path) -> None:
-    """Make room for a process that is about to start, and forget an earlier one; raises OSError."""
+    """Make or empty the file for a process that is about to start; raises OSError."""
     state_files.clear_way(path)
     made = _mapped(path)
     with made:
@@ -110,7 +110,7 @@ def prepare(path: Path) -> None:
 
 
 def make_room(path: Path) -> None:
-    """Make the file where there is none; what a process that runs has written stays. Raises OSError."""
+    """Make the file where there is none; the words of a running process stay. Raises OSError."""
     _mapped(path).close()
 
 
@@ -137,7 +137,8 @@ def started(pid: int) -> int:
 def _mapped(path: Path) -> mmap.mmap:
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
-        # Reserved at once: on a full file system a sparse file would kill its writer by SIGBUS.
+        # Reserved at once: on a full file system a store into a sparse file is SIGBUS, which kills the
+        # writer.
         os.posix_fallocate(descriptor, 0, _WORDS.size)
         return mmap.mmap(descriptor, _WORDS.size)
     finally:

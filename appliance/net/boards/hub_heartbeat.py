@@ -1,4 +1,4 @@
-"""The heartbeat of a program on gevent: its hub beats, and stops with it, whatever keeps the hub."""
+"""The heartbeat of a program on gevent: a timer of its hub beats, so whatever blocks the hub stops it."""
 
 import time
 from pathlib import Path
@@ -10,7 +10,7 @@ from appliance.net.boards.heartbeats import PAUSE, Heartbeat
 
 
 class HubHeartbeat:
-    """Beats from now on until `close`."""
+    """Beats from its making until `close`."""
 
     def __init__(self, path: Path, log: FilteringBoundLogger) -> None:
         self._heartbeat = Heartbeat(path)
@@ -20,7 +20,7 @@ class HubHeartbeat:
         self._timer.start(self._beat)
 
     def close(self) -> None:
-        """Beat no more."""
+        """Stop beating."""
         self._timer.close()
         self._heartbeat.close()
 

@@ -1,25 +1,26 @@
-"""Writes the board of `vrrp`: a change at once, figures a little later, together.
+"""Writes the board of `vrrp`: a change of state at once, counters a little later, together.
 
-The next start reads there who was active and when it advertised last.
+The board is a file in shared memory that this process alone writes (board_layout). The next `vrrp` reads in
+it which routers were active, and when each sent its last advertisement.
 """
 
 import time
 from collections.abc import Callable
 from typing import Final
 
-from appliance.net.boards.boards import BoardWriter
+from appliance.net.boards.board_writer import BoardWriter
 
 FRESH: Final = 0.1
-"""Seconds after which figures are published, where nothing else is said."""
+"""Seconds after which counters are published; the default of `VrrpPublisher.fresh`."""
 
 _RETRY: Final = 0.5
 
 
 class VrrpPublisher:
-    """The board, written from the loop; `describe` gives its payload at a moment.
+    """The board, written from the loop; `describe` returns its payload.
 
-    `fresh` is how old figures may become. `on_trouble` is called with the reason when it cannot be written,
-    once, and with "" when it can again.
+    `fresh` is how many seconds old counters may become. `on_trouble` is called once with the reason when the
+    board cannot be written, and with "" when it can again.
     """
 
     def __init__(
@@ -34,30 +35,30 @@ class VrrpPublisher:
         self.deadline: float | None = 0.0
 
     def touch(self) -> None:
-        """Publish soon, as a change that readers' decisions may depend on."""
+        """Publish in the next turn of the loop, as a change on which readers' decisions may depend."""
         self._changed = True
         now = time.monotonic()
         self.deadline = now if self.deadline is None else min(self.deadline, now)
 
     def tick(self, now: float) -> None:
-        """Publish."""
+        """Publish; called by the loop at `deadline`."""
         changed, self._changed = self._changed, False
         try:
             self._board.publish(self._describe(), changed=changed)
         except OSError as error:
             self._changed = changed
             self.deadline = now + _RETRY
-            self._say(error.strerror or str(error))
+            self._report(error.strerror or str(error))
         else:
             self.deadline = now + self.fresh
-            self._say("")
+            self._report("")
 
     def close(self) -> None:
-        """Publish once more and let go of the board."""
+        """Publish once more and unmap the board."""
         self.tick(time.monotonic())
         self._board.close()
 
-    def _say(self, trouble: str) -> None:
+    def _report(self, trouble: str) -> None:
         if trouble != self._trouble:
             self._trouble = trouble
             self._on_trouble(trouble)

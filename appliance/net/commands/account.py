@@ -1,4 +1,4 @@
-"""Users that commands run as, with all their groups: looked up off the loop, a directory may be far."""
+"""Users that commands run as, with all their groups: looked up in a thread, as LDAP may be slow."""
 
 import os
 import pwd
@@ -10,12 +10,12 @@ from appliance.net.loop import thread_pool
 
 
 class UnknownUserError(Exception):
-    """There is no such user, or the directory does not say in time."""
+    """There is no such user, or the look-up takes too long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Account:
-    """A user: numbers, all groups, and what the environment says of it."""
+    """A user: its numbers, all its groups, and its home for the environment of its commands."""
 
     name: str
     uid: int
@@ -25,9 +25,9 @@ class Account:
 
 
 def account(user: str | None, *, timeout: float) -> Account:
-    """Return a user, None for the one that we run as. May take `timeout` seconds.
+    """Return a user by name, for None the one that we run as. Takes up to `timeout` seconds.
 
-    Raises UnknownUserError, and OSError when this machine has no thread to look with.
+    Raises UnknownUserError, and OSError when this machine can start no thread.
     """
     asking = thread_pool.begin(_look_up, user)
     try:
@@ -40,7 +40,7 @@ def account(user: str | None, *, timeout: float) -> Account:
 
 
 def _look_up(user: str | None) -> Account | UnknownUserError:
-    """Return the user; what is raised here gevent would print."""
+    """Return the user or the error: gevent would print what is raised in a thread."""
     try:
         return _own() if user is None else _named(user)
     except KeyError:

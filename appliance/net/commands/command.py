@@ -1,27 +1,23 @@
-"""Commands of the operator: no shell, a session of their own, an end in time, and the last of what they said.
+"""Commands of the operator that run: waited for, ended in time, with the last of their output.
 
-A command is forked and exec'd here rather than by `subprocess`, whose Popen waits for the exec: a program on
-a file system that hangs would hang us. The child has an environment with nothing of ours in it, no
-descriptor but the three standard ones, and dies with this process, whatever happens to it.
+A command has no shell and a session of its own (setsid(2)), so that all it started can be signalled at once.
 """
 
 import contextlib
 import os
 import select
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final, NoReturn
+from typing import Final
 
 from gevent import get_hub
 from gevent.event import Event
 
 from appliance.model.messages.quoting import masked
 from appliance.net.commands.account import Account
-from appliance.net.commands.command_path import COMMAND_PATH
-from appliance.net.commands.script_leftovers import mark
-from appliance.net.process.prctl import die_with
+from appliance.net.commands.start_command import start_command
 
 GRACE: Final = 0.5
 """Seconds between TERM and KILL for a command whose time is up."""
@@ -30,13 +26,11 @@ _UNPRINTABLE: Final = "\ufffd"  # U+FFFD, the replacement character, as for byte
 _CHUNK: Final = 65536  # as much as a pipe holds
 _KEPT: Final = 2048
 _SHOWN: Final = 200
-_MOST_DESCRIPTORS: Final = 1 << 30
-_UNCATCHABLE: Final = frozenset({signal.SIGKILL, signal.SIGSTOP})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ending:
-    """How a command ended, in words: `exited 1: no such pod`."""
+    """How a command ended; `detail` is for operators: `exited 1: no such pod`."""
 
     passed: bool
     detail: str
@@ -45,8 +39,8 @@ class Ending:
 class Command:
     """One running command; raises OSError when this machine cannot start any.
 
-    `sweep` ends as well what it left behind in its session when it ended by itself. With `runtime` its
-    processes are marked for `script_leftovers`.
+    With `sweep` the processes that it leaves in its process group are killed when it ends by itself. With
+    `runtime`, the runtime directory, its processes are marked for `script_leftovers`.
     """
 
     def __init__(
@@ -54,8 +48,8 @@ class Command:
     ) -> None:
         self.ended = Event()
         self._sweep = sweep
-        self._output, self._failure, self.pid, self._pidfd = _start(words, account, runtime)
-        self._said = b""
+        self._output, self._failure, self.pid, self._pidfd = start_command(words, account, runtime)
+        self._tail = b""
         self._ending = Ending(passed=False, detail="")
         loop = get_hub().loop
         self._reading = loop.io(self._output, 1)
@@ -64,21 +58,21 @@ class Command:
         self._dying.start(self._reap)
 
     def wait(self, timeout: float) -> Ending:
-        """Return how it ended; one that needs longer than `timeout` seconds is told to end, then made to."""
+        """Return how it ended. After `timeout` seconds it gets TERM, and GRACE seconds later KILL."""
         try:
             if self.ended.wait(timeout) or self._ended_unnoticed():
                 return self._ending
             self._sweep = True
             self._signal(signal.SIGTERM)
             self.ended.wait(GRACE)
-        except BaseException:  # whoever waits is killed
+        except BaseException:  # also GreenletExit: the greenlet that waits was killed
             self.kill()
             raise
         self._signal(signal.SIGKILL)
-        return Ending(passed=False, detail=_with(f"no end within {timeout:g} s", self._said))
+        return Ending(passed=False, detail=_with(f"no end within {timeout:g} s", self._tail))
 
     def _ended_unnoticed(self) -> bool:
-        """Return whether it ended in time, and it is us who were not running and come late."""
+        """Return whether it ended in time, and it is this process that was not running and comes late."""
         if self.ended.is_set():
             return True
         now = select.poll()
@@ -86,14 +80,15 @@ class Command:
         return bool(now.poll(0) and self.ended.wait(GRACE))
 
     def kill(self) -> None:
-        """Kill it and all that is in its session's first group."""
+        """Kill it and all that is in its process group."""
         self._sweep = True
         self._signal(signal.SIGKILL)
 
     def _signal(self, number: signal.Signals) -> None:
-        """Send a signal to the group, whose number nobody else can have before the leader is reaped.
+        """Send a signal to the leader and its process group.
 
-        The leader may not have made its group yet, or it runs with rights that we lack.
+        The number of the group is not used again before its leader is reaped (credentials(7)). To the leader
+        itself as well, by its pidfd: it may not have called setsid yet. Or it runs with rights that we lack.
         """
         if self.ended.is_set():
             return
@@ -114,7 +109,7 @@ class Command:
             return
         if not data:
             self._reading.stop()
-        self._said = (self._said + data)[-_KEPT:]
+        self._tail = (self._tail + data)[-_KEPT:]
 
     def _reap(self) -> None:
         self._dying.close()
@@ -129,102 +124,8 @@ class Command:
         if failure:
             self._ending = Ending(passed=False, detail=f"cannot be run: {failure}")
         elif ended is not None:
-            self._ending = _ending(ended, self._said)
+            self._ending = _ending(ended, self._tail)
         self.ended.set()
-
-
-def _start(words: Sequence[str], account: Account, runtime: Path | None) -> tuple[int, int, int, int]:
-    """Return the reading ends of its output and of why it could not be run, its process id and pidfd."""
-    with contextlib.ExitStack() as ours, contextlib.ExitStack() as theirs:
-        output, their_output = os.pipe2(os.O_CLOEXEC)
-        ours.callback(os.close, output)
-        theirs.callback(os.close, their_output)
-        failure, their_failure = os.pipe2(os.O_CLOEXEC)
-        ours.callback(os.close, failure)
-        theirs.callback(os.close, their_failure)
-        for descriptor in (output, failure):
-            os.set_blocking(descriptor, False)
-        parent = os.getpid()
-        pid = os.fork()
-        if pid == 0:
-            marks = {} if runtime is None else mark(runtime, os.getpid())
-            environment = {**_environment(account), **marks}
-            _run(words, account, environment, their_output, their_failure, parent)
-        pidfd = _hold(pid)
-        ours.pop_all()
-    return output, failure, pid, pidfd
-
-
-def _hold(pid: int) -> int:
-    """Return the pidfd of our child, which does not live on without one; raises OSError."""
-    try:
-        return os.pidfd_open(pid)
-    except OSError:
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-        raise
-
-
-def _run(
-    words: Sequence[str],
-    account: Account,
-    environment: Mapping[str, str],
-    output: int,
-    failure: int,
-    parent: int,
-) -> NoReturn:
-    """Become the command; this is the child, and it must not return."""
-    try:
-        os.setsid()
-        _ordinary_signals()
-        _redirect(output)
-        _become(account)
-        die_with(parent, signal.SIGKILL)
-        os.chdir("/")
-        os.umask(0o022)
-        os.closerange(3, failure)
-        os.closerange(failure + 1, _MOST_DESCRIPTORS)
-        os.execvpe(words[0], list(words), environment)  # noqa: S606  # no shell is the point
-    except BaseException as error:  # noqa: BLE001  # nothing may run on in a copy of us
-        with contextlib.suppress(OSError):
-            os.write(failure, _objection(words[0], error).encode(errors="replace"))
-    os._exit(127)
-
-
-def _objection(program: str, error: BaseException) -> str:
-    if isinstance(error, FileNotFoundError) and Path(program).exists():
-        return f"{program}: the interpreter in its first line does not exist"
-    return f"{program}: {error.strerror if isinstance(error, OSError) else error}"
-
-
-def _ordinary_signals() -> None:
-    for number in signal.valid_signals() - _UNCATCHABLE:
-        with contextlib.suppress(OSError):  # two are the C library's own
-            signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())
-
-
-def _redirect(output: int) -> None:
-    nothing = os.open(os.devnull, os.O_RDONLY)
-    os.dup2(nothing, 0)
-    os.dup2(output, 1)
-    os.dup2(output, 2)
-
-
-def _become(account: Account) -> None:
-    wanted = (account.uid, account.gid, set(account.groups))
-    if wanted == (os.geteuid(), os.getegid(), set(os.getgroups())):
-        return
-    try:
-        os.setgroups(account.groups)
-        os.setgid(account.gid)
-        os.setuid(account.uid)
-    except PermissionError as error:
-        raise PermissionError(error.errno, f"not permitted to run as user {account.name}") from error
-
-
-def _environment(account: Account) -> dict[str, str]:
-    return {"PATH": COMMAND_PATH, "HOME": account.home, "USER": account.name, "LOGNAME": account.name}
 
 
 def _rest(descriptor: int) -> str:
@@ -233,12 +134,12 @@ def _rest(descriptor: int) -> str:
     return ""
 
 
-def _ending(ended: os.waitid_result, said: bytes) -> Ending:
+def _ending(ended: os.waitid_result, output: bytes) -> Ending:
     if ended.si_code == os.CLD_EXITED:
         if ended.si_status == 0:
             return Ending(passed=True, detail="exited 0")
-        return Ending(passed=False, detail=_with(f"exited {ended.si_status}", said))
-    return Ending(passed=False, detail=_with(f"killed by {_signal_name(ended.si_status)}", said))
+        return Ending(passed=False, detail=_with(f"exited {ended.si_status}", output))
+    return Ending(passed=False, detail=_with(f"killed by {_signal_name(ended.si_status)}", output))
 
 
 def _signal_name(number: int) -> str:
@@ -248,9 +149,9 @@ def _signal_name(number: int) -> str:
         return f"signal {number}"
 
 
-def _with(what: str, said: bytes) -> str:
+def _with(what: str, output: bytes) -> str:
     """Return what happened and the end of the output, as one line that can be shown on a terminal."""
-    lines = (" ".join(line.split()) for line in said.decode(errors="replace").splitlines())
+    lines = (" ".join(line.split()) for line in output.decode(errors="replace").splitlines())
     text = "; ".join(filter(None, lines))
     if len(text) > _SHOWN:
         text = "..." + text[-_SHOWN:]

@@ -1,7 +1,7 @@
-"""Notify commands: those of one virtual router run one after the other, in order, others' beside them.
+"""Notify commands (keepalived's `notify`): one after the other for each virtual router, routers side by side.
 
-A script that is told BACKUP must not overtake itself being told MASTER. What a command leaves in the
-background lives on, and has to have an output of its own.
+In order, because a script for BACKUP that overtakes the one for MASTER leaves the wrong state behind. What a
+command leaves in the background lives on; it needs an output of its own.
 """
 
 from collections import deque
@@ -15,13 +15,13 @@ from appliance.net.commands.command import Command
 from appliance.wire.lines.tracker_lines import CommandEnded, RunCommand
 
 MOST_WAITING: Final = 64
-"""Commands of one router that may wait; past that the oldest gives way, it is the stalest news."""
+"""Most commands of one router that wait; above it the oldest is dropped, whose state is the most outdated."""
 
 _USER_TIMEOUT: Final = 5.0
 
 
 class NotifyCommands:
-    """The queue of each router; `report` is told of every command how it ended."""
+    """The queue of each router; `report` is called with the end of every command."""
 
     def __init__(self, report: Callable[[CommandEnded], None]) -> None:
         self._report = report
@@ -33,18 +33,18 @@ class NotifyCommands:
         """Run a command after those of its router that were ordered before."""
         waiting = self._waiting.setdefault(order.router, deque())
         if len(waiting) >= MOST_WAITING:
-            self._say(waiting.popleft(), "not run: too many are waiting")
+            self._report_end(waiting.popleft(), "not run: too many are waiting")
         waiting.append(order)
         if order.router not in self._turns:
             self._turns[order.router] = gevent.spawn(self._take_turns, order.router, waiting)
 
     def finish(self) -> None:
-        """Return when every command that was ordered has ended; each has its timeout."""
+        """Wait until every command that was ordered has ended; each has its timeout."""
         while self._turns:
             gevent.joinall(list(self._turns.values()))
 
     def close(self) -> None:
-        """Kill what runs, forget what waits."""
+        """Kill the commands that run, drop those that wait."""
         for turn in self._turns.values():
             turn.kill(block=False)
         for command in self._running.values():
@@ -56,7 +56,7 @@ class NotifyCommands:
         try:
             while waiting:
                 order = waiting.popleft()
-                self._say(order, self._outcome(order))
+                self._report_end(order, self._outcome(order))
         finally:  # whatever it was, the next order gets a turn of its own
             if self._turns.get(router) is gevent.getcurrent():
                 del self._waiting[router], self._turns[router]
@@ -73,5 +73,5 @@ class NotifyCommands:
         del self._running[order.router]
         return detail
 
-    def _say(self, order: RunCommand, outcome: str) -> None:
+    def _report_end(self, order: RunCommand, outcome: str) -> None:
         self._report(CommandEnded(router=order.router, words=order.words, outcome=outcome))

@@ -1,8 +1,8 @@
-"""Ends the scripts of a tracker that was killed: their first process dies with it, the children do not.
+"""Ends what the scripts of a killed tracker have left: only their first process dies with it.
 
-Scripts carry a mark in their environment: where this appliance runs, and the process that led them. What has
-the mark and is still in that process's group is ended. A daemon that a script started properly, in a group
-of its own, lives on.
+Scripts have a mark in their environment: the runtime directory, and the leader of their process group. A
+process with the mark that is still in that group is killed. A daemon that a script started in a group of its
+own lives on.
 """
 
 import contextlib
@@ -15,7 +15,7 @@ MARK: Final = "APPLIANCE_SCRIPT"
 
 
 def mark(runtime: Path, leader: int) -> dict[str, str]:
-    """Return the variable that a script's processes carry."""
+    """Return the environment variable that the processes of a script have."""
     return {MARK: f"{runtime}:{leader}"}
 
 
@@ -39,7 +39,7 @@ def _end(pid: int, runtime: Path) -> bool:
 
 
 def _leader(pid: int, runtime: Path) -> int | None:
-    """Return the process that led the script which this process belongs to, None for none of ours."""
+    """Return the leader of the script that a process belongs to, None for any other process."""
     start = f"{MARK}={runtime}:".encode()
     words = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
     return next((int(word[len(start) :]) for word in words if word.startswith(start)), None)

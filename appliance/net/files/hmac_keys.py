@@ -1,4 +1,4 @@
-"""The keys that sign advertisements: those of the configuration, and those that a file has."""
+"""The HMAC keys of advertisements: those in the configuration, and those in files that it names."""
 
 import errno
 import os
@@ -11,7 +11,7 @@ _LONGEST = 1024  # bytes: a key of 64 bytes in hexadecimal digits, and room for 
 
 
 def secrets(hmac: Hmac | None) -> dict[int, bytes]:
-    """Return the keys by id; raises OSError, whose text names the file, for one that cannot be had."""
+    """Return the keys by id; raises OSError, whose text names the file, for one that cannot be read."""
     return {key.id: _secret(key) for key in hmac.keys} if hmac else {}
 
 
@@ -31,7 +31,7 @@ def _secret(key: HmacKey) -> bytes:
 
 
 def _text(path: str) -> str:
-    """Return what a regular file has; anything else could keep the reader waiting."""
+    """Return the text of a regular file; reading anything else could wait for ever."""
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):

@@ -1,4 +1,4 @@
-"""Locks by which a program finds out that it is the only one of its name in a runtime directory."""
+"""Locks by which a program makes sure that it is the only one of its name in a runtime directory."""
 
 import fcntl
 import os
@@ -11,7 +11,7 @@ from appliance.net.files import state_files
 def hold(path: Path) -> int | None:
     """Return a descriptor that holds a lock until it is closed, None where another has it; raises OSError.
 
-    Something else than a file in its place is set aside: it locks nobody out.
+    Anything but a regular file at the path is renamed (state_files.clear_way), so that it locks nobody out.
     """
     state_files.clear_way(path)
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK, 0o600)
@@ -36,9 +36,9 @@ def try_lock(file: int | IO[str]) -> bool:
 
 
 class KeptLock:
-    """The lock that this process holds already, taken again where its file, or its directory, is removed.
+    """The lock that this process holds already, taken again where its file or directory is removed.
 
-    Until then a second program would find nobody there. To be made by who holds it.
+    Until then a second program could lock a new file of that name, and start. Made by who holds the lock.
     """
 
     def __init__(self, path: Path) -> None:
@@ -46,7 +46,7 @@ class KeptLock:
         self._file = _identity(path)
 
     def keep(self) -> bool:
-        """Hold what has the name now; False where another holds that, True where nobody can."""
+        """Lock the file that has the name now; False where another process holds it, else True."""
         found = _identity(self._path)
         if found is not None and found == self._file:
             return True

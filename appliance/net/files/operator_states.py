@@ -1,7 +1,7 @@
-"""The file that keeps what operators have said of servers: drain and maint, by pool and server.
+"""The file of administrative states that operators have set for servers: drain and maint, by pool and server.
 
-A state is kept when its server leaves the configuration: a node that is taken out and put back, or a reload
-that is taken back, must not give traffic to a server that an operator has taken it from. `ready` removes it.
+A state is kept when its server leaves the configuration: when the server comes back, or the reload is undone,
+it must not get traffic that an operator has taken from it. The command `ready` removes the state.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ import msgspec
 from appliance.core.checks.checked_servers import Key
 from appliance.model.server_states import AdminState
 from appliance.net.files import state_files
-from appliance.net.files.snapshots import write_atomically
+from appliance.net.files.atomic_write import write_atomically
 from appliance.net.files.state_files import FileUnusable
 from appliance.wire.seal import SealError, seal, unseal
 
@@ -31,22 +31,26 @@ def load(path: Path) -> dict[Key, AdminState]:
 
 
 def save(path: Path, states: Mapping[Key, AdminState]) -> None:
-    """Replace the file, which is whole at every moment; raises OperatorStatesError."""
-    said: dict[str, dict[str, str]] = {}
+    """Replace the file in one step (atomic_write); raises OperatorStatesError."""
+    states_by_pool: dict[str, dict[str, str]] = {}
     for (pool, server), admin in sorted(states.items()):
-        said.setdefault(pool, {})[server] = admin.name.lower()
+        states_by_pool.setdefault(pool, {})[server] = admin.name.lower()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         state_files.clear_way(path)
-        write_atomically(path, seal(msgspec.json.format(msgspec.json.encode(said), indent=2)) + b"\n")
+        write_atomically(
+            path, seal(msgspec.json.format(msgspec.json.encode(states_by_pool), indent=2)) + b"\n"
+        )
     except OSError as error:
         raise OperatorStatesError(f"{path}: {error.strerror or error}") from error
 
 
 def _decoded(data: bytes) -> dict[Key, AdminState]:
-    said = msgspec.json.decode(data, type=dict[str, dict[str, str]])
+    states_by_pool = msgspec.json.decode(data, type=dict[str, dict[str, str]])
     return {
-        (pool, server): _admin(state) for pool, servers in said.items() for server, state in servers.items()
+        (pool, server): _admin(state)
+        for pool, servers in states_by_pool.items()
+        for server, state in servers.items()
     }
 
 

@@ -1,4 +1,4 @@
-"""The operator's configuration file, read and judged; and its problems in the form that answers carry."""
+"""The operator's configuration file, read and checked, with its problems in the form of answers."""
 
 import os
 from collections.abc import Iterable
@@ -15,7 +15,7 @@ from appliance.wire.lines.control import AnswerProblem
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Judged:
-    """What a file amounts to: a snapshot and its warnings, or None and every error."""
+    """The result of a check: a snapshot and its warnings, or None and every error."""
 
     snapshot: Snapshot | None
     errors: tuple[AnswerProblem, ...]
@@ -23,7 +23,7 @@ class Judged:
 
 
 def judge(path: Path, *, number: int) -> Judged:
-    """Read and check a file; what makes it unreadable is an error like others."""
+    """Read and check a file; one that cannot be read has one error."""
     try:
         content: bytes | FileUnusable = config_file.read(path)
     except FileUnusable as error:
@@ -32,15 +32,17 @@ def judge(path: Path, *, number: int) -> Judged:
 
 
 def judge_content(content: bytes | FileUnusable, *, path: Path, number: int) -> Judged:
-    """Check what was read from a file, or could not be."""
+    """Check the content of a file, or what kept it from being read. `number` is the snapshot's."""
     if isinstance(content, FileUnusable):
         return Judged(snapshot=None, errors=(AnswerProblem(message=f"{path}: {content}"),), warnings=())
     drain = os.environ.get(loading.DRAIN_VARIABLE)
     loaded = loading.load(content, source=str(path), number=number, drain=drain)
-    return Judged(snapshot=loaded.snapshot, errors=_told(loaded.errors), warnings=_told(loaded.warnings))
+    return Judged(
+        snapshot=loaded.snapshot, errors=_as_answer(loaded.errors), warnings=_as_answer(loaded.warnings)
+    )
 
 
-def _told(found: Iterable[problems.Problem]) -> tuple[AnswerProblem, ...]:
+def _as_answer(found: Iterable[problems.Problem]) -> tuple[AnswerProblem, ...]:
     return tuple(
         AnswerProblem(message=each.message, path=each.path, line=each.line, column=each.column)
         for each in found

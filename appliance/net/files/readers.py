@@ -1,7 +1,7 @@
 """The group that may look (`group:`): mode and group of the runtime directory say who it is.
 
-The directory is set-group-id, so that what is made in it belongs to that group, without a privilege for
-whoever makes it (inode(7)). Each program gives what it makes there the mode that fits.
+The directory is set-group-id, so files that are made in it belong to that group, and no program needs a
+privilege for that (inode(7)). Each program sets the modes of what it makes there.
 """
 
 import grp
@@ -11,7 +11,7 @@ import stat
 from pathlib import Path
 from typing import Final
 
-from appliance.net.process.user_names import user_name
+from appliance.net.privileges.user_names import user_name
 
 _LET_IN: Final = 0o2750
 _ALONE: Final = 0o700
@@ -22,7 +22,7 @@ class ReadersRefused(Exception):  # noqa: N818  # a state of the machine, not a 
 
 
 def are_let_in(directory: Path) -> bool:
-    """Say whether a group may read here. A volume's set-group-id with other modes is not our doing."""
+    """Return whether a group may read here. Other modes with set-group-id are those of volumes, not ours."""
     try:
         return stat.S_IMODE(directory.stat().st_mode) == _LET_IN
     except OSError:
@@ -30,7 +30,7 @@ def are_let_in(directory: Path) -> bool:
 
 
 def socket_mode(directory: Path) -> int:
-    """Return the mode of a control socket; to connect one has to be able to write (unix(7))."""
+    """Return the mode of a control socket: connect(2) needs permission to write (unix(7))."""
     return 0o660 if are_let_in(directory) else 0o600
 
 
@@ -51,7 +51,7 @@ def group_of(directory: Path) -> str | None:
 
 
 def objection(name: str) -> str | None:
-    """Return why our user may not let this group in, None where he may."""
+    """Return why our user may not let this group in, None where it may."""
     try:
         number = _number(name)
     except ReadersRefused as error:
@@ -92,7 +92,8 @@ def _give(descriptor: int, group: int, owner: int) -> None:
     os.fchmod(descriptor, _ALONE)
     os.fchown(descriptor, -1, group)
     os.fchmod(descriptor, _LET_IN)
-    if not os.fstat(descriptor).st_mode & stat.S_ISGID:  # dropped without a word for who is no member
+    # chmod(2) clears set-group-id without an error for a caller who is no member of the group.
+    if not os.fstat(descriptor).st_mode & stat.S_ISGID:
         os.fchmod(descriptor, _ALONE)
         raise ReadersRefused("the kernel does not let this user set the group of a directory")
 
@@ -105,7 +106,7 @@ def _number(name: str) -> int:
 
 
 def _own_groups() -> set[int]:
-    """Return our groups, and those that the next start will have: who was added since is a member."""
+    """Return our groups and those of our user's next start: it may have become a member since."""
     ours = {os.getegid(), *os.getgroups()}
     try:
         entry = pwd.getpwuid(os.geteuid())

@@ -1,63 +1,29 @@
-"""Snapshots on disk: proposed, accepted, last good, and the note that a start was degraded.
+"""Snapshots on disk: proposed, accepted, and the last good one.
 
-Every file appears whole or not at all (written beside, synced, renamed) and belongs to its owner alone.
-Numbers are never used twice, so a program that missed an abort cannot take a new proposal for its old one.
+Every file appears whole or not at all (atomic_write) and belongs to its owner alone. Numbers are never used
+twice, so a program that missed an abort cannot take a new proposal for its old one.
 """
 
 import contextlib
 import dataclasses
-import glob
 import os
 import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
-import msgspec
 from structlog.typing import FilteringBoundLogger
 
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot, SnapshotError, decode, encode, without_secrets
 from appliance.net.files import readers, state_files
+from appliance.net.files.atomic_write import write_atomically
 from appliance.net.files.state_files import FileUnusable
-from appliance.wire.lines.control import AnswerProblem, ControlError
+from appliance.wire.lines.control import ControlError
 from appliance.wire.seal import SealError, seal, unseal
 
 _NUMBER: Final = re.compile("[0-9]{1,9}", re.ASCII)
 _KEPT: Final = 8  # numbers below the accepted one whose files stay: a worker may be about to read them
-
-
-def write_atomically(path: Path, data: bytes, *, mode: int = 0o600, group: int = -1) -> None:
-    """Give `path` new content, on disk when this returns; after OSError it has its old one.
-
-    Mode and group (-1: that of the process) come with the content: a power cut leaves no file that has its
-    content and cannot be read.
-    """
-    scratch = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        scratch.unlink(missing_ok=True)
-        descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(data)
-            os.fchown(descriptor, -1, group)
-            os.fchmod(descriptor, mode)
-            file.flush()
-            os.fsync(descriptor)
-        scratch.replace(path)
-    except OSError as error:
-        with contextlib.suppress(OSError):
-            scratch.unlink()
-        error.filename, error.filename2 = str(path), None  # what a write raises names no file at all
-        raise
-    with contextlib.suppress(OSError):  # it has the new content: a failure would be taken for the old one
-        _sync_directory(path.parent)
-
-
-def remove_scratches(path: Path) -> None:
-    """Remove what a power cut left of earlier writes, where nobody else writes this file; raises OSError."""
-    for each in path.parent.glob(f".{glob.escape(path.name)}.*"):
-        if each.suffix[1:].isdecimal():
-            each.unlink(missing_ok=True)
 
 
 def read(path: Path) -> Snapshot | None:
@@ -98,7 +64,7 @@ def proposed(paths: Paths, number: int) -> Snapshot:
 def accepted(paths: Paths, log: FilteringBoundLogger) -> Snapshot | None:
     """Return the snapshot that every program obeys, None where there is none.
 
-    One that is damaged is told, and the last-good copy is taken; `reload` leads everybody to what it obeys.
+    One that is damaged is logged, and the last-good copy is used; `reload` then gives all programs its own.
     """
     try:
         return read(paths.accepted)
@@ -108,7 +74,7 @@ def accepted(paths: Paths, log: FilteringBoundLogger) -> Snapshot | None:
 
 
 def same(one: Snapshot, other: Snapshot) -> bool:
-    """Say whether two snapshots ask for the same; number and source do not count."""
+    """Return whether two snapshots are the same but for number and source."""
     return dataclasses.replace(one, number=other.number, source=other.source) == other
 
 
@@ -124,7 +90,7 @@ def propose(paths: Paths, snapshot: Snapshot) -> None:
 def accept(paths: Paths, snapshot: Snapshot) -> None:
     """Make a snapshot the one that every program obeys: the point of no return; raises OSError."""
     _write(paths.accepted, snapshot)
-    _show(paths, snapshot)
+    _write_for_readers(paths, snapshot)
 
 
 def for_readers(paths: Paths) -> Snapshot | None:
@@ -139,7 +105,7 @@ def keep_as_last_good(paths: Paths, snapshot: Snapshot) -> None:
 
 
 def heal_last_good(paths: Paths, snapshot: Snapshot) -> None:
-    """Copy an accepted snapshot again where the copy is missing, damaged or another; raises OSError."""
+    """Copy an accepted snapshot again where the copy is missing, damaged or of another; raises OSError."""
     if readable(paths.last_good) != snapshot:
         keep_as_last_good(paths, snapshot)
 
@@ -161,7 +127,7 @@ def heal(paths: Paths, snapshot: Snapshot) -> None:
     paths.runtime.mkdir(mode=0o700, exist_ok=True)
     if readable(paths.accepted) is None:
         accept(paths, snapshot)
-    _show(paths, snapshot)
+    _write_for_readers(paths, snapshot)
     if readable(paths.snapshot(snapshot.number)) is None:
         propose(paths, snapshot)
 
@@ -179,42 +145,13 @@ def prune(paths: Paths, accepted: int) -> None:
             paths.snapshot(number).unlink(missing_ok=True)
 
 
-@dataclasses.dataclass(frozen=True, slots=True, kw_only=True)
-class Degraded:
-    """Why the appliance runs from its last-good copy; `since` is unix seconds."""
-
-    since: float
-    problems: tuple[AnswerProblem, ...]
-
-
-def degraded_path(paths: Paths) -> Path:
-    """Return the file that is there while the appliance runs from its last-good copy."""
-    return paths.runtime / "degraded.json"
-
-
-def write_degraded(paths: Paths, note: Degraded) -> None:
-    """Leave the note that `appliance status` shows; raises OSError."""
-    write_atomically(degraded_path(paths), msgspec.json.encode(note), mode=readers.file_mode(paths.runtime))
-
-
-def read_degraded(paths: Paths) -> Degraded | None:
-    """Return the note, None where the configuration was good."""
-    return state_files.decoded(degraded_path(paths), Degraded)
-
-
-def clear_degraded(paths: Paths) -> None:
-    """Remove the note: the operator's file has been accepted; raises OSError."""
-    state_files.clear_way(degraded_path(paths))
-    degraded_path(paths).unlink(missing_ok=True)
-
-
 def _numbers(paths: Paths) -> list[int]:
     names = (each.stem for each in paths.snapshot(0).parent.glob("*.json"))
     return [int(name) for name in names if _NUMBER.fullmatch(name)]
 
 
 def _write(path: Path, snapshot: Snapshot) -> None:
-    """Write a snapshot, unless the file holds it: what needs no room cannot fail for want of it."""
+    """Write a snapshot, unless the file has it already: then a full file system does not matter."""
     data = seal(encode(snapshot))
     with contextlib.suppress(FileUnusable):
         if state_files.read(path) == data:
@@ -223,10 +160,10 @@ def _write(path: Path, snapshot: Snapshot) -> None:
     write_atomically(path, data)
 
 
-def _show(paths: Paths, snapshot: Snapshot) -> None:
-    """Let the group see what is accepted; nothing rather than what was accepted before.
+def _write_for_readers(paths: Paths, snapshot: Snapshot) -> None:
+    """Write what is accepted for the group to read, without secrets; no file rather than an outdated one.
 
-    Raises nothing: a full disk, or what somebody has put there, matters to those who look only.
+    Raises nothing: a full disk here matters only to those who look.
     """
     path, shown = paths.accepted_for_readers, without_secrets(snapshot)
     is_open = readers.are_let_in(paths.runtime)
@@ -239,7 +176,7 @@ def _show(paths: Paths, snapshot: Snapshot) -> None:
 
 
 def readable(path: Path) -> Snapshot | None:
-    """Return the snapshot in a file; a damaged file is as good as none."""
+    """Return the snapshot in a file, None for a damaged or missing one."""
     try:
         return read(path)
     except SnapshotError:
@@ -249,11 +186,3 @@ def readable(path: Path) -> Snapshot | None:
 def _copy(paths: Paths, number: int) -> Snapshot | None:
     copies = (readable(path) for path in (paths.accepted, paths.last_good))
     return next((each for each in copies if each and each.number == number), None)
-
-
-def _sync_directory(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -1,7 +1,7 @@
-"""Files of ours that outlive us, read whatever has become of them: state is disposable, a start is not.
+"""State files, read whatever has become of them: no damage to one may keep a program from starting.
 
-What cannot be understood is set aside under another name beside it, where somebody may look at it, and is
-then as good as never written. Nothing here waits: a FIFO or a device in a file's place is no file.
+A file that cannot be understood is renamed to another name beside it, for the operator to look at, and counts
+as missing. Nothing here waits: a FIFO or a device at the path is not opened for long.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ _KINDS: Final = (
 
 
 class FileUnusable(Exception):  # noqa: N818  # a state of the file, not a mistake of ours
-    """What stands at a name cannot be read as a file; says why, without the name."""
+    """What is at a path cannot be read as a file; says why, without the path."""
 
 
 def read(path: Path, *, limit: int = LIMIT) -> bytes | None:
@@ -46,15 +46,15 @@ def read(path: Path, *, limit: int = LIMIT) -> bytes | None:
 
 
 def unusual(path: Path) -> str:
-    """Return what stands at a name where that is no regular file, "" for one; raises OSError.
+    """Return what is at a path where that is no regular file, "" for one; raises OSError.
 
-    Asked before the open, as to open some devices is to do something to them.
+    Called before the open: opening some devices has effects (a tape rewinds).
     """
     return _kind(path.stat().st_mode)
 
 
 def set_aside(path: Path) -> Path | None:
-    """Give what stands at a name another one, which is returned; None where that cannot be."""
+    """Rename what is at a path, and return the new path; None where that is not possible."""
     for target in _targets(path):
         if target.exists() or target.is_symlink():
             continue
@@ -67,7 +67,7 @@ def set_aside(path: Path) -> Path | None:
 
 
 def clear_way(path: Path) -> Path | None:
-    """Set aside what is no regular file where one is to be; return its new name, None for nothing there."""
+    """Rename what is at a path and no regular file; return the new path, None where there was nothing."""
     with contextlib.suppress(OSError):
         if not unusual(path):
             return None
@@ -98,7 +98,7 @@ def _aside(path: Path, number: int) -> Path:
 
 
 def _content(path: Path, limit: int) -> bytes:
-    # Not waiting: between the look and the open it may have become a FIFO that nobody writes.
+    # O_NONBLOCK: since `unusual` it may have become a FIFO, whose open waits for a writer (fifo(7)).
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         found = os.fstat(descriptor)

@@ -16,7 +16,7 @@ from typing import Final
 from appliance.model.guest.placement import Choice, Placed, Placement, placement
 from appliance.model.guest.report import GuestProblem
 from appliance.model.guest.settings import GuestSettings
-from appliance.net.files.snapshots import remove_scratches, write_atomically
+from appliance.net.files.atomic_write import remove_scratch_files, write_atomically
 from appliance.net.guest.record import Record, digest, digest_of
 
 _GROUP: Final = "appliance"
@@ -36,7 +36,7 @@ class ConfigurationOutcome:
 
 def place(path: Path, settings: GuestSettings, *, record: Record, choice: Choice) -> ConfigurationOutcome:
     """Write the configuration that properties make to `path`, or beside it, or nowhere; see `placement`."""
-    remove_scratches(path)
+    remove_scratch_files(path)
     if settings.yaml is None:
         _beside(path, _NEW).unlink(missing_ok=True)
     if settings.refused is not None:
@@ -128,7 +128,7 @@ def _beside(path: Path, suffix: str) -> Path:
 
 def _write(path: Path, text: bytes) -> None:
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    remove_scratches(path)
+    remove_scratch_files(path)
     write_atomically(path, text, mode=_MODE, group=_group())
 
 

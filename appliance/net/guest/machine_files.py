@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Final
 
 from appliance.model.guest.machine import GuestMachine
-from appliance.net.files.snapshots import remove_scratches, write_atomically
+from appliance.net.files.atomic_write import remove_scratch_files, write_atomically
 from appliance.net.guest.devices import Device
 
 NETWORK: Final = Path("run/systemd/network/10-appliance.network")
@@ -118,7 +118,7 @@ def _write(path: Path, text: str) -> None:
         path.unlink(missing_ok=True)
         return
     path.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    remove_scratches(path)
+    remove_scratch_files(path)
     if not _has(path, data):
         write_atomically(path, data, mode=_MODE)
 

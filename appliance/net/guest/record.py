@@ -14,7 +14,7 @@ import msgspec
 
 from appliance.model.guest.placement import Placed
 from appliance.net.files import state_files
-from appliance.net.files.snapshots import remove_scratches, write_atomically
+from appliance.net.files.atomic_write import remove_scratch_files, write_atomically
 from appliance.net.files.state_files import FileUnusable
 
 DIRECTORY: Final = Path("var/lib/appliance-guest")
@@ -58,7 +58,7 @@ class Record:
     def _write(self, name: str, data: bytes) -> None:
         self._directory.mkdir(mode=0o700, parents=True, exist_ok=True)
         path = self._directory / name
-        remove_scratches(path)
+        remove_scratch_files(path)
         with contextlib.suppress(FileUnusable):
             if state_files.read(path) == data:
                 return

@@ -1,7 +1,7 @@
-"""journald at the other end of an output, which learns from a line itself how bad it is (sd-daemon(3)).
+"""journald as the reader of our output: it takes the priority of a line from its start (sd-daemon(3)).
 
-A line that begins with `<4>` is a warning to journald, which shows it without these characters: so
-`journalctl -p warning` finds it. Everybody else would show them: a line has them only where journald reads.
+A line that begins with `<4>` is a warning for journald, which removes these characters; then
+`journalctl -p warning` finds it. Other readers would show them, so they are written only for journald.
 """
 
 import os
@@ -16,7 +16,7 @@ _PLACE: Final = re.compile(r"/systemd/journal(\.[^/]+)?/stdout$")
 
 
 class SyslogSeverity(IntEnum):
-    """syslog's severities (RFC 5424 s.6.2.1), as many as we tell apart."""
+    """The severities of syslog (RFC 5424 section 6.2.1) that we use."""
 
     ERROR = 3
     WARNING = 4
@@ -27,7 +27,7 @@ class SyslogSeverity(IntEnum):
 def listens(descriptor: int) -> bool:
     """Return whether journald reads what is written to a descriptor.
 
-    JOURNAL_STREAM would not do: a worker that was handed another output has the environment of the first.
+    The variable JOURNAL_STREAM would not do: a worker that got another output later has the old environment.
     """
     try:
         if not stat.S_ISSOCK(os.fstat(descriptor).st_mode):
@@ -45,5 +45,5 @@ def marked(text: str, severity: SyslogSeverity) -> str:
 
 
 def levelled(text: str, severity: SyslogSeverity, descriptor: int) -> str:
-    """Return a text in the form for whoever reads the descriptor."""
+    """Return a text as the reader of this descriptor wants it: marked for journald, else as it is."""
     return marked(text, severity) if listens(descriptor) else text

@@ -1,9 +1,9 @@
-"""A file that log lines are appended to, and found again by its path when logrotate has put it aside.
+"""A file that log lines are appended to, opened again by its path when logrotate has renamed it.
 
-Each line looks at the path, as workers outlive masters and nobody can tell all writers at one moment: what is
-there is written to, from the first line after the rotation on. Where nothing is there a rotation may be under
-way, and logrotate's `create` takes a file that is made in its place for a fault. So lines go on into the old
-one for a moment; then it is made anew, or at once by `reopen`, which is supervisord's answer to USR2.
+Each write looks at the path: workers outlive masters, so nobody could tell all writers of a rotation. From
+the first line after it on, the file that is there now is written to. Where no file is there a rotation may be
+under way, and logrotate's `create` fails if somebody makes the file before it does. So lines go into the old
+file for a second; then the file is made anew, or at once by `reopen`, which supervisord calls at USR2.
 """
 
 import contextlib
@@ -16,12 +16,12 @@ from typing import Final
 _ROTATION: Final = 1.0  # seconds
 _FLAGS: Final = (
     os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
-)  # O_NONBLOCK: of a pipe that nobody reads, to say that it is none of ours
+)  # O_NONBLOCK: the open of a pipe that nobody reads fails, and does not wait
 _MODE: Final = 0o640
 
 
 class LogFile:
-    """An open log file; raises OSError where it cannot be had."""
+    """An open log file; raises OSError where it cannot be opened."""
 
     def __init__(self, path: str) -> None:
         self.path = path
@@ -30,7 +30,7 @@ class LogFile:
         self._descriptor, self._identity = _opened(path)
 
     def write(self, data: bytes) -> None:
-        """Append data in one call; raises OSError when not all of it could be."""
+        """Append data in one call, so that lines of processes do not mix; raises OSError for a part of it."""
         self._follow(time.monotonic())
         if self._torn:
             data = b"\n" + data  # what follows a line that was cut is a line of its own again
@@ -40,14 +40,14 @@ class LogFile:
             raise OSError(errno.ENOSPC, f"{written} of {len(data)} bytes written")
 
     def reopen(self) -> None:
-        """Write to what is at the path, made where nothing is; to the old file where that cannot be."""
+        """Open the path again, and make the file where there is none; keep the old one where that fails."""
         with contextlib.suppress(OSError):
             descriptor, self._identity = _opened(self.path)
             os.close(self._descriptor)
             self._descriptor, self._gone_at, self._torn = descriptor, None, False
 
     def close(self) -> None:
-        """Let go of it."""
+        """Close the file."""
         os.close(self._descriptor)
 
     def _follow(self, now: float) -> None:

@@ -1,8 +1,9 @@
 """Standard output and error, written without ever waiting for whoever reads them.
 
-O_NONBLOCK belongs to an open file and not to a descriptor, and the open file of standard output is shared
-with other programs, a shell perhaps. So nothing is changed about it: to a socket each call says that it does
-not wait, and a pipe or a terminal is opened once more, for us and our children, in the place of the other.
+O_NONBLOCK belongs to an open file description and not to a descriptor (open(2)), and that of standard output
+is shared with other programs, a shell perhaps, which would get EAGAIN. So its flags stay as they are: for a
+socket each call says that it does not wait (MSG_DONTWAIT), and a pipe or a terminal is opened once more by
+/proc, for us and our children, in the place of the shared one.
 """
 
 import contextlib
@@ -21,55 +22,52 @@ _OWN: Final = os.O_WRONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY
 
 
 class Output:
-    """What a descriptor of ours writes to, which stays open in any case; use `output` to get one.
+    """What standard output or error writes to; `journal` says that journald reads it. See `output`."""
 
-    `journal` tells whether journald reads it.
-    """
-
-    def __init__(self, place: int) -> None:
-        self._place = place
+    def __init__(self, descriptor: int) -> None:
+        self._descriptor = descriptor
         self._torn = False
         self._socket: socket | None = None
         self.journal = False
-        with contextlib.suppress(OSError):  # closed: every write says so
+        with contextlib.suppress(OSError):  # the descriptor is closed: every write will say so
             self._look()
 
     def write(self, data: bytes) -> None:
-        """Write data at once; raises OSError when not all of it could be."""
+        """Write data at once; raises OSError when not all of it could be written."""
         if self._torn:
             data = b"\n" + data  # what follows a line that was cut is a line of its own again
         if self._socket is not None:
             written = self._socket.send(data, MSG_DONTWAIT | MSG_NOSIGNAL)
         else:
-            written = os.write(self._place, data)
+            written = os.write(self._descriptor, data)
         self._torn = written < len(data)
         if self._torn:
             raise BlockingIOError(f"{written} of {len(data)} bytes written")
 
     def replace(self, descriptor: int) -> None:
-        """Write to what another descriptor writes to from now on; that one stays the caller's."""
-        os.dup2(descriptor, self._place)
+        """Write from now on to what another descriptor writes to; that descriptor stays the caller's."""
+        os.dup2(descriptor, self._descriptor)
         if self._socket is not None:
             self._socket.close()
         self._socket, self._torn = None, False
         self._look()
 
     def _look(self) -> None:
-        self.journal = journal.listens(self._place)
-        mode = os.fstat(self._place).st_mode
+        self.journal = journal.listens(self._descriptor)
+        mode = os.fstat(self._descriptor).st_mode
         if stat.S_ISSOCK(mode):
-            self._socket = socket(fileno=os.dup(self._place))
-        elif stat.S_ISFIFO(mode) or os.isatty(self._place):
+            self._socket = socket(fileno=os.dup(self._descriptor))
+        elif stat.S_ISFIFO(mode) or os.isatty(self._descriptor):
             self._open_anew(fifo=stat.S_ISFIFO(mode))
 
     def _open_anew(self, *, fifo: bool) -> None:
         try:
-            own = os.open(f"/proc/self/fd/{self._place}", _OWN)
-        except OSError:  # another user's, or a pipe without a reader
+            own = os.open(f"/proc/self/fd/{self._descriptor}", _OWN)
+        except OSError:  # another user owns it, or nobody has the pipe open for reading
             if fifo:
-                os.set_blocking(self._place, False)
+                os.set_blocking(self._descriptor, False)
             return
-        os.dup2(own, self._place)
+        os.dup2(own, self._descriptor)
         os.close(own)
 
 

@@ -1,7 +1,7 @@
-"""Closes what takes the kernel long to close, in a thread beside a loop.
+"""Closes descriptors that take the kernel long to close, in a thread beside a loop.
 
-The end of a packet socket waits until no processor looks at it any more: 16 ms, measured. With the shortest
-intervals a Backup takes over in twice that time.
+close(2) of a packet socket waits until no processor uses the socket any more (an RCU grace period): 16 ms,
+measured. With the shortest advertisement intervals a backup takes over in twice that time.
 """
 
 import contextlib
@@ -12,21 +12,21 @@ from typing import Protocol
 
 
 class Closable(Protocol):
-    """A descriptor's owner; `close` must not raise."""
+    """The owner of a descriptor."""
 
     def close(self) -> None:
-        """Close it."""
+        """Close the descriptor; must not raise."""
 
 
 class Closer:
-    """Owns what it is given from then on; its thread starts with the first and dies with the process."""
+    """Closes what it is given, in a thread that starts with the first and ends with the process."""
 
     def __init__(self) -> None:
         self._queue: SimpleQueue[Closable] = SimpleQueue()
         self._thread: threading.Thread | None = None
 
     def close(self, what: Closable) -> None:
-        """Have it closed soon."""
+        """Close it soon; the caller must not use it any more."""
         if self._thread is None:
             like = threading.get_native_id()
             self._thread = threading.Thread(target=self._run, args=(like,), name="closer", daemon=True)
@@ -34,8 +34,8 @@ class Closer:
         self._queue.put(what)
 
     def _run(self, like: int) -> None:
-        # Scheduled as the loop's thread is: the interpreter's lock may be held by a thread that waits for its
-        # turn on a busy machine, and then the loop waits as long.
+        # Scheduled as the loop's thread is. An ordinary thread may hold the interpreter's lock and not get
+        # the processor on a busy machine: the loop, real-time or not, would wait for it (priority inversion).
         with contextlib.suppress(OSError):
             os.sched_setscheduler(0, os.sched_getscheduler(like), os.sched_getparam(like))
         while True:

@@ -1,9 +1,10 @@
 """One loop for a program that must not be late: descriptors, deadlines and signals, and nothing besides.
 
-What can be read is read before anything that is due is done, so that a process which was stopped, or not
-scheduled for a while, knows what has happened meanwhile before it acts on a deadline that has passed. What is
-prompt is done first, and of the rest as much as fits into a short turn: many that are due at once do not
-delay those whose peers wait for a sign of life. What a turn has no time for is done first in the next one.
+In each turn, what can be read is read before anything that is due is done: a process that was stopped, or not
+scheduled for a while, learns what happened meanwhile before it acts on a deadline that has passed. A backup
+that slept would otherwise take over from an active router whose advertisements wait in its receive buffer.
+Then those whose `prompt` is true are called, and of the rest as many as fit into a short turn, so that many
+that are due at once do not delay advertisements. What a turn has no time for comes first in the next one.
 """
 
 import os
@@ -20,9 +21,9 @@ from appliance.net.loop.timer import Timer
 
 _READ: Final = selectors.EVENT_READ
 _WRITE: Final = selectors.EVENT_WRITE
-_OVERSLEPT: Final = 0.001  # seconds: from here on the sockets are looked at again before anything due is done
+_OVERSLEPT: Final = 0.001  # seconds after its deadline from which a turn reads sockets again before it acts
 _TURN: Final = 0.002  # seconds after which what is due and not prompt is left to the next turn
-_SIGNALS: Final = 64
+_SIGNALS: Final = 64  # bytes, each one signal
 
 Ready = Callable[[], None]
 
@@ -40,7 +41,7 @@ class _WatchedDescriptor:
 
 
 class Loop:
-    """Calls whoever has something to read, to write or to do; callbacks must not block and must not raise."""
+    """Calls back when there is something to read, write or do; callbacks must not block and not raise."""
 
     def __init__(self) -> None:
         self._selector = selectors.DefaultSelector()
@@ -66,12 +67,12 @@ class Loop:
         self._settle(descriptor, watched, before)
 
     def forget(self, descriptor: int) -> None:
-        """Do not watch a descriptor any more, which is about to be closed."""
+        """Stop watching a descriptor, before it is closed: epoll would go on with a copy of it (epoll(7))."""
         self.read(descriptor, None)
         self.write(descriptor, None)
 
     def add(self, timed: Timed, *, prompt: Callable[[], bool] = lambda: False) -> None:
-        """Wake `timed` at its deadlines; before all others when it is `prompt`, which is to be short work."""
+        """Call `timed.tick` at its deadlines, before all others where `prompt()` is true: for short work."""
         self._timed[timed] = prompt
         self._asked.add(timed)
 
@@ -80,14 +81,14 @@ class Loop:
     ) -> Callable[[], None]:
         """Do the same for one that is not asked for its deadline each turn.
 
-        What is returned is to be called whenever its deadline may have moved.
+        Return the function that the caller has to call whenever the deadline may have moved.
         """
         self._timed[timed] = prompt
         self._schedule.add(timed)
         return lambda: self._schedule.moved(timed)
 
     def remove(self, timed: Timed) -> None:
-        """Do not wake `timed` any more; harmless when it was not added."""
+        """Stop calling `timed.tick`; harmless when it was not added."""
         self._timed.pop(timed, None)
         self._asked.discard(timed)
         self._schedule.remove(timed)
@@ -95,7 +96,10 @@ class Loop:
     def on_signals(self, numbers: Iterable[signal.Signals], call: Callable[[int], None]) -> None:
         """Call `call` with the number of each signal that arrives, from the loop and not from the handler.
 
-        Those that were blocked until now are not any more, so that what has waited since the start arrives.
+        The interpreter writes the number of each signal into the wake-up descriptor (signal.set_wakeup_fd),
+        which the loop reads. Signals that were blocked until now are not any more, so that those that have
+        waited since the start arrive. signalfd(2) would need them blocked for ever, and children inherit
+        that.
         """
         numbers = tuple(numbers)
         reading, writing = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -111,17 +115,17 @@ class Loop:
         signal.pthread_sigmask(signal.SIG_UNBLOCK, numbers)
 
     def run(self) -> None:
-        """Serve until `stop`."""
+        """Turn until `stop` is called."""
         self._running = True
         while self._running:
             self.turn()
 
     def stop(self) -> None:
-        """Let `run` return after what is being done."""
+        """Let `run` return after this turn."""
         self._running = False
 
     def turn(self) -> None:
-        """Wait for the next thing, read what can be read, then do what is due."""
+        """Wait for the next event or deadline, read what can be read, then do what is due."""
         earliest = self._earliest()
         self._timer.arm(earliest)
         self._serve(None)
@@ -136,7 +140,7 @@ class Loop:
         self._wake_in_order(due)
 
     def close(self) -> None:
-        """Give the loop's own descriptors back."""
+        """Close the loop's own descriptors."""
         self._selector.close()
         self._timer.close()
 
@@ -155,7 +159,7 @@ class Loop:
                 watched.write()
 
     def _wake_in_order(self, due: dict[Timed, float]) -> None:
-        """Wake those that the last turn has left, then the others by deadline, until the turn is over."""
+        """Call those that the last turn left, then the others by deadline, until the turn is over."""
         queue = [*self._left, *sorted(due.keys() - self._left, key=due.__getitem__)]
         self._left = []
         begun = time.monotonic()
@@ -166,13 +170,13 @@ class Loop:
                 break
 
     def _wake(self, timed: Timed) -> None:
-        """Have it do what is due: what was read, or another one's doing, may have moved its deadline."""
+        """Call one that is still due: what was read, or what another one did, may have moved its deadline."""
         now = time.monotonic()
         if timed in self._timed and (at := timed.deadline) is not None and at <= now:
             timed.tick(now)
 
     def _settle(self, descriptor: int, watched: _WatchedDescriptor, before: int) -> None:
-        """Tell the kernel what changed."""
+        """Tell the selector which events are watched now."""
         events = watched.events
         if events == before and events:
             return
@@ -187,4 +191,4 @@ class Loop:
 
 
 def _note(_: int, __: FrameType | None) -> None:
-    """Do nothing: the number has gone to the wakeup descriptor already."""
+    """Do nothing: the interpreter has written the number to the wake-up descriptor already."""

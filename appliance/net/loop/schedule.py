@@ -1,4 +1,4 @@
-"""The deadlines of many: the earliest is found without asking every one of them each time."""
+"""The deadlines of many objects: the earliest is found without asking each of them at every turn."""
 
 import heapq
 from itertools import count
@@ -6,15 +6,15 @@ from typing import Final, Protocol
 
 
 class Timed(Protocol):
-    """Something that is to be woken at its own deadline, monotonic seconds; None is never.
+    """Something whose `tick` is called at its own deadline, monotonic seconds; None is never.
 
-    Its turn comes whatever the deadlines of the others say: one that is always due, or due since long ago, is
-    woken again after everybody else who was due when it was woken. Work of many parts does one for each tick.
+    None of them can keep the others waiting: one that is always due is called again only after all others
+    that were due with it. Long work is done in parts, one for each tick.
     """
 
     @property
     def deadline(self) -> float | None:
-        """Return when to be woken."""
+        """Return when `tick` is to be called."""
         ...
 
     def tick(self, now: float) -> None:
@@ -24,15 +24,15 @@ class Timed(Protocol):
 
 _NEVER: Final = None
 
-_PASSED_OVER: Final = 4
-"""Entries for each member beyond which those that have moved on are cleared away.
+_MOST_ENTRIES: Final = 4
+"""Entries of the heap for each member above which outdated ones are removed.
 
-A deadline that is put off again and again, by adverts that come in floods, leaves an entry each time.
+A deadline that is moved again and again, by a flood of advertisements, leaves an outdated entry each time.
 """
 
 
 class Schedule:
-    """Those that tell when their deadline has moved: they are asked for it then, and not before."""
+    """The deadlines of objects that report when theirs has moved: only then are they asked for it."""
 
     def __init__(self) -> None:
         self._at: dict[Timed, float | None] = {}
@@ -41,17 +41,17 @@ class Schedule:
         self._serial = count()
 
     def add(self, timed: Timed) -> None:
-        """Take one more."""
+        """Add an object; it is asked for its deadline at the next look."""
         self._at[timed] = _NEVER
         self._moved.add(timed)
 
     def remove(self, timed: Timed) -> None:
-        """Forget one; harmless when it is not here."""
+        """Remove an object; harmless when it is not here."""
         self._at.pop(timed, None)
         self._moved.discard(timed)
 
     def moved(self, timed: Timed) -> None:
-        """Ask for its deadline again."""
+        """Note that the deadline of an object may have moved."""
         if timed in self._at:
             self._moved.add(timed)
 
@@ -63,7 +63,7 @@ class Schedule:
         return self._heap[0][0] if self._heap else None
 
     def due(self, now: float) -> dict[Timed, float]:
-        """Return those whose deadline has come; they are asked again afterwards."""
+        """Return the objects whose deadline has come; they are asked for their next one afterwards."""
         found: dict[Timed, float] = {}
         while (earliest := self.earliest()) is not None and earliest <= now:
             timed = heapq.heappop(self._heap)[2]
@@ -73,7 +73,7 @@ class Schedule:
         return found
 
     def _settle(self) -> None:
-        """Put in order what has moved; where it was before is passed over when its time comes."""
+        """Ask those that have moved, and add entries for them; `earliest` skips the outdated ones."""
         for timed in self._moved:
             at = timed.deadline
             if at != self._at[timed]:
@@ -81,10 +81,10 @@ class Schedule:
                 if at is not None:
                     heapq.heappush(self._heap, (at, next(self._serial), timed))
         self._moved.clear()
-        if len(self._heap) > _PASSED_OVER * len(self._at):
-            self._clear_away()
+        if len(self._heap) > _MOST_ENTRIES * len(self._at):
+            self._drop_outdated()
 
-    def _clear_away(self) -> None:
+    def _drop_outdated(self) -> None:
         present = ((at, timed) for timed, at in self._at.items() if at is not None)
         self._heap = [(at, next(self._serial), timed) for at, timed in present]
         heapq.heapify(self._heap)

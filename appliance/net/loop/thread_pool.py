@@ -1,4 +1,4 @@
-"""gevent's threads, for what may hang in a file system or a directory and must not hang its greenlets."""
+"""gevent's pool of threads, for calls that may hang in a file system or a user directory."""
 
 import errno
 from collections.abc import Callable
@@ -12,7 +12,7 @@ _Result = TypeVar("_Result")
 
 
 def begin(work: Callable[_Given, _Result], *given: _Given.args, **named: _Given.kwargs) -> AsyncResult:
-    """Have work done in a thread and return what will have its result; raises OSError without a thread.
+    """Start work in a thread and return the AsyncResult of it; raises OSError where no thread can start.
 
     `work` must not raise: gevent would print it.
     """

@@ -1,6 +1,7 @@
 """A timer of the kernel that a selector can wait for (timerfd_create(2)).
 
-An advertisement is due to the fraction of a millisecond, and a poll rounds its timeout up to whole ones.
+An advertisement is due to the fraction of a millisecond, and epoll_wait(2) rounds its timeout up to whole
+ones.
 """
 
 import contextlib
@@ -25,7 +26,7 @@ _libc: Final = ctypes.CDLL(None, use_errno=True)
 
 
 class Timer:
-    """Readable from the moment it was armed for on, in seconds of time.monotonic()."""
+    """A descriptor that can be read from a moment on, in seconds of time.monotonic()."""
 
     def __init__(self) -> None:
         self._descriptor: int = _libc.timerfd_create(time.CLOCK_MONOTONIC, os.O_NONBLOCK | os.O_CLOEXEC)
@@ -40,7 +41,7 @@ class Timer:
         return self._descriptor
 
     def arm(self, at: float | None) -> None:
-        """Be readable from `at` on, None for never; what it was armed for before is forgotten."""
+        """Make it readable from `at` on, None for never, in place of the moment that was set before."""
         if at == self._armed:
             return
         self._armed = at
@@ -50,11 +51,11 @@ class Timer:
         _libc.timerfd_settime(self._descriptor, _ABSOLUTE, self._reference, None)
 
     def clear(self) -> None:
-        """Take note that it has run out."""
+        """Read it after it has run out, so that it is not readable any more."""
         self._armed = None
         with contextlib.suppress(BlockingIOError):
             os.read(self._descriptor, 8)
 
     def close(self) -> None:
-        """Give the descriptor back."""
+        """Close the descriptor."""
         os.close(self._descriptor)

@@ -1,7 +1,8 @@
-"""Our addresses on the machine's interfaces: taken, released and found again after a crash.
+"""Our virtual addresses on the machine's interfaces: added, removed, and found again after a crash.
 
 An address is ours by its mark (IFA_PROTO, Linux 5.18) or, where the kernel keeps no marks, by the record
-(owned_addresses). One that somebody else put there is never removed. Everything can be repeated.
+(owned_addresses). One that somebody else put there is never removed. Every function can be called again after
+a crash, and gives the same result.
 """
 
 import contextlib
@@ -17,9 +18,16 @@ from ipaddress import ip_interface
 from typing import Final, Self
 
 from appliance.net.netlink import rtnetlink
+from appliance.net.netlink.address_messages import (
+    AddressFacts,
+    add_address,
+    all_addresses,
+    decode_address,
+    remove_address,
+)
+from appliance.net.netlink.link_messages import Ipv4Option, set_ipv4_options
 from appliance.net.netlink.netlink import Requests
 from appliance.net.netlink.owned_addresses import OwnedAddresses
-from appliance.net.netlink.rtnetlink import AddressFacts, Ipv4Option
 
 _MARKS_SINCE: Final = (5, 18)
 _GONE: Final = frozenset({errno.EADDRNOTAVAIL, errno.ENODEV})
@@ -35,7 +43,7 @@ class HeldAddress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WantedAddress:
-    """One address that is to be ours."""
+    """One address that is to be put on the interface `index`; `label` is IFA_LABEL, for IPv4 only."""
 
     index: int
     address: str
@@ -44,7 +52,7 @@ class WantedAddress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
-    """What came of taking addresses. `foreign` are there, but somebody else's; `failed` has the reasons."""
+    """The outcome of `take`, by address. `foreign` were put there by somebody else; `failed` has reasons."""
 
     added: frozenset[str] = frozenset()
     already: frozenset[str] = frozenset()
@@ -59,13 +67,13 @@ def kernel_marks() -> bool:
 
 
 class Addresses:
-    """The kernel's addresses as we change them. Raises OSError when the kernel does not answer at all."""
+    """Adds and removes our addresses. Its methods raise OSError when the kernel does not answer at all."""
 
     def __init__(self, record: OwnedAddresses, *, marks: bool | None = None) -> None:
         self._requests = Requests()
         self._record = record
         self._marks = kernel_marks() if marks is None else marks
-        self._ready: dict[WantedAddress, bytes] = {}
+        self._prepared: dict[WantedAddress, bytes] = {}
         self._taken: set[HeldAddress] = set()
         self._promoting: set[int] = set()
         self._names: dict[int, str] = {}
@@ -77,7 +85,7 @@ class Addresses:
         self.close()
 
     def close(self) -> None:
-        """Let go of the kernel; the addresses stay as they are."""
+        """Close the netlink socket; the addresses stay as they are."""
         self._requests.close()
 
     def present(self) -> frozenset[HeldAddress]:
@@ -85,11 +93,11 @@ class Addresses:
         return self._ours(self._facts())
 
     def leftovers(self) -> frozenset[HeldAddress]:
-        """Return those of ours that this process has not taken: an earlier life of it left them."""
+        """Return those of ours that this process has not added: an earlier `vrrp` left them."""
         return self.present() - self._taken
 
     def own(self) -> frozenset[str]:
-        """Return the addresses of this machine that are not ours, without their prefix lengths."""
+        """Return the addresses of this machine that we have not put there, without their prefix lengths."""
         facts = self._facts()
         ours = self._ours(facts)
         return frozenset(
@@ -99,13 +107,13 @@ class Addresses:
         )
 
     def unrecorded(self, interface: str, addresses: Iterable[str]) -> list[str]:
-        """Return which of these, on the interface without our mark, are not ours by the record either."""
+        """Return which of these, on the interface without our mark, the record does not name either."""
         return [each for each in addresses if (interface, each) not in self._record.entries]
 
     def prepare(self, index: int, addresses: Iterable[str], *, label: str | None = None) -> None:
-        """Make ready what `take` will need, so that it is quick; repeat it when the interface's own change.
+        """Encode the requests of a later `take`; called again when the interface's own addresses change.
 
-        An address whose network the interface reaches already brings no route of its own.
+        An address in a network that the interface reaches already is added without a route of its own.
         """
         facts = self._facts(index)
         ours = {held.address for held in self._ours(facts)}
@@ -115,43 +123,43 @@ class Addresses:
         for wanted in _wanted(index, addresses, label):
             network = ip_interface(wanted.address).network
             single = network.prefixlen == network.max_prefixlen
-            self._ready[wanted] = rtnetlink.add_address(
+            self._prepared[wanted] = add_address(
                 index, wanted.address, label=label, prefix_route=not single and network not in reached
             )
         self._promote(index)
 
     def take(self, index: int, addresses: Iterable[str], *, label: str | None = None) -> Taken:
-        """Put addresses on an interface, in order; those that are there stay as they are.
+        """Put addresses on an interface, in order; those that are there already stay as they are.
 
-        An IPv6 address of ours with another prefix length gives way. Raises OSError where the record cannot
+        An IPv6 address of ours with another prefix length is replaced. Raises OSError where the record cannot
         be written: then nothing was added.
         """
         wanted = _wanted(index, addresses, label)
         if not wanted:
             return Taken()
-        if not all(each in self._ready for each in wanted):
+        if not all(each in self._prepared for each in wanted):
             self.prepare(index, [each.address for each in wanted], label=label)
-        strangers = frozenset() if self._marks else self._record_new(index, wanted)
-        outcomes = self._added(each for each in wanted if each.address not in strangers)
-        outcomes |= dict.fromkeys(strangers, errno.EEXIST)
+        foreign = frozenset() if self._marks else self._record_new(index, wanted)
+        outcomes = self._added(each for each in wanted if each.address not in foreign)
+        outcomes |= dict.fromkeys(foreign, errno.EEXIST)
         refused = frozenset(
             each for each, outcome in outcomes.items() if outcome == errno.EEXIST and ":" in each
         )
         if refused:
-            free = self._make_way(index, refused)
+            free = self._replace_length(index, refused)
             outcomes |= self._added(each for each in wanted if each.address in free)
         taken = self._sorted(index, outcomes)
         self._taken |= {HeldAddress(index=index, address=address) for address in taken.added | taken.already}
         return taken
 
     def release(self, index: int, addresses: Iterable[str]) -> frozenset[str]:
-        """Remove addresses of ours and return which were there; everybody else's stay.
+        """Remove addresses of ours and return which were there; those of others stay.
 
         Raises OSError when the kernel refuses to remove one; the others are removed.
         """
         wanted = {each.address for each in _wanted(index, addresses, None)}
         found = sorted(held.address for held in self._ours(self._facts(index)) if held.address in wanted)
-        results = self._requests.ask([rtnetlink.remove_address(index, address) for address in found])
+        results = self._requests.ask([remove_address(index, address) for address in found])
         refused = {
             address: result
             for address, result in zip(found, results, strict=True)
@@ -165,15 +173,15 @@ class Addresses:
         return frozenset(found)
 
     def _added(self, wanted: Iterable[WantedAddress]) -> dict[str, int]:
-        """Have the kernel add what was made ready; return an errno for each."""
+        """Send the prepared requests of these addresses; return an errno for each."""
         asked = tuple(wanted)
-        results = self._requests.ask([self._ready[each] for each in asked])
+        results = self._requests.ask([self._prepared[each] for each in asked])
         return dict(zip((each.address for each in asked), results, strict=True))
 
-    def _make_way(self, index: int, refused: Iterable[str]) -> frozenset[str]:
-        """Remove what differs from a refused address by its prefix length alone; return those it was for.
+    def _replace_length(self, index: int, refused: Iterable[str]) -> frozenset[str]:
+        """Remove our addresses that differ from a refused one by the prefix length only; return the refused.
 
-        IPv6 has an address once on an interface, whatever its prefix length.
+        An IPv6 address can be on an interface once, whatever its prefix length: the kernel says EEXIST.
         """
         ours = {_bare(held.address): held.address for held in self._ours(self._facts(index))}
         old = {each: ours[_bare(each)] for each in refused if ours.get(_bare(each), each) != each}
@@ -183,12 +191,12 @@ class Addresses:
 
     def _facts(self, index: int = 0) -> list[AddressFacts]:
         try:
-            messages = self._requests.dump(rtnetlink.all_addresses(index))
+            messages = self._requests.dump(all_addresses(index))
         except OSError as error:
             if error.errno == errno.ENODEV:
                 return []
             raise
-        facts = rtnetlink.readable(rtnetlink.decode_address, messages)
+        facts = rtnetlink.readable(decode_address, messages)
         return [each for each in facts if index in {0, each.index}]
 
     def _ours(self, facts: Iterable[AddressFacts]) -> frozenset[HeldAddress]:
@@ -200,7 +208,7 @@ class Addresses:
         )
 
     def _sorted(self, index: int, outcomes: Mapping[str, int]) -> Taken:
-        """Sort what was asked for by what came of it: an errno for each address."""
+        """Sort addresses by their outcomes, an errno for each."""
         there = {address for address, outcome in outcomes.items() if outcome == errno.EEXIST}
         ours = {held.address for held in self._ours(self._facts(index))} & there if there else set()
         return Taken(
@@ -215,7 +223,7 @@ class Addresses:
         )
 
     def _record_new(self, index: int, wanted: Iterable[WantedAddress]) -> frozenset[str]:
-        """Record what is about to be added; return which of them are there already, and not by us."""
+        """Record what is about to be added; return the addresses that somebody else has put there already."""
         facts = self._facts(index)
         there = {each.address for each in facts} - {held.address for held in self._ours(facts)}
         name = self._name(index)
@@ -228,15 +236,18 @@ class Addresses:
             self._record.discard((name, address) for address in addresses)
 
     def _name(self, index: int) -> str:
-        """Return the name of an interface, the last one when it is gone."""
+        """Return the name of an interface, the last known one when it is gone."""
         with contextlib.suppress(OSError):
             self._names[index] = socket.if_indextoname(index)
         return self._names.get(index, "")
 
     def _promote(self, index: int) -> None:
-        """Have the kernel keep an interface's other IPv4 addresses when the first of a network is removed."""
+        """Make the kernel keep the other IPv4 addresses of a network when the first one is removed.
+
+        Without promote_secondaries it removes all of them with the first, whose secondaries they are.
+        """
         if index not in self._promoting:
-            request = rtnetlink.set_ipv4_options(index, {Ipv4Option.PROMOTE_SECONDARIES: 1})
+            request = set_ipv4_options(index, {Ipv4Option.PROMOTE_SECONDARIES: 1})
             if self._requests.ask([request]) == [0]:
                 self._promoting.add(index)
 

@@ -1,8 +1,8 @@
 """What the kernel tells about interfaces and their addresses, as it changes.
 
-`Links` follows rtnetlink's notifications and always knows the present state; what is told about an
-interface is the difference between one `read` and the next. When the kernel could not keep up (ENOBUFS)
-everything is read anew, and the difference is told all the same.
+`Links` follows rtnetlink's notifications. An event is a difference between the states of two `read`s, not a
+notification: when the kernel had to drop some (ENOBUFS, the receive buffer was full), everything is read anew
+with a dump, and the events are the same.
 """
 
 import contextlib
@@ -15,8 +15,15 @@ from pathlib import Path
 from typing import Final, Literal, Self
 
 from appliance.net.netlink import netlink, rtnetlink
+from appliance.net.netlink.address_messages import (
+    GONE_ADDRESS,
+    NEW_ADDRESS,
+    AddressFacts,
+    all_addresses,
+    decode_address,
+)
+from appliance.net.netlink.link_messages import GONE_LINK, NEW_LINK, LinkFacts, all_links, decode_link
 from appliance.net.netlink.netlink import Message, Requests
-from appliance.net.netlink.rtnetlink import AddressFacts, LinkFacts
 
 _GROUPS: Final = 1 << 0 | 1 << 4 | 1 << 8  # RTMGRP_LINK, RTMGRP_IPV4_IFADDR, RTMGRP_IPV6_IFADDR
 _BUFFER: Final = 4 << 20
@@ -26,7 +33,7 @@ _LINK_LOCAL: Final = IPv6Network("fe80::/10")
 
 
 class LinkChange(StrEnum):
-    """What happened to an interface."""
+    """What changed at an interface."""
 
     APPEARED = "appeared"
     DISAPPEARED = "disappeared"
@@ -41,8 +48,8 @@ class LinkChange(StrEnum):
 class LinkEvent:
     """One change of the interface `name`; `address` is the one added or removed, with its prefix length.
 
-    An interface that was deleted and made again has DISAPPEARED and APPEARED; about one that appears or
-    disappears nothing else is told: look at its state.
+    An interface that was deleted and made again has DISAPPEARED and APPEARED. For one that appears or
+    disappears there are no other events: its state says the rest.
     """
 
     change: LinkChange
@@ -52,7 +59,7 @@ class LinkEvent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
-    """An interface. `up` is administratively up and with a carrier.
+    """An interface. `up` is administratively up (IFF_UP) and able to carry traffic (IFF_RUNNING).
 
     `addresses` are the usable ones with their prefix lengths, in the kernel's order; `own` those that we
     have not marked as ours.
@@ -66,10 +73,10 @@ class Link:
     own: tuple[str, ...] = ()
 
     def primary(self, family: Literal[4, 6], *, excluding: Collection[str] = ()) -> str | None:
-        """Return what advertisements come from: the first IPv4 address, or the link-local IPv6 one.
+        """Return the source of advertisements: the first IPv4 address, or the link-local IPv6 one.
 
-        Without its prefix length. `excluding` are addresses, with or without one, that are virtual: on
-        kernels without marks `own` has them as well. RFC 9568 sections 5.1.1.1 and 5.1.2.1.
+        RFC 9568 sections 5.1.1.1 and 5.1.2.1. Without prefix length. `excluding` are virtual addresses, with
+        or without prefix length: on kernels without marks `own` has them as well.
         """
         virtual = {each.partition("/")[0] for each in excluding}
         for address in (each.partition("/")[0] for each in self.own):
@@ -79,7 +86,7 @@ class Link:
 
 
 class Links:
-    """The machine's interfaces. Raises OSError when the kernel has no socket to give."""
+    """The machine's interfaces, kept up to date by `read`. Raises OSError where there is no socket left."""
 
     def __init__(self, *, buffer: int = _BUFFER) -> None:
         self._links: dict[int, Link] = {}
@@ -92,12 +99,12 @@ class Links:
             self._requests.close()
             raise
         self.overruns = 0
-        self.damaged = 0  # messages that nobody could read
+        self.damaged = 0  # messages that could not be decoded
         self._places: dict[str, tuple[tuple[str, str], ...]] | None = None
         self._stale = False
-        # Subscribed first: what happens during the dump is told after it.
+        # After the subscription: what changes during the dump is notified after it.
         self._read_anew()
-        self._told = dict(self._links)
+        self._reported = dict(self._links)
 
     def __enter__(self) -> Self:
         return self
@@ -106,7 +113,7 @@ class Links:
         self.close()
 
     def close(self) -> None:
-        """Stop listening; harmless when repeated."""
+        """Close the sockets; another call is harmless."""
         self._socket.close()
         self._requests.close()
 
@@ -119,20 +126,20 @@ class Links:
         return next((link for link in self._links.values() if link.name == name), None)
 
     def places(self, address: str) -> tuple[tuple[str, str], ...]:
-        """Return the interfaces on which somebody else has an address, each with its prefix length there."""
+        """Return the interfaces on which somebody else put an address, each with the prefix length there."""
         if self._places is None:
             self._places = _places(self._links.values())
         return self._places.get(address, ())
 
     def has_mac(self, mac: bytes) -> bool:
-        """Say whether an interface of this machine has this hardware address."""
+        """Return whether an interface of this machine has this hardware address."""
         return any(link.mac == mac for link in self._links.values())
 
     def read(self) -> list[LinkEvent]:
-        """Return what has changed since the last time; never waits.
+        """Return what has changed since the last call; never waits.
 
-        Raises OSError when the kernel does not answer after it has lost messages: nothing is lost by asking
-        again later.
+        Raises OSError when the kernel does not answer a dump after it has dropped notifications; the next
+        call tries again, and no event is lost.
         """
         if not self._stale:
             self._follow_or_lose()
@@ -140,9 +147,9 @@ class Links:
             self._drain()
             self._read_anew()
             self._stale = False
-        self._put_together()
-        before, self._told = self._told, dict(self._links)
-        return _differences(before, self._told)
+        self._assemble()
+        before, self._reported = self._reported, dict(self._links)
+        return _differences(before, self._reported)
 
     def _follow_or_lose(self) -> None:
         try:
@@ -160,7 +167,7 @@ class Links:
                     self._apply(message)
 
     def _drain(self) -> None:
-        """Throw away what is older than the dump that follows."""
+        """Throw away notifications that are older than the dump that follows."""
         while True:
             try:
                 self._socket.recv(_RECEIVED)
@@ -171,13 +178,13 @@ class Links:
                     raise
 
     def _read_anew(self) -> None:
-        links, addresses = rtnetlink.all_links(), rtnetlink.all_addresses()
+        links, addresses = all_links(), all_addresses()
         messages = [*self._requests.dump(links), *self._requests.dump(addresses)]
         self._links.clear()
         self._addresses.clear()
         for message in messages:
             self._apply(message)
-        self._put_together()
+        self._assemble()
 
     def _apply(self, message: Message) -> None:
         try:
@@ -186,11 +193,11 @@ class Links:
             self.damaged += 1
 
     def _apply_whole(self, message: Message) -> None:
-        if message.kind in (rtnetlink.NEW_LINK, rtnetlink.GONE_LINK):
-            self._apply_link(rtnetlink.decode_link(message), gone=message.kind == rtnetlink.GONE_LINK)
-        elif message.kind in (rtnetlink.NEW_ADDRESS, rtnetlink.GONE_ADDRESS):
-            gone = message.kind == rtnetlink.GONE_ADDRESS
-            self._apply_address(rtnetlink.decode_address(message), gone=gone)
+        if message.kind in (NEW_LINK, GONE_LINK):
+            self._apply_link(decode_link(message), gone=message.kind == GONE_LINK)
+        elif message.kind in (NEW_ADDRESS, GONE_ADDRESS):
+            gone = message.kind == GONE_ADDRESS
+            self._apply_address(decode_address(message), gone=gone)
 
     def _apply_link(self, facts: LinkFacts | None, *, gone: bool) -> None:
         if facts is None:
@@ -212,8 +219,8 @@ class Links:
             addresses[facts.address] = facts.ours
         self._touched.add(facts.index)
 
-    def _put_together(self) -> None:
-        """Give the links that something was told about their addresses."""
+    def _assemble(self) -> None:
+        """Make the links anew about which there were messages, with their addresses."""
         self._places = None
         for index in self._touched & self._links.keys():
             addresses = self._addresses.get(index, {})
@@ -223,7 +230,10 @@ class Links:
 
 
 def answers_for_others(interface: str) -> bool:
-    """Say whether this machine answers ARP on an interface for addresses of its other ones, as Linux does."""
+    """Return whether this machine answers ARP on an interface for addresses of others, Linux's default.
+
+    arp_ignore of ip-sysctl: the kernel uses the larger value of `all` and the interface.
+    """
     return not any(_arp_ignore(each) for each in ("all", interface))
 
 
@@ -244,13 +254,14 @@ def _places(links: Iterable[Link]) -> dict[str, tuple[tuple[str, str], ...]]:
 
 
 def _differences(before: dict[int, Link], after: dict[int, Link]) -> list[LinkEvent]:
-    """Return what leads from one state to the other, per interface in the order of indexes."""
+    """Return the events that lead from one state to the other, per interface in the order of indexes."""
     events: list[LinkEvent] = []
     for index in sorted(before.keys() | after.keys()):
         old, new = before.get(index), after.get(index)
         if old is not new:
             events += _difference(old, new)
-    # Of two interfaces of one name the older one has to disappear first.
+    # An interface that was deleted and made again has a new index: of two with one name the old one goes
+    # first.
     return sorted(events, key=lambda event: event.change is not LinkChange.DISAPPEARED)
 
 
@@ -265,7 +276,7 @@ def _difference(old: Link | None, new: Link | None) -> Iterable[LinkEvent]:
         yield LinkEvent(change=LinkChange.MAC, name=new.name)
     for address in sorted(set(old.addresses) - set(new.addresses)):
         yield LinkEvent(change=LinkChange.ADDRESS_REMOVED, name=new.name, address=address)
-    # One that has become somebody else's, or ours, in its place is another one.
+    # An address whose mark has changed (now ours, or not any more) is a new one.
     turned = (set(old.own) ^ set(new.own)) & set(new.addresses)
     for address in sorted(set(new.addresses) - set(old.addresses) | turned):
         yield LinkEvent(change=LinkChange.ADDRESS_ADDED, name=new.name, address=address)

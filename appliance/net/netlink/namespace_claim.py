@@ -1,6 +1,7 @@
-"""A name that one process of a network namespace can have: its abstract unix sockets are the namespace's own.
+"""A name that only one process of a network namespace can have: that of an abstract unix socket (unix(7)).
 
-It is gone with the process, however that ends, and needs neither a file nor a right.
+Abstract names belong to the network namespace, as interfaces and addresses do. The kernel frees one when its
+process ends, however it ends, and it needs neither a file nor a capability.
 """
 
 import errno
@@ -8,7 +9,7 @@ import socket
 
 
 class NamespaceClaim:
-    """Claims `name`; `held` is whether nobody else has it. Raises OSError for anything but that."""
+    """Claims `name`; `held` is false where another process has it. Raises OSError for any other failure."""
 
     def __init__(self, name: str) -> None:
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
@@ -22,5 +23,5 @@ class NamespaceClaim:
             self.held = False
 
     def close(self) -> None:
-        """Give the name back; harmless when repeated."""
+        """Free the name; another call is harmless."""
         self._socket.close()

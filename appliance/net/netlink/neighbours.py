@@ -19,11 +19,11 @@ _HARDWARE: Final = 2  # NDA_LLADDR
 
 
 Known = tuple[int, bytes, str]
-"""A neighbour: the interface's index, its hardware address, its address."""
+"""A neighbour: the index of our interface, the neighbour's hardware address, its address."""
 
 
 class Neighbours:
-    """The tables, read at most once in a while: whoever is to be named may be made up, and by thousands."""
+    """The tables, read at most once each PAUSE, because a flood of forged frames would ask for many."""
 
     def __init__(self, requests: Requests) -> None:
         self._requests = requests
@@ -35,7 +35,9 @@ class Neighbours:
         if now >= self._read_again:
             self._read_again = now + PAUSE
             self._known = tuple(_read(self._requests))
-        return tuple(address for place, hardware, address in self._known if (place, hardware) == (index, mac))
+        return tuple(
+            address for interface, hardware, address in self._known if (interface, hardware) == (index, mac)
+        )
 
 
 def _read(requests: Requests) -> Iterator[Known]:
@@ -48,9 +50,9 @@ def _neighbour(message: Message) -> Iterator[Known]:
     body = message.data[_HEADER.size :]
     if len(body) < _NEIGHBOUR.size:
         return
-    family, place, *_ = _NEIGHBOUR.unpack_from(body)
-    said = dict(rtnetlink.attributes(body[_NEIGHBOUR.size :]))
+    family, interface, *_ = _NEIGHBOUR.unpack_from(body)
+    found = dict(rtnetlink.attributes(body[_NEIGHBOUR.size :]))
     sizes = {AF_INET: 4, AF_INET6: 16}
-    packed, hardware = said.get(_DESTINATION, b""), said.get(_HARDWARE)
+    packed, hardware = found.get(_DESTINATION, b""), found.get(_HARDWARE)
     if hardware is not None and len(packed) == sizes.get(family):
-        yield place, hardware, inet_ntop(family, packed)
+        yield interface, hardware, inet_ntop(family, packed)

@@ -1,7 +1,8 @@
 """Requests to the kernel's rtnetlink over a plain socket; the messages are pyroute2's (see rtnetlink).
 
-pyroute2's own sockets run an event loop for every call (0.3 ms each, measured), and an address that moves
-has no such time. The kernel has worked a request off when sending it returns, so nothing waits for an answer.
+pyroute2's own sockets run an event loop for every call (0.3 ms each, measured), which is too long while
+addresses move. The kernel works on an rtnetlink request within sendmsg(2), so its answers are in the receive
+buffer when sending returns: a socket that does not wait can read them at once.
 """
 
 import contextlib
@@ -16,10 +17,10 @@ from typing import Final, Self
 from appliance.net.netlink import receive_buffer
 
 REQUEST: Final = 0x1  # flags of linux/netlink.h
-ACKNOWLEDGE: Final = 0x4
-EXCLUSIVE: Final = 0x200
-CREATE: Final = 0x400
-DUMP: Final = 0x300
+ACKNOWLEDGE: Final = 0x4  # NLM_F_ACK: answer with an error message also when there is no error
+EXCLUSIVE: Final = 0x200  # NLM_F_EXCL: EEXIST for what is there already
+CREATE: Final = 0x400  # NLM_F_CREATE
+DUMP: Final = 0x300  # NLM_F_DUMP: answer with all objects, then NLMSG_DONE
 
 _HEADER: Final = struct.Struct("=IHHII")
 _SEQUENCE: Final = struct.Struct("=I")
@@ -28,7 +29,7 @@ _WORD: Final = 0xFFFFFFFF
 _STATUS: Final = struct.Struct("=i")
 _ERROR: Final = 2
 _DONE: Final = 3
-_INTERRUPTED: Final = 0x10
+_INTERRUPTED: Final = 0x10  # NLM_F_DUMP_INTR
 _BUFFER: Final = 1 << 20
 _RECEIVED: Final = 1 << 17
 _AT_ONCE: Final = 64
@@ -50,7 +51,7 @@ class Message:
 
     @property
     def status(self) -> int:
-        """What an acknowledgement or the end of a dump says: 0 or an errno."""
+        """Return 0 or the errno that is in an acknowledgement or in the end of a dump."""
         if len(self.data) < _HEADER.size + _STATUS.size:
             return 0
         return -int(_STATUS.unpack_from(self.data, _HEADER.size)[0])
@@ -73,13 +74,14 @@ class Requests:
         self.close()
 
     def close(self) -> None:
-        """End; harmless when repeated."""
+        """Close the socket; another call is harmless."""
         self._socket.close()
 
     def ask(self, requests: Sequence[bytes]) -> list[int]:
-        """Have the requests done in order and return what came of each: 0, or an errno.
+        """Send requests, which the kernel does in order, and return the outcome of each: 0 or an errno.
 
-        One that fails does not keep the next from being done. Each has to ask for its acknowledgement.
+        The kernel goes on after one that fails. Each request needs the flag ACKNOWLEDGE: without it the
+        kernel answers only failures, and success could not be told from an answer that was lost.
         """
         results: list[int] = []
         for start in range(0, len(requests), _AT_ONCE):
@@ -87,19 +89,23 @@ class Requests:
         return results
 
     def dump(self, request: bytes) -> list[Message]:
-        """Return all messages that answer a dump; raises OSError."""
+        """Return all messages that answer a dump; raises OSError.
+
+        The kernel fills a dump in parts, and marks it where objects changed between two of them
+        (NLM_F_DUMP_INTR): then some may be missing or twice, and it is asked for again.
+        """
         for _ in range(_TRIES):
             found, whole = self._dump(request)
             if whole:
                 break
-        # After the last try the list may have a gap: what changed meanwhile is told by the monitor as well.
+        # After the last try there may be a gap. What changed meanwhile is notified as well (links.Links).
         return found
 
     def _ask(self, requests: Sequence[bytes]) -> list[int]:
         first = (self._sequence + 1) & _WORD
         numbered = b"".join(self._number(request) for request in requests)
         self._socket.send(numbered)
-        # A lost acknowledgement is none: what was asked for has to be looked at.
+        # Where an acknowledgement is lost (the buffer was full) nobody knows whether the request was done.
         results = [errno.ENOBUFS] * len(requests)
         left = len(requests)
         while left and (messages := self._received()):
@@ -137,7 +143,11 @@ class Requests:
 
 
 def open_socket(groups: int = 0, *, buffer: int = _BUFFER) -> socket.socket:
-    """Return a socket of rtnetlink that does not wait, a member of the multicast groups in the mask."""
+    """Return a socket of rtnetlink that never waits and gets the notifications of the groups in the mask.
+
+    When its receive buffer of `buffer` bytes is full the kernel drops notifications, and the next recv(2) is
+    ENOBUFS: then all that was known has to be read anew.
+    """
     opened = socket.socket(
         socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE
     )
@@ -151,7 +161,7 @@ def open_socket(groups: int = 0, *, buffer: int = _BUFFER) -> socket.socket:
 
 
 def split(datagram: bytes) -> Iterator[Message]:
-    """Yield the messages of one datagram."""
+    """Yield the messages of one datagram (struct nlmsghdr, each at a multiple of four bytes)."""
     at = 0
     while at + _HEADER.size <= len(datagram):
         length, kind, flags, sequence, _port = _HEADER.unpack_from(datagram, at)

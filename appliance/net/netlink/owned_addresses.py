@@ -1,7 +1,8 @@
 """The record of addresses that we may have put on interfaces, for kernels that cannot mark them.
 
 An address is recorded before it is added and forgotten after it is removed, so after a crash at any moment
-the record names every address of ours, and perhaps some that are not there.
+the record names every address of ours, and perhaps some that are not there. The file is replaced by rename(2)
+and not synced: a power cut takes the addresses away as well.
 """
 
 import os
@@ -17,7 +18,7 @@ Owned = tuple[str, str]
 
 
 class OwnedAddresses:
-    """The record at `path`. One that cannot be read counts as empty: then nothing is removed as ours."""
+    """The record in the file `path`. One that cannot be read counts as empty: then we remove no address."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -25,15 +26,15 @@ class OwnedAddresses:
 
     @property
     def entries(self) -> frozenset[Owned]:
-        """What may be ours."""
+        """Return the addresses that may be ours."""
         return self._entries
 
     def add(self, entries: Iterable[Owned]) -> None:
-        """Record them; raises OSError when that fails, and then they must not be added."""
+        """Record addresses; raises OSError when that fails, and then they must not be put on an interface."""
         self._write(self._entries | frozenset(entries))
 
     def discard(self, entries: Iterable[Owned]) -> None:
-        """Forget them; raises OSError."""
+        """Remove addresses from the record; raises OSError."""
         self._write(self._entries - frozenset(entries))
 
     def _write(self, entries: frozenset[Owned]) -> None:

@@ -7,7 +7,7 @@ _FORCE: Final = 33  # SO_RCVBUFFORCE of asm-generic/socket.h; the socket module 
 
 
 def enlarge(receiver: socket.socket, size: int) -> None:
-    """Give a socket a buffer of so many bytes; without CAP_NET_ADMIN the machine's limit holds (rmem_max)."""
+    """Give a socket a receive buffer of `size` bytes; at most rmem_max without CAP_NET_ADMIN (socket(7))."""
     try:
         receiver.setsockopt(socket.SOL_SOCKET, _FORCE, size)
     except PermissionError:

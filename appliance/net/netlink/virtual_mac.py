@@ -1,8 +1,9 @@
 """The virtual router's own MAC (RFC 9568 section 7.3): a macvlan on the interface, which the addresses go on.
 
-Off by default: virtualisation hosts drop frames whose MAC they did not give. The macvlan is up only while
-active, as only then it may send: a switch would learn the MAC from any frame of a backup's. IPv6
-advertisements from it need the parent's link-local address on it as well (`Addresses.take`).
+Off by default: virtualisation hosts drop frames whose MAC they did not assign. The macvlan is up only while
+the virtual router is active, as only then it may send: a switch would learn from any frame of a backup that
+the MAC is at the backup's port. IPv6 advertisements from it need the parent's link-local address on it as
+well.
 """
 
 import errno
@@ -13,8 +14,17 @@ from dataclasses import dataclass
 from typing import Final, Literal
 
 from appliance.net.netlink import rtnetlink
+from appliance.net.netlink.link_messages import (
+    Ipv4Option,
+    add_macvlan,
+    all_links,
+    decode_macvlan,
+    no_link_local,
+    remove_link,
+    set_ipv4_options,
+    set_up,
+)
 from appliance.net.netlink.netlink import Requests
-from appliance.net.netlink.rtnetlink import Ipv4Option
 
 _PREFIXES: Final = {4: bytes.fromhex("00005e0001"), 6: bytes.fromhex("00005e0002")}
 _NAME: Final = re.compile(r"vrrp([46])\.(\d+)\.(\d+)")
@@ -36,42 +46,43 @@ def mac(router_id: int, *, family: Literal[4, 6]) -> bytes:
 
 
 def add(requests: Requests, *, parent: int, router_id: int, family: Literal[4, 6]) -> VirtualMac:
-    """Make the macvlan, down; the one that is there is taken as it is. Raises OSError with the reason.
+    """Make the macvlan, down; one that is there already is used as it is. Raises OSError with the reason.
 
-    The parent no longer answers ARP for addresses that are on the macvlan, or on any other interface.
+    The parent then answers ARP for its own addresses only (arp_ignore): it would give its own MAC for those
+    on the macvlan.
     """
     name, address = f"vrrp{family}.{parent}.{router_id}", mac(router_id, family=family)
-    _done(requests, rtnetlink.add_macvlan(name, parent=parent, mac=address), but=errno.EEXIST)
+    _done(requests, add_macvlan(name, parent=parent, mac=address), but=errno.EEXIST)
     made = VirtualMac(name=name, index=socket.if_nametoindex(name), mac=address, parent=parent)
     if made not in present(requests):
         raise OSError(errno.EEXIST, f"{name} exists and is not a virtual MAC of ours")
-    # Answers that arrive here may well leave by the parent, where the route is.
+    # What arrives here is answered by the parent, where the route is: rp_filter would drop it as spoofed.
     options = {Ipv4Option.RP_FILTER: 0, Ipv4Option.ARP_IGNORE: 1}
-    _done(requests, rtnetlink.set_ipv4_options(made.index, options))
-    _done(requests, rtnetlink.set_ipv4_options(parent, {Ipv4Option.ARP_IGNORE: 1}))
+    _done(requests, set_ipv4_options(made.index, options))
+    _done(requests, set_ipv4_options(parent, {Ipv4Option.ARP_IGNORE: 1}))
     # Without IPv6 on this machine there is nothing to keep from.
-    _done(requests, rtnetlink.no_link_local(made.index), but=errno.EAFNOSUPPORT)
+    _done(requests, no_link_local(made.index), but=errno.EAFNOSUPPORT)
     return made
 
 
 def raise_up(requests: Requests, virtual: VirtualMac) -> None:
-    """Let it send and receive; raises OSError."""
-    _done(requests, rtnetlink.set_up(virtual.index, up=True))
+    """Set it up, so that it sends and receives; raises OSError."""
+    _done(requests, set_up(virtual.index, up=True))
 
 
 def lower(requests: Requests, virtual: VirtualMac) -> None:
-    """Make it silent; its IPv6 addresses are gone by that. Harmless when it is gone; raises OSError."""
-    _done(requests, rtnetlink.set_up(virtual.index, up=False), but=errno.ENODEV)
+    """Set it down, which removes its IPv6 addresses; harmless when it is gone. Raises OSError."""
+    _done(requests, set_up(virtual.index, up=False), but=errno.ENODEV)
 
 
 def remove(requests: Requests, virtual: VirtualMac) -> None:
-    """Delete it and the addresses on it; harmless when repeated. Raises OSError."""
-    _done(requests, rtnetlink.remove_link(virtual.index), but=errno.ENODEV)
+    """Delete it with the addresses on it; another call is harmless. Raises OSError."""
+    _done(requests, remove_link(virtual.index), but=errno.ENODEV)
 
 
 def present(requests: Requests) -> tuple[VirtualMac, ...]:
-    """Return those that are there, by name, MAC and kind: after a crash they are what it left."""
-    found = rtnetlink.readable(rtnetlink.decode_macvlan, requests.dump(rtnetlink.all_links()))
+    """Return the macvlans with a name and MAC of ours: after a crash those that an earlier `vrrp` left."""
+    found = rtnetlink.readable(decode_macvlan, requests.dump(all_links()))
     return tuple(
         VirtualMac(name=each.name, index=each.index, mac=each.mac, parent=each.parent)
         for each in found
@@ -87,7 +98,7 @@ def _mac_of(name: str) -> bytes | None:
 
 
 def _done(requests: Requests, request: bytes, *, but: int = 0) -> None:
-    """Have it done; `but` is the errno that is as good as success."""
+    """Send one request; raises OSError. `but` is an errno that counts as success."""
     (result,) = requests.ask([request])
     if result not in {0, but}:
         raise OSError(result, os.strerror(result))

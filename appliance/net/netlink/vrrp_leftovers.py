@@ -1,7 +1,7 @@
-"""What an earlier life of `vrrp` left in the kernel and nobody goes on with: addresses and virtual MACs.
+"""Addresses and virtual MACs that an earlier `vrrp` left in the kernel and that the new one does not use.
 
-The kernel's mark says that an address is a `vrrp`'s, not which one's. Where another one lives in the same
-network namespace only what is configured here is removed.
+The kernel's mark says that a `vrrp` put an address there, not which one. Where another one runs in the same
+network namespace, only addresses that are configured here are removed.
 """
 
 from collections.abc import Collection
@@ -18,7 +18,7 @@ from appliance.net.netlink.owned_addresses import OwnedAddresses
 from appliance.net.privileges import needed_capabilities
 
 CLAIM: Final = "lb-appliance-vrrp"
-"""The name that a living `vrrp` has in its network namespace."""
+"""The abstract socket name that a running `vrrp` has in its network namespace (NamespaceClaim)."""
 
 
 def remove(
@@ -26,13 +26,13 @@ def remove(
     requests: Requests,
     *,
     ours: Collection[str],
-    seats: Collection[int],
+    in_use: Collection[int],
     alone: bool,
     log: FilteringBoundLogger,
 ) -> None:
-    """Remove them and say so, and what the kernel refuses; `alone` is whether no other `vrrp` lives here.
+    """Remove and log them; `alone` is whether no other `vrrp` runs in this network namespace.
 
-    `ours` are the configured addresses, `seats` the indexes of interfaces that are in use.
+    `ours` are the configured addresses, `in_use` the indexes of virtual MACs that this `vrrp` uses.
     """
     for held in addresses.leftovers():
         if not alone and held.address not in ours:
@@ -45,11 +45,11 @@ def remove(
         else:
             log.warning("leftover-removed", address=held.address)
     if alone:
-        _remove_macs(requests, seats, log)
+        _remove_macs(requests, in_use, log)
 
 
 def remove_all(paths: Paths, log: FilteringBoundLogger) -> bool:
-    """Remove everything, for whoever knows that no `vrrp` is to run here; a living one keeps what it has.
+    """Remove everything where no `vrrp` is to run; nothing is removed while one runs.
 
     Return whether something stays, because we are not permitted to remove it.
     """
@@ -77,15 +77,15 @@ def _remove_unclaimed(paths: Paths, log: FilteringBoundLogger) -> bool:
                 log.warning("leftovers-stay", left=left, missing=list(missing))
                 return True
             if left:
-                remove(addresses, requests, ours=(), seats=(), alone=True, log=log)
+                remove(addresses, requests, ours=(), in_use=(), alone=True, log=log)
             return False
     finally:
         requests.close()
 
 
-def _remove_macs(requests: Requests, seats: Collection[int], log: FilteringBoundLogger) -> None:
+def _remove_macs(requests: Requests, in_use: Collection[int], log: FilteringBoundLogger) -> None:
     for virtual in virtual_mac.present(requests):
-        if virtual.index in seats:
+        if virtual.index in in_use:
             continue
         try:
             virtual_mac.remove(requests, virtual)

@@ -1,7 +1,7 @@
-"""Frames on their way to an interface that may not take all of them at once: the rest goes a little later.
+"""Frames that wait for an interface whose queue is full, and are sent a little later.
 
-A driver's queue that is full, or a socket's buffer, is no error but a matter of milliseconds; what waits is
-bounded, and so is for how long.
+ENOBUFS (the driver's queue is full) and EAGAIN (the socket's buffer is) pass within milliseconds: they are no
+errors, unless they last. How many frames wait, and for how long, is bounded.
 """
 
 import errno
@@ -11,19 +11,19 @@ from itertools import islice
 from typing import Final, Protocol
 
 MOST: Final = 4096
-"""Frames that wait at most; what is beyond is given up."""
+"""Most frames that wait; those beyond are dropped."""
 
 PATIENCE: Final = 2.0
-"""Seconds after which what still waits is given up."""
+"""Seconds after which a frame that still waits is dropped."""
 
-# The queue has room in between for what is more urgent: the advertisements.
+# A batch, then a pause: in between the interface has room for what is more urgent, the advertisements.
 _PAUSE: Final = 0.01
 _BATCH: Final = 32
 _FULL: Final = frozenset({errno.ENOBUFS, errno.EAGAIN})
 
 
-class Sends(Protocol):
-    """What takes a frame, or raises OSError."""
+class FrameSender(Protocol):
+    """Something that sends a frame or raises OSError, such as FrameSocket."""
 
     def send(self, frame: bytes) -> None:
         """Send one frame."""
@@ -31,24 +31,24 @@ class Sends(Protocol):
 
 
 class FrameQueue:
-    """Sends frames in order. `deadline` is when to `tick`, None while nothing waits."""
+    """Sends frames in order. `deadline` is when to `tick`, monotonic seconds, None while none waits."""
 
-    def __init__(self, sender: Sends) -> None:
+    def __init__(self, sender: FrameSender) -> None:
         self._sender = sender
         self._waiting = deque[tuple[bytes, float]]()  # each with the time until which it may wait
         self.deadline: float | None = None
 
     def put(self, frames: Iterable[bytes], now: float) -> int:
-        """Send these, after what still waits; return how many went at once. Raises as `tick`."""
+        """Send these after what still waits; return how many went at once. Raises OSError as `tick` does."""
         until = now + PATIENCE
         self._waiting.extend((each, until) for each in islice(frames, MOST - len(self._waiting)))
         return self._send(MOST, now) if self.deadline is None else 0
 
     def tick(self, now: float) -> int:
-        """Send some of what waits, if there is room; return how many went.
+        """Send some of what waits, if there is room; return how many were sent.
 
-        Raises OSError when the interface does not take them at all; then nothing waits. The same when some
-        were not taken in time; those that came later wait on.
+        Raises OSError when the interface takes none at all; then all that waits is dropped. Raises it as well
+        when some have waited for too long; those that came later stay.
         """
         return self._send(_BATCH, now)
 
@@ -63,20 +63,20 @@ class FrameQueue:
             if error.errno not in _FULL:
                 self.clear()
                 raise
-            if self._give_up(now):
+            if self._drop_expired(now):
                 raise
         finally:
             self.deadline = now + _PAUSE if self._waiting else None
         return sent
 
-    def _give_up(self, now: float) -> bool:
-        """Drop what has waited too long; return whether there was any."""
+    def _drop_expired(self, now: float) -> bool:
+        """Drop frames that have waited for too long; return whether there were any."""
         before = len(self._waiting)
         while self._waiting and now >= self._waiting[0][1]:
             self._waiting.popleft()
         return len(self._waiting) < before
 
     def clear(self) -> None:
-        """Give up what waits: it is not true any more."""
+        """Drop all that waits: it is not true any more."""
         self._waiting.clear()
         self.deadline = None

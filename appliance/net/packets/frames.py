@@ -1,4 +1,4 @@
-"""Whole Ethernet frames on one interface: what announces an address, and what ARP tells about it."""
+"""Whole Ethernet frames on one interface (packet(7)): ARP and neighbour discovery, sent and received."""
 
 import contextlib
 import errno
@@ -23,13 +23,15 @@ _AT_ONCE: Final = 256
 class FrameSocket:
     """Sends whole frames, and receives those of one EtherType; without one it receives nothing.
 
-    `program` leaves what it does not want to the kernel (packet_filter). Raises OSError: ENODEV without the
-    interface, EPERM without CAP_NET_RAW. It belongs to the interface as it was when the socket was made.
+    The kernel drops what `program` does not want (packet_filter). Raises OSError: ENODEV without the
+    interface, EPERM without CAP_NET_RAW. The socket stays with this interface: for one that was deleted and
+    made again under the same name another socket is needed.
     """
 
     def __init__(self, interface: str, *, receive: int = _NOTHING, program: Program = ()) -> None:
         self.interface = interface
-        # Protocol 0 first: until it is bound, a packet socket of a protocol hears every interface.
+        # Protocol 0 receives nothing. With a protocol a packet socket gets the frames of every interface from
+        # socket(2) on, until it is bound; bind(2) sets interface and protocol together.
         self._socket = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_NONBLOCK, 0)
         try:
             if program:
@@ -41,16 +43,16 @@ class FrameSocket:
 
     @classmethod
     def claims(cls, interface: str, addresses: Sequence[str]) -> Self:
-        """Return a socket that also receives the frames in which others claim one of the addresses.
+        """Return a socket that receives the frames in which others say that they have one of the addresses.
 
-        They are ARP packets, or neighbour advertisements whose target may yet be another one. The addresses
-        are literal, at least one, and all of one family.
+        They are ARP packets, or neighbour advertisements (packet_filter.claims). The addresses are literal,
+        at least one, and all of one family.
         """
         receive = IPV6 if ":" in addresses[0] else ARP
         return cls(interface, receive=receive, program=_claims(addresses))
 
     def claim(self, addresses: Sequence[str]) -> None:
-        """Receive what `claims` says for these addresses instead; raises OSError."""
+        """Receive what `claims` says for these addresses instead of the former; raises OSError."""
         packet_filter.attach(self._socket, _claims(addresses))
 
     def __enter__(self) -> Self:
@@ -60,7 +62,7 @@ class FrameSocket:
         self.close()
 
     def close(self) -> None:
-        """End; harmless when repeated."""
+        """Close the socket; another call is harmless."""
         self._socket.close()
 
     def fileno(self) -> int:
@@ -74,7 +76,8 @@ class FrameSocket:
     def receive(self) -> list[bytes]:
         """Return the frames that others sent, at most a few hundred.
 
-        An interface that goes down is no error here: the netlink monitor tells it.
+        An interface that goes down is no error here: links.Links reports it. The kernel gives a packet socket
+        what this machine sends as well (PACKET_OUTGOING); that is left out.
         """
         arrived = []
         with contextlib.suppress(BlockingIOError):

@@ -1,4 +1,8 @@
-"""Classic BPF programs: the kernel drops what a socket is not interested in, so nobody is woken for it."""
+"""Classic BPF programs (socket(7), SO_ATTACH_FILTER): the kernel drops packets that a socket does not want.
+
+So this process is not woken by other people's ARP, of which a large network has hundreds a second. A program
+is a list of instructions: load bytes of the packet, compare and jump forwards, return how many bytes to keep.
+"""
 
 import ctypes
 import socket
@@ -17,7 +21,7 @@ _LOAD_BYTE_INDEXED: Final = 0x50  # BPF_LD | BPF_B | BPF_IND
 _LOAD_HEADER_LENGTH: Final = 0xB1  # BPF_LDX | BPF_B | BPF_MSH: the length of the IPv4 header at this offset
 _JUMP_EQUAL: Final = 0x15  # BPF_JMP | BPF_JEQ | BPF_K
 _RETURN: Final = 0x06  # BPF_RET | BPF_K
-_WHOLE: Final = 0x40000
+_WHOLE: Final = 0x40000  # bytes to keep: more than any packet has
 
 # Offsets in an Ethernet frame: RFC 826, and RFC 4861 section 4.4 behind an IPv6 header without extensions.
 _ARP_SENDER: Final = 28
@@ -40,9 +44,10 @@ _REFUSE: Final[Instruction] = (_RETURN, 0, 0, 0)
 
 
 def router_id(number: int, *, family: int) -> Program:
-    """Return the program for a raw socket that keeps the advertisements of one virtual router.
+    """Return the program for a raw socket that keeps only the advertisements of one virtual router.
 
-    A raw IPv4 socket gets its packets with the IP header, an IPv6 one without.
+    A raw IPv4 socket gets its packets with the IP header (raw(7)), which may have options, so its length has
+    to be loaded; a raw IPv6 one without.
     """
     load: Program = ((_LOAD_BYTE, 0, 0, _ROUTER_ID_AT),)
     if family == socket.AF_INET:
@@ -51,10 +56,11 @@ def router_id(number: int, *, family: int) -> Program:
 
 
 def claims(addresses: Iterable[str], *, family: int) -> Program:
-    """Return the program for a packet socket that keeps frames in which somebody claims one of the addresses.
+    """Return the program for a packet socket that keeps frames in which somebody has one of the addresses.
 
-    For IPv4 those are ARP packets from it, a socket for ARP is assumed. For IPv6 they are neighbour
-    advertisements whose target has its last four bytes: look at the whole of it.
+    For IPv4 those are ARP packets with it as the sender, on a socket that gets ARP only. For IPv6 they are
+    neighbour advertisements whose target ends with the same four bytes: a register of classic BPF has no
+    more, so the reader compares the whole address.
     """
     ends = [int.from_bytes(literal.packed(address)[-4:], "big") for address in addresses]
     accepted = [instruction for end in ends for instruction in _accept(end)]
@@ -68,12 +74,12 @@ def claims(addresses: Iterable[str], *, family: int) -> Program:
 
 
 def attach(receiver: socket.socket, program: Program) -> None:
-    """Filter what the socket receives from now on; raises OSError when the kernel refuses the program."""
+    """Filter what a socket receives from now on; raises OSError when the kernel refuses the program."""
     code = b"".join(struct.pack("HBBI", *instruction) for instruction in program)
     held = ctypes.create_string_buffer(code)
     receiver.setsockopt(socket.SOL_SOCKET, _ATTACH, struct.pack("HP", len(program), ctypes.addressof(held)))
 
 
 def _accept(value: int) -> tuple[Instruction, Instruction]:
-    """Return what ends the program when the value is loaded, and goes on when another one is."""
+    """Return instructions that keep the packet if this value was loaded, and go on if not."""
     return (_JUMP_EQUAL, 0, 1, value), (_RETURN, 0, 0, _WHOLE)

@@ -1,7 +1,7 @@
-"""Raw sockets that send and receive VRRP on one interface. Nothing here waits.
+"""Raw sockets that send and receive VRRP on one interface, without ever waiting (raw(7), ip(7), ipv6(7)).
 
-A socket belongs to the interface as it was when the socket was made: after the interface was deleted and
-made again a new socket is needed.
+A socket stays with its interface: for one that was deleted and made again under the same name a new socket is
+needed.
 """
 
 import contextlib
@@ -18,7 +18,7 @@ from appliance.wire.vrrp import ipv4_header
 from appliance.wire.vrrp.advertisement import PROTOCOL, VrrpError
 
 TTL: Final = 255
-"""RFC 9568 sections 5.1.1.3 and 5.1.2.3."""
+"""TTL or hop limit of every packet (RFC 9568 sections 5.1.1.3 and 5.1.2.3): routers would lower it."""
 
 _PRIORITY: Final = 7  # TC_PRIO_CONTROL of linux/pkt_sched.h
 _CONTROL_TRAFFIC: Final = 0xC0  # DSCP CS6, network control (RFC 4594 section 3.1)
@@ -50,9 +50,9 @@ class Datagram:
 class VrrpSocket:
     """Sends from `source` and receives for one virtual router, on one interface and in one family.
 
-    With a `group` it is a member of it; None is unicast. `router_id` leaves everybody else's
-    advertisements to the kernel; None receives all. Raises OSError: ENODEV or ENXIO without the interface,
-    EPERM without CAP_NET_RAW.
+    With a `group` it joins this multicast group; None is unicast. With a `router_id` the kernel drops the
+    advertisements of other virtual routers; None receives all. Raises OSError: ENODEV or ENXIO without the
+    interface, EPERM without CAP_NET_RAW.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class VrrpSocket:
         self.close()
 
     def close(self) -> None:
-        """Leave the group and end; harmless when repeated."""
+        """Close the socket, which leaves the group; another call is harmless."""
         self._socket.close()
 
     def fileno(self) -> int:
@@ -118,11 +118,12 @@ class VrrpSocket:
             _set_4(self._socket)
         else:
             _set_6(self._socket, self.index)
-        # After the class of traffic, which sets a priority of its own.
+        # After the traffic class: the kernel derives a priority from IP_TOS (ip(7)) and would overwrite this.
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PRIORITY, _PRIORITY)
         if group is not None:
             self._join(group)
-        # A raw socket hears of everything until it is bound to its interface. A flood has no end, this does.
+        # Between socket(2) and SO_BINDTODEVICE packets of all interfaces may have arrived. The number of
+        # reads is bounded, because a flood would keep this going for ever.
         for _ in range(_DRAINED):
             if not self.receive():
                 break
@@ -139,7 +140,7 @@ class VrrpSocket:
     def _receive_one(self) -> Datagram | None:
         if self._family == socket.AF_INET6:
             datagram = _datagram_6(*self._socket.recvmsg(_PACKET, _ANCILLARY))
-            # An unbound raw IPv6 socket hears the groups that others on this host have joined.
+            # A raw IPv6 socket gets packets of every group that any process of this machine has joined.
             return datagram if datagram.destination == self._group or not _is_group(datagram) else None
         with contextlib.suppress(VrrpError):
             header = ipv4_header.decode(self._socket.recv(_PACKET))
@@ -162,9 +163,11 @@ def _set_4(raw: socket.socket) -> None:
         (socket.IP_TTL, TTL),
         (socket.IP_MULTICAST_TTL, TTL),
         (socket.IP_MULTICAST_LOOP, 0),
+        # Otherwise a socket gets packets of every group that any process of this machine has joined (ip(7)).
         (_IP_MULTICAST_ALL, 0),
-        # Who has lost the address that it speaks from has one more thing to say: that it leaves. Without a
-        # route the kernel takes the peers of an interface that a socket is bound to for its neighbours.
+        # IP_TRANSPARENT lets us send from an address that the interface has lost: a router whose source
+        # address was removed still has to advertise priority 0. There is no route then either, and for a
+        # socket that is bound to an interface the kernel takes every destination for a neighbour on it.
         (_IP_TRANSPARENT, 1),
         (socket.IP_TOS, _CONTROL_TRAFFIC),
     ):
@@ -178,7 +181,8 @@ def _set_6(raw: socket.socket, index: int) -> None:
         (socket.IPV6_MULTICAST_LOOP, 0),
         (socket.IPV6_MULTICAST_IF, index),
         (socket.IPV6_TCLASS, _CONTROL_TRAFFIC),
-        # Our encoder has made the checksum, with the addresses that it was told.
+        # -1: the kernel leaves the checksum alone. Our encoder has made it already, also over the HMAC
+        # trailer.
         (socket.IPV6_CHECKSUM, -1),
         (socket.IPV6_RECVHOPLIMIT, 1),
         (socket.IPV6_RECVPKTINFO, 1),

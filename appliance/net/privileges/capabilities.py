@@ -1,13 +1,14 @@
-"""Who holds which capability: each program what it uses, its children nothing (capabilities(7)).
+"""Which program has which capability: each what it uses, its children nothing (capabilities(7)).
 
-The whole appliance is one user. What it was given (by podman, by systemd's AmbientCapabilities, or by
-`drop_privileges.become`) lies with supervisord, which carries it without using it, and hands each program
-its share at the exec, by the ambient set: file capabilities are lost with no-new-privileges, and fail the
-exec where one of them is not to be had. A program keeps its share from its own children.
+The whole appliance runs as one user. supervisord has what this user was given (by podman, by systemd's
+AmbientCapabilities, or by `drop_privileges.become`) in its permitted set, without using it, and gives each
+program its share at the exec. That is done with the ambient set, the only one that an ordinary user's exec
+keeps: file capabilities are ignored with no-new-privileges, and make the exec fail where one of them is not
+permitted. A program does not pass its share on to its own children.
 
-Root has its capabilities by its number, whatever the sets say, until it has renounced that: from then on it
-is such a user as well, who owns root's files. Before that, and as a user who was given nothing, all this
-changes nothing.
+Root has all capabilities after every exec because of its number, until it has renounced that (SECBIT_NOROOT):
+from then on it is an ordinary user who owns root's files. Before that, and for a user who was given nothing,
+the functions here change nothing.
 """
 
 import contextlib
@@ -40,7 +41,7 @@ EVERYTHING: Final = frozenset().union(*_USED.values())
 """What the programs use, together."""
 
 OTHER_USERS: Final = frozenset({Capability.CAP_SETGID, Capability.CAP_SETUID})
-"""What root needs besides, to run a script as the `user` that its configuration says: vrrp's tracker does."""
+"""What root needs besides: vrrp's tracker runs a script as the `user` that the configuration names."""
 
 _VERSION_3: Final = 0x20080522  # linux/capability.h
 _AMBIENT_RAISE: Final = 2  # PR_CAP_AMBIENT_RAISE of linux/prctl.h
@@ -68,14 +69,14 @@ def used_by(command: Sequence[str]) -> frozenset[Capability]:
 
 
 def is_root() -> bool:
-    """Say whether every exec gives us all capabilities, because of our number."""
+    """Return whether every exec gives us all capabilities because our user number is 0."""
     return os.geteuid() == 0 and not prctl(ProcessOption.GET_SECUREBITS, 0) & _NO_ROOT
 
 
 def renounce() -> None:
-    """As root, have the capabilities that the programs use and no others, for good, over every exec.
+    """As root, have the capabilities that the programs use and no others, for good and over every exec.
 
-    Raises OSError (EPERM) where root has not the right to change that, as in a container without SETPCAP.
+    Raises OSError (EPERM) where root may not change that, as in a container without CAP_SETPCAP.
     """
     kept = EVERYTHING | OTHER_USERS
     bound(kept)
@@ -84,7 +85,7 @@ def renounce() -> None:
 
 
 def bound(kept: Collection[Capability] = EVERYTHING) -> None:
-    """Let no exec give more than these, as far as we may say so (CAP_SETPCAP)."""
+    """Take all others out of the bounding set, above which no exec goes, where we may (CAP_SETPCAP)."""
     if not _effective() >> Capability.CAP_SETPCAP & 1:
         return
     number = 0
@@ -96,9 +97,10 @@ def bound(kept: Collection[Capability] = EVERYTHING) -> None:
 
 @contextlib.contextmanager
 def in_effect() -> Iterator[None]:
-    """Use for a moment what is carried.
+    """Have all permitted capabilities in effect within the block.
 
-    /proc shows what a program was started with to those only who have all its capabilities in effect.
+    /proc shows the environment of a process only to those who have all its capabilities in effect
+    (ptrace(2)).
     """
     held = _permitted()
     if is_root():
@@ -112,7 +114,7 @@ def in_effect() -> Iterator[None]:
 
 
 def carry() -> None:
-    """Use no capability, and keep all of them for those that are started."""
+    """Have no capability in effect, and keep all of them for the programs that are started."""
     if is_root():
         return
     held = _permitted()
@@ -120,7 +122,10 @@ def carry() -> None:
 
 
 def hand_over(wanted: Collection[Capability]) -> None:
-    """Have these, as far as they are permitted, and no others, over the next exec too."""
+    """Have these capabilities, as far as they are permitted, and no others, also after the next exec.
+
+    A capability can be ambient only while it is permitted and inheritable, so the sets are set first.
+    """
     if is_root():
         return
     share = _permitted() & _bits(wanted)
@@ -131,10 +136,13 @@ def hand_over(wanted: Collection[Capability]) -> None:
 
 
 def keep_from_children(*, but: Collection[Capability] = ()) -> None:
-    """Go on with what we have; what we start has nothing of it, `but` these."""
+    """Keep what we have, and give programs that we start nothing of it, `but` these.
+
+    The kernel takes out of the ambient set what is not inheritable any more.
+    """
     held = _permitted()
     passed_on = held & _bits(but)
-    _set(effective=held, permitted=held, inheritable=passed_on)  # which takes from the ambient set too
+    _set(effective=held, permitted=held, inheritable=passed_on)
 
 
 def _bits(wanted: Collection[Capability]) -> int:

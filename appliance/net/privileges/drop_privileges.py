@@ -1,4 +1,4 @@
-"""Becoming an ordinary user where one was started as root, with the capabilities that the programs use.
+"""Becoming an ordinary user after a start as root, with the capabilities that the programs use.
 
 Podman and systemd start an ordinary user with capabilities; Docker and Kubernetes can give them to root only.
 There the image's APPLIANCE_USER says who to become: then every command of a container acts as this user,
@@ -30,17 +30,17 @@ class CannotBecomeError(Exception):
 
 
 def standard_user() -> str:
-    """Return whom root becomes where nobody says it."""
+    """Return the user that root becomes by default: `appliance` where there is one, else root itself."""
     with contextlib.suppress(KeyError):
         return pwd.getpwnam(USER).pw_name
     return ROOT
 
 
 def become(name: str, *, owned: Iterable[Path], before: Callable[[int], None] = lambda _: None) -> None:
-    """Become this user for good, and let it own these directories; without being root do nothing.
+    """Become this user for good, after giving it the directories `owned`; does nothing for who is not root.
 
-    Where that is root itself, what no program needs is given up. `before` is called with the user's number
-    before the first right is given up. Raises CannotBecomeError.
+    Where the user is root itself, the capabilities that no program needs are given up. `before` is called
+    with the user's number while we are still root. Raises CannotBecomeError.
     """
     if os.geteuid() != 0:
         return
@@ -70,12 +70,15 @@ def become(name: str, *, owned: Iterable[Path], before: Callable[[int], None] = 
 
 
 def gain_nothing() -> None:
-    """Let no exec of ours, or of what we start, add a privilege: set-uid programs, file capabilities."""
+    """Let no exec of ours, or of our descendants, add privileges: set-uid programs, file capabilities.
+
+    It is for good and inherited (PR_SET_NO_NEW_PRIVS of prctl(2)).
+    """
     prctl(ProcessOption.SET_NO_NEW_PRIVS, 1)
 
 
 def _renounce() -> None:
-    with contextlib.suppress(PermissionError):  # in a container that has not SETPCAP, and little to give up
+    with contextlib.suppress(PermissionError):  # a container without CAP_SETPCAP has little to give up
         capabilities.renounce()
 
 
@@ -87,9 +90,9 @@ def _user(name: str) -> pwd.struct_passwd:
 
 
 def _give(path: Path, user: pwd.struct_passwd) -> None:
-    """Give the user a directory that is new or ours, with what an appliance of root's has left in it."""
+    """Give the user a directory that is new or an appliance's, with the files that root has left in it."""
     if private_directory.flaw(path, owner=user.pw_uid):
-        return  # it will be refused; root gives nothing away there
+        return  # somebody else can write there: it will be refused, and root must not change its owner
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     if path.stat().st_uid != 0 or not _ours(path):
         return
@@ -99,13 +102,13 @@ def _give(path: Path, user: pwd.struct_passwd) -> None:
 
 
 def _ours(path: Path) -> bool:
-    """Say whether it is empty or an appliance's, and not /etc by a slip of the finger."""
+    """Return whether it is empty or an appliance's: a mistyped path could be /etc."""
     names = {each.name for each in path.iterdir()} - _NOBODY_S
     return not names or bool(names & _MARKS)
 
 
 def _below(path: Path) -> Iterator[Path]:
-    """Yield what root has there, but no file that has another name elsewhere."""
+    """Yield what root owns there, but no file with a second name (hard link): that may be anywhere."""
     for each in path.rglob("*"):
         status = each.lstat()
         if status.st_uid == 0 and (stat.S_ISDIR(status.st_mode) or status.st_nlink == 1):

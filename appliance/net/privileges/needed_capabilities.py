@@ -28,7 +28,7 @@ NEEDED: Final = (Capability.CAP_NET_ADMIN, Capability.CAP_NET_RAW)
 
 
 def has(capability: Capability) -> bool:
-    """Return whether the capability is in effect."""
+    """Return whether a capability is in effect for the thread that calls: capabilities belong to threads."""
     return bool(_effective() >> capability & 1)
 
 

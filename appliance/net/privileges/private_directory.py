@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from appliance.net.process.user_names import user_name
+from appliance.net.privileges.user_names import user_name
 
 _OTHERS: Final = stat.S_IWGRP | stat.S_IWOTH
 _MOST_LINKS: Final = 40  # as the kernel follows, path_resolution(7)
@@ -24,10 +24,11 @@ _ALL: Final = 2**32 - 1
 
 
 def flaw(path: Path, *, owner: int) -> str | None:
-    """Say how somebody who is neither root nor the user `owner` can write there, None where nobody can.
+    """Return how somebody who is neither root nor the user `owner` can write there, None where nobody can.
 
-    One that does not exist yet is judged by where it would be made. A volume of a container (a mount of its
-    own, root's, open to all as Kubernetes makes an emptyDir) is whoever's who was given it. Raises OSError.
+    A path that does not exist yet is judged by the directory in which it would be made. A volume of a
+    container (a mount that root owns and everybody may write to, as Kubernetes makes an emptyDir) is
+    accepted: only the containers that it was given to can reach it. Raises OSError.
     """
     trusted = {0, owner} | _unmapped()
     whole = path.absolute()
@@ -50,11 +51,14 @@ def _flaw(place: Path, status: os.stat_result, trusted: set[int], *, last: bool)
 
 
 def _way(path: Path) -> Iterator[tuple[Path, os.stat_result, bool]]:
-    """Yield every directory and symbolic link from the root to the end of the path; True with the end."""
-    pending, here, links = list(reversed(path.parts[1:])), Path("/"), 0
-    yield here, here.lstat(), not pending
+    """Yield every directory and symbolic link from the root to the end of the path; True with the end.
+
+    Links are followed here and not by the kernel, as each one's owner could point it elsewhere.
+    """
+    pending, reached, links = list(reversed(path.parts[1:])), Path("/"), 0
+    yield reached, reached.lstat(), not pending
     while pending:
-        step = here / pending.pop()
+        step = reached / pending.pop()
         try:
             status = step.lstat()
         except (FileNotFoundError, NotADirectoryError):
@@ -65,11 +69,11 @@ def _way(path: Path) -> Iterator[tuple[Path, os.stat_result, bool]]:
                 raise OSError(errno.ELOOP, os.strerror(errno.ELOOP), str(path))
             yield step, status, False
             target = step.readlink()
-            here = Path("/") if target.is_absolute() else here
+            reached = Path("/") if target.is_absolute() else reached
             pending += reversed([part for part in target.parts if part != "/"])
             continue
-        here = here.parent if step.name == ".." else step
-        yield here, here.lstat(), not pending
+        reached = reached.parent if step.name == ".." else step
+        yield reached, reached.lstat(), not pending
 
 
 def _open_to_others(status: os.stat_result) -> bool:
@@ -77,7 +81,7 @@ def _open_to_others(status: os.stat_result) -> bool:
 
 
 def _harmless_group(status: os.stat_result) -> bool:
-    """Say whether only a group may write that is root's, or the owner's alone (umask 002 of many users)."""
+    """Return whether only a group may write that is root's, or has no member but the owner (user groups)."""
     if status.st_mode & stat.S_IWOTH:
         return False
     if status.st_gid == 0:
@@ -94,7 +98,10 @@ def _is_volume(place: Path, status: os.stat_result) -> bool:
 
 
 def _unmapped() -> set[int]:
-    """Return the user that stands for those outside of our user namespace, the machine's root among them."""
+    """Return the number shown for users outside of our user namespace, the machine's root among them.
+
+    The kernel shows all of them as one, overflowuid (user_namespaces(7)).
+    """
     try:
         ranges = [[int(word) for word in line.split()] for line in _UID_MAP.read_text().splitlines()]
         overflow = int(_OVERFLOW.read_text())

@@ -15,7 +15,7 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.model.paths import Paths
 from appliance.net.privileges import capabilities
-from appliance.net.process import subreaper
+from appliance.net.privileges.peer_credentials import listening_process
 from appliance.net.process.own_processes import own_processes
 from appliance.wire.lines.control import Question, encode_question
 
@@ -38,14 +38,18 @@ class Leftovers:
         self._told: set[int | tuple[Path, float]] = set()
 
     def find(self) -> dict[int, str]:
-        """Return the module or the socket of every program, by process id. Ours are among them."""
+        """Return the module or socket of every program by process id, those that we started too.
+
+        With our capabilities in effect: /proc shows the environment of a program to those only who have its
+        rights.
+        """
         with capabilities.in_effect():
             return {**self._listening(), **_running(self._paths.runtime)}
 
     def end_programs(self, *, spared: Collection[str] = ()) -> None:
-        """TERM every program but the workers, each once: a master takes a second TERM as an order to cut.
+        """Send TERM to every program but the workers, once: a second TERM makes a master cut connections.
 
-        Those `spared` go on: successors will take their places.
+        Those `spared` go on: their successors take over from them.
         """
         for pid, name in self.find().items():
             if pid not in self._told and name != _WORKER and name not in spared:
@@ -54,31 +58,31 @@ class Leftovers:
                 self._send(name, pid, signal.SIGTERM)
 
     def vrrps(self) -> list[int]:
-        """Return the programs of the virtual IPs but our own process."""
+        """Return the process ids of all `vrrp` of this runtime directory but our own."""
         return [pid for pid, name in _running(self._paths.runtime).items() if name == _VRRP]
 
     def kill_vrrps(self, *, but: int) -> None:
-        """KILL those of them that nobody has found by its lock and socket, all `but` this one."""
+        """Kill every `vrrp` of this runtime directory, all `but` one: no lock or socket led to them."""
         for pid in self.vrrps():
             if pid != but:
                 self._log.warning("leftover-killed", program=_VRRP, pid=pid)
                 self._send(_VRRP, pid, signal.SIGKILL)
 
     def drain_workers(self, deadline: float) -> None:
-        """Let every worker finish its sessions until `deadline` (Unix seconds); each is told once."""
+        """Order every worker, once, to finish its sessions until `deadline`, Unix seconds."""
         order = Question(command="drain", values={"deadline": deadline})
         for path in self._paths.runtime.glob("worker-*.control"):
             if (path, deadline) not in self._told and _order(path, order):
                 self._told.add((path, deadline))
 
     def kill(self) -> None:
-        """KILL everything."""
+        """Kill every program and worker."""
         for pid, name in self.find().items():
             self._log.warning("leftover-killed", program=name, pid=pid)
             self._send(name, pid, signal.SIGKILL)
 
     def _send(self, name: str, pid: int, number: signal.Signals) -> None:
-        """Signal a program; one of another user's (root's, before there was ours) is told to the operator."""
+        """Signal a program; log one of another user (root's, of a start before the user was changed)."""
         try:
             os.kill(pid, number)
         except ProcessLookupError:
@@ -87,9 +91,9 @@ class Leftovers:
             self._log.error("leftover-of-another-user", program=name, pid=pid, signal=number.name)
 
     def _listening(self) -> dict[int, str]:
-        """Return who listens on the programs' control sockets; 0 is a process of another namespace."""
+        """Return who listens on the control sockets of programs, also where /proc does not show it."""
         sockets = (each for each in self._paths.runtime.glob("*.control") if not each.match("worker-*"))
-        found = {subreaper.listener(path): path.name for path in sockets}
+        found = {listening_process(path): path.name for path in sockets}
         return {pid: name for pid, name in found.items() if pid and pid != os.getpid()}
 
 
@@ -99,7 +103,7 @@ def _running(runtime: Path) -> dict[int, str]:
 
 
 def _order(path: Path, question: Question) -> bool:
-    """Send one order without waiting for its answer; say whether it could be sent."""
+    """Send one order without waiting for its answer; return whether it could be sent."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(_PATIENCE)
         try:

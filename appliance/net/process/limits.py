@@ -10,7 +10,7 @@ _CGROUP_CPU: Final = Path("/sys/fs/cgroup/cpu.max")
 
 
 def raise_open_files() -> int:
-    """Raise the limit of open files as far as it may go, for children too, and return it."""
+    """Raise the soft limit of open files (RLIMIT_NOFILE) to the hard one, for children too, and return it."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft != hard:
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
@@ -18,7 +18,7 @@ def raise_open_files() -> int:
 
 
 def most_open_files() -> int:
-    """Return how many open files a program may have that raises its limit as far as it may."""
+    """Return the hard limit of open files: what a program may have that calls `raise_open_files`."""
     return resource.getrlimit(resource.RLIMIT_NOFILE)[1]
 
 
@@ -28,7 +28,7 @@ def open_files() -> int:
 
 
 def processors() -> int:
-    """Return how many processors we may keep busy: our affinity, less what the container's quota takes."""
+    """Return how many processors we may keep busy: those of our affinity, at most the container's quota."""
     return max(1, min(len(os.sched_getaffinity(0)), _quota()))
 
 

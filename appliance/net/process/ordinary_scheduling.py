@@ -1,4 +1,4 @@
-"""Gives up what a real-time program's child should not keep: scheduling, blocked signals, place in an OOM."""
+"""What a child of a real-time program gives up: scheduling, blocked signals, safety from the OOM killer."""
 
 import contextlib
 import os
@@ -11,9 +11,9 @@ _SCORE: Final = Path("/proc/self/oom_score_adj")
 
 
 def be_ordinary() -> None:
-    """Be scheduled as others are, end by signals, and be killed before others when memory is short.
+    """Be scheduled as others are, block no signal, be no safer from the OOM killer; children inherit this.
 
-    So are children, then. None of it needs a right: it is taking more than others that does.
+    None of it needs a capability: only the other direction does.
     """
     signal.pthread_sigmask(signal.SIG_SETMASK, ())
     if os.sched_getscheduler(0) != os.SCHED_OTHER:

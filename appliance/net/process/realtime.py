@@ -1,4 +1,4 @@
-"""What makes this process be on time, each part as far as it is permitted.
+"""What lets this process run when its time has come, each part as far as it is permitted.
 
 Its children are ordinary again: scheduling is reset on fork, locked memory is not inherited, and they give
 up the rest themselves (net/process/ordinary_scheduling).
@@ -21,16 +21,16 @@ from appliance.net.privileges.needed_capabilities import Capability
 from appliance.net.process.prctl import ProcessOption, prctl
 
 PRIORITY: Final = 50
-"""Of SCHED_RR: that of the kernel's threaded interrupts, above every ordinary process."""
+"""Priority of SCHED_RR (sched(7)): that of the kernel's threaded interrupts, above every ordinary process."""
 
 OOM_SCORE: Final = -900
 """Nearly last to be killed for memory; never (-1000) would make a leak of ours everybody else's end."""
 
 REST_WITHIN: Final = 2.0
-"""Seconds without a rest after which it is a bug that runs in real time, or a flood, and no hurry."""
+"""Seconds without a wait after which real-time scheduling is given up: a bug or a flood keeps us busy."""
 
 TRY_AGAIN: Final = 10.0
-"""Seconds for which the scheduling is ordinary then."""
+"""Seconds after which real-time scheduling is tried again then."""
 
 _OOM_SCORE: Final = Path("/proc/self/oom_score_adj")
 _LOCK_CURRENT_AND_FUTURE: Final = 1 | 2  # MCL_CURRENT | MCL_FUTURE of mman.h
@@ -49,7 +49,7 @@ class Realtime:
 
 
 def apply() -> Realtime:
-    """Be scheduled in real time, lock the memory, be spared when memory is short; call it once, at start."""
+    """Be scheduled in real time, lock the memory, be spared by the OOM killer; called once, at the start."""
     refused: list[str] = []
     _be_punctual()
     applied = Realtime(
@@ -63,9 +63,10 @@ def apply() -> Realtime:
 
 
 def settle() -> None:
-    """Keep what lives long out of the garbage collector's way; call it after starting and after a reload.
+    """Collect garbage now, and never look again at what is left; called after the start and after a reload.
 
-    What it finds then is collected first, so garbage is not kept.
+    A full collection takes milliseconds, in which no advertisement is sent. What is frozen is not looked at
+    by later ones, which then have little to do.
     """
     gc.collect()
     gc.freeze()
@@ -73,10 +74,10 @@ def settle() -> None:
 
 
 class Punctuality:
-    """Real-time scheduling that is lost to whatever spins, and tried again after a while.
+    """Gives real-time scheduling up when this process never waits, and tries it again after TRY_AGAIN.
 
-    What spins may be a bug, or a flood of packets that ends. `on_change` is told what is true from then on;
-    `deadline` and `tick` are a loop's.
+    The reason may be a bug, or a flood of packets that ends. `on_change` is called with what holds from then
+    on; `deadline` and `tick` are called by the loop (`net.loop.schedule.Timed`).
     """
 
     def __init__(self, applied: Realtime, on_change: Callable[[Realtime], None]) -> None:
@@ -85,13 +86,13 @@ class Punctuality:
         self.deadline: float | None = None
 
     def lost(self, now: float) -> None:
-        """Take note of SIGXCPU, whose handler has made the scheduling ordinary."""
+        """Note that the handler of SIGXCPU has made the scheduling ordinary; `now` is monotonic seconds."""
         self.deadline = now + TRY_AGAIN
         reason = f"real-time scheduling: given up for now, {REST_WITHIN:g} s without a rest"
         self._on_change(replace(self._applied, scheduler=False, refused=(*self._applied.refused, reason)))
 
     def tick(self, now: float) -> None:
-        """Try again."""
+        """Try real-time scheduling again."""
         try:
             _schedule()
         except OSError:
@@ -112,7 +113,8 @@ def _tried(attempt: Callable[[], None], what: str, refused: list[str]) -> bool:
 
 def _schedule() -> None:
     os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(PRIORITY))
-    # One that spins would leave the rest of its processor a twentieth of it, the supervisor perhaps.
+    # A real-time process that never waits would leave a twentieth of its processor to all others
+    # (sched_rt_runtime_us), the supervisor among them. RLIMIT_RTTIME makes the kernel send SIGXCPU before.
     signal.signal(signal.SIGXCPU, _give_up)
     hard = resource.getrlimit(resource.RLIMIT_RTTIME)[1]
     wanted = int(REST_WITHIN * 1e6)
@@ -121,12 +123,12 @@ def _schedule() -> None:
 
 
 def _give_up(_: int, __: FrameType | None) -> None:
-    """Be ordinary at once: whoever spins may never come to read a note."""
+    """Be ordinary at once, in the handler: a program that never waits would not come to read a note."""
     os.sched_setscheduler(0, os.SCHED_OTHER | os.SCHED_RESET_ON_FORK, os.sched_param(0))
 
 
 def _lock() -> None:
-    # Under a limit the lock would succeed now, and fail some later allocation.
+    # With a limit mlockall(2) succeeds while all is below it, and a later allocation fails.
     unlimited = resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] == resource.RLIM_INFINITY
     if not unlimited and not needed_capabilities.has(Capability.CAP_IPC_LOCK):
         raise PermissionError(0, "not permitted beyond the limit of RLIMIT_MEMLOCK")
@@ -142,5 +144,5 @@ def _spare() -> None:
 
 
 def _be_punctual() -> None:
-    """Have timers rounded to the nanosecond, where scheduling is not real-time (which never rounds)."""
+    """Have timers run out to the nanosecond. Real-time scheduling has no timer slack, ordinary 50 us."""
     prctl(ProcessOption.SET_TIMERSLACK, 1)

@@ -1,6 +1,6 @@
-"""What systemd is told of a service of Type=notify, where it has given a socket for it (sd_notify(3)).
+"""Notifications to systemd for a service of Type=notify, where it has given us a socket (sd_notify(3)).
 
-The variables are taken out of the environment: what we start does not speak for the service.
+The variables are removed from the environment, so that no program that we start notifies for the service.
 """
 
 import os
@@ -15,7 +15,7 @@ _SHARE: Final = 3  # of the period: systemd advises half of it at the most
 
 
 class ServiceManager:
-    """The notifications of one service; does nothing where nobody asked for them."""
+    """The notifications of one service; without systemd's socket it does nothing."""
 
     def __init__(self, environment: MutableMapping[str, str]) -> None:
         self._address = environment.pop(_SOCKET, "")
@@ -23,25 +23,25 @@ class ServiceManager:
         ours = not process or process == str(os.getpid())
         self._pause = int(period) / 1e6 / _SHARE if period.isdigit() and ours else None
         self._next = 0.0
-        self._said_ready = False
+        self._ready_sent = False
 
     def ready(self) -> None:
-        """Say once that the start is over."""
-        if not self._said_ready:
-            self._said_ready = True
-            self._say("READY=1")
+        """Tell systemd, once, that the start is over."""
+        if not self._ready_sent:
+            self._ready_sent = True
+            self._notify("READY=1")
 
     def alive(self, now: float) -> None:
-        """Say so as often as it is asked for; to be called each time that the main loop goes round."""
+        """Tell systemd's watchdog that we live, when it is time; called at each turn of the main loop."""
         if self._pause is not None and now >= self._next:
             self._next = now + self._pause
-            self._say("WATCHDOG=1")
+            self._notify("WATCHDOG=1")
 
     def stopping(self) -> None:
-        """Say that the end has begun."""
-        self._say("STOPPING=1")
+        """Tell systemd that the service is ending."""
+        self._notify("STOPPING=1")
 
-    def _say(self, text: str) -> None:
+    def _notify(self, text: str) -> None:
         if not self._address:
             return
         address = "\0" + self._address[1:] if self._address.startswith("@") else self._address

@@ -1,12 +1,13 @@
-"""Signals that are meant for somebody else: `systemctl kill` sends one to every process of a unit."""
+"""Signals that are meant for another program: `systemctl kill` sends one to every process of a unit."""
 
 import signal
 
 
 def survive(*numbers: signal.Signals) -> None:
-    """Do nothing at these signals, whose own meaning would be death; what we start has them as they are.
+    """Do nothing at these signals, whose default would end us; programs that we start have the default.
 
-    An ignored signal stays so over exec, a handler does not: a script of an operator may want it.
+    An ignored signal stays ignored over exec, a handler does not: a script of an operator may want the
+    signal.
     """
     for number in numbers:
         signal.signal(number, _do_nothing)

@@ -1,10 +1,8 @@
-"""Processes whose parent died: they become our children, and end when we do. And who listens on a socket."""
+"""Processes whose parent died: they become our children, and end when we do."""
 
 import contextlib
 import os
 import signal
-import socket
-import struct
 import time
 from pathlib import Path
 from typing import Final
@@ -15,7 +13,10 @@ _POLL: Final = 0.01
 
 
 def become_subreaper() -> None:
-    """Make orphans among our descendants our children (prctl(2), PR_SET_CHILD_SUBREAPER)."""
+    """Make descendants whose parent dies our children, and not those of process 1.
+
+    Without it what a killed supervisord leaves would be nobody's to end (PR_SET_CHILD_SUBREAPER of prctl(2)).
+    """
     prctl(ProcessOption.SET_CHILD_SUBREAPER, 1)
 
 
@@ -25,19 +26,6 @@ def end_children(*, patience: float, last_patience: float) -> bool:
     Return whether all have ended within `last_patience` seconds of the KILL.
     """
     return _end(signal.SIGTERM, patience) or _end(signal.SIGKILL, last_patience)
-
-
-def listener(path: Path) -> int | None:
-    """Return the process that listens on a unix socket, 0 for one of another namespace, None for none."""
-    with socket.socket(socket.AF_UNIX) as probe:
-        probe.settimeout(1)
-        try:
-            probe.connect(str(path))
-            credentials = probe.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, struct.calcsize("3i"))
-        except OSError:
-            return None
-    pid: int = struct.unpack("3i", credentials)[0]
-    return pid
 
 
 def parent(pid: int) -> int:

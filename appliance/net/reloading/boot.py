@@ -14,6 +14,7 @@ from appliance.model.document.tree import SourceError
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files import config_file, lock_files, snapshots, state_files
+from appliance.net.files.degraded import Degraded, clear_degraded, write_degraded
 from appliance.net.files.operators_file import judge
 from appliance.net.files.state_files import FileUnusable
 from appliance.net.privileges import private_directory
@@ -151,9 +152,9 @@ def write(paths: Paths, start: Start, *, clock: Callable[[], float] = time.time)
 
 def _note(paths: Paths, start: Start, clock: Callable[[], float]) -> None:
     if start.errors:
-        snapshots.write_degraded(paths, snapshots.Degraded(since=clock(), problems=start.errors))
+        write_degraded(paths, Degraded(since=clock(), problems=start.errors))
     else:
-        snapshots.clear_degraded(paths)
+        clear_degraded(paths)
 
 
 def _attempt(step: Callable[[], None]) -> AnswerProblem | None:

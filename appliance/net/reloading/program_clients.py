@@ -15,9 +15,9 @@ import msgspec
 
 from appliance.core.rollout.needed_programs import PROGRAMS
 from appliance.model.paths import Paths
-from appliance.net.control.sockets import ControlClient, ControlUnavailable
+from appliance.net.control.control_client import ControlClient, ControlUnavailable
 from appliance.net.files import state_files
-from appliance.net.files.snapshots import write_atomically
+from appliance.net.files.atomic_write import write_atomically
 from appliance.net.process.own_processes import own_processes
 from appliance.net.reloading.supervisor_rpc import ProcessInfo, SupervisorClient, SupervisorUnavailable
 from appliance.wire.lines.control import Answer, Question, bad

@@ -16,8 +16,8 @@ import gevent
 from gevent import Greenlet, socket
 from structlog.typing import FilteringBoundLogger
 
-from appliance.net.control.sockets import listen_unix
-from appliance.net.process.subreaper import listener
+from appliance.net.control.gevent_listener import listen_unix
+from appliance.net.privileges.peer_credentials import listening_process
 from appliance.wire.lines.control import Answer, encode_answer
 from appliance.wire.lines.reload_line import ReloadLine, ReloadLines, UnknownLine
 
@@ -157,7 +157,7 @@ class _ReloadListener:
             return
         if not stat.S_ISSOCK(self._path.stat().st_mode):
             raise OSError("exists and is not a socket")
-        pid = listener(self._path)
+        pid = listening_process(self._path)
         if pid is not None:
             raise OSError(f"another program listens there (process {pid or 'unknown'})")
 

@@ -24,6 +24,7 @@ from appliance.model.paths import Paths
 from appliance.model.snapshot import diff
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files import snapshots
+from appliance.net.files.degraded import clear_degraded, read_degraded
 from appliance.net.reloading.accepted_files import AcceptedFiles, OnceLog
 from appliance.net.reloading.convergence import converge
 from appliance.net.reloading.program_clients import ProgramClients, ProgramDown, ProgramUnreachable
@@ -112,7 +113,7 @@ class ReloadTransaction:
             return False
         judged = self._judged(content, self.accepted.number)
         same = judged.snapshot is not None and snapshots.same(judged.snapshot, self.accepted)
-        return same and snapshots.read_degraded(self._paths) is None
+        return same and read_degraded(self._paths) is None
 
     def _judged(self, content: Content, number: int) -> "Judged":
         """Judge a file in a thread: a long one takes its time, and this program has to answer and to beat."""
@@ -142,7 +143,7 @@ class ReloadTransaction:
             errors, warnings = self._accept(judged.snapshot, forced=forced)
         else:
             warnings = self._files.heal(self.accepted)
-        warnings += _attempt(partial(snapshots.clear_degraded, self._paths))
+        warnings += _attempt(partial(clear_degraded, self._paths))
         return self._result(changed, (*judged.warnings, *later, *warnings)), errors
 
     def _result(self, changed: Iterable[str], warnings: Iterable[AnswerProblem]) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""A probe of a place by its name: health's own probe, wherever the name leads at the moment.
+"""Tracks whether a server answers at a host and port, with the probe of health checks.
 
 `localhost` is both loopback addresses: a server may listen on one of them only.
 """
@@ -15,7 +15,7 @@ from appliance.model.snapshot.virtual_router import Track
 from appliance.net.probing.probe import Probe, ProbeImpossible
 from appliance.net.probing.resolver import Resolver
 from appliance.net.probing.tls_contexts import TlsContexts
-from appliance.net.tracking.tracked_check import Seen, Unseen
+from appliance.net.tracking.track_check import TrackResult, TrackUnknown
 from appliance.wire.literal import is_literal
 
 _LOOPBACK: Final = ("::1", "127.0.0.1")
@@ -37,28 +37,28 @@ class EndpointTrack:
         if self._named:
             self._resolver.want([host])
 
-    def look(self) -> Seen:
-        """Return how a probe made now ends, within the track's timeout in all; raises Unseen."""
+    def look(self) -> TrackResult:
+        """Probe now, within the track's timeout in all, and return the result; raises TrackUnknown."""
         until = time.monotonic() + self._check.timeout
         if self._named:
             address = self._resolver.address(self._host, timeout=self._check.timeout)
             if not address:
-                return Seen(up=False, detail=self._unresolved())
+                return TrackResult(up=False, detail=self._unresolved())
             self._follow(address)
         try:
             outcome = self._ask(until)
         except ProbeImpossible as error:
-            raise Unseen(str(error)) from error
+            raise TrackUnknown(str(error)) from error
         if not outcome.passed:
             self._resolver.ask_soon(self._host)
-        return Seen(up=outcome.passed, detail=_detail(outcome))
+        return TrackResult(up=outcome.passed, detail=_detail(outcome))
 
     def wait(self, seconds: float) -> None:
-        """Wait: nothing announces itself."""
+        """Wait so many seconds: nothing reports a change before."""
         gevent.sleep(seconds)
 
     def close(self) -> None:
-        """Resolve the name no more."""
+        """Stop resolving the name."""
         self._resolver.close()
 
     def _follow(self, address: str) -> None:
@@ -67,7 +67,7 @@ class EndpointTrack:
             self._probes.clear()
 
     def _ask(self, until: float) -> CheckOutcome:
-        """Try the next address only where nobody listens on one: that is known at once, and costs no time."""
+        """Probe the first address, then the next where a connection was refused, which takes no time."""
         first, *others = self._addresses
         outcome = self._probe(first).run(until=until)
         for address in others:
@@ -90,7 +90,7 @@ class EndpointTrack:
 def probe_check(
     track: Track, kind: CheckType, *, path: str = "/", host: str | None = None, sni: str | None = None
 ) -> Check:
-    """Return health's check for a track: asked with GET, without a PROXY header."""
+    """Return the settings of a health check for a track: GET, without a PROXY header."""
     return Check(
         type=kind,
         method="GET",

@@ -14,7 +14,7 @@ import gevent
 from gevent.event import AsyncResult
 
 from appliance.net.loop import thread_pool
-from appliance.net.tracking.tracked_check import Seen, Unseen, judge_timeout
+from appliance.net.tracking.track_check import TrackResult, TrackUnknown, raise_if_stalled
 
 _LONGEST: Final = 64
 _NUMBER: Final = re.compile(rb"[+-]?[0-9]{1,10}")
@@ -22,7 +22,7 @@ _SHOWN: Final = 24
 
 
 class FileTrack:
-    """A file. It is read off the loop: a file system may hang, and then the track is down."""
+    """The check of a file. It is read in a thread: where the file system hangs the track is down."""
 
     def __init__(self, path: str, *, weighted: bool, timeout: float) -> None:
         self._path = path
@@ -30,43 +30,43 @@ class FileTrack:
         self._timeout = timeout
         self._reading: AsyncResult | None = None
 
-    def look(self) -> Seen:
-        """Return what the file says; raises Unseen."""
+    def look(self) -> TrackResult:
+        """Read the file and return the result; raises TrackUnknown."""
         started = time.monotonic()
         try:
             reading = self._reading = self._reading or thread_pool.begin(_read, self._path)
         except OSError as error:
-            raise Unseen(f"it cannot be read: {error.strerror}") from error
+            raise TrackUnknown(f"it cannot be read: {error.strerror}") from error
         try:
             found: bytes | OSError = reading.get(timeout=self._timeout)
         except gevent.Timeout:
-            judge_timeout(started, self._timeout)
-            return Seen(up=False, detail=f"not read within {self._timeout:g} s")
+            raise_if_stalled(started, self._timeout)
+            return TrackResult(up=False, detail=f"not read within {self._timeout:g} s")
         finally:
             if reading.ready():
                 self._reading = None
         if isinstance(found, OSError):
-            return Seen(up=False, detail=f"cannot be read: {found.strerror}")
+            return TrackResult(up=False, detail=f"cannot be read: {found.strerror}")
         return self._judge(found.strip())
 
     def wait(self, seconds: float) -> None:
-        """Wait: nothing announces itself."""
+        """Wait so many seconds: nothing reports a change before."""
         gevent.sleep(seconds)
 
     def close(self) -> None:
         """Do nothing: a read that hangs cannot be ended."""
 
-    def _judge(self, text: bytes) -> Seen:
+    def _judge(self, text: bytes) -> TrackResult:
         if not text:
-            return Seen(up=True, detail="no number, which is 0")
+            return TrackResult(up=True, detail="no number, which is 0")
         if not _NUMBER.fullmatch(text):
-            return Seen(up=False, detail=f"not a number: {text[:_SHOWN].decode(errors='replace')!r}")
+            return TrackResult(up=False, detail=f"not a number: {text[:_SHOWN].decode(errors='replace')!r}")
         value = int(text)
-        return Seen(up=self._weighted or value == 0, detail=f"the number is {value}", value=value)
+        return TrackResult(up=self._weighted or value == 0, detail=f"the number is {value}", value=value)
 
 
 def _read(path: str) -> bytes | OSError:
-    """Return the file's text, b"" where there is none; what is raised here gevent would print."""
+    """Return the file's text, b"" where there is none, or the error: gevent would print what is raised."""
     try:
         return _text(path)
     except (FileNotFoundError, NotADirectoryError):

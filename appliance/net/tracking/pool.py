@@ -7,16 +7,17 @@ from typing import Final
 import gevent
 
 from appliance.model.server_states import ServerState
-from appliance.net.boards.boards import BoardError, BoardReader
-from appliance.net.tracking.tracked_check import Seen
+from appliance.net.boards.board_layout import BoardError
+from appliance.net.boards.board_reader import BoardReader
+from appliance.net.tracking.track_check import TrackResult
 from appliance.wire.boards.health_board import BoardFormatError, ServerHealthRecord, decode
 
 _GLANCE: Final = 0.05
-"""Seconds between looks at whether the board has moved, as workers do it."""
+"""Seconds between looks at the board's count of changes, as in workers."""
 
 
 class PoolTrack:
-    """One pool on the board. Each look opens the board anew, in case it is not the one it was."""
+    """The check of one pool. Each look opens the board again: it may be another file by now."""
 
     def __init__(self, pool: str, board: Path) -> None:
         self._pool = pool
@@ -25,22 +26,22 @@ class PoolTrack:
         self._changes = 0
         self._awaits = True
 
-    def look(self) -> Seen:
+    def look(self) -> TrackResult:
         """Return whether a server is up."""
         self.close()
         self._awaits = not self._path.exists()
         if self._awaits:
-            return Seen(up=False, detail="there is no health board")
+            return TrackResult(up=False, detail="there is no health board")
         try:
             self._board = BoardReader(self._path)
             payload, self._changes = self._board.published()
             servers = decode(payload).servers if payload else ()
         except (BoardError, BoardFormatError) as error:
-            return Seen(up=False, detail=f"the health board cannot be read: {error}")
+            return TrackResult(up=False, detail=f"the health board cannot be read: {error}")
         return _judge([each for each in servers if each.pool == self._pool])
 
     def wait(self, seconds: float) -> None:
-        """Wait, not longer than until the board has changed, come or gone."""
+        """Wait so many seconds, or until the board has changed, appeared or disappeared."""
         until = time.monotonic() + seconds
         while (left := until - time.monotonic()) > 0:
             gevent.sleep(min(left, _GLANCE))  # first of all, so that others get their turn in any case
@@ -48,7 +49,7 @@ class PoolTrack:
                 return
 
     def close(self) -> None:
-        """Let go of the board."""
+        """Unmap the board."""
         if self._board is not None:
             self._board.close()
         self._board = None
@@ -62,8 +63,8 @@ class PoolTrack:
             return True
 
 
-def _judge(servers: list[ServerHealthRecord]) -> Seen:
+def _judge(servers: list[ServerHealthRecord]) -> TrackResult:
     if not servers:
-        return Seen(up=False, detail="health knows no server of it")
+        return TrackResult(up=False, detail="health knows no server of it")
     up = sum(each.state is ServerState.UP for each in servers)
-    return Seen(up=up > 0, detail=f"{up} of {len(servers)} servers up")
+    return TrackResult(up=up > 0, detail=f"{up} of {len(servers)} servers up")

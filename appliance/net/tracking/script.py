@@ -1,4 +1,4 @@
-"""Tracks what a script says by its exit status: 0 is up."""
+"""Tracks the exit status of a script, as keepalived's track_script does: 0 is up."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,11 +7,11 @@ import gevent
 
 from appliance.net.commands.account import Account, UnknownUserError, account
 from appliance.net.commands.command import Command
-from appliance.net.tracking.tracked_check import Seen, Unseen
+from appliance.net.tracking.track_check import TrackResult, TrackUnknown
 
 
 class ScriptTrack:
-    """A script, at most one run of it at a time. What it leaves in the background is ended with it."""
+    """The check of a script: one run at a time. What a run leaves in the background is killed with it."""
 
     def __init__(
         self, words: Sequence[str], *, user: str | None, timeout: float, runtime: Path | None = None
@@ -23,23 +23,23 @@ class ScriptTrack:
         self._account: Account | None = None
         self._running: Command | None = None
 
-    def look(self) -> Seen:
-        """Run the script and return what it says; raises Unseen."""
+    def look(self) -> TrackResult:
+        """Run the script and return the result; raises TrackUnknown."""
         last = self._running
         if last is not None and not last.ended.wait(self._timeout):
-            return Seen(up=False, detail=f"process {last.pid} of an earlier run cannot be killed")
+            return TrackResult(up=False, detail=f"process {last.pid} of an earlier run cannot be killed")
         try:
             who = self._account = self._account or account(self._user, timeout=self._timeout)
             self._running = Command(self._words, who, sweep=True, runtime=self._runtime)
         except UnknownUserError as error:
-            return Seen(up=False, detail=str(error))
+            return TrackResult(up=False, detail=str(error))
         except OSError as error:
-            raise Unseen(f"no process can be started: {error.strerror}") from error
+            raise TrackUnknown(f"no process can be started: {error.strerror}") from error
         ending = self._running.wait(self._timeout)
-        return Seen(up=ending.passed, detail=ending.detail)
+        return TrackResult(up=ending.passed, detail=ending.detail)
 
     def wait(self, seconds: float) -> None:
-        """Wait: nothing announces itself."""
+        """Wait so many seconds: nothing reports a change before."""
         gevent.sleep(seconds)
 
     def close(self) -> None:

@@ -1,8 +1,8 @@
-"""The child that does for `vrrp` what may block: tracked checks and notify commands.
+"""The tracker, a child process that does for `vrrp` what may block: tracked checks and notify commands.
 
-Lines go both ways over a socket whose number is the child's last argument. When it ends another one
-is started, after a pause that grows while they end soon; what it found stays true until its successor
-finds otherwise.
+Lines go both ways over a socket pair whose descriptor number is the child's last argument. When the child
+ends another one is started, after a pause that grows while children end soon. The states that it reported
+hold until its successor reports others.
 """
 
 import contextlib
@@ -15,10 +15,11 @@ from collections.abc import Callable, Sequence
 from typing import Final
 
 from appliance.net.loop.loop import Loop
-from appliance.wire.lines.control import ControlError, LineBuffer
+from appliance.wire.lines.control import ControlError
+from appliance.wire.lines.line_buffer import LineBuffer
 
 _CHUNK: Final = 65536
-_LONGEST_BACKLOG: Final = 1 << 20  # bytes that a child which does not read may owe us
+_LONGEST_BACKLOG: Final = 1 << 20  # bytes that wait for a child which does not read
 _SHORTEST_PAUSE: Final = 0.25
 _LONGEST_PAUSE: Final = 10.0
 _SETTLED: Final = 30.0  # a child that lived so long was no failing start
@@ -30,9 +31,9 @@ Line = Callable[[bytes], None]
 
 
 class TrackerChild:
-    """One child at a time. `greeting` is what every new one is told first, `on_line` gets what it says.
+    """One child at a time. `greeting` returns the first lines for a new one, `on_line` gets its lines.
 
-    `on_end` is told why a child is started anew. `deadline` and `tick` are the loop's.
+    `on_end` is called with the reason when a child has ended. The loop calls `tick` at `deadline`.
     """
 
     def __init__(
@@ -73,32 +74,32 @@ class TrackerChild:
         return min((at for at in (self._start_at, self._reap_at) if at is not None), default=None)
 
     def tick(self, now: float) -> None:
-        """Start a child that is due, and take leave of those before it."""
+        """Start a child that is due, and reap those before it."""
         if self._reap_at is not None and now >= self._reap_at:
             self._reap(now)
         if self._start_at is not None and now >= self._start_at:
             self._start(now)
 
     def require(self) -> None:
-        """Have a child from now on."""
+        """Keep a child running from now on."""
         if not self._wanted:
             self._wanted = True
             self._start_at = 0.0
 
     def greet(self) -> None:
-        """Tell the child again what every new one is told; one that is to come hears it anyway."""
+        """Send the greeting again to the child that runs; a later one gets it when it starts."""
         if self._socket is not None:
             self._put(self._greeting())
 
     def send(self, line: bytes) -> None:
-        """Tell the child something, or the next one, which may be late or never come."""
+        """Send a line to the child, or to the next one where none runs now."""
         if self._socket is not None:
             self._put(line)
         elif self._wanted and len(self._unsent) < _LONGEST_BACKLOG:
             self._unsent += line
 
     def close(self) -> None:
-        """End the child by the end of its socket, after what it was told; do not start another one."""
+        """Close the child's socket, at whose end it ends, and start no other one."""
         self._loop.remove(self)
         self._disconnect()
 

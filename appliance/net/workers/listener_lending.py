@@ -12,7 +12,7 @@ from typing import Final
 
 from appliance.core.rollout.needed_programs import PROXIES
 from appliance.model.paths import Paths
-from appliance.net.control.sockets import ControlClient, ControlUnavailable
+from appliance.net.control.control_client import ControlClient, ControlUnavailable
 from appliance.wire.lines.control import Question
 
 _PATIENCE: Final = 2.0  # seconds for another master to answer: it does so without waiting for anything

@@ -16,8 +16,9 @@ import gevent
 from appliance.core.rollout.events import Orphan
 from appliance.core.rollout.states import WorkerId, WorkerState
 from appliance.model.paths import Paths
-from appliance.net.boards.boards import BoardError, BoardReader
-from appliance.net.control.sockets import ControlClient, ControlUnavailable
+from appliance.net.boards.board_layout import BoardError
+from appliance.net.boards.board_reader import BoardReader
+from appliance.net.control.control_client import ControlClient, ControlUnavailable
 from appliance.net.process.own_processes import own_processes
 from appliance.wire.boards import worker_board
 from appliance.wire.boards.health_board import BoardFormatError

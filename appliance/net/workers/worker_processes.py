@@ -27,7 +27,7 @@ from appliance.core.rollout.events import (
 )
 from appliance.core.rollout.states import WorkerId
 from appliance.model.paths import Paths
-from appliance.net.control.sockets import ControlClient, ControlUnavailable
+from appliance.net.control.control_client import ControlClient, ControlUnavailable
 from appliance.net.workers import child_processes
 from appliance.net.workers.orphaned_workers import (
     LivingWorker,

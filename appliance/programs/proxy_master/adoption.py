@@ -7,7 +7,7 @@ from appliance.core.rollout.events import Adopt
 from appliance.core.rollout.generations import Generation
 from appliance.core.rollout.needs_generation import needs_generation
 from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
-from appliance.net.control.sockets import ControlUnavailable
+from appliance.net.control.control_client import ControlUnavailable
 from appliance.net.files import snapshots
 from appliance.net.workers.bind_addresses import Address
 from appliance.net.workers.generation_numbers import GenerationNumbers

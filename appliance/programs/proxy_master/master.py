@@ -8,7 +8,7 @@ from structlog.typing import FilteringBoundLogger
 from appliance.core.rollout.timing import Timing
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
-from appliance.net.control.sockets import Handler
+from appliance.net.control.control_server import Handler
 from appliance.net.workers.generation_numbers import GenerationNumbers
 from appliance.programs.proxy_master.adoption import Adoption
 from appliance.programs.proxy_master.group_state import GroupState

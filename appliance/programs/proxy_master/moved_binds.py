@@ -10,7 +10,7 @@ from typing import Final
 import gevent
 
 from appliance.core.rollout.states import WorkerId, WorkerState
-from appliance.net.control.sockets import Call, WithDescriptors
+from appliance.net.control.control_server import Call, WithDescriptors
 from appliance.net.workers.bind_addresses import Address, overlap
 from appliance.net.workers.worker_processes import WorkerProcesses
 from appliance.programs.proxy_master.group_state import GroupState

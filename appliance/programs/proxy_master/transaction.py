@@ -17,7 +17,7 @@ from appliance.core.rollout.needs_generation import needs_generation
 from appliance.core.rollout.timing import DrainSettings
 from appliance.model.snapshot.frontends import Group
 from appliance.model.snapshot.snapshot import Snapshot
-from appliance.net.control.sockets import Call
+from appliance.net.control.control_server import Call
 from appliance.net.files import program_failures, snapshots
 from appliance.net.files.program_failures import ProgramFailure
 from appliance.net.logging import log

@@ -8,9 +8,9 @@ import sys
 import gevent
 
 from appliance.model.paths import Paths
-from appliance.net.control.sockets import ControlServer
+from appliance.net.control.control_server import ControlServer
 from appliance.net.files import snapshots
-from appliance.net.logging import log
+from appliance.net.logging.line_limiter import limiter
 from appliance.net.process.signals import survive
 from appliance.programs.worker.commands import commands
 from appliance.programs.worker.worker import Worker, worker_log
@@ -40,7 +40,7 @@ def main(argv: list[str]) -> int:
     )
     _tune_collector()
     _write_ready_byte(worker)
-    gevent.spawn(log.limiter().follow, gevent.sleep)
+    gevent.spawn(limiter().follow, gevent.sleep)
     worker.done.wait()
     control.close()
     worker.close()

@@ -10,7 +10,7 @@ from appliance import __version__
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.worker_phases import WorkerPhase
-from appliance.net.control.sockets import Call, Handler, WithDescriptors
+from appliance.net.control.control_server import Call, Handler, WithDescriptors
 from appliance.net.data.tcp import OptionsRefused
 from appliance.net.files import snapshots
 from appliance.net.logging.output import STDERR, STDOUT, output

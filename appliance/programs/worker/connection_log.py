@@ -8,7 +8,7 @@ from appliance.core.balancing.termination_state import ConnectionStage, terminat
 from appliance.model.end_reasons import EndReason
 from appliance.net.data.session import Session
 from appliance.net.data.session_phases import OPEN, QUEUED
-from appliance.net.logging import log
+from appliance.net.logging.line_limiter import unfiltered
 from appliance.wire import sockaddr
 
 _STAGES: Final = {QUEUED: ConnectionStage.QUEUE, OPEN: ConnectionStage.DATA}
@@ -22,7 +22,7 @@ class ConnectionLog:
     """
 
     def __init__(self, logger: FilteringBoundLogger) -> None:
-        self._log = log.unfiltered(logger)
+        self._log = unfiltered(logger)
 
     def __call__(self, session: Session, reason: EndReason) -> None:
         """Log a session that ends now; the session calls it once, before its sides are closed."""

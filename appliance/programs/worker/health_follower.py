@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final
 
-from appliance.net.boards.boards import BoardError, BoardReader
+from appliance.net.boards.board_layout import BoardError
+from appliance.net.boards.board_reader import BoardReader
 from appliance.net.data.backend import Backend
 from appliance.net.data.traffic import Traffic
 from appliance.programs.worker import pool_changes

@@ -12,7 +12,7 @@ from appliance.model.end_reasons import EndReason
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.worker_phases import WorkerPhase
-from appliance.net.boards.boards import BoardWriter
+from appliance.net.boards.board_writer import BoardWriter
 from appliance.net.boards.heartbeats import Heartbeat
 from appliance.net.data import tcp
 from appliance.net.data.acceptors import Acceptors

@@ -15,17 +15,12 @@ from typing import Final, Self
 from structlog.typing import FilteringBoundLogger
 
 from appliance.model.paths import Paths
+from appliance.net.privileges.peer_credentials import listening_process
 from appliance.net.process import subreaper
 from appliance.net.process.leftovers import Leftovers
 from appliance.wire.lines import vrrp_takeover
-from appliance.wire.lines.control import (
-    Answer,
-    ControlError,
-    LineBuffer,
-    Question,
-    decode_answer,
-    encode_question,
-)
+from appliance.wire.lines.control import Answer, ControlError, Question, decode_answer, encode_question
+from appliance.wire.lines.line_buffer import LineBuffer
 from appliance.wire.lines.vrrp_takeover import KnownRouter
 
 TAKE_OVER: Final = "take-over"
@@ -61,7 +56,7 @@ class Predecessor:
 
         Raises PredecessorLeavingError, also for one that has our own parent: that one is looked after.
         """
-        pid = subreaper.listener(paths.control("vrrp")) or next(iter(Leftovers(paths, log).vrrps()), 0)
+        pid = listening_process(paths.control("vrrp")) or next(iter(Leftovers(paths, log).vrrps()), 0)
         if pid and subreaper.parent(pid) == os.getppid():
             raise PredecessorLeavingError
         connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)

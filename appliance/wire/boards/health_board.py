@@ -1,4 +1,7 @@
-"""The payload of `health.board`: what the prober knows of every server, one fixed record each."""
+"""The payload of `health.board`: what `health` knows of every server, one record of fixed size each.
+
+The board is a file in shared memory that `health` writes and workers, trackers and `status` read.
+"""
 
 import struct
 from collections.abc import Sequence
@@ -21,13 +24,13 @@ _RESULTS: Final = tuple(CheckResult)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerHealthRecord:
-    """One server as the prober sees it.
+    """One server as `health` sees it.
 
     `weight` is the effective weight: the configured one, ramped by slow_start. `since` is when verdict or
     admin last changed and `checked_at` when the last check ended, both Unix seconds; `duration` is seconds.
     `status` is the HTTP status, 0 for none. `streak` counts results like the last one. `host` is the literal
     address that the server's name stands for now, "" when it could not be resolved. `failed` counts checks.
-    `unreachable` tells a server that is down because nothing answers from one that answers badly.
+    `unreachable` says that a server is down because nothing answers; without it, it answers badly.
     """
 
     pool: str
@@ -49,7 +52,7 @@ class ServerHealthRecord:
 
     @property
     def state(self) -> ServerState:
-        """Operator and checks together: maint and drain win over what the checks say."""
+        """Return the one word for the server (model.server_states.state_of)."""
         return state_of(self.verdict, self.admin)
 
 
@@ -75,7 +78,7 @@ def encode(board: HealthBoard) -> bytes:
 
 
 def assemble(records: Sequence[bytes], *, snapshot: int, pid: int, written_at: float) -> bytes:
-    """Return the payload of records that `encode_server` made: a writer keeps those that have not changed."""
+    """Return the payload of records that `encode_server` made; unchanged ones need not be encoded again."""
     head = _HEAD.pack(_MAGIC, snapshot, pid, len(records), _RECORD.size, written_at)
     return head + b"".join(records)
 

@@ -1,4 +1,4 @@
-"""ARP in whole Ethernet frames (RFC 826): announcing an address, asking who has it, and hearing."""
+"""ARP in whole Ethernet frames (RFC 826): gratuitous ARP, probes, requests, and their decoding."""
 
 import struct
 from dataclasses import dataclass
@@ -31,7 +31,7 @@ class GratuitousForm(Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ArpPacket:
-    """Who says what: `sender` and `target` are literal addresses, `sender` is 0.0.0.0 in a probe."""
+    """One ARP packet: `sender` and `target` are literal addresses, `sender` is 0.0.0.0 in a probe."""
 
     operation: Operation
     sender_mac: bytes
@@ -46,7 +46,7 @@ _ETHERNET_IPV4: Final = (1, 0x0800, MAC_BYTES, 4)
 
 
 def gratuitous(mac: bytes, address: str, *, form: GratuitousForm) -> bytes:
-    """Return the broadcast frame that says that `address` is at `mac`.
+    """Return the broadcast frame that announces that `address` is at `mac`: gratuitous ARP.
 
     The request form is RFC 5227 section 2.3's announcement, target hardware address zero; in the reply form
     that is `mac` too (RFC 5944 section 4.6).
@@ -72,7 +72,7 @@ def _frame(mac: bytes, operation: Operation, *, sender: bytes, target_mac: bytes
 
 
 def decode(frame: bytes) -> ArpPacket:
-    """Return the packet of a frame, what fills the frame left out; raises ArpError."""
+    """Return the packet of a frame without the padding behind it; raises ArpError."""
     if len(frame) < _FRAME.size:
         raise ArpError("shorter than an ARP frame")
     _, _, ethertype, *kind, number, sender_mac, sender, _, target = _FRAME.unpack_from(frame)

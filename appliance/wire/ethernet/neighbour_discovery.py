@@ -1,4 +1,4 @@
-"""IPv6 neighbour discovery in whole Ethernet frames (RFC 4861): announcing, asking and hearing."""
+"""IPv6 neighbour discovery in whole Ethernet frames (RFC 4861): advertisements, solicitations, decoding."""
 
 import struct
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ class Kind(IntEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NeighbourPacket:
-    """Who speaks of which address: `sender` is `::` in a probe, `sender_mac` is the frame's."""
+    """One neighbour packet: `sender` is `::` in a probe, `sender_mac` is the source of the frame."""
 
     kind: Kind
     sender_mac: bytes
@@ -44,7 +44,7 @@ _TARGET_MAC: Final = b"\x02\x01"  # RFC 4861 section 4.6.1: target link-layer ad
 _SOURCE_MAC: Final = b"\x01\x01"  # the same of the source
 _ROUTER: Final = 0x8000_0000
 _OVERRIDE: Final = 0x2000_0000
-_NO_HOPS_TAKEN: Final = 255  # RFC 4861 section 7.1: nobody outside the link can send this
+_NO_HOPS_TAKEN: Final = 255  # RFC 4861 section 7.1: a router on the way would have lowered it
 _HEADS: Final = _ETHERNET.size + _IPV6.size
 _SOLICITED_NODE: Final = packed("ff02::1:ff00:0")[:13]  # RFC 4291 section 2.7.1
 
@@ -52,8 +52,9 @@ _SOLICITED_NODE: Final = packed("ff02::1:ff00:0")[:13]  # RFC 4291 section 2.7.1
 def unsolicited(mac: bytes, address: str, *, router: bool = False) -> bytes:
     """Return the frame that tells all nodes that `address` is at `mac` (RFC 4861 section 7.2.6).
 
-    The override flag makes neighbours replace what they know. RFC 9568 section 6.4.2 sets the router flag as
-    well: `router` is for an interface that forwards, hosts take a neighbour without it from their routers.
+    The override flag makes neighbours replace the MAC that they have in their caches. `router` sets the
+    router flag, as RFC 9568 section 6.4.2 does, and is for an interface that forwards: a host removes a
+    neighbour whose advertisement is without it from its list of default routers (RFC 4861 section 7.2.5).
     """
     flags = _OVERRIDE | (_ROUTER if router else 0)
     message = _MESSAGE.pack(Kind.ADVERTISEMENT, 0, 0, flags, packed(address)) + _TARGET_MAC + mac
@@ -70,8 +71,8 @@ def probe(mac: bytes, address: str) -> bytes:
 def solicitation(mac: bytes, source: str, address: str) -> bytes:
     """Return the frame that asks from `source` who has `address`.
 
-    The answer comes to `source` alone. To `probe` it would go to all nodes and move every neighbour's cache
-    to who answers (RFC 4861 section 7.2.4).
+    The answer comes to `source` alone. The answer to a `probe`, whose source is unspecified, goes to all
+    nodes, and would change the caches of all neighbours (RFC 4861 section 7.2.4).
     """
     target = packed(address)
     message = _MESSAGE.pack(Kind.SOLICITATION, 0, 0, 0, target) + _SOURCE_MAC + mac
@@ -94,7 +95,7 @@ def _pseudo_header(ip: bytes, length: int) -> bytes:
 def decode(frame: bytes) -> NeighbourPacket:
     """Return what a frame says, after the checks of RFC 4861 section 7.1; raises NeighbourError.
 
-    Options are left unread: who sent the frame is in its head.
+    Options are not read: the sender's MAC is that of the Ethernet header.
     """
     if len(frame) < _HEADS + _MESSAGE.size:
         raise NeighbourError("shorter than a neighbour frame")

@@ -14,7 +14,7 @@ _END: Final = re.compile(rb"\r?\n\r?\n")
 
 
 class RequestError(Exception):
-    """The client speaks something else than HTTP/1, or without end."""
+    """What the client sent is not HTTP/1, or its head is too long."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Final
 
+from appliance.model.messages.quoting import masked
 from appliance.wire.need import Need
 
 LINE_LIMIT: Final = 1024
@@ -26,7 +27,7 @@ _LINE: Final = re.compile(rb"HTTP/(\d\.\d) +([1-9]\d\d)(?: ([^\r\n]*))?\r?\n")
 
 
 class ResponseError(Exception):
-    """The peer's answer does not start with a status line."""
+    """The server's answer does not start with a status line."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,5 +72,4 @@ def _interim(line: StatusLine) -> bool:
 
 def _shown(reason: bytes) -> str:
     """Return a reason that can be shown on a terminal, whatever the server wrote."""
-    text = reason.decode(errors="replace").strip()
-    return text if text.isprintable() else "".join(each if each.isprintable() else "\ufffd" for each in text)
+    return masked(reason.decode(errors="replace").strip(), "\ufffd")

@@ -1,13 +1,13 @@
 """One datagram from a worker to `health`: clients could not connect to a server.
 
-It asks `health` to check the server now (HAProxy's `observe layer4`). It carries no verdict, and one that is
-lost costs an interval.
+It makes `health` check the server now (HAProxy's `observe layer4`). It changes no state by itself, and where
+one is lost the next regular check finds the same.
 """
 
 import msgspec
 
 SIZE_LIMIT = 1024
-"""Longest datagram; two names of 64 bytes in JSON have far less."""
+"""Longest datagram, bytes; two names of 64 bytes in JSON are far shorter."""
 
 
 class ConnectFailureError(Exception):

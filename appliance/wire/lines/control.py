@@ -1,6 +1,6 @@
 """Control lines between programs: one JSON object a line, questions one way and answers the other."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Final, TypeVar
 
@@ -8,31 +8,12 @@ import msgspec
 
 _Value = TypeVar("_Value")
 
-LINE_LIMIT: Final = 16 << 20
-"""Longest answer accepted, bytes: a listing of sessions is large, a peer without newlines is broken."""
-
 QUESTION_LIMIT: Final = 1 << 20
 """Longest question accepted, bytes."""
 
 
 class ControlError(Exception):
     """The peer sent something that is not a control line."""
-
-
-class LineBuffer:
-    """Turns chunks into lines, without their end; raises ControlError past `limit` without a newline."""
-
-    def __init__(self, limit: int = LINE_LIMIT) -> None:
-        self._pending = bytearray()
-        self._limit = limit
-
-    def feed(self, chunk: bytes) -> Iterator[bytes]:
-        """Yield each line that `chunk` completes."""
-        *lines, rest = (self._pending + chunk).split(b"\n")
-        self._pending = rest
-        if len(rest) > self._limit:
-            raise ControlError(f"line of more than {self._limit} bytes")
-        return (bytes(line.removesuffix(b"\r")) for line in lines)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +67,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What a program says to a question; `errors` is empty exactly when `ok`."""
+    """The answer of a program to a question; `errors` is empty exactly when `ok`."""
 
     ok: bool
     errors: tuple[AnswerProblem, ...] = ()
@@ -94,12 +75,12 @@ class Answer:
 
 
 def good(**values: object) -> Answer:
-    """Return the answer of a command that did what was asked."""
+    """Return the answer of a command that has done what was asked."""
     return Answer(ok=True, values=values)
 
 
 def bad(*problems: AnswerProblem | str) -> Answer:
-    """Return the answer of a command that changed nothing."""
+    """Return the answer of a command that was refused or failed: it has changed nothing."""
     errors = tuple(AnswerProblem(message=each) if isinstance(each, str) else each for each in problems)
     return Answer(ok=False, errors=errors)
 
@@ -120,13 +101,10 @@ def decode_question(line: bytes) -> Question:
 
 def encode_answer(answer: Answer) -> bytes:
     """Return the line, with its end."""
-    said: dict[str, object] = {"ok": answer.ok}
+    fields: dict[str, object] = {"ok": answer.ok}
     if answer.errors:
-        said["errors"] = [
-            {key: value for key, value in _fields(problem).items() if value is not None}
-            for problem in answer.errors
-        ]
-    return msgspec.json.encode({**said, **answer.values}) + b"\n"
+        fields["errors"] = as_values(answer.errors)
+    return msgspec.json.encode({**fields, **answer.values}) + b"\n"
 
 
 def decode_answer(line: bytes) -> Answer:
@@ -148,12 +126,3 @@ def _object(line: bytes) -> dict[str, object]:
         return msgspec.json.decode(line, type=dict[str, object])
     except (ValueError, RecursionError) as error:  # msgspec's own errors are ValueErrors
         raise ControlError(str(error)) from error
-
-
-def _fields(problem: AnswerProblem) -> dict[str, object]:
-    return {
-        "message": problem.message,
-        "path": problem.path,
-        "line": problem.line,
-        "column": problem.column,
-    }

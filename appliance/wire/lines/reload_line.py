@@ -1,7 +1,7 @@
 r"""The text lines of the reload socket: `reload`, `reload --force`, and everything that is neither.
 
-The protocol is that of OpenShift's HAProxy pod (`while read -r line`): a line without its end at the end of
-the connection is no line. Blanks around the word and the \r of a \r\n are nobody's fault.
+The protocol is that of OpenShift's HAProxy pod (`while read -r line`): bytes without \n at the end of the
+connection are no line. Blanks around the word and the \r of a \r\n are ignored.
 """
 
 from collections.abc import Iterator
@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Final
 
 LINE_LIMIT: Final = 4096
-"""Longest line that is kept, bytes; what is above is skipped up to its end, and refused once."""
+"""Longest line, bytes; a longer one is skipped up to its end, and refused once."""
 
-_SHOWN: Final = 80  # characters of a stranger's line that an answer and a log line repeat
+_SHOWN: Final = 80  # bytes of an unknown line that the answer and the log quote
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReloadLine:
-    """The line `reload`; `forced` where nothing that this node serves now is to stand in its way."""
+    """The line `reload`; `forced` is `--force`: problems with what this node serves now do not refuse it."""
 
     forced: bool = False
 
@@ -37,7 +37,7 @@ class ReloadLines:
 
     @property
     def unfinished(self) -> bool:
-        """Say whether a line has begun and not ended."""
+        """Return whether a line has begun and not ended."""
         return bool(self._pending) or self._skipping
 
     def feed(self, chunk: bytes) -> Iterator[ReloadLine | UnknownLine]:

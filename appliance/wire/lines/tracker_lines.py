@@ -1,6 +1,6 @@
 """The lines between `vrrp` and its tracker: one JSON object a line, its kind in the field `kind`.
 
-Orders go to the tracker, reports come back. Whoever reads splits the stream by `control.LineBuffer`.
+Orders go to the tracker, reports come back. Whoever reads splits the stream by `line_buffer.LineBuffer`.
 """
 
 import msgspec
@@ -34,9 +34,9 @@ class RunCommand(
 class TrackVerdict(
     msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, tag_field="kind", tag="verdict"
 ):
-    """One track's state: `value` is a file's number (else 0), `at` seconds of CLOCK_MONOTONIC.
+    """The state of one track: `value` is a file's number (else 0), `at` seconds of CLOCK_MONOTONIC.
 
-    A line carries 64 bits of `value`, and no lone surrogates in `detail`: the tracker sees to both.
+    JSON has at most 64 bits of `value`, and no lone surrogates in `detail`: the tracker keeps to both.
     """
 
     router: str
@@ -71,7 +71,7 @@ def encode(message: Order | Report) -> bytes:
 
 
 def decode_order(line: bytes) -> Order:
-    """Return what vrrp wants of the tracker; raises TrackerLineError."""
+    """Return the order in a line from vrrp; raises TrackerLineError."""
     try:
         return _ORDERS.decode(line)
     except (ValueError, RecursionError) as error:  # msgspec's own errors are ValueErrors
@@ -79,7 +79,7 @@ def decode_order(line: bytes) -> Order:
 
 
 def decode_report(line: bytes) -> Report:
-    """Return what the tracker says; raises TrackerLineError."""
+    """Return the report in a line from the tracker; raises TrackerLineError."""
     try:
         return _REPORTS.decode(line)
     except (ValueError, RecursionError) as error:

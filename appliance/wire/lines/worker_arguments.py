@@ -1,4 +1,4 @@
-"""What a worker is told when it starts: the one argument of `python -m appliance.programs.worker`."""
+"""What a worker gets from its master at the start: the argument of `python -m appliance.programs.worker`."""
 
 from dataclasses import dataclass
 
@@ -21,7 +21,7 @@ class InheritedListener:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerArguments:
-    """Who the worker is, what it listens on, and where it says that it is ready."""
+    """Which worker it is, what it listens on, and the descriptor `ready_fd` to write to when it is ready."""
 
     program: str
     group: str
@@ -33,13 +33,13 @@ class WorkerArguments:
     ready_fd: int
 
 
-def encode(orders: WorkerArguments) -> str:
+def encode(arguments: WorkerArguments) -> str:
     """Return the argument."""
-    return msgspec.json.encode(orders).decode()
+    return msgspec.json.encode(arguments).decode()
 
 
 def decode(argument: str) -> WorkerArguments:
-    """Return the orders; raises OrdersError."""
+    """Return the arguments; raises WorkerArgumentsError."""
     try:
         return msgspec.json.decode(argument, type=WorkerArguments)
     except (ValueError, RecursionError) as error:  # msgspec's own errors are ValueErrors

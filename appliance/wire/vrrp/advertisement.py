@@ -28,7 +28,7 @@ HMAC_BYTES: Final = 28
 
 
 class VrrpError(Exception):
-    """A packet that cannot be used, and the one reason."""
+    """A packet that is dropped, and the reason."""
 
     def __init__(self, reason: DropReason) -> None:
         self.reason = reason
@@ -75,7 +75,7 @@ def encode(
     destination: str,
     checksum: Checksum = Checksum.PSEUDO_HEADER,
 ) -> bytes:
-    """Return the message without IP header and trailer; raises ValueError for what does not fit in it.
+    """Return the VRRP message without IP header and HMAC trailer; raises ValueError for what does not fit.
 
     Version 2 always has its 8 bytes of authentication data, over IPv6 the checksum always covers the
     pseudo-header (RFC 9568 section 5.2.8). A password of more than 8 bytes is cut, as keepalived does.
@@ -135,18 +135,21 @@ def _pseudo_header(message: bytes, *, source: str, destination: str) -> bytes:
 
 
 def _summed(message: bytes, *, before: bytes) -> bytes:
-    """Return a message with its checksum, which is zero until now and covers what comes `before` as well."""
+    """Return a message, whose checksum field is zero, with the checksum over `before` and itself."""
     checksum = internet_checksum.checksum(before + message)
     return message[: _CHECKSUM.start] + checksum.to_bytes(2, "big") + message[_CHECKSUM.stop :]
 
 
 def unsummed(message: bytes) -> bytes:
-    """Return a message with zeros for its checksum."""
+    """Return a message with zeros in place of its checksum."""
     return message[: _CHECKSUM.start] + bytes(2) + message[_CHECKSUM.stop :]
 
 
 def with_trailer(message: bytes, trailer: bytes, *, source: str, destination: str) -> bytes:
-    """Return message and trailer as one payload: over IPv6 the checksum covers both."""
+    """Return message and trailer as one payload: over IPv6 the checksum covers both.
+
+    keepalived lets its kernel compute it (IPV6_CHECKSUM), over all that it sends.
+    """
     if len(packed(source)) == 4:
         return message + trailer
     whole = unsummed(message) + trailer
@@ -175,7 +178,7 @@ def decode(payload: bytes, *, source: str, destination: str, trailer: bytes = b"
 
     The checks are RFC 9568 section 7.1's and RFC 3768 section 7.1's that need nothing but the packet. Version
     3 over IPv4 may have either checksum: RFC 9568's, or the one with RFC 5798's pseudo-header.
-    Over IPv6 the checksum covers the `trailer` too, as a sender leaves it to its kernel.
+    Over IPv6 the checksum covers the `trailer` too, because senders let their kernel compute it.
     """
     width = len(packed(source))
     _check_length(payload, width=width)

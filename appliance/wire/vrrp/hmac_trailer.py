@@ -20,7 +20,7 @@ from appliance.wire.vrrp.advertisement import HMAC_BYTES, VrrpError
 
 DIGEST_BYTES: Final = 16
 SENDERS: Final = 64
-"""Senders whose last sequence is remembered: they all have a key, so more than a few is a mistake."""
+"""Most senders whose last sequence is remembered: all of them have a key, so there are only a few."""
 
 _TYPE: Final = 1
 _PREFIX: Final = struct.Struct("!BBHIHH")
@@ -51,7 +51,7 @@ def sealed(pdu: bytes, *, source: str, destination: str, key_id: int, secret: by
 
 
 def verify(pdu: bytes, trailer: bytes, *, source: str, keys: Mapping[int, bytes]) -> Stamp:
-    """Return when a message was sealed, after the digest has been checked; raises VrrpError.
+    """Check the digest of a message and return its stamp, the time of sending; raises VrrpError.
 
     TRAILING is no whole trailer, HMAC_TYPE another scheme, HMAC_KEY a key that is not in `keys`.
     """
@@ -78,12 +78,12 @@ def _digest(pdu: bytes, prefix: bytes, *, source: str, secret: bytes) -> bytes:
 
 
 def window(hmac: Hmac) -> float | None:
-    """Return within how many seconds of now a stamp has to be; None where no clock is looked at."""
+    """Return within how many seconds of now a stamp has to be; None where the time does not matter."""
     return hmac.time_window if hmac.anti_replay is AntiReplay.TIME else None
 
 
 class Sequence:
-    """Gives one sender its stamps: the clock, and where it has not advanced the last stamp plus one.
+    """Makes the stamps of one sender: the clock, or the last stamp plus one where it has not advanced.
 
     A clock that was set back by more than `window` seconds starts anew: receivers drop a stamp that far ahead
     of them, and have forgotten it. Without a window it never does: receivers forget nothing.
@@ -109,7 +109,7 @@ class Sequence:
 
 
 class ReplayWindow:
-    """Drops what was said before: stamps of a sender have to grow, and be within `window` seconds of now.
+    """Drops replayed messages: stamps of a sender have to grow, and be within `window` seconds of now.
 
     Without a window they have to grow, whatever the clocks say.
     """
@@ -119,10 +119,10 @@ class ReplayWindow:
         self._last: dict[str, int] = {}
 
     def check(self, source: str, stamp: Stamp, now_wall: float) -> None:
-        """Remember a verified stamp; raises VrrpError with HMAC_TIME or HMAC_REPLAY. Unix seconds.
+        """Check and remember a verified stamp; raises VrrpError with HMAC_TIME or HMAC_REPLAY. Unix seconds.
 
-        A stamp that is out of the window by now orders nothing any more: a sender whose clock was wrong and
-        has been set right is heard again.
+        A remembered stamp that is outside of the window by now is not compared with: a sender whose clock was
+        wrong and has been corrected is heard again.
         """
         number = (stamp.seconds * _TICKS + stamp.fraction) * _TICKS + stamp.counter
         if not self._is_fresh(number, now_wall):
@@ -130,7 +130,7 @@ class ReplayWindow:
         last = self._last.get(source)
         if last is not None and self._is_fresh(last, now_wall) and not _is_after(number, last):
             raise VrrpError(DropReason.HMAC_REPLAY)
-        self._last.pop(source, None)  # puts the sender at the end: the first is heard longest ago
+        self._last.pop(source, None)  # so that the sender goes to the end: the first was heard longest ago
         self._last[source] = number
         if len(self._last) > SENDERS:
             del self._last[next(iter(self._last))]

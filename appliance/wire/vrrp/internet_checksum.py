@@ -11,5 +11,5 @@ def checksum(data: bytes) -> int:
 
 
 def holds(data: bytes) -> bool:
-    """Say whether an even number of bytes has the right checksum in it."""
+    """Return whether an even number of bytes with a checksum in it is undamaged: then their sum is 0xFFFF."""
     return not int.from_bytes(data, "big") % _MODULUS

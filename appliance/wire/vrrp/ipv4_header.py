@@ -11,7 +11,7 @@ from appliance.wire.vrrp.advertisement import VrrpError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ipv4Header:
-    """Who sent a packet to whom, with how many hops left, and what is behind the header and its options."""
+    """Source, destination and TTL of a packet, and what is behind the header and its options."""
 
     source: str
     destination: str
@@ -25,8 +25,8 @@ _HEAD: Final = struct.Struct("!BxHxxxxBxxx4s4s")
 def decode(packet: bytes) -> Ipv4Header:
     """Return header and payload; raises VrrpError with TRUNCATED for what is no whole IPv4 packet.
 
-    What follows the header's total length (the filling of short Ethernet frames) is left out. The kernel has
-    checked the header's checksum.
+    What follows the total length of the header (the padding of short Ethernet frames) is left out. The kernel
+    has checked the header's checksum.
     """
     if len(packet) < _HEAD.size:
         raise VrrpError(DropReason.TRUNCATED)

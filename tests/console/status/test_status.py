@@ -22,8 +22,8 @@ from appliance.model.paths import Paths
 from appliance.model.server_states import HealthVerdict
 from appliance.model.snapshot.snapshot import encode
 from appliance.model.worker_phases import WorkerPhase
-from appliance.net.boards.boards import BoardWriter
-from appliance.net.files import snapshots
+from appliance.net.boards.board_writer import BoardWriter
+from appliance.net.files.degraded import Degraded, write_degraded
 from appliance.wire.boards import health_board, worker_board
 from appliance.wire.boards.worker_board import WorkerBoard
 from appliance.wire.lines.control import AnswerProblem
@@ -34,7 +34,7 @@ PROGRAM = """
 import sys
 from pathlib import Path
 import gevent
-from appliance.net.control.sockets import ControlServer
+from appliance.net.control.control_server import ControlServer
 from appliance.wire.lines.control import good
 answer = good(program=sys.argv[2], pid=4711, started_at=1.0, snapshot=3, generation=5)
 ControlServer(Path(sys.argv[1]), {"status": lambda call: answer}, on_error=print)
@@ -260,7 +260,7 @@ def test_a_proxy_says_why_it_could_not_start(paths: Paths):
 def test_a_degraded_start_is_shouted(paths: Paths):
     """That the last good configuration runs, and why, stands on top."""
     problem = AnswerProblem(message="unknown key", path="api.x", line=3, column=7)
-    snapshots.write_degraded(paths, snapshots.Degraded(since=1.0, problems=(problem,)))
+    write_degraded(paths, Degraded(since=1.0, problems=(problem,)))
     shown = status(paths).stdout.splitlines()
     assert shown[0].startswith("DEGRADED")
     assert "api.x: unknown key" in shown[1]

@@ -14,8 +14,10 @@ from pathlib import Path
 
 import pytest
 
-from appliance.net.boards import boards
-from appliance.net.boards.boards import BoardError, BoardReader, BoardWriter, Published
+from appliance.net.boards import board_writer
+from appliance.net.boards.board_layout import BoardError, Published
+from appliance.net.boards.board_reader import BoardReader
+from appliance.net.boards.board_writer import BoardWriter
 
 pytestmark = pytest.mark.programs
 
@@ -23,7 +25,7 @@ pytestmark = pytest.mark.programs
 WRITER = """
 import hashlib, sys
 from pathlib import Path
-from appliance.net.boards.boards import BoardWriter
+from appliance.net.boards.board_writer import BoardWriter
 board = BoardWriter(Path(sys.argv[1]), capacity=int(sys.argv[2]))
 number = 0
 while True:
@@ -38,7 +40,8 @@ while True:
 FULL = """
 import sys
 from pathlib import Path
-from appliance.net.boards.boards import BoardReader, BoardWriter
+from appliance.net.boards.board_reader import BoardReader
+from appliance.net.boards.board_writer import BoardWriter
 path = Path(sys.argv[1]) / "health.board"
 board = BoardWriter(path)
 try:
@@ -359,7 +362,7 @@ def test_a_removed_board_is_made_again(
     path: Path, remove: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Readers that have the removed file move to the new one; without a directory nothing is lost."""
-    monkeypatch.setattr(boards, "_LOOK_AGAIN", 0.0)
+    monkeypatch.setattr(board_writer, "_LOOK_AGAIN", 0.0)
     path = path.parent / "run" / path.name
     path.parent.mkdir()
     writer = BoardWriter(path)

@@ -14,7 +14,8 @@ from appliance.core.checks.checked_servers import CheckedServers, Key
 from appliance.core.checks.health_record import record
 from appliance.model.check_results import CheckResult
 from appliance.model.server_states import HealthVerdict
-from appliance.net.boards.boards import BoardReader, BoardWriter
+from appliance.net.boards.board_reader import BoardReader
+from appliance.net.boards.board_writer import BoardWriter
 from appliance.net.boards.health_publisher import FRESH, RETRY, HealthPublisher
 from appliance.wire.boards.health_board import HealthBoard, ServerHealthRecord, decode
 

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from appliance.net.boards.boards import BoardReader, BoardWriter
+from appliance.net.boards.board_reader import BoardReader
+from appliance.net.boards.board_writer import BoardWriter
 from appliance.net.boards.vrrp_publisher import VrrpPublisher
 
 pytestmark = pytest.mark.programs

@@ -17,9 +17,10 @@ import gevent
 import pytest
 from support.machines.nobody import UID
 
-from appliance.net.control import peers
-from appliance.net.control.loop_sockets import LoopControlServer
-from appliance.net.control.sockets import Call, ControlClient, ControlServer, WithDescriptors
+from appliance.net.control import permissions
+from appliance.net.control.control_client import ControlClient
+from appliance.net.control.control_server import Call, ControlServer, WithDescriptors
+from appliance.net.control.loop_control_server import LoopControlServer
 from appliance.net.files import readers
 from appliance.net.loop.loop import Loop
 from appliance.wire.lines.control import Answer, Question, good
@@ -163,7 +164,7 @@ def test_a_directory_of_its_owner_alone_has_sockets_of_its_owner_alone(directory
 
 def test_members_leave_room_for_the_owner(path: Path, monkeypatch: pytest.MonkeyPatch):
     """Beyond a bound their connections are closed; the owner is still answered."""
-    monkeypatch.setattr(peers, "MOST_READERS", 0)
+    monkeypatch.setattr(permissions, "MOST_READERS", 0)
     assert said_to_another(path, "status") == [["", 0]]
     with ControlClient(path) as client:
         assert client.ask(Question(command="status")).ok
@@ -210,7 +211,7 @@ def test_a_program_of_one_loop_does_the_same(directory: Path):
 
 def test_a_loop_leaves_room_for_the_owner_too(directory: Path, monkeypatch: pytest.MonkeyPatch):
     """Members beyond the bound are closed, and nobody is evicted for them."""
-    monkeypatch.setattr(peers, "MOST_READERS", 0)
+    monkeypatch.setattr(permissions, "MOST_READERS", 0)
     path = directory / "vrrp.control"
     with looping(path):
         assert said_to_another(path, "status") == [["", 0]]

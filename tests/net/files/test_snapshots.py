@@ -12,6 +12,8 @@ from support.values.snapshots import snapshot
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.net.files import snapshots
+from appliance.net.files.atomic_write import remove_scratch_files, write_atomically
+from appliance.net.files.degraded import Degraded, clear_degraded, read_degraded, write_degraded
 from appliance.net.logging import log as logs
 from appliance.wire.lines.control import AnswerProblem, ControlError
 
@@ -54,7 +56,7 @@ def test_a_failed_write_leaves_the_old_content(paths: Paths):
     target.mkdir()
     (target / "something").touch()
     with pytest.raises(OSError, match="taken"):
-        snapshots.write_atomically(target, b"new")
+        write_atomically(target, b"new")
     assert [each.name for each in paths.runtime.iterdir()] == ["taken"]
 
 
@@ -65,7 +67,7 @@ def test_a_directory_that_cannot_be_synced_has_the_new_content(tmp_path: Path):
     if child == 0:
         with contextlib.suppress(OSError):
             _as_nobody(tmp_path)
-            snapshots.write_atomically(Path("file"), b"new")
+            write_atomically(Path("file"), b"new")
             os._exit(0)
         os._exit(1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
@@ -108,15 +110,13 @@ def test_pruning_keeps_what_may_be_read(paths: Paths):
 
 def test_the_note_of_a_degraded_start(paths: Paths):
     """It is read as it was written, and gone after it is cleared, twice."""
-    note = snapshots.Degraded(
-        since=1.5, problems=(AnswerProblem(message="no", path="api", line=3, column=1),)
-    )
-    assert snapshots.read_degraded(paths) is None
-    snapshots.write_degraded(paths, note)
-    assert snapshots.read_degraded(paths) == note
-    snapshots.clear_degraded(paths)
-    snapshots.clear_degraded(paths)
-    assert snapshots.read_degraded(paths) is None
+    note = Degraded(since=1.5, problems=(AnswerProblem(message="no", path="api", line=3, column=1),))
+    assert read_degraded(paths) is None
+    write_degraded(paths, note)
+    assert read_degraded(paths) == note
+    clear_degraded(paths)
+    clear_degraded(paths)
+    assert read_degraded(paths) is None
 
 
 def test_readers_never_see_half_a_file(paths: Paths):
@@ -161,7 +161,7 @@ def test_an_accepted_snapshot_that_is_damaged_is_told(paths: Paths, capfd: pytes
 def test_mode_and_group_come_with_the_content(paths: Paths):
     """There is no moment at which a file has its content, and cannot be read by whom it is for."""
     target = paths.runtime / "file"
-    snapshots.write_atomically(target, b"new", mode=0o644, group=os.getegid())
+    write_atomically(target, b"new", mode=0o644, group=os.getegid())
     assert target.stat().st_mode & 0o777 == 0o644
     assert target.stat().st_gid == os.getegid()
 
@@ -170,5 +170,5 @@ def test_what_a_power_cut_left_is_removed(paths: Paths):
     """That of another process, and neither an editor's file nor another file's."""
     for name in (".file.77", ".file.swp", ".other.77", "file"):
         (paths.runtime / name).touch()
-    snapshots.remove_scratches(paths.runtime / "file")
+    remove_scratch_files(paths.runtime / "file")
     assert sorted(each.name for each in paths.runtime.iterdir()) == [".file.swp", ".other.77", "file"]

@@ -13,8 +13,17 @@ from appliance.model.paths import Paths
 from appliance.model.server_states import AdminState
 from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.net.boards import heartbeats
-from appliance.net.boards.boards import BoardError, BoardReader, BoardWriter
+from appliance.net.boards.board_layout import BoardError
+from appliance.net.boards.board_reader import BoardReader
+from appliance.net.boards.board_writer import BoardWriter
 from appliance.net.files import lock_files, operator_states, snapshots, state_files
+from appliance.net.files.degraded import (
+    Degraded,
+    clear_degraded,
+    degraded_path,
+    read_degraded,
+    write_degraded,
+)
 from appliance.net.files.operator_states import OperatorStatesError
 from appliance.net.files.state_files import FileUnusable
 from appliance.net.guest.record import Record
@@ -165,14 +174,14 @@ def test_a_damaged_record_of_a_virtual_machine_is_none(tmp_path: Path, damage: s
 @every_damage
 def test_a_damaged_note_is_none(paths: Paths, damage: str):
     """The note of a degraded start is gone or as it was, and can be written and removed."""
-    note = snapshots.Degraded(since=1.0, problems=())
-    snapshots.write_degraded(paths, note)
-    SPOILS[damage](snapshots.degraded_path(paths))
-    snapshots.read_degraded(paths)
-    snapshots.clear_degraded(paths)
-    assert snapshots.read_degraded(paths) is None
-    snapshots.write_degraded(paths, note)
-    assert snapshots.read_degraded(paths) == note
+    note = Degraded(since=1.0, problems=())
+    write_degraded(paths, note)
+    SPOILS[damage](degraded_path(paths))
+    read_degraded(paths)
+    clear_degraded(paths)
+    assert read_degraded(paths) is None
+    write_degraded(paths, note)
+    assert read_degraded(paths) == note
 
 
 UNUSUAL = ["directory", "fifo", "socket", "device"]

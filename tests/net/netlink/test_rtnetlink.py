@@ -9,41 +9,43 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.net.netlink import netlink, rtnetlink
+from appliance.net.netlink.address_messages import NEW_ADDRESS, AddressFacts, decode_address
+from appliance.net.netlink.link_messages import decode_link, decode_macvlan
 from appliance.net.netlink.netlink import Message
-from appliance.net.netlink.rtnetlink import AddressFacts, DamagedMessage
+from appliance.net.netlink.rtnetlink import DamagedMessage
 
 pytestmark = pytest.mark.programs
 
 _HEADER = struct.pack("=BBBBI", socket.AF_INET, 24, 0x80, 0, 3)
 _GOOD = _HEADER + struct.pack("=HH", 8, 2) + socket.inet_aton("192.0.2.1")
-_DECODERS = [rtnetlink.decode_address, rtnetlink.decode_link, rtnetlink.decode_macvlan]
+_DECODERS = [decode_address, decode_link, decode_macvlan]
 
 
 def message(body: bytes) -> Message:
     """Return a message with this behind its header."""
-    (made,) = netlink.split(struct.pack("=IHHII", 16 + len(body), rtnetlink.NEW_ADDRESS, 0, 0, 0) + body)
+    (made,) = netlink.split(struct.pack("=IHHII", 16 + len(body), NEW_ADDRESS, 0, 0, 0) + body)
     return made
 
 
 def test_an_address_is_read() -> None:
     """Interface, address and prefix length, without a mark."""
     expected = AddressFacts(index=3, address="192.0.2.1/24", ours=False, usable=True)
-    assert rtnetlink.decode_address(message(_GOOD)) == expected
+    assert decode_address(message(_GOOD)) == expected
 
 
 @pytest.mark.parametrize("body", [b"", _HEADER[:4], _HEADER, _GOOD[:-2]])
 def test_damage_is_one_error(body: bytes) -> None:
     """Without an address, or cut anywhere, a message is damaged; among others it is left out."""
     with pytest.raises(DamagedMessage):
-        rtnetlink.decode_address(message(body))
-    found = rtnetlink.readable(rtnetlink.decode_address, [message(body), message(_GOOD)])
+        decode_address(message(body))
+    found = rtnetlink.readable(decode_address, [message(body), message(_GOOD)])
     assert [each.address for each in found] == ["192.0.2.1/24"]
 
 
 def test_a_link_has_a_name() -> None:
     """One without is damaged."""
     with pytest.raises(DamagedMessage):
-        rtnetlink.decode_link(message(bytes(16)))
+        decode_link(message(bytes(16)))
 
 
 @pytest.mark.parametrize("decode", _DECODERS)

@@ -9,6 +9,7 @@ import pytest
 
 from appliance.model.paths import Paths
 from appliance.net.files import snapshots
+from appliance.net.files.degraded import read_degraded
 from appliance.net.reloading import boot
 
 pytestmark = pytest.mark.programs
@@ -110,13 +111,13 @@ def test_a_broken_file_starts_the_last_good(paths: Paths):
     paths.config.write_text("api: 1\nnonsense: 2\n")
     start = started(paths)
     assert start.snapshot == good
-    note = snapshots.read_degraded(paths)
+    note = read_degraded(paths)
     assert note is not None
     assert note.problems == start.errors
     assert len(note.problems) == 2
     paths.config.write_text(_GOOD)
     started(paths)
-    assert snapshots.read_degraded(paths) is None
+    assert read_degraded(paths) is None
 
 
 def test_neither_is_an_end_with_every_error(paths: Paths):

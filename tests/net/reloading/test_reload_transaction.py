@@ -16,6 +16,7 @@ from support.peers.fake_programs import FakeProgram
 
 from appliance.model.paths import Paths
 from appliance.net.files import snapshots
+from appliance.net.files.degraded import Degraded, degraded_path, read_degraded, write_degraded
 from appliance.net.files.operators_file import judge
 from appliance.net.reloading.program_clients import ProgramClients, ProgramTimeouts
 from appliance.net.reloading.reload_transaction import ReloadTransaction
@@ -350,11 +351,11 @@ def test_a_copy_that_cannot_be_made_again_is_told(house: House):
 
 def test_what_stands_in_the_place_of_the_note_is_no_trouble(house: House):
     """A directory where the note of a degraded start would be is set aside; the change is made."""
-    snapshots.degraded_path(house.paths).mkdir()
+    degraded_path(house.paths).mkdir()
     house.write(weight=2)
     assert house.transaction.reload().ok
     assert (house.api.obeys, house.accepted) == (2, 2)
-    assert not snapshots.degraded_path(house.paths).exists()
+    assert not degraded_path(house.paths).exists()
 
 
 @pytest.mark.parametrize("name", ["accepted", "last_good"])
@@ -373,11 +374,11 @@ def test_a_file_that_was_damaged_is_set_aside_said_once_and_written_again(house:
 
 def test_a_good_file_ends_the_degraded_state(house: House):
     """The note of a start from the last-good copy goes with the first good file, changed or not."""
-    note = snapshots.Degraded(since=1.0, problems=(AnswerProblem(message="broken"),))
-    snapshots.write_degraded(house.paths, note)
+    note = Degraded(since=1.0, problems=(AnswerProblem(message="broken"),))
+    write_degraded(house.paths, note)
     house.write(weight=-1)
     house.transaction.reload()
-    assert snapshots.read_degraded(house.paths) == note
+    assert read_degraded(house.paths) == note
     house.write(weight=1)
     assert house.transaction.reload().ok
-    assert snapshots.read_degraded(house.paths) is None
+    assert read_degraded(house.paths) is None

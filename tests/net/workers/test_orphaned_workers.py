@@ -13,8 +13,8 @@ import pytest
 from appliance.core.rollout.events import Orphan
 from appliance.core.rollout.states import WorkerId, WorkerState
 from appliance.model.paths import Paths
-from appliance.net.boards.boards import BoardWriter
-from appliance.net.control.sockets import Call, ControlServer, WithDescriptors
+from appliance.net.boards.board_writer import BoardWriter
+from appliance.net.control.control_server import Call, ControlServer, WithDescriptors
 from appliance.net.workers.orphaned_workers import adopt_all, listeners_of, orphan, remove_files
 from appliance.wire.lines.control import Answer, bad, good
 from appliance.wire.lines.worker_status import WorkerStatus

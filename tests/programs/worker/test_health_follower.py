@@ -13,7 +13,7 @@ from support.values.snapshots import bind, frontend, group, pool, server, snapsh
 
 from appliance.model.paths import Paths
 from appliance.model.server_states import HealthVerdict, ServerState
-from appliance.net.boards.boards import BoardWriter
+from appliance.net.boards.board_writer import BoardWriter
 from appliance.programs.worker.worker import Worker
 from appliance.wire.boards.health_board import HealthBoard, encode
 from appliance.wire.lines.worker_arguments import InheritedListener, WorkerArguments

@@ -4,7 +4,7 @@ import gevent
 from gevent.event import Event
 
 from appliance.model.paths import Paths
-from appliance.net.control.sockets import Call, ControlServer
+from appliance.net.control.control_server import Call, ControlServer
 from appliance.net.files import snapshots
 from appliance.wire.lines.control import Answer, AnswerProblem, bad, good
 

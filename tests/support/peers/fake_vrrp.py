@@ -10,7 +10,7 @@ from typing import Any
 import gevent
 import msgspec
 
-from appliance.net.control.sockets import Call, ControlServer
+from appliance.net.control.control_server import Call, ControlServer
 from appliance.wire.lines.control import Answer, bad, good
 
 

@@ -14,7 +14,8 @@ import gevent
 
 from appliance.model.paths import Paths
 from appliance.model.worker_phases import WorkerPhase
-from appliance.net.boards.boards import BoardError, BoardReader
+from appliance.net.boards.board_layout import BoardError
+from appliance.net.boards.board_reader import BoardReader
 from appliance.wire.boards import worker_board
 from appliance.wire.lines import worker_arguments
 from appliance.wire.lines.worker_arguments import WorkerArguments

@@ -21,8 +21,9 @@ from appliance.model.paths import Paths
 from appliance.model.server_states import AdminState, HealthVerdict
 from appliance.model.snapshot.pools import Check, Pool, Server
 from appliance.model.snapshot.snapshot import Snapshot, encode
-from appliance.net.boards.boards import BoardError, BoardReader
-from appliance.net.control.sockets import ControlUnavailable, ask
+from appliance.net.boards.board_layout import BoardError
+from appliance.net.boards.board_reader import BoardReader
+from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.wire.boards.health_board import HealthBoard, ServerHealthRecord, decode
 from appliance.wire.lines import connect_failure
 from appliance.wire.lines.control import Answer, Question

@@ -17,7 +17,7 @@ from support.programs.lone_worker import up
 
 from appliance.model.paths import Paths
 from appliance.model.snapshot import snapshot as model
-from appliance.net.boards.boards import BoardWriter
+from appliance.net.boards.board_writer import BoardWriter
 from appliance.wire.boards import health_board
 from appliance.wire.boards.health_board import HealthBoard
 

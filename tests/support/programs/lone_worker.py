@@ -19,7 +19,8 @@ from appliance.model.paths import Paths
 from appliance.model.server_states import AdminState, HealthVerdict
 from appliance.model.snapshot import frontends, pools
 from appliance.model.snapshot import snapshot as model
-from appliance.net.boards.boards import BoardReader, BoardWriter
+from appliance.net.boards.board_reader import BoardReader
+from appliance.net.boards.board_writer import BoardWriter
 from appliance.wire.boards import health_board, worker_board
 from appliance.wire.boards.health_board import HealthBoard, ServerHealthRecord
 

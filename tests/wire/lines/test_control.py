@@ -8,7 +8,6 @@ from appliance.wire.lines.control import (
     Answer,
     AnswerProblem,
     ControlError,
-    LineBuffer,
     Question,
     as_values,
     bad,
@@ -18,6 +17,7 @@ from appliance.wire.lines.control import (
     encode_question,
     good,
 )
+from appliance.wire.lines.line_buffer import LineBuffer
 
 pytestmark = pytest.mark.pure
 

@@ -9,7 +9,7 @@ from support.fuzzing.damage import cuts, flips
 
 from appliance.model.snapshot.virtual_router import Track, TrackKind
 from appliance.wire.lines import tracker_lines
-from appliance.wire.lines.control import LineBuffer
+from appliance.wire.lines.line_buffer import LineBuffer
 from appliance.wire.lines.tracker_lines import (
     CommandEnded,
     Order,

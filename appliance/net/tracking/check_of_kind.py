@@ -1,4 +1,4 @@
-"""The check of each kind of track."""
+"""Which check belongs to which kind of track (`track:` of a virtual IP)."""
 
 from collections.abc import Callable
 from typing import Final
@@ -15,11 +15,11 @@ from appliance.net.tracking.process import ProcessTrack
 from appliance.net.tracking.program import program_track
 from appliance.net.tracking.script import ScriptTrack
 from appliance.net.tracking.tcp import tcp_track
-from appliance.net.tracking.tracked_check import Seen, TrackCheck
+from appliance.net.tracking.track_check import TrackCheck, TrackResult
 
 
 def check_of(track: Track, *, paths: Paths, contexts: TlsContexts) -> TrackCheck:
-    """Return the check of a track; one whose target cannot be understood is down, and says so."""
+    """Return the check of a track; one whose target cannot be understood is always down, with the reason."""
     make = _BY_KIND.get(track.kind)
     if make is None:
         return _Impossible(f"{track.kind} is not tracked here")
@@ -30,19 +30,19 @@ def check_of(track: Track, *, paths: Paths, contexts: TlsContexts) -> TrackCheck
 
 
 class _Impossible:
-    """A track that can never be up."""
+    """The check of a track that can never be up."""
 
     def __init__(self, detail: str) -> None:
-        self._seen = Seen(up=False, detail=detail)
+        self._seen = TrackResult(up=False, detail=detail)
 
-    def look(self) -> Seen:
+    def look(self) -> TrackResult:
         return self._seen
 
     def wait(self, seconds: float) -> None:
         gevent.sleep(seconds)
 
     def close(self) -> None:
-        """Do nothing: there is nothing."""
+        """Do nothing: there is nothing to free."""
 
 
 def _script(track: Track, paths: Paths) -> TrackCheck:
@@ -56,7 +56,7 @@ def _file(track: Track) -> TrackCheck:
 
 _Make = Callable[[Track, Paths, TlsContexts], TrackCheck]
 
-# An interface is not among them: vrrp hears of it from the kernel by itself.
+# Interfaces are missing: the kernel notifies vrrp itself of their changes (links.Links).
 _BY_KIND: Final[dict[TrackKind, _Make]] = {
     TrackKind.HTTP: lambda track, _, contexts: http_track(track, contexts),
     TrackKind.TCP: lambda track, _, contexts: tcp_track(track, contexts),

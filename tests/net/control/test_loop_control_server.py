@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 from support.processes.waiting import wait_until
 
-from appliance.net.control.loop_sockets import Deferred, LoopControlServer
+from appliance.net.control.deferred_answer import DeferredAnswer
+from appliance.net.control.loop_control_server import LoopControlServer
 from appliance.net.loop.loop import Loop
 from appliance.wire.lines.control import Answer, Question, bad, good
 
@@ -43,9 +44,9 @@ class Program:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.errors: list[tuple[str, str]] = []
-        self.later: list[Deferred] = []
+        self.later: list[DeferredAnswer] = []
         self.loop = Loop()
-        handlers: dict[str, Callable[[Question], Answer | Deferred]] = {
+        handlers: dict[str, Callable[[Question], Answer | DeferredAnswer]] = {
             "echo": lambda question: good(said=question.text("say")),
             "large": lambda question: good(text="x" * question.integer("size")),
             "break": self._break,
@@ -63,12 +64,12 @@ class Program:
     def _break(self, question: Question) -> Answer:
         raise ZeroDivisionError(question.command)
 
-    def _later(self, _: Question) -> Deferred:
-        self.later.append(Deferred())
+    def _later(self, _: Question) -> DeferredAnswer:
+        self.later.append(DeferredAnswer())
         return self.later[-1]
 
-    def _at_once(self, _: Question) -> Deferred:
-        answer = Deferred()
+    def _at_once(self, _: Question) -> DeferredAnswer:
+        answer = DeferredAnswer()
         answer.resolve(good(first=True))
         answer.resolve(bad("second"))
         return answer

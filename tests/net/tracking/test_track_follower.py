@@ -9,25 +9,25 @@ from support.processes.greenlets import until
 from support.values.tracks import track
 
 from appliance.model.snapshot.virtual_router import Track
-from appliance.net.tracking.follower import Follower
-from appliance.net.tracking.tracked_check import Seen, Unseen
+from appliance.net.tracking.track_check import TrackResult, TrackUnknown
+from appliance.net.tracking.track_follower import TrackFollower
 
 pytestmark = pytest.mark.programs
 
-GOOD = Seen(up=True, detail="fine")
-BAD = Seen(up=False, detail="broken")
+GOOD = TrackResult(up=True, detail="fine")
+BAD = TrackResult(up=False, detail="broken")
 
 
 class Fake:
     """A thing to be tracked that the test gives its state, or its trouble."""
 
-    def __init__(self, seen: Seen | Exception) -> None:
+    def __init__(self, seen: TrackResult | Exception) -> None:
         self.seen = seen
         self.looks = 0
         self.closed = False
         self.hang = 0.0
 
-    def look(self) -> Seen:
+    def look(self) -> TrackResult:
         """Return the state."""
         self.looks += 1
         gevent.sleep(self.hang)
@@ -47,19 +47,19 @@ class Fake:
 class Followed:
     """A follower of a fake, and what it has said."""
 
-    def __init__(self, seen: Seen | Exception, subject: Track) -> None:
+    def __init__(self, seen: TrackResult | Exception, subject: Track) -> None:
         self.check = Fake(seen)
         self.said: list[tuple[bool, int, str]] = []
         self.bugs: list[Exception] = []
-        self.follower = Follower(
-            subject, self.check, on_news=self._note, on_bug=lambda _, error: self.bugs.append(error)
+        self.follower = TrackFollower(
+            subject, self.check, on_change=self._note, on_bug=lambda _, error: self.bugs.append(error)
         )
 
-    def _note(self, follower: Follower) -> None:
-        standing = follower.standing
-        assert standing is not None
-        assert standing.at <= time.monotonic()
-        self.said.append((standing.up, standing.value, standing.detail))
+    def _note(self, follower: TrackFollower) -> None:
+        state = follower.state
+        assert state is not None
+        assert state.at <= time.monotonic()
+        self.said.append((state.up, state.value, state.detail))
 
     def looked(self, times: int) -> None:
         """Wait for as many looks more."""
@@ -75,7 +75,7 @@ def follow() -> Iterator[Follow]:
     """Follow a fake that begins with a state, in a hundredth of the usual interval."""
     made: list[Followed] = []
 
-    def make(seen: Seen | Exception, **changes: object) -> Followed:
+    def make(seen: TrackResult | Exception, **changes: object) -> Followed:
         made.append(Followed(seen, track(**{"interval": 0.01, "timeout": 0.01, **changes})))
         return made[-1]
 
@@ -120,13 +120,13 @@ def test_a_value_is_news(follow: Follow):
     """The number of a file counts at once."""
     followed = follow(GOOD, fall=3)
     followed.looked(1)
-    followed.check.seen = Seen(up=True, value=7, detail="fine")
+    followed.check.seen = TrackResult(up=True, value=7, detail="fine")
     until(lambda: followed.said[-1] == (True, 7, "fine"), what="the value")
 
 
 def test_a_number_stays_until_the_verdict_falls(follow: Follow):
     """A look that fails has no number: that is not 0 before the failures are enough."""
-    followed = follow(Seen(up=True, value=7, detail="fine"), fall=3)
+    followed = follow(TrackResult(up=True, value=7, detail="fine"), fall=3)
     followed.looked(1)
     followed.check.seen = BAD
     until(lambda: not followed.said[-1][0], what="down")
@@ -137,16 +137,16 @@ def test_what_cannot_be_looked_at_stays_as_it_was(follow: Follow):
     """This machine's trouble is no verdict, unless there has never been one."""
     followed = follow(GOOD)
     followed.looked(1)
-    followed.check.seen = Unseen("no descriptors")
+    followed.check.seen = TrackUnknown("no descriptors")
     followed.looked(3)
     assert followed.said == [(True, 0, "fine")]
-    blind = follow(Unseen("no descriptors"))
+    blind = follow(TrackUnknown("no descriptors"))
     blind.looked(3)
     assert blind.said == [(False, 0, "no descriptors")]
 
 
 def test_a_bug_is_down_and_is_told(follow: Follow):
-    """A verdict that nobody keeps true is not left standing, and the next look may be better."""
+    """A verdict that nobody keeps true is not left state, and the next look may be better."""
     followed = follow(GOOD)
     followed.looked(1)
     followed.check.seen = KeyError("x")

@@ -1,4 +1,4 @@
-"""Follows one track: looks, judges by rise and fall, and says what is new."""
+"""Follows one track: looks at intervals, applies rise and fall, and reports changes."""
 
 import time
 from collections.abc import Callable
@@ -9,15 +9,15 @@ import gevent
 
 from appliance.core.tracking.rise_and_fall import RiseAndFall
 from appliance.model.snapshot.virtual_router import Track
-from appliance.net.tracking.tracked_check import Seen, TrackCheck, Unseen
+from appliance.net.tracking.track_check import TrackCheck, TrackResult, TrackUnknown
 
 _BREATH: Final = 0.01
 """Seconds between two looks at least, however long the looks take."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Standing:
-    """What is said of a track; `at` is when it became so, monotonic seconds."""
+class TrackState:
+    """The state of a track; `at` is when it became so, monotonic seconds."""
 
     up: bool
     value: int
@@ -25,12 +25,12 @@ class Standing:
     at: float
 
 
-class Follower:
+class TrackFollower:
     """One track with a greenlet of its own, so that one that hangs holds up no other.
 
     Looks never overlap: the next one starts an interval after the start of the last, or when that has ended.
-    `on_news` is called when verdict, value or detail have become others, `on_bug` when a look raises what it
-    never should: then the track is down, because nobody watches it any more.
+    `on_change` is called when verdict, value or detail have become others, `on_bug` when a look raises what
+    it never should: then the track is down, because nobody watches it any more.
     """
 
     def __init__(
@@ -38,19 +38,19 @@ class Follower:
         track: Track,
         check: TrackCheck,
         *,
-        on_news: Callable[["Follower"], None],
+        on_change: Callable[["TrackFollower"], None],
         on_bug: Callable[[Track, Exception], None],
     ) -> None:
         self.track = track
-        self.standing: Standing | None = None
+        self.state: TrackState | None = None
         self._check = check
-        self._on_news = on_news
+        self._on_change = on_change
         self._on_bug = on_bug
         self._rise = RiseAndFall(rise=track.rise, fall=track.fall)
         self._loop = gevent.spawn(self._follow)
 
     def close(self) -> None:
-        """Look no more, and kill what a look is running."""
+        """Stop looking, and kill what a look is running."""
         self._loop.kill(block=False)
         self._check.close()
 
@@ -63,28 +63,28 @@ class Follower:
                 self._conclude(seen, now)
             self._check.wait(max(started + self.track.interval - now, _BREATH))
 
-    def _look(self) -> Seen | None:
-        """Return what there is to see; None leaves things as they are, unless nothing was ever seen."""
+    def _look(self) -> TrackResult | None:
+        """Return the result of a look; None keeps the state. A first look that fails is down."""
         try:
             return self._check.look()
-        except Unseen as error:
-            return None if self.standing else Seen(up=False, detail=str(error))
+        except TrackUnknown as error:
+            return None if self.state else TrackResult(up=False, detail=str(error))
         except Exception as error:  # noqa: BLE001  # a bug in one kind must not leave its verdict up for ever
             self._on_bug(self.track, error)
-            return Seen(up=False, detail=f"{type(error).__name__}: {error}")
+            return TrackResult(up=False, detail=f"{type(error).__name__}: {error}")
 
-    def _conclude(self, seen: Seen, now: float) -> None:
-        up, last = self._rise.result(seen.up), self.standing
-        detail = self._counted(seen) if seen.up is not up else seen.detail
-        # A look that failed has no number, and does not count before it has turned the verdict.
+    def _conclude(self, seen: TrackResult, now: float) -> None:
+        up, last = self._rise.result(seen.up), self.state
+        detail = self._with_count(seen) if seen.up is not up else seen.detail
+        # A look that failed has no number: until it changes the state the last number counts.
         value = last.value if last and up and not seen.up else seen.value
         if last and (last.up, last.value, last.detail) == (up, value, detail):
             return
-        self.standing = Standing(up=up, value=value, detail=detail, at=now)
-        self._on_news(self)
+        self.state = TrackState(up=up, value=value, detail=detail, at=now)
+        self._on_change(self)
 
-    def _counted(self, seen: Seen) -> str:
-        """Return the detail of a result that has not turned the verdict yet."""
+    def _with_count(self, seen: TrackResult) -> str:
+        """Return the detail of a result that has not changed the state yet: `1 of 3 bad: ...`."""
         rise = self._rise
         wanted, what = (rise.rise, "good") if seen.up else (rise.fall, "bad")
         return f"{rise.streak} of {wanted} {what}: {seen.detail}"

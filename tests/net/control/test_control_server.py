@@ -13,14 +13,8 @@ from gevent import socket
 from support.processes.greenlets import until
 from support.processes.processes import descriptors
 
-from appliance.net.control.sockets import (
-    Call,
-    ControlClient,
-    ControlServer,
-    ControlUnavailable,
-    WithDescriptors,
-    ask,
-)
+from appliance.net.control.control_client import ControlClient, ControlUnavailable, ask
+from appliance.net.control.control_server import Call, ControlServer, WithDescriptors
 from appliance.wire.lines.control import Answer, Question, bad, good
 
 pytestmark = pytest.mark.programs

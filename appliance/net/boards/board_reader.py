@@ -1,0 +1,134 @@
+"""The readers of a board: a file in shared memory with one writer, for which they never wait."""
+
+import contextlib
+import mmap
+import os
+import sys
+from pathlib import Path
+from typing import Final, Self
+
+from appliance.net.boards.board_layout import (
+    HALF,
+    HEADER,
+    MAGIC,
+    NUMBERS,
+    RETIRED,
+    SEQUENCE,
+    BoardError,
+    Published,
+    checksum_of,
+)
+from appliance.net.files import state_files
+
+_TRIES: Final = 100
+"""How often a half is read while the pointer stays, before it counts as damaged. A store is seen at once."""
+
+
+class BoardReader:
+    """A reader of a board. It opens the path again when the writer says that it made a larger file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._map: mmap.mmap | None = None
+        self._open()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @property
+    def sequence(self) -> int:
+        """Return how many payloads were published into this file."""
+        return self._words[SEQUENCE]
+
+    @property
+    def changes(self) -> int:
+        """Return how often a publish was marked as changing decisions. Cheap enough for every connection.
+
+        It is a hint, as no checksum is looked at: where it differs from the count that `published` gave last,
+        call `published`. Where the store of a new count is not seen yet, it is at the next look.
+        """
+        words = self._words
+        if words[RETIRED]:
+            self._open()
+            words = self._words
+        return words[self._changes_at[words[SEQUENCE] & 1]]
+
+    @property
+    def capacity(self) -> int:
+        """Return how many bytes of payload one half can hold."""
+        return self._stride - HALF.size
+
+    def published(self) -> Published:
+        """Return the payload last published, whole, with its count; empty before the first publish.
+
+        Raises BoardError where the file is damaged, or another took its name and cannot be opened.
+        """
+        if self._words[RETIRED]:
+            self._open()
+        tries = 0
+        while tries < _TRIES:
+            pointer = self._words[SEQUENCE]
+            found = self._half(pointer)
+            if found is not None:
+                return found
+            tries = tries + 1 if self._words[SEQUENCE] == pointer else 0
+        raise BoardError(f"{self.path}: damaged")
+
+    def read(self) -> bytes:
+        """Return the payload last published, whole; empty before the first publish; raises BoardError."""
+        return self.published().payload
+
+    def follow(self) -> None:
+        """Open the path again where another file has its name by now; raises BoardError.
+
+        A writer marks the file that it replaces as retired. It cannot mark one that somebody removed, so a
+        reader that lives long calls this now and then.
+        """
+        with contextlib.suppress(FileNotFoundError):
+            if _identity(os.stat(self.path)) != self._file:  # noqa: PTH116  # often asked; no object for it
+                self._open()
+
+    def close(self) -> None:
+        """Unmap the file; another call is harmless."""
+        if self._map is not None:
+            self._words.release()
+            self._map.close()
+            self._map = None
+
+    def _half(self, pointer: int) -> Published | None:
+        """Return what is in the half that the pointer names; None where it is not whole, or another one."""
+        at = HEADER + (pointer & 1) * self._stride
+        start = at + HALF.size
+        numbers: bytes = self._map[at:start]  # type: ignore[index]  # open since __init__
+        sequence, changes, length, checksum = HALF.unpack(numbers)
+        if sequence != pointer or length > self.capacity:
+            return None
+        payload: bytes = self._map[start : start + length]  # type: ignore[index]  # the same
+        if checksum_of(numbers[: NUMBERS.size], payload) != checksum:
+            return None
+        return Published(payload, changes)
+
+    def _open(self) -> None:
+        try:
+            if unusual := state_files.unusual(self.path):
+                raise BoardError(f"{self.path}: is {unusual}, not a file")
+            with self.path.open("rb") as file:
+                found = _identity(os.fstat(file.fileno()))
+                mapping = mmap.mmap(file.fileno(), 0, prot=mmap.PROT_READ)
+        except (OSError, ValueError) as error:
+            raise BoardError(f"{self.path}: {error}") from error
+        stride = (len(mapping) - HEADER) // 2
+        if stride < HALF.size or stride % 8 or int.from_bytes(mapping[:8], sys.byteorder) != MAGIC:
+            mapping.close()
+            raise BoardError(f"{self.path}: not a board of this version")
+        self.close()
+        self._map, self._file, self._stride = mapping, found, stride
+        self._words = memoryview(mapping)[: HEADER + 2 * stride].cast("Q")
+        self._changes_at = (HEADER + 8) // 8, (HEADER + stride + 8) // 8
+
+
+def _identity(found: os.stat_result) -> tuple[int, int]:
+    return found.st_dev, found.st_ino

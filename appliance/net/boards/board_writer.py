@@ -1,0 +1,153 @@
+"""The one writer of a board: a file in shared memory that others read without a lock."""
+
+import contextlib
+import mmap
+import os
+import struct
+import time
+from pathlib import Path
+from typing import Final
+
+from appliance.net.boards.board_layout import (
+    HALF,
+    HEADER,
+    MAGIC,
+    NUMBERS,
+    RETIRED,
+    SEQUENCE,
+    BoardError,
+    aligned,
+    checksum_of,
+)
+from appliance.net.boards.board_reader import BoardReader
+from appliance.net.files import readers, state_files
+
+_LOOK_AGAIN: Final = 1.0  # seconds between two looks whether the file is still there
+
+
+class BoardWriter:
+    """The one writer of a board. What the last writer of the path published stays readable.
+
+    On a full file system it goes on with the last writer's file. Where there is none either, nothing is
+    published, and `publish` raises until there is room.
+    """
+
+    def __init__(self, path: Path, *, capacity: int = 4096) -> None:
+        self.path = path
+        self._sequence = 0
+        self._looked_at = time.monotonic()
+        self._gone = False
+        # A count that no reader can have seen already, in a file that is gone or cannot be read: it would
+        # take the new payload for the one that it knows.
+        self._changes = time.time_ns()
+        self._capacity = aligned(capacity)
+        payload = b""
+        with contextlib.suppress(BoardError), BoardReader(path) as last:
+            payload, self._changes = last.published()
+            self._capacity = max(self._capacity, last.capacity)
+        self._named = True
+        self._map: mmap.mmap
+        self._words: memoryview
+        state_files.clear_way(path)
+        try:
+            self._start_file(payload)
+        except OSError:
+            self._go_on_without_room()
+
+    def publish(self, payload: bytes | bytearray, *, changed: bool = False) -> None:
+        """Make `payload` what readers see; `changed` says that their decisions may differ after it.
+
+        Raises OSError when a larger file cannot be made: what was published before stays readable.
+        """
+        if changed:
+            self._changes += 1
+        if not self._named:
+            self._capacity = max(self._capacity, aligned(len(payload)))
+            self._start_file(payload)
+            self._named = True
+            return
+        if len(payload) > self._capacity:
+            self._renew(payload, capacity=aligned(max(len(payload), self._capacity * 2)))
+            return
+        if self.is_gone():  # with its directory, perhaps: what cannot be made again now is tried again
+            with contextlib.suppress(OSError):
+                self._renew(payload, capacity=self._capacity)
+                return
+        self._write(payload)
+
+    def is_gone(self) -> bool:
+        """Return whether somebody removed the file, as seen in the last second; a publish makes it anew."""
+        now = time.monotonic()
+        if now - self._looked_at >= _LOOK_AGAIN:
+            self._looked_at = now
+            self._gone = not self.path.exists()
+        return self._gone
+
+    def _renew(self, payload: bytes | bytearray, *, capacity: int) -> None:
+        old_map, old_words, old_capacity, sequence = self._map, self._words, self._capacity, self._sequence
+        self._capacity = capacity
+        try:
+            self._start_file(payload)
+        except OSError:
+            self._map, self._words, self._capacity, self._sequence = (
+                old_map,
+                old_words,
+                old_capacity,
+                sequence,
+            )
+            self._words[RETIRED] = 0
+            raise
+        self._gone = False
+        old_words[RETIRED] = 1  # where the name was gone, _start_file had no file of that name to mark
+        old_words.release()
+        old_map.close()
+
+    def close(self, *, unlink: bool = False) -> None:
+        """Unmap the file; readers keep their mappings. `unlink` removes the file's name as well."""
+        if unlink:
+            self.path.unlink(missing_ok=True)
+        self._words.release()
+        self._map.close()
+
+    def _write(self, payload: bytes | bytearray) -> None:
+        sequence = self._sequence + 1
+        at = HEADER + (sequence & 1) * (HALF.size + self._capacity)
+        numbers = NUMBERS.pack(sequence, self._changes, len(payload))
+        self._map[at + HALF.size : at + HALF.size + len(payload)] = bytes(payload)
+        self._map[at : at + HALF.size] = numbers + struct.pack("=Q", checksum_of(numbers, payload))
+        # Last, and in one store of an aligned word: from here on readers use the half that is now filled.
+        self._words[SEQUENCE] = self._sequence = sequence
+
+    def _go_on_without_room(self) -> None:
+        try:
+            with BoardReader(self.path) as last, self.path.open("r+b", buffering=0) as file:
+                self._capacity, self._sequence = last.capacity, last.sequence
+                self._map = mmap.mmap(file.fileno(), 0)
+        except (BoardError, OSError):
+            self._map, self._named = mmap.mmap(-1, HEADER), False
+        self._words = memoryview(self._map)[:HEADER].cast("Q")
+
+    def _start_file(self, payload: bytes | bytearray) -> None:
+        """Give the name to a new file that holds `payload`; readers of the old one learn it by its mark."""
+        scratch = self.path.with_name(self.path.name + ".new")
+        descriptor = os.open(scratch, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        try:
+            os.fchmod(descriptor, readers.file_mode(self.path.parent))
+            # Reserved at once: a store into a page for which the file system has no room any more is SIGBUS,
+            # which kills the writer, where this call fails with ENOSPC.
+            os.posix_fallocate(descriptor, 0, HEADER + 2 * (HALF.size + self._capacity))
+            self._map = mmap.mmap(descriptor, 0)
+        except OSError as error:
+            error.filename = str(scratch)
+            scratch.unlink(missing_ok=True)
+            raise
+        finally:
+            os.close(descriptor)
+        self._words = memoryview(self._map)[:HEADER].cast("Q")
+        self._words[0] = MAGIC
+        self._write(payload)
+        with contextlib.ExitStack() as stack:
+            with contextlib.suppress(FileNotFoundError):
+                old = stack.enter_context(self.path.open("r+b", buffering=0))
+                stack.callback(os.pwrite, old.fileno(), struct.pack("Q", 1), RETIRED * 8)
+            scratch.replace(self.path)

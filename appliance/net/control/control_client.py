@@ -1,0 +1,105 @@
+"""The asking side of a control socket: one question, one answer."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Self
+
+import gevent
+from gevent import socket
+from gevent.event import Event
+from gevent.lock import RLock
+from gevent.queue import Empty, Queue
+
+from appliance.net.control import descriptor_passing
+from appliance.wire.lines.control import Answer, ControlError, Question, decode_answer, encode_question
+from appliance.wire.lines.line_buffer import LineBuffer
+
+
+class ControlUnavailable(Exception):  # noqa: N818  # a state of the other side, not a mistake of ours
+    """The program does not answer: it is not running, it went away, or it took longer than was given."""
+
+
+class ControlClient:
+    """A connection to a control server that is kept open. Questions from several greenlets take turns.
+
+    `closed` is set as soon as the other side has gone: the kernel closes the sockets of a process that dies,
+    so this is how its death is noticed. Making one raises ControlUnavailable, and so does every question.
+    """
+
+    def __init__(self, path: Path, *, timeout: float = 5.0) -> None:
+        self.path = path
+        self.closed = Event()
+        self._lines = LineBuffer()
+        self._turn = RLock()
+        self._answers: Queue[tuple[Answer, tuple[int, ...]] | None] = Queue()
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        self._socket.settimeout(timeout)
+        try:
+            self._socket.connect(str(path))
+        except OSError as error:
+            self._socket.close()
+            raise ControlUnavailable(f"{path}: {error.strerror or error}") from error
+        self._socket.settimeout(None)
+        self._reader = gevent.spawn(self._read)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def ask(self, question: Question, *, timeout: float = 30.0, descriptors: Sequence[int] = ()) -> Answer:
+        """Return the answer; descriptors that come with it are closed. `timeout` is seconds."""
+        answer, received = self.ask_for_descriptors(question, timeout=timeout, descriptors=descriptors)
+        descriptor_passing.close_all(list(received))
+        return answer
+
+    def ask_for_descriptors(
+        self, question: Question, *, timeout: float = 30.0, descriptors: Sequence[int] = ()
+    ) -> tuple[Answer, tuple[int, ...]]:
+        """Return the answer and the descriptors that came with it, which are now the caller's."""
+        line, command = encode_question(question), question.command
+        with self._turn:
+            if self.closed.is_set():
+                raise ControlUnavailable(f"{self.path}: gone")
+            try:
+                descriptor_passing.send(self._socket, line, descriptors)
+                answer: tuple[Answer, tuple[int, ...]] | None = self._answers.get(timeout=timeout)
+            except OSError as error:
+                self.close()
+                raise ControlUnavailable(f"{self.path}: {error.strerror or error}") from error
+            except Empty:
+                # A late answer would be taken for the next one's: this connection cannot be used again.
+                self.close()
+                raise ControlUnavailable(
+                    f"{self.path}: no answer to {command} within {timeout:g} s"
+                ) from None
+        if answer is None:
+            raise ControlUnavailable(f"{self.path}: went away during {command}")
+        return answer
+
+    def close(self) -> None:
+        """End the connection. Whoever waits for an answer gets ControlUnavailable."""
+        self.closed.set()
+        self._reader.kill()
+        self._socket.close()
+
+    def _read(self) -> None:
+        descriptors: list[int] = []
+        try:
+            while chunk := descriptor_passing.receive(self._socket, descriptors):
+                for line in self._lines.feed(chunk):
+                    given, descriptors[:] = tuple(descriptors), []
+                    self._answers.put((decode_answer(line), given))
+        except (OSError, ControlError):
+            pass  # either way the other side is of no use any more: what follows says so to whoever waits
+        finally:
+            self.closed.set()
+            self._answers.put(None)
+            descriptor_passing.close_all(descriptors)
+
+
+def ask(path: Path, question: Question, *, timeout: float = 30.0) -> Answer:
+    """Ask one question on a connection of its own; raises ControlUnavailable."""
+    with ControlClient(path, timeout=min(timeout, 5.0)) as client:
+        return client.ask(question, timeout=timeout)

@@ -1,0 +1,166 @@
+"""The answering side of a control socket for programs of greenlets: one question and one answer at a time.
+
+Only the owner can connect, and the members of `group:`, who are answered what they may look at.
+
+Descriptors travel beside a line as SCM_RIGHTS. Those beside an answer belong to whoever asked; those beside a
+question are the server's, which closes them when it has answered, whatever was asked.
+"""
+
+import contextlib
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+import gevent
+from gevent import socket
+
+from appliance.net.control import descriptor_passing, permissions
+from appliance.net.control.command_table import CommandTable, OnError
+from appliance.net.control.gevent_listener import listen_for_readers
+from appliance.net.control.unix_listener import SocketName
+from appliance.wire.lines.control import QUESTION_LIMIT, Answer, ControlError, Question, encode_answer
+from appliance.wire.lines.line_buffer import LineBuffer
+
+KEEP: Final = 1.0
+"""Seconds between two looks whether a socket is still there."""
+
+_PAUSE: Final = 0.5  # seconds until a connection is accepted again, after there was no descriptor left
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """A question as a handler gets it, and the connection that it came over.
+
+    `descriptors` are closed when the handler has returned: it duplicates those that it wants to keep.
+    """
+
+    question: Question
+    descriptors: tuple[int, ...]
+    caller: "Caller"
+
+
+@dataclass(slots=True, eq=False)
+class Caller:
+    """One connection to a control server; the functions of `on_close` are called once, when it ends.
+
+    Whoever is not the `owner` may only look.
+    """
+
+    owner: bool = True
+    on_close: list[Callable[[], None]] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WithDescriptors:
+    """An answer that hands copies of descriptors over; the sender keeps its own."""
+
+    answer: Answer
+    descriptors: Sequence[int]
+
+
+Handler = Callable[[Call], Answer | WithDescriptors]
+
+
+class ControlServer:
+    """Answers one program's commands on a unix socket, with one greenlet for each connection.
+
+    `for_readers` are the commands that only look: whoever is neither root nor the owner gets no other one.
+    A handler may block its greenlet. One that raises is answered with its error, and reported to `on_error`.
+    The socket is made again where somebody removes it, or removes its directory and makes that again.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        handlers: Mapping[str, Handler],
+        *,
+        on_error: OnError,
+        for_readers: Collection[str] = (),
+    ) -> None:
+        self._path = path
+        self._commands = CommandTable(handlers, for_readers=for_readers, on_error=on_error)
+        self._readers = 0
+        self._on_error = on_error
+        self._listener = listen_for_readers(path)
+        self._name = SocketName(path)
+        self._loop = gevent.spawn(self._accept)
+        self._keeper = gevent.spawn(self._keep)
+
+    def close(self) -> None:
+        """Stop listening and remove the socket, unless it is a successor's; connections end by themselves."""
+        self._keeper.kill()
+        self._loop.kill()
+        self._name.remove()
+        self._listener.close()
+
+    def _keep(self) -> None:
+        """Listen again where somebody has removed the socket: nobody could find us any more."""
+        while True:
+            gevent.sleep(KEEP)
+            if not self._name.is_missing:
+                continue
+            with contextlib.suppress(OSError):  # the directory is not there yet, or full
+                listener = listen_for_readers(self._path)
+                self._loop.kill()
+                self._listener.close()
+                self._listener, self._name = listener, SocketName(self._path)
+                self._loop = gevent.spawn(self._accept)
+
+    def _accept(self) -> None:
+        while True:
+            try:
+                connection, _ = self._listener.accept()
+            except OSError as error:  # out of descriptors: try again a little later, traffic has priority
+                self._on_error("accept", error)
+                gevent.sleep(_PAUSE)
+                continue
+            gevent.spawn(self._serve_somebody, connection)
+
+    def _serve_somebody(self, connection: socket.socket) -> None:
+        """Serve the owner in any case, and a few readers at a time: descriptors are left for the owner."""
+        if permissions.is_owner(connection):
+            self._serve(connection, Caller())
+        elif self._readers >= permissions.MOST_READERS:
+            connection.close()
+        else:
+            self._readers += 1
+            try:
+                self._serve(connection, Caller(owner=False))
+            finally:
+                self._readers -= 1
+
+    def _serve(self, connection: socket.socket, caller: Caller) -> None:
+        lines = LineBuffer(QUESTION_LIMIT)
+        descriptors: list[int] = []
+        try:
+            while chunk := descriptor_passing.receive(connection, descriptors):
+                for line in lines.feed(chunk):
+                    if line:
+                        self._answer(connection, line, tuple(descriptors), caller)
+                        descriptor_passing.close_all(descriptors)
+        except (OSError, ControlError) as error:
+            if isinstance(error, ControlError):  # an OSError is a peer that went away
+                self._on_error("line", error)
+        finally:
+            connection.close()
+            descriptor_passing.close_all(descriptors)
+            for callback in caller.on_close:
+                callback()
+
+    def _answer(
+        self, connection: socket.socket, line: bytes, descriptors: tuple[int, ...], caller: Caller
+    ) -> None:
+        answer = self._result(line, descriptors, caller)
+        if isinstance(answer, WithDescriptors):
+            descriptor_passing.send(
+                connection, encode_answer(answer.answer), answer.descriptors if caller.owner else ()
+            )
+            return
+        connection.sendall(encode_answer(answer))
+
+    def _result(self, line: bytes, descriptors: tuple[int, ...], caller: Caller) -> Answer | WithDescriptors:
+        def run(handler: Handler, question: Question) -> Answer | WithDescriptors:
+            return handler(Call(question=question, descriptors=descriptors, caller=caller))
+
+        return self._commands.answer(line, owner=caller.owner, run=run)

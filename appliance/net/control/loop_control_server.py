@@ -1,0 +1,161 @@
+"""A control socket for a program of one loop (`net.loop.loop`), without greenlets.
+
+A handler must not block. What takes its time is answered later: the handler returns a DeferredAnswer, and
+whoever ends the work resolves it. A connection has one question at a time under way, the next ones wait.
+Questions are answered in the order in which they came, in short slices of the loop's time, so that a flood of
+them delays nobody's deadline.
+When all places are taken, a new connection gets the place of the one that has been idle longest.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Final
+
+from appliance.net.control import permissions
+from appliance.net.control.command_table import CommandTable, OnError
+from appliance.net.control.deferred_answer import DeferredAnswer
+from appliance.net.control.loop_connection import LoopConnection
+from appliance.net.control.unix_listener import SocketName, listen_for_readers
+from appliance.net.loop.loop import Loop
+from appliance.wire.lines.control import Answer, ControlError, Question
+
+_MOST_CONNECTIONS: Final = 64
+_SLICE: Final = 0.001  # seconds of one turn of the loop after which the next question waits for the next turn
+_KEEP: Final = 1.0  # seconds between two looks whether the socket is still there
+_PAUSE: Final = 0.5  # seconds until a connection is accepted again, after the machine had no descriptor left
+
+Handler = Callable[[Question], Answer | DeferredAnswer]
+
+
+class LoopControlServer:
+    """Answers one program's commands on a unix socket, from its loop.
+
+    A handler that raises is answered with its error, and reported to `on_error`. `for_readers` are the
+    commands that only look: whoever is neither root nor the owner gets no other one.
+    """
+
+    def __init__(
+        self,
+        loop: Loop,
+        path: Path,
+        handlers: Mapping[str, Handler],
+        *,
+        on_error: OnError,
+        for_readers: Collection[str] = (),
+    ) -> None:
+        self._loop = loop
+        self._path = path
+        self._commands = CommandTable(handlers, for_readers=for_readers, on_error=on_error)
+        self._on_error = on_error
+        self._connections: dict[
+            LoopConnection, None
+        ] = {}  # in order: the one that has been idle longest is the first
+        self._listener = listen_for_readers(path)
+        self._listener.settimeout(0)
+        self._name = SocketName(path)
+        self._again: float | None = None
+        self._look_at = time.monotonic() + _KEEP
+        self._listen()
+        loop.add(self)
+
+    @property
+    def deadline(self) -> float | None:
+        """Return when to be woken: when the question came that waits longest, or to look for the socket."""
+        first = self._first
+        at = self._again if first is None else first.since
+        return self._look_at if at is None else min(at, self._look_at)
+
+    def tick(self, now: float) -> None:
+        """Answer questions that have come until `now`, one of each connection, until the slice is over."""
+        if self._again is not None and now >= self._again:
+            self._again = None
+            self._listen()
+        if now >= self._look_at:
+            self._look_at = now + _KEEP
+            self._keep()
+        until = time.monotonic() + _SLICE
+        while (first := self._first) is not None and first.since <= now:
+            first.next()
+            if time.monotonic() >= until:
+                break
+
+    @property
+    def _first(self) -> LoopConnection | None:
+        return min(
+            (each for each in self._connections if each.waiting), key=lambda each: each.since, default=None
+        )
+
+    def close(self) -> None:
+        """Stop listening, remove the socket unless it is a successor's, and end the connections."""
+        self._loop.remove(self)
+        self._name.remove()
+        self._loop.forget(self._listener.fileno())
+        self._listener.close()
+        for each in list(self._connections):
+            each.close()
+
+    def result(self, line: bytes, *, owner: bool) -> Answer | DeferredAnswer:
+        """Return the answer to one line, perhaps for later; raises ControlError where it is no question."""
+        return self._commands.answer(line, owner=owner, run=lambda handler, question: handler(question))
+
+    def broken(self, error: ControlError) -> None:
+        """Report a connection that sends something else than control lines."""
+        self._on_error("line", error)
+
+    def ended(self, connection: LoopConnection) -> None:
+        """Remove a connection that has ended, which makes room for another one."""
+        self._connections.pop(connection, None)
+        self._listen()
+
+    def rested(self, connection: LoopConnection) -> None:
+        """Move a connection that has got its answers to the end of those that are idle."""
+        if connection in self._connections:
+            self._connections[connection] = self._connections.pop(connection)
+            self._listen()
+
+    def _keep(self) -> None:
+        """Listen again where somebody has removed the socket: nobody could find us any more."""
+        if not self._name.is_missing:
+            return
+        with contextlib.suppress(OSError):  # the directory is not there yet, or full
+            listener = listen_for_readers(self._path)
+            self._loop.forget(self._listener.fileno())
+            self._listener.close()
+            self._listener, self._name = listener, SocketName(self._path)
+            self._listener.settimeout(0)
+            self._listen()
+
+    def _listen(self) -> None:
+        if self._listener.fileno() >= 0:
+            closed = self._again is not None or (self._is_full and self._idlest is None)
+            self._loop.read(self._listener.fileno(), None if closed else self._accept)
+
+    def _accept(self) -> None:
+        try:
+            accepted, _ = self._listener.accept()
+        except BlockingIOError:
+            return
+        except OSError as error:  # out of descriptors
+            self._on_error("accept", error)
+            self._again = time.monotonic() + _PAUSE
+            self._listen()
+            return
+        accepted.settimeout(0)
+        owner = permissions.is_owner(accepted)
+        if not owner and sum(not each.owner for each in self._connections) >= permissions.MOST_READERS:
+            accepted.close()  # room is left for the owner
+            return
+        if self._is_full and self._idlest is not None:
+            self._idlest.close()
+        self._connections[LoopConnection(self._loop, self, accepted, owner=owner)] = None
+        self._listen()
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self._connections) >= _MOST_CONNECTIONS
+
+    @property
+    def _idlest(self) -> LoopConnection | None:
+        return next((each for each in self._connections if each.idle), None)

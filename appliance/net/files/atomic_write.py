@@ -1,0 +1,52 @@
+"""Files that appear whole or not at all: written beside, synced to the disk, then renamed.
+
+rename(2) replaces a name in one step, so readers and a crash see the old content or the new. Without the
+fsync(2) before it a power cut could leave the new name with no content: file systems may write the name
+first. And the rename itself is on the disk when the directory was synced.
+"""
+
+import contextlib
+import glob
+import os
+from pathlib import Path
+
+
+def write_atomically(path: Path, data: bytes, *, mode: int = 0o600, group: int = -1) -> None:
+    """Give `path` new content, on the disk when this returns; after OSError it has its old one.
+
+    Mode and group (-1: that of the process) are set before the rename: whoever sees the new content sees it
+    with them. O_TMPFILE would do without the name beside, but linkat(2) cannot replace an existing name.
+    """
+    scratch = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        scratch.unlink(missing_ok=True)
+        descriptor = os.open(scratch, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(data)
+            os.fchown(descriptor, -1, group)
+            os.fchmod(descriptor, mode)
+            file.flush()
+            os.fsync(descriptor)
+        scratch.replace(path)
+    except OSError as error:
+        with contextlib.suppress(OSError):
+            scratch.unlink()
+        error.filename, error.filename2 = str(path), None  # what a write raises names no file at all
+        raise
+    with contextlib.suppress(OSError):  # the content is the new one already, and OSError says that it is not
+        _sync_directory(path.parent)
+
+
+def remove_scratch_files(path: Path) -> None:
+    """Remove what a power cut left of earlier writes; nobody else may write this file now. Raises OSError."""
+    for each in path.parent.glob(f".{glob.escape(path.name)}.*"):
+        if each.suffix[1:].isdecimal():
+            each.unlink(missing_ok=True)
+
+
+def _sync_directory(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,167 @@
+"""rtnetlink messages about interfaces (links): what the kernel tells, and the requests that change them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import IntEnum
+from socket import AF_INET, AF_UNSPEC
+from typing import Final
+
+from pyroute2.netlink import nlmsg
+from pyroute2.netlink.rtnl import (
+    RTM_DELLINK,
+    RTM_GETLINK,
+    RTM_NEWLINK,
+    RTM_SETLINK,
+)
+from pyroute2.netlink.rtnl.ifinfmsg import ifinfmsg
+
+from appliance.net.netlink.netlink import ACKNOWLEDGE, CREATE, DUMP, EXCLUSIVE, REQUEST, Message
+from appliance.net.netlink.rtnetlink import WORD, attribute, encode, one_decoding_error
+
+NEW_LINK: Final[int] = RTM_NEWLINK
+GONE_LINK: Final[int] = RTM_DELLINK
+
+_UP: Final = 0x1  # flags of linux/if.h
+_RUNNING: Final = 0x40
+_SKIP_STATISTICS: Final = 1 << 3  # RTEXT_FILTER_SKIP_STATS of linux/rtnetlink.h
+_AF_SPEC: Final = 26  # IFLA_AF_SPEC of linux/if_link.h
+_INET_CONF: Final = 1  # IFLA_INET_CONF
+_GENERATE_NONE: Final = 1  # IN6_ADDR_GEN_MODE_NONE
+
+
+class Ipv4Option(IntEnum):
+    """Options of an interface in /proc/sys/net/ipv4/conf, by their numbers of linux/ip.h."""
+
+    RP_FILTER = 8
+    ARP_IGNORE = 19
+    PROMOTE_SECONDARIES = 20
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MacvlanFacts:
+    """One macvlan: an interface with a MAC of its own on the interface with the index `parent`."""
+
+    index: int
+    name: str
+    mac: bytes
+    parent: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinkFacts:
+    """One interface. `up` is administratively up (IFF_UP) and able to carry traffic (IFF_RUNNING)."""
+
+    index: int
+    name: str
+    mac: bytes
+    up: bool
+
+
+def decode_link(message: Message) -> LinkFacts | None:
+    """Return what a message about a link says; None for one about the port of a bridge (family AF_BRIDGE).
+
+    Raises DamagedMessage.
+    """
+    with one_decoding_error():
+        decoded = _decoded(ifinfmsg, message)
+        if decoded["family"] != AF_UNSPEC:
+            return None
+        return LinkFacts(
+            index=int(decoded["index"]),
+            name=_name(decoded),
+            mac=_mac(decoded),
+            up=decoded["flags"] & (_UP | _RUNNING) == _UP | _RUNNING,
+        )
+
+
+def decode_macvlan(message: Message) -> MacvlanFacts | None:
+    """Return what a message about a link says of a macvlan; None for every other link.
+
+    Raises DamagedMessage.
+    """
+    with one_decoding_error():
+        decoded = _decoded(ifinfmsg, message)
+        if decoded.get_nested("IFLA_LINKINFO", "IFLA_INFO_KIND") != "macvlan":
+            return None
+        return MacvlanFacts(
+            index=int(decoded["index"]),
+            name=_name(decoded),
+            mac=_mac(decoded),
+            parent=int(decoded.get_attr("IFLA_LINK") or 0),
+        )
+
+
+def all_links() -> bytes:
+    """Return the request for a dump of all links, without their statistics."""
+    message = ifinfmsg()
+    message["attrs"] = [("IFLA_EXT_MASK", _SKIP_STATISTICS)]
+    return encode(message, kind=RTM_GETLINK, flags=REQUEST | DUMP)
+
+
+def add_macvlan(name: str, *, parent: int, mac: bytes) -> bytes:
+    """Return the request for a macvlan, down for now; EEXIST where the name is taken."""
+    message = ifinfmsg()
+    # Not private mode: in that the parent would not hear others that send from the same MAC, which is what
+    # another active router does.
+    details = {"attrs": [("IFLA_MACVLAN_MODE", "bridge")]}
+    kind = {"attrs": [("IFLA_INFO_KIND", "macvlan"), ("IFLA_INFO_DATA", details)]}
+    message["attrs"] = [
+        ("IFLA_IFNAME", name),
+        ("IFLA_LINK", parent),
+        ("IFLA_ADDRESS", mac.hex(":")),
+        ("IFLA_LINKINFO", kind),
+    ]
+    return encode(message, kind=RTM_NEWLINK, flags=REQUEST | ACKNOWLEDGE | CREATE | EXCLUSIVE)
+
+
+def remove_link(index: int) -> bytes:
+    """Return the request that deletes an interface; ENODEV where there is none."""
+    message = ifinfmsg()
+    message["index"] = index
+    return encode(message, kind=RTM_DELLINK, flags=REQUEST | ACKNOWLEDGE)
+
+
+def set_up(index: int, *, up: bool) -> bytes:
+    """Return the request that sets an interface up or down."""
+    message = ifinfmsg()
+    message["index"], message["change"] = index, _UP
+    message["flags"] = _UP if up else 0
+    return encode(message, kind=RTM_SETLINK, flags=REQUEST | ACKNOWLEDGE)
+
+
+def no_link_local(index: int) -> bytes:
+    """Return the request that keeps the kernel from generating a link-local IPv6 address for an interface."""
+    message = ifinfmsg()
+    message["index"] = index
+    mode = {"attrs": [("IFLA_INET6_ADDR_GEN_MODE", _GENERATE_NONE)]}
+    message["attrs"] = [("IFLA_AF_SPEC", {"attrs": [("AF_INET6", mode)]})]
+    return encode(message, kind=RTM_SETLINK, flags=REQUEST | ACKNOWLEDGE)
+
+
+def set_ipv4_options(index: int, options: Mapping[Ipv4Option, int]) -> bytes:
+    """Return the request that sets options of an interface; containers often have /proc/sys read-only."""
+    message = ifinfmsg()
+    message["index"] = index
+    encoded = encode(message, kind=RTM_SETLINK, flags=REQUEST | ACKNOWLEDGE)
+    # IFLA_INET_CONF has two forms: the kernel tells an array, and wants nested attributes
+    # (net/ipv4/devinet.c). pyroute2 knows the first one only.
+    values = b"".join(attribute(option, WORD.pack(value)) for option, value in options.items())
+    encoded += attribute(_AF_SPEC, attribute(AF_INET, attribute(_INET_CONF, values)))
+    return WORD.pack(len(encoded)) + encoded[WORD.size :]
+
+
+def _name(decoded: nlmsg) -> str:
+    name = decoded.get_attr("IFLA_IFNAME")
+    if not name:
+        raise LookupError("IFLA_IFNAME")
+    return str(name)
+
+
+def _mac(decoded: nlmsg) -> bytes:
+    return bytes.fromhex(str(decoded.get_attr("IFLA_ADDRESS") or "").replace(":", ""))
+
+
+def _decoded(form: type[nlmsg], message: Message) -> nlmsg:
+    decoded = form(message.data)
+    decoded.decode()
+    return decoded
