@@ -64,7 +64,7 @@ class SyncGroup:
             return self._all(lambda member: member.fault(now), now)
         if any(member.state is RouterState.ACTIVE for member in self.members.values()):
             return self._all(lambda member: member.follow_group(RouterState.ACTIVE, now), now)
-        return self._all(lambda member: member.start(now), now)
+        return self._all(lambda member: _start(member, now), now)
 
     def resume(self, now: float) -> list[MemberEffect]:
         """Go on as active, all of them, because an earlier run of the program was."""
@@ -166,3 +166,8 @@ def _tagged(name: str, effects: Iterable[Effect]) -> list[MemberEffect]:
 
 def _seniority(member: Election) -> tuple[int, int]:
     return len(member.settings.own), member.settings.router_id
+
+
+def _start(member: Election, now: float) -> list[Effect]:
+    """Start a member; one whose fault was that of its group before, which a reload has changed, recovers."""
+    return member.recover(now) if member.state is RouterState.FAULT else member.start(now)

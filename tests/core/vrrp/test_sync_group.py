@@ -96,6 +96,15 @@ def test_fails_together_and_recovers_after_the_last_fault():
     assert states(group) == {RouterState.BACKUP}
 
 
+def test_fault_of_a_member_that_leaves_the_group_stays_with_it():
+    """A reload that takes the faulty member away frees the other, which takes part again."""
+    before = backup()
+    before.fault(SIX, 5.0)
+    alone = SyncGroup({FOUR: before.members[FOUR]})
+    assert (FOUR, Entered(RouterState.BACKUP, Cause.RECOVERED)) in alone.start(6.0)
+    assert alone.state is RouterState.BACKUP
+
+
 def test_fault_before_the_start():
     """A group that starts with a fault starts in it."""
     group = pair()
