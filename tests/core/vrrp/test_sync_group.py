@@ -101,7 +101,8 @@ def test_fault_of_a_member_that_leaves_the_group_stays_with_it():
     before = backup()
     before.fault(SIX, 5.0)
     alone = SyncGroup({FOUR: before.members[FOUR]})
-    assert (FOUR, Entered(RouterState.BACKUP, Cause.RECOVERED)) in alone.start(6.0)
+    entered = Entered(state=RouterState.BACKUP, previous=RouterState.FAULT, cause=Cause.RECOVERED, peer=None)
+    assert (FOUR, entered) in alone.start(6.0)
     assert alone.state is RouterState.BACKUP
 
 
