@@ -1,7 +1,9 @@
 """Somebody removes what programs find each other by, under load: it comes back, and nobody lies till then."""
 
+import contextlib
 import shutil
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from support.load.load import Load
@@ -83,11 +85,20 @@ def test_all_sockets(made: Cluster, load: Load):
     assert load.report().failures == {}
 
 
+def _put_a_directory(path: Path) -> None:
+    """Put a directory in a socket's place, before the program listens there again."""
+    made = False
+    while not made:
+        path.unlink(missing_ok=True)
+        with contextlib.suppress(FileExistsError):
+            path.mkdir()
+            made = True
+
+
 def test_a_master_that_cannot_be_asked(made: Cluster, load: Load):
     """It runs, and something is in the place of its socket: the reload is refused, nothing has changed."""
     path, accepted = made.appliance.paths.control("proxy-api"), made.appliance.accepted()
-    path.unlink()
-    path.mkdir()
+    _put_a_directory(path)
     answer = made.appliance.reload(made.config(revision=200))
     assert not answer["ok"]
     assert "proxy-api: it runs, and does not answer" in str(answer["errors"])
@@ -126,7 +137,7 @@ def test_the_whole_directory(made: Cluster, load: Load, *, again: bool):
     runtime = made.appliance.paths.runtime
     shutil.rmtree(runtime.rename(runtime.with_name("gone")))
     if again:
-        runtime.mkdir(mode=0o700)
+        runtime.mkdir(mode=0o700, exist_ok=True)
     wait_until(lambda: len(made.appliance.accepting()) == 2, what="workers can be asked", timeout=60.0)
     wait_until(made.appliance.paths.accepted.exists, what="the accepted snapshot is back", timeout=60.0)
     before = {worker.pid for worker in made.appliance.accepting()}
