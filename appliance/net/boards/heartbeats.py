@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Final
 
 from appliance.net.files import state_files
+from appliance.net.process.process_stat import process_stat
 
 PAUSE: Final = 0.5
 """Most seconds from one beat to the next of a loop that turns."""
@@ -128,9 +129,8 @@ def read(path: Path) -> ProcessHeartbeat | None:
 
 def started(pid: int) -> int:
     """Return when a process started, in the kernel's ticks; 0 where there is none."""
-    with contextlib.suppress(OSError, ValueError, IndexError):
-        # The command's name is in parentheses and may hold any byte; state is the third field, this the 22nd.
-        return int(Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[19])
+    with contextlib.suppress(OSError):
+        return process_stat(pid).started
     return 0
 
 

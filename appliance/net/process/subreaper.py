@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from appliance.net.process.prctl import ProcessOption, prctl
+from appliance.net.process.process_stat import process_stat
 
 _POLL: Final = 0.01
 
@@ -31,19 +32,19 @@ def end_children(*, patience: float, last_patience: float) -> bool:
 def parent(pid: int) -> int:
     """Return the parent of a process, 0 when it is gone."""
     try:
-        return _parent(Path(f"/proc/{pid}/stat"))
+        return process_stat(pid).parent
     except OSError:
         return 0
 
 
 def _end(number: signal.Signals, patience: float) -> bool:
     deadline = time.monotonic() + patience
-    told: set[int] = set()
+    signalled: set[int] = set()
     while not _all_reaped():
-        for pid in _children() - told:
+        for pid in _children() - signalled:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
-            told.add(pid)
+            signalled.add(pid)
         if time.monotonic() > deadline:
             return False
         time.sleep(_POLL)
@@ -51,17 +52,8 @@ def _end(number: signal.Signals, patience: float) -> bool:
 
 
 def _children() -> set[int]:
-    found = set()
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            if _parent(stat) == os.getpid():
-                found.add(int(stat.parent.name))
-    return found
-
-
-def _parent(stat: Path) -> int:
-    # proc(5): the command's name is in parentheses and may hold any byte; then state and parent.
-    return int(stat.read_bytes().rpartition(b")")[2].split()[1])
+    everybody = (int(each.name) for each in Path("/proc").glob("[0-9]*"))
+    return {pid for pid in everybody if parent(pid) == os.getpid()}
 
 
 def _all_reaped() -> bool:

@@ -11,6 +11,7 @@ from typing import Final
 import gevent
 
 from appliance.net.process.process_exits import ProcessExits
+from appliance.net.process.process_stat import process_stat
 from appliance.net.tracking.track_check import TrackResult, TrackUnknown
 
 _PROC: Final = Path("/proc")
@@ -60,15 +61,13 @@ def _pids() -> Iterator[int]:
 
 
 def _matches(pid: int, name: str) -> bool:
-    entry = _PROC / str(pid)
     try:
-        # pid (comm) state ...: the name may hold anything, parentheses too (proc_pid_stat(5)).
-        before, _, after = (entry / "stat").read_bytes().rpartition(b")")
-        if after.split(maxsplit=1)[0].decode() in _ZOMBIES:
+        found = process_stat(pid)
+        if found.state in _ZOMBIES:
             return False
-        if before.partition(b"(")[2] == name.encode():
+        if found.name == name.encode():
             return True
-        program = (entry / "cmdline").read_bytes().partition(b"\0")[0]
-    except (OSError, IndexError):  # it ended while we looked
+        program = (_PROC / str(pid) / "cmdline").read_bytes().partition(b"\0")[0]
+    except OSError:  # it ended while we looked
         return False
     return program.rpartition(b"/")[2] == name.encode()

@@ -40,7 +40,7 @@ def leaving() -> Answer:
 
 
 def is_leaving(values: Mapping[str, object]) -> bool:
-    """Say whether an answer is `leaving`."""
+    """Return whether an answer is `leaving`."""
     return values.get("leaving") is True
 
 
