@@ -35,7 +35,7 @@ from appliance.wire.lines.control import AnswerProblem, Question, good
 _RETRY_FIRST = 1.0
 _RETRY_LONGEST = 30.0
 _BROKEN = 70  # EX_SOFTWARE of sysexits.h; supervisord starts the program again
-_LEAVE_PATIENCE = 20.0  # seconds that orphans wait for a next master before they drain
+_LEAVE_TIMEOUT = 20.0  # seconds that orphans wait for a next master before they drain
 _LAST_ANSWER = 2.0  # seconds for workers to answer a master that ends
 
 
@@ -127,14 +127,14 @@ class Proxy:
             if self._soft:
                 self._drain(None, until=1)
             self._drain(self._state.rollout.drain_settings.drain, until=2)
-            master.workers.end(patience=_LAST_ANSWER)
+            master.workers.end(timeout=_LAST_ANSWER)
         else:
             self._leave()
         self._state.log.info("stopped")
         return 0
 
     def _drain(self, seconds: float | None, *, until: int) -> None:
-        """Let sessions finish within so many seconds, or None; but only until that many signals came."""
+        """Drain within so many seconds, None for no deadline; return early when so many signals have come."""
         master = self._master
         if self._signals < until and len(master.workers):
             self._state.log.info("stopping", workers="drain", seconds=seconds)
@@ -154,8 +154,8 @@ class Proxy:
         master.give_up_pending()
         serving = [each for each in self._serving() if master.workers.pid(each)]
         self._state.log.info("stopping", workers="left", serving=len(serving))
-        question = Question(command="leave", values={"patience": _LEAVE_PATIENCE})
-        master.workers.tell_now(question, serving, patience=_LAST_ANSWER)
+        question = Question(command="leave", values={"patience": _LEAVE_TIMEOUT})
+        master.workers.tell_now(question, serving, timeout=_LAST_ANSWER)
 
     def _serving(self) -> list[WorkerId]:
         generations = self._state.rollout.generations.values()

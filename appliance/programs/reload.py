@@ -46,7 +46,7 @@ class ReloadProgram:
         self._log = log
         self._started_at = time.time()
         self._transaction = ReloadTransaction(
-            paths, accepted, ProgramClients(paths, patience=ProgramTimeouts()), log
+            paths, accepted, ProgramClients(paths, timeouts=ProgramTimeouts()), log
         )
         self._sockets = ReloadSockets(self._respond, log)
         self._queue = ReloadQueue(self._transaction, log, after=self._follow)

@@ -100,7 +100,7 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
                 group.transition()
 
     def tick(self, now: float | None = None) -> None:
-        """Do what every round does: listen, look at the heartbeats, and let systemd see ours."""
+        """Do our part of each round of supervisord's loop: sockets, lock, heartbeats, systemd's watchdog."""
         super().tick(now)
         self._listen_again()
         self._keep_lock()
@@ -127,7 +127,7 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         )
 
     def handle_signal(self) -> None:
-        """Obey every signal that has come, not one a round."""
+        """Handle every signal that has come; the original handles one in each round of its loop."""
         while number := self.options.get_signal():
             if number in EXIT_SIGNALS:
                 self._exit_requested(signal.Signals(number))
@@ -160,7 +160,7 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
             group.stop_all()
 
     def ordered_stop_groups_phase_2(self) -> None:
-        """Forget those of them that have stopped."""
+        """Drop the groups that have stopped from the list of those that are to."""
         self._forget_stopped()
 
     def _forget_stopped(self) -> None:
@@ -219,14 +219,14 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
                     kill(pid, signal.SIGKILL)
 
     def _soft_stop(self) -> None:
-        """Stop without a deadline; whoever stops already goes on to."""
+        """Stop without a deadline; a stop that is under way goes on as it is."""
         if self.options.mood >= SupervisorStates.RUNNING:
             self._log.info("stopping", signal=signal.SIGUSR1.name)
             self._soft = True
             self.options.mood = SupervisorStates.SHUTDOWN
 
     def _give_soft_stop_deadlines(self) -> None:
-        """Make an ordinary stop, with its deadlines from now on, of a soft one."""
+        """Turn a soft stop into an ordinary one, whose deadlines count from now on."""
         self._soft = False
         self._set_deadlines()
         for process in self._processes():

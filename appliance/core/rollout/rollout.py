@@ -91,7 +91,7 @@ class Rollout:
         return self._generations.worker(worker)
 
     def handle(self, event: Event, *, now: float) -> list[Effect]:  # noqa: C901, PLR0911, PLR0912  # one line for each event
-        """Take an event and return what is to be done, in order."""
+        """Handle an event and return what the master has to do, in order."""
         match event:
             case Prepare():
                 return self._command(event_tables.PREPARE, event, now)

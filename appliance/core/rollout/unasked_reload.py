@@ -1,4 +1,4 @@
-"""Whether a file that changed is to be obeyed though nobody asked: the line `reload` may have been lost.
+"""Whether a file that changed is to be reloaded though nobody asked: the line `reload` may have been lost.
 
 A client that holds its connection learns of a restart only when it writes into the broken pipe; it connects
 again, finds its file unchanged and says nothing (OpenShift's monitor does). So the file is looked at now and
@@ -15,10 +15,10 @@ class UnaskedReload:
         self._judged: str | None = None
 
     def judged(self, digest: str) -> None:
-        """Take note of what a reload has obeyed or refused."""
+        """Remember the content that a reload has accepted or refused, by its digest."""
         self._judged = digest
 
     def settled(self, digest: str) -> bool:
-        """Take note of what is there now; say whether it has come to rest and nobody has judged it."""
+        """Say whether the content that is there now was there at the last look, and was never judged."""
         before, self._seen = self._seen, digest
         return digest == before and digest != self._judged

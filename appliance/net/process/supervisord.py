@@ -54,7 +54,7 @@ class SupervisorLog:
         self._log.debug("supervisor", message=message)
 
     def debug(self, message: str, **_: object) -> None:
-        """Forget what only supervisord's developers read."""
+        """Drop what only supervisord's developers read."""
 
     trace = blather = debug
 
@@ -78,15 +78,15 @@ class Wakeup:
         signal.set_wakeup_fd(write, warn_on_full_buffer=False)
 
     def readable(self) -> bool:
-        """Say yes: that is what it is for."""
+        """Return True: supervisord polls it for input."""
         return True
 
     def writable(self) -> bool:
-        """Say no: nobody reads what would be written."""
+        """Return False: nothing is ever written here."""
         return False
 
     def handle_read_event(self) -> None:
-        """Forget which signals came; supervisord's handlers have noted them."""
+        """Empty the pipe; supervisord's handlers have noted which signals came."""
         with contextlib.suppress(BlockingIOError):
             os.read(self.descriptor, 4096)
 

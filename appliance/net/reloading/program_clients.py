@@ -84,34 +84,34 @@ class _Stopped:
 class ProgramClients:
     """All programs of one appliance."""
 
-    def __init__(self, paths: Paths, *, patience: ProgramTimeouts) -> None:
+    def __init__(self, paths: Paths, *, timeouts: ProgramTimeouts) -> None:
         self._paths = paths
-        self._patience = patience
-        self._supervisor = SupervisorClient(paths.supervisor_socket, timeout=patience.life)
+        self._timeouts = timeouts
+        self._supervisor = SupervisorClient(paths.supervisor_socket, timeout=timeouts.life)
         self._stopped = _Stopped(paths.runtime / "stopped.json")
 
     def prepare(self, programs: Iterable[str], number: int, *, forced: bool = False) -> dict[str, Outcome]:
         """Ask all at once to do everything of a snapshot that can fail; they are told that it is `forced`."""
         more = {"forced": True} if forced else {}
-        return self._ask_all("prepare", programs, number, self._patience.prepare, **more)
+        return self._ask_all("prepare", programs, number, self._timeouts.prepare, **more)
 
     def commit(self, programs: Iterable[str], number: int) -> dict[str, Outcome]:
         """Ask one after the other to make a snapshot real."""
-        return {each: self._ask(each, "commit", number, self._patience.commit) for each in programs}
+        return {each: self._ask(each, "commit", number, self._timeouts.commit) for each in programs}
 
     def abort(self, programs: Iterable[str], number: int) -> dict[str, Outcome]:
         """Ask all at once to forget a snapshot."""
-        return self._ask_all("abort", programs, number, self._patience.abort)
+        return self._ask_all("abort", programs, number, self._timeouts.abort)
 
     def snapshot_of(self, program: str) -> int | None:
         """Return the number of the snapshot that a program has, None where it does not answer."""
-        answer = self._ask(program, "status", None, self._patience.life)
+        answer = self._ask(program, "status", None, self._timeouts.life)
         number = answer.values.get("snapshot") if isinstance(answer, Answer) else None
         return number if isinstance(number, int) else None
 
     def has_applied(self, program: str, number: int) -> bool:
         """Say whether a program has applied a snapshot, with all its workers where it has some."""
-        answer = self._ask(program, "status", None, self._patience.life)
+        answer = self._ask(program, "status", None, self._timeouts.life)
         return (
             isinstance(answer, Answer)
             and answer.values.get("snapshot") == number
@@ -184,7 +184,7 @@ class ProgramClients:
 
     def _has_ended(self, program: str) -> bool:
         """Wait while a program is stopping: supervisord would take a start, and do nothing."""
-        deadline = time.monotonic() + self._patience.start
+        deadline = time.monotonic() + self._timeouts.start
         while self._state(program) == "STOPPING":
             if time.monotonic() > deadline:
                 return False
@@ -192,7 +192,7 @@ class ProgramClients:
         return True
 
     def _wait(self, program: str, condition: Callable[[], bool]) -> ProgramDown | None:
-        deadline = time.monotonic() + self._patience.start
+        deadline = time.monotonic() + self._timeouts.start
         while not condition():
             if not self._is_coming(program) or time.monotonic() > deadline:
                 return ProgramDown(reason=self._description(program))
@@ -208,37 +208,37 @@ class ProgramClients:
     def _ask(self, program: str, command: str, number: int | None, timeout: float, **more: object) -> Outcome:
         values = more if number is None else {"snapshot": number, **more}
         try:
-            client = ControlClient(self._paths.control(program), timeout=self._patience.life)
+            client = ControlClient(self._paths.control(program), timeout=self._timeouts.life)
         except ControlUnavailable as error:
             return ProgramDown(reason=str(error))
         with client:
             try:
                 # A program that hangs takes connections all the same, in its backlog. It is found here,
                 # within a few seconds; the command itself may rightly take two minutes.
-                client.ask(Question(command="status"), timeout=self._patience.life)
+                client.ask(Question(command="status"), timeout=self._timeouts.life)
                 return client.ask(Question(command=command, values=values), timeout=timeout)
             except ControlUnavailable as error:
                 return bad(str(error))
 
     def _can_be_asked(self, program: str) -> bool:
         try:
-            ControlClient(self._paths.control(program), timeout=self._patience.life).close()
+            ControlClient(self._paths.control(program), timeout=self._timeouts.life).close()
         except ControlUnavailable:
             return False
         return True
 
     def _is_coming(self, program: str) -> bool:
-        """Say whether a program comes up or runs; its socket may come a moment later, or come again."""
+        """Say whether a program comes up or runs; then its control socket is there soon."""
         state = self._state(program)
         return state in _COMING_UP or (not state and self._is_there(program))
 
     def _runs(self, program: str) -> bool:
-        """Say whether a program runs for good: one that has just started obeys what is accepted now."""
+        """Say whether a program has been up for a while: one that is starting reads what is accepted now."""
         state = self._state(program)
         return state == "RUNNING" or (not state and self._is_there(program))
 
     def _is_there(self, program: str) -> bool:
-        """Look for the process, where no supervisord can be asked."""
+        """Say whether the process of a program is there, where no supervisord can be asked."""
         module, group = (
             ("proxy", (program.removeprefix(_PROXY),)) if program.startswith(_PROXY) else (program, ())
         )

@@ -67,7 +67,7 @@ class ReloadQueue:
         return result
 
     def close(self) -> None:
-        """Let a running reload come to its end, for a while."""
+        """Wait a few seconds for a running reload to come to its end, and take no other."""
         deadline = time.monotonic() + _LAST_TURN
         while self.busy and time.monotonic() < deadline:
             gevent.sleep(0.05)
@@ -133,9 +133,9 @@ class ReloadQueue:
 
 
 def _with_warnings(answer: Answer, problems: list[AnswerProblem]) -> Answer:
-    """Return the answer to a reload that was done with what is to be said besides."""
+    """Return the answer to a reload that was done with the warnings of what follows it."""
     if not answer.ok or not problems:
         return answer
-    said = answer.values.get("warnings")
-    warnings = [*(said if isinstance(said, list) else ()), *as_values(problems)]
+    warned = answer.values.get("warnings")
+    warnings = [*(warned if isinstance(warned, list) else ()), *as_values(problems)]
     return good(**{**answer.values, "warnings": warnings})

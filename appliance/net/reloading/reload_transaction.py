@@ -89,7 +89,7 @@ class ReloadTransaction:
         converge(self.accepted, self._clients, self._once, everybody=everybody)
 
     def is_applied_everywhere(self) -> bool:
-        """Say whether every program that is needed obeys the accepted snapshot."""
+        """Say whether every program that is needed has applied the accepted snapshot."""
         number = self.accepted.number
         return all(self._clients.has_applied(each, number) for each in needed(self.accepted))
 
@@ -103,12 +103,12 @@ class ReloadTransaction:
         return self.accepted.reload.watch
 
     def unasked(self) -> Content | None:
-        """Look at the operator's file; return what is there where a reload was probably lost, else None."""
+        """Return what the operator's file holds where it has changed without a reload, else None."""
         content = self._file.unasked()
         return None if content is None or self._is_known(content) else content
 
     def _is_known(self, content: Content) -> bool:
-        """Say whether there is nothing to do, and nothing to say: what was refused ends with a reload."""
+        """Say whether a file holds what is accepted, and there is no trouble that a reload would end."""
         if self._refused:
             return False
         judged = self._judged(content, self.accepted.number)
@@ -116,7 +116,7 @@ class ReloadTransaction:
         return same and read_degraded(self._paths) is None
 
     def _judged(self, content: Content, number: int) -> "Judged":
-        """Judge a file in a thread: a long one takes its time, and this program has to answer and to beat."""
+        """Validate a file in a thread: a long one takes seconds, and this program has to answer meanwhile."""
         judge = partial(self._validator(), content, path=self._file.path, number=number)
         judged: Judged = get_hub().threadpool.apply(judge)
         return judged
@@ -161,7 +161,7 @@ class ReloadTransaction:
     def _accept(
         self, snapshot: Snapshot, *, forced: bool
     ) -> tuple[tuple[AnswerProblem, ...], list[AnswerProblem]]:
-        """Prepare, accept, commit; return who did not obey, and what is to be said besides.
+        """Prepare, accept, commit; return why programs did not commit, and warnings.
 
         Refused: nothing has changed.
         """
@@ -185,7 +185,7 @@ class ReloadTransaction:
         return not_committed(failed), [*skipped({**absent, **gone}), *self._settle(steps, absent)]
 
     def _prepare(self, steps: ProgramChanges, snapshot: Snapshot, *, forced: bool) -> dict[str, ProgramDown]:
-        """Have everything done that can fail; return who was not there to be asked."""
+        """Have everything done that can fail; return the programs that are down, and are not asked."""
         failures = unbindable(self.accepted, snapshot, steps.start, self._paths)
         missing = {each: found for each in steps.prepare if (found := self._clients.wait_for(each))}
         absent = {each: found for each, found in missing.items() if isinstance(found, ProgramDown)}
@@ -204,7 +204,7 @@ class ReloadTransaction:
 
     def _settle(self, steps: ProgramChanges, absent: Iterable[str]) -> list[AnswerProblem]:
         """Do what follows the acceptance and may fail without undoing it; return what did."""
-        # First those that start: a program that stops lends them its listeners.
+        # First those that start: a program that stops lends them its listening sockets.
         failed = [
             *_attempt(*(partial(self._clients.start, each) for each in steps.start)),
             *_attempt(*(partial(self._clients.try_again, each) for each in absent)),

@@ -136,13 +136,13 @@ class _ProcessReply(msgspec.Struct):
     description: str
 
 
-def _process(said: _ProcessReply) -> ProcessInfo:
+def _process(reply: _ProcessReply) -> ProcessInfo:
     return ProcessInfo(
-        name=said.name,
-        state=said.statename,
-        pid=said.pid or None,
-        started_at=float(said.start) or None,
-        exit_status=said.exitstatus,
-        spawn_error=said.spawnerr,
-        description=said.description,
+        name=reply.name,
+        state=reply.statename,
+        pid=reply.pid or None,
+        started_at=float(reply.start) or None,
+        exit_status=reply.exitstatus,
+        spawn_error=reply.spawnerr,
+        description=reply.description,
     )

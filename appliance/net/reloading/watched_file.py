@@ -25,7 +25,7 @@ class WatchedFile:
         return content
 
     def unasked(self) -> Content | None:
-        """Look; return what it holds where that has come to rest, and nobody has had it judged."""
+        """Return what the file holds where that has not changed since the last look, and was never judged."""
         content = self._look()
         if not self._watch.settled(_digest(content)):
             return None

@@ -52,7 +52,7 @@ def address_from(sockaddr: tuple[str, int] | tuple[str, int, int, int]) -> Addre
 
 
 def overlap(bind: Bind, address: Address) -> bool:
-    """Say whether a bind, of one valid configuration, takes connections of a socket of another one."""
+    """Say whether a bind of the new configuration takes connections of a socket of the old one."""
     if bind.port != address.port:
         return False
     return bind.host == address.host or not {bind.host, address.host}.isdisjoint(_EVERYWHERE)
@@ -66,5 +66,5 @@ def covers(wide: Address, narrow: Address) -> bool:
 
 
 def same_or_covers(wide: Address, narrow: Address) -> bool:
-    """Say the same, and that an address takes its own."""
+    """Say whether an address takes the connections of another one: as a wildcard, or as the very same."""
     return wide == narrow or covers(wide, narrow)

@@ -109,7 +109,7 @@ def spawn(
 
 
 def wait_ready(ready: int) -> bool:
-    """Return True when the program has said that it is ready, False when it never will; closes `ready`."""
+    """Return True when the program is ready, False when it has ended or closed the pipe; closes `ready`."""
     try:
         _wait_readable(ready)
         return os.read(ready, 1) == READY

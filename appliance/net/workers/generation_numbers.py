@@ -1,4 +1,4 @@
-"""Numbers of generations, over the lives of masters: the lock file of a program remembers the last one.
+"""Numbers of generations, across restarts of the master: the lock file of a program keeps the last one.
 
 A worker that was starting when its master was killed is not seen by the next one, and would share the names
 of its socket and board with a worker of the same number.
@@ -35,11 +35,11 @@ class GenerationNumbers:
         self._last = int(line[1]) if line else 0
 
     def close(self) -> None:
-        """Let another master run."""
+        """Release the lock, so that another master may run."""
         os.close(self._descriptor)
 
     def seen(self, number: int) -> None:
-        """Take note of a generation that is there already."""
+        """Give out no number up to that of a generation that was taken over."""
         self._last = max(self._last, number)
 
     def next(self) -> int:

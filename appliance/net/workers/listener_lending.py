@@ -15,7 +15,7 @@ from appliance.model.paths import Paths
 from appliance.net.control.control_client import ControlClient, ControlUnavailable
 from appliance.wire.lines.control import Question
 
-_PATIENCE: Final = 2.0  # seconds for another master to answer: it does so without waiting for anything
+_ANSWER_TIMEOUT: Final = 2.0  # seconds for another master to answer: it does so without waiting for anything
 
 
 class OtherGroups:
@@ -45,7 +45,7 @@ class OtherGroups:
     def _ask(self, program: str, question: Question) -> tuple[int, ...]:
         """Return the descriptors of an answer; one that does not run has nothing to lend."""
         try:
-            with ControlClient(self._paths.control(program), timeout=_PATIENCE) as client:
-                return client.ask_for_descriptors(question, timeout=_PATIENCE)[1]
+            with ControlClient(self._paths.control(program), timeout=_ANSWER_TIMEOUT) as client:
+                return client.ask_for_descriptors(question, timeout=_ANSWER_TIMEOUT)[1]
         except ControlUnavailable:
             return ()

@@ -1,7 +1,8 @@
 """Workers that outlived their master: found by their control sockets, adopted, asked for their listeners.
 
-Somebody may have removed the sockets, so /proc is looked through as well: a worker makes its socket again
-within a second, and is waited for.
+They are no children of the new master, so the kernel does not tell it of them. Somebody may have removed the
+sockets, so /proc is looked through as well: a worker makes its socket again within a second, and is waited
+for.
 """
 
 import contextlib
@@ -27,7 +28,7 @@ from appliance.wire.lines.control import Answer, Question
 from appliance.wire.lines.worker_arguments import WorkerArguments, WorkerArgumentsError
 from appliance.wire.lines.worker_status import WorkerStatus, WorkerStatusError
 
-PATIENCE = 10.0
+ANSWER_TIMEOUT = 10.0
 """Seconds for a worker to answer its new master."""
 
 _STDOUT: Final = 1
@@ -73,26 +74,26 @@ def orphan(status: WorkerStatus, index: int, *, now: float) -> Orphan:
     return Orphan(index=index, snapshot=status.snapshot, state=WorkerState(status.phase), drain_within=left)
 
 
-def adopt(client: ControlClient, *, patience: float = PATIENCE) -> WorkerStatus:
+def adopt(client: ControlClient, *, timeout: float = ANSWER_TIMEOUT) -> WorkerStatus:
     """Become the master of a worker, which logs to our standard output from now on.
 
     Raises ControlUnavailable and WorkerUnusable.
     """
-    answer = client.ask(Question(command="adopt"), timeout=patience, descriptors=(_STDOUT,))
+    answer = client.ask(Question(command="adopt"), timeout=timeout, descriptors=(_STDOUT,))
     return _converted(answer)
 
 
 def adopt_all(
-    paths: Paths, program: str, *, known: Collection[WorkerId] = (), patience: float = PATIENCE
+    paths: Paths, program: str, *, known: Collection[WorkerId] = (), timeout: float = ANSWER_TIMEOUT
 ) -> tuple[list[LivingWorker], list[SilentWorker]]:
     """Adopt every living worker of a program that is not `known`, and remove what dead ones left behind.
 
-    One that does not answer within `patience` seconds is left alone: it can be told nothing, but it may hold
+    One that does not answer within `timeout` seconds is left alone: it can be told nothing, but it may hold
     sessions. A worker that was starting when its master died ends by itself meanwhile.
     """
     # As of now: a worker that starts while others are waited for has its board before its socket.
     boards = {worker for worker, _ in _places(paths, program, "board") if worker not in known}
-    deadline = time.monotonic() + patience
+    deadline = time.monotonic() + timeout
     living: dict[WorkerId, LivingWorker] = {}
     while True:
         living |= _adopt_answering(paths, program, {*known, *living}, deadline - time.monotonic())
@@ -108,7 +109,7 @@ def adopt_all(
 
 def find(paths: Paths, program: str, worker: WorkerId) -> LivingWorker | None:
     """Adopt one worker; None while it does not answer."""
-    return _try(worker, paths.worker_control(program, worker.generation, worker.index), PATIENCE)
+    return _try(worker, paths.worker_control(program, worker.generation, worker.index), ANSWER_TIMEOUT)
 
 
 def listeners_of(living: LivingWorker) -> tuple[int, ...]:
@@ -128,10 +129,10 @@ def _place(each: LivingWorker | SilentWorker) -> tuple[int, int]:
 
 
 def _adopt_answering(
-    paths: Paths, program: str, known: Collection[WorkerId], patience: float
+    paths: Paths, program: str, known: Collection[WorkerId], timeout: float
 ) -> dict[WorkerId, LivingWorker]:
     sockets = {worker: path for worker, path in _places(paths, program, "control") if worker not in known}
-    tries = [gevent.spawn(_try, worker, path, max(0.1, patience)) for worker, path in sockets.items()]
+    tries = [gevent.spawn(_try, worker, path, max(0.1, timeout)) for worker, path in sockets.items()]
     gevent.joinall(tries)
     return {each.value.worker: each.value for each in tries if each.value is not None}
 
@@ -154,7 +155,7 @@ def _state_on_board(paths: Paths, program: str, worker: WorkerId) -> WorkerState
     return WorkerState.ACCEPTING
 
 
-def _try(worker: WorkerId, path: Path, patience: float) -> LivingWorker | None:
+def _try(worker: WorkerId, path: Path, timeout: float) -> LivingWorker | None:
     try:
         client = ControlClient(path)
     except ControlUnavailable as error:
@@ -162,7 +163,7 @@ def _try(worker: WorkerId, path: Path, patience: float) -> LivingWorker | None:
             path.unlink(missing_ok=True)
         return None
     with contextlib.suppress(ControlUnavailable, WorkerUnusable):
-        return LivingWorker(worker=worker, client=client, status=adopt(client, patience=patience))
+        return LivingWorker(worker=worker, client=client, status=adopt(client, timeout=timeout))
     client.close()
     return None
 

@@ -42,7 +42,7 @@ from appliance.wire.lines.worker_arguments import InheritedListener, WorkerArgum
 
 # Seconds. A worker has one loop for its control socket and its traffic: one that does not answer for so long
 # serves nobody.
-_PATIENCE: Final = 30.0
+_ANSWER_TIMEOUT: Final = 30.0
 _LOOK_AGAIN: Final = 0.5  # seconds between two tries to reach one that is silent
 
 Report = Callable[[Event], None]
@@ -159,7 +159,7 @@ class WorkerProcesses:
         question = Question(command="apply", values={"snapshot": snapshot})
         self.order(worker, question, lambda _: self._report(SnapshotApplied(worker, snapshot)), refused)
 
-    def check(self, snapshot: int, workers: Iterable[WorkerId], *, patience: float) -> dict[WorkerId, str]:
+    def check(self, snapshot: int, workers: Iterable[WorkerId], *, timeout: float) -> dict[WorkerId, str]:
         """Ask workers whether they could apply a snapshot; return the reasons of those that could not.
 
         One that dies meanwhile is none of them, as another takes its place.
@@ -171,7 +171,7 @@ class WorkerProcesses:
                 asked[worker] = result = AsyncResult()
                 self.order(worker, question, result.set, result.set)
                 held.greenlets[0].link(lambda _, told=result: told.set(None))
-        gevent.wait(list(asked.values()), timeout=patience)
+        gevent.wait(list(asked.values()), timeout=timeout)
         silent = Answer(ok=False, errors=(AnswerProblem(message="it does not answer"),))
         answers = {worker: result.value if result.ready() else silent for worker, result in asked.items()}
         return {worker: _reason(answer) for worker, answer in answers.items() if answer and not answer.ok}
@@ -192,34 +192,34 @@ class WorkerProcesses:
         if held := self._held.get(worker):
             held.process.kill()
 
-    def tell_now(self, question: Question, workers: Iterable[WorkerId], *, patience: float) -> None:
+    def tell_now(self, question: Question, workers: Iterable[WorkerId], *, timeout: float) -> None:
         """Send several workers an order past their queues; return when all have answered.
 
-        It takes `patience` seconds at most.
+        It takes `timeout` seconds at most.
         """
         asked = [gevent.spawn(self._tell_one, worker, question) for worker in workers]
-        gevent.joinall(asked, timeout=patience)
+        gevent.joinall(asked, timeout=timeout)
 
-    def settle(self, *, patience: float) -> None:
+    def settle(self, *, timeout: float) -> None:
         """Return when every worker has closed the listening sockets that it was ordered to close so far."""
-        self.tell_now(Question(command="settle"), tuple(self._held), patience=patience)
+        self.tell_now(Question(command="settle"), tuple(self._held), timeout=timeout)
 
-    def wait_gone(self, generation: int, *, patience: float) -> None:
+    def wait_gone(self, generation: int, *, timeout: float) -> None:
         """Return when no process of a generation is left."""
         watches = [
             held.greenlets[0] for worker, held in self._held.items() if worker.generation == generation
         ]
-        gevent.joinall(watches, timeout=patience)
+        gevent.joinall(watches, timeout=timeout)
 
-    def end(self, *, patience: float) -> None:
-        """End every worker, by the command `stop` and after `patience` seconds by KILL, and reap them."""
+    def end(self, *, timeout: float) -> None:
+        """End every worker, by the command `stop` and after `timeout` seconds by KILL, and reap them."""
         workers = tuple(self._held)
-        self.tell_now(Question(command="stop"), workers, patience=patience)
+        self.tell_now(Question(command="stop"), workers, timeout=timeout)
         watches = [held.greenlets[0] for held in self._held.values()]
-        gevent.joinall(watches, timeout=patience)
+        gevent.joinall(watches, timeout=timeout)
         for worker in workers:
             self.kill(worker)
-        gevent.joinall(watches, timeout=patience)
+        gevent.joinall(watches, timeout=timeout)
 
     def _arguments(self, worker: WorkerId, start: WorkerStart, ready_fd: int) -> WorkerArguments:
         return WorkerArguments(
@@ -291,14 +291,14 @@ class WorkerProcesses:
     def _ask(self, held: _HeldWorker, question: Question) -> Answer:
         if held.client is None:
             raise ControlUnavailable("it was never ready")
-        return held.client.ask(question, timeout=_PATIENCE)
+        return held.client.ask(question, timeout=_ANSWER_TIMEOUT)
 
     def _tell_one(self, worker: WorkerId, question: Question) -> None:
         held = self._held.get(worker)
         if held is None or held.client is None:
             return
         try:
-            held.client.ask(question, timeout=_PATIENCE)
+            held.client.ask(question, timeout=_ANSWER_TIMEOUT)
         except ControlUnavailable:
             return  # gone already, which is as good
 

@@ -77,7 +77,7 @@ class MovedBinds:
             state.log.info("listeners-kept", binds=binds, seconds=_MOVE_TIMEOUT)
             gevent.spawn_later(_MOVE_TIMEOUT, self._let_go, number)
             return
-        self._workers.settle(patience=LET_GO_TIMEOUT)
+        self._workers.settle(timeout=LET_GO_TIMEOUT)
 
     def _moving(self) -> list[Address]:
         """Return what we hold and another group has now, whose program does not accept on it yet."""

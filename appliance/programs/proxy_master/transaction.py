@@ -109,7 +109,7 @@ class Transaction:
     def _begin_live(self, before: Snapshot, snapshot: Snapshot) -> Answer:
         """Have the workers say whether they could apply it, while nothing has changed yet."""
         serving = self._state.rollout.serving
-        reasons = self._workers.check(snapshot.number, serving, patience=_APPLY_TIMEOUT)
+        reasons = self._workers.check(snapshot.number, serving, timeout=_APPLY_TIMEOUT)
         if reasons:
             return bad(*(f"worker {each.generation}.{each.index}: {why}" for each, why in reasons.items()))
         return self._hold(PreparedSnapshot(snapshot=snapshot, changed=not snapshots.same(before, snapshot)))
@@ -248,7 +248,7 @@ class Transaction:
         self._driver.handle(Abort())
         if pending.generation is not None:
             # They hold what is closed here too: it could not be bound again at once.
-            self._workers.wait_gone(pending.generation, patience=LET_GO_TIMEOUT)
+            self._workers.wait_gone(pending.generation, timeout=LET_GO_TIMEOUT)
             state.frontends.pop(pending.generation, None)
             if outcome := self._driver.outcomes.pop(pending.generation, None):
                 outcome.ready.set("given up")

@@ -47,7 +47,7 @@ class House:
 
     def restarted(self, *, start: float = 15.0) -> ProgramClients:
         """Return what a reload that was killed starts with."""
-        return ProgramClients(self.paths, patience=ProgramTimeouts(start=start))
+        return ProgramClients(self.paths, timeouts=ProgramTimeouts(start=start))
 
     def state(self, name: str) -> str:
         """Return a program's state, "" while no supervisord answers."""

@@ -55,7 +55,7 @@ class House:
         self.transaction = ReloadTransaction(
             self.paths,
             first,
-            ProgramClients(self.paths, patience=patience),
+            ProgramClients(self.paths, timeouts=patience),
             structlog.wrap_logger(self.log, processors=[]),
         )
 

@@ -128,7 +128,7 @@ def test_silent_worker(paths: Paths) -> None:
         listener.bind(str(path))
         listener.listen()
         with gevent.Timeout(30):
-            assert [each.worker.index for each in adopt_all(paths, PROGRAM, patience=0.5)[0]] == [1]
+            assert [each.worker.index for each in adopt_all(paths, PROGRAM, timeout=0.5)[0]] == [1]
         assert path.exists()
 
 
@@ -138,7 +138,7 @@ def test_board_of_a_worker_that_starts_meanwhile_stays(paths: Paths) -> None:
     with socket.socket(socket.AF_UNIX) as listener, gevent.Timeout(30):
         listener.bind(str(silent))
         listener.listen()
-        search = gevent.spawn(adopt_all, paths, PROGRAM, patience=0.5)
+        search = gevent.spawn(adopt_all, paths, PROGRAM, timeout=0.5)
         gevent.sleep(0)  # it has begun, and waits for the silent one
         with closing(_Board(paths, 2)) as board:
             assert search.get() == ([], [])
