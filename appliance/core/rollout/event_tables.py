@@ -20,7 +20,6 @@ READY in ACCEPTING is a worker that was taken over before it was told to accept.
 from collections.abc import Callable, Mapping
 from typing import Final, TypeVar
 
-from appliance.core.rollout import aborting, adopting, draining, live_changes, preparing, replacing
 from appliance.core.rollout.effects import Effect
 from appliance.core.rollout.events import (
     Abort,
@@ -41,6 +40,7 @@ from appliance.core.rollout.events import (
     WorkerEvent,
 )
 from appliance.core.rollout.generations import Generation, Generations, TrackedWorker
+from appliance.core.rollout.handlers import aborting, adopting, draining, live_changes, preparing, replacing
 from appliance.core.rollout.states import GenerationState, WorkerState
 
 _WorkerEvent = TypeVar("_WorkerEvent", bound=WorkerEvent)

@@ -12,7 +12,7 @@ The states and the moves between them are drawn in `states`; which event is hand
 
 from typing import TypeVar, assert_never
 
-from appliance.core.rollout import event_tables, worker_steps
+from appliance.core.rollout import event_tables
 from appliance.core.rollout.effects import Effect, Unexpected
 from appliance.core.rollout.event_tables import CommandTable, WorkerTable
 from appliance.core.rollout.events import (
@@ -35,6 +35,7 @@ from appliance.core.rollout.events import (
     WorkerEvent,
 )
 from appliance.core.rollout.generations import Generation, Generations, TrackedWorker
+from appliance.core.rollout.handlers import worker_steps
 from appliance.core.rollout.states import COMMITTED, WorkerId, WorkerState
 from appliance.core.rollout.timing import DrainSettings, Timing
 

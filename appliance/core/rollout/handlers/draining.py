@@ -4,10 +4,10 @@ Each draining generation is a whole set of processes with its memory. An operato
 while sessions last for hours would fill the machine, so that the oldest is cut when there are too many.
 """
 
-from appliance.core.rollout import aborting, worker_steps
 from appliance.core.rollout.effects import Effect, GenerationCut, GenerationDraining, GenerationGone
 from appliance.core.rollout.events import Exited, Retire
 from appliance.core.rollout.generations import Generation, Generations, TrackedWorker
+from appliance.core.rollout.handlers import aborting, worker_steps
 from appliance.core.rollout.states import COMMITTED, GenerationMove, GenerationState
 
 

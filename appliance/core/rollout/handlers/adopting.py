@@ -6,10 +6,10 @@ that the orphans have what is accepted now and goes on with them. A drain goes o
 
 from dataclasses import replace
 
-from appliance.core.rollout import draining, worker_steps
 from appliance.core.rollout.effects import Effect
 from appliance.core.rollout.events import Adopt, Orphan, OrphanAnswered, Resume
 from appliance.core.rollout.generations import Generation, Generations, TrackedWorker
+from appliance.core.rollout.handlers import draining, worker_steps
 from appliance.core.rollout.states import GenerationMove, GenerationState, WorkerId, WorkerState
 from appliance.core.rollout.timing import Timing
 

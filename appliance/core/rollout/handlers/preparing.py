@@ -5,10 +5,10 @@ started, read their configuration and hold the listening sockets. After the comm
 so a worker that dies then is replaced, and the older generations serve until the replacement accepts too.
 """
 
-from appliance.core.rollout import aborting, draining, worker_steps
 from appliance.core.rollout.effects import Effect, GenerationAccepting, GenerationReady
 from appliance.core.rollout.events import Accepted, Commit, Prepare, Ready
 from appliance.core.rollout.generations import Generation, Generations, TrackedWorker
+from appliance.core.rollout.handlers import aborting, draining, worker_steps
 from appliance.core.rollout.states import GenerationMove, GenerationState, WorkerMove, WorkerState
 
 

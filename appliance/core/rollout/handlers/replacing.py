@@ -4,10 +4,10 @@ The first replacement comes at once, so that a single crash costs nothing; after
 that workers that die at once do not keep a processor busy with starting.
 """
 
-from appliance.core.rollout import worker_steps
 from appliance.core.rollout.effects import Effect, WorkerDied, WorkerStuck
 from appliance.core.rollout.events import Exited, Expired
 from appliance.core.rollout.generations import Generation, Generations, TrackedWorker
+from appliance.core.rollout.handlers import worker_steps
 from appliance.core.rollout.states import WorkerMove
 
 

@@ -6,10 +6,10 @@ snapshot cannot be read at that moment, or the machine has become short of somet
 
 from typing import Final
 
-from appliance.core.rollout import draining, worker_steps
 from appliance.core.rollout.effects import Effect, WorkerRefused
 from appliance.core.rollout.events import ApplyLive, SnapshotApplied, SnapshotRefused
 from appliance.core.rollout.generations import Generation, Generations, TrackedWorker
+from appliance.core.rollout.handlers import draining, worker_steps
 from appliance.core.rollout.states import COMMITTED, WorkerState
 
 _MOST_REFUSALS: Final = 3
