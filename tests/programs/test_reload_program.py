@@ -11,7 +11,6 @@ from pathlib import Path
 
 import gevent
 import pytest
-import structlog
 from gevent import socket
 from support.peers.fake_programs import FakeProgram
 from support.processes.greenlets import until
@@ -22,7 +21,6 @@ from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.net.files import lock_files, snapshots
 from appliance.net.files.atomic_write import write_atomically
 from appliance.net.files.operators_file import judge
-from appliance.net.reloading import reload_queue
 from appliance.wire.lines.control import Answer, AnswerProblem, Question
 
 pytestmark = pytest.mark.programs
@@ -297,35 +295,3 @@ def test_what_an_earlier_one_accepts_at_its_end_is_obeyed():
         starting.get(timeout=20)
         assert made.ask("status").values["snapshot"] == 2
         made.close()
-
-
-class BrokenValidator:
-    """A transaction whose validator cannot be imported, as on a disk that has gone bad."""
-
-    watch = 0.0
-    tried = 0
-
-    def converge(self, *, everybody: bool) -> None:
-        """Have nothing to do."""
-
-    def load_validator(self) -> None:
-        """Fail as an import does."""
-        self.tried += 1
-        raise ImportError("it is gone")
-
-    def reload(self, content: bytes | None = None, *, forced: bool = False) -> Answer:
-        """Answer."""
-        assert content is None
-        assert not forced
-        return Answer(ok=True)
-
-
-def test_a_validator_that_cannot_be_loaded_hangs_no_reload(monkeypatch: pytest.MonkeyPatch):
-    """It is loaded between reloads; what goes wrong there must not end the greenlet that answers them."""
-    monkeypatch.setattr(reload_queue, "_CONVERGE", 0.01)
-    transaction = BrokenValidator()
-    queue = reload_queue.ReloadQueue(transaction, structlog.get_logger(), after=list)  # type: ignore[arg-type]  # all it uses
-    until(lambda: transaction.tried > 1)
-    with gevent.Timeout(20):
-        assert queue.ask("test").ok
-        queue.close()

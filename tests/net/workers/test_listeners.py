@@ -14,7 +14,7 @@ import pytest
 from support.network.ports import free_port
 
 from appliance.model.snapshot.frontends import Bind
-from appliance.net.workers.bind_addresses import Address, overlap
+from appliance.net.workers.bind_addresses import Address
 from appliance.net.workers.listeners import Listeners, ReservedBinds
 
 pytestmark = pytest.mark.programs
@@ -206,21 +206,6 @@ def test_a_move_that_is_given_up(listeners: Listeners) -> None:
         taker.release(reserved(taker, Bind(host=host, port=port)).fresh)
         assert list(taker) == []
         assert accepted_by(listeners, "127.0.0.1", port) == Address("::", port)
-
-
-@pytest.mark.parametrize(
-    ("bind", "address", "takes"),
-    [
-        (Bind(host="::", port=1), Address("10.0.0.1", 1), True),
-        (Bind(host="10.0.0.1", port=1), Address("0.0.0.0", 1), True),
-        (Bind(host="10.0.0.1", port=1), Address("10.0.0.1", 1), True),
-        (Bind(host="10.0.0.1", port=1), Address("10.0.0.2", 1), False),
-        (Bind(host="::", port=2), Address("::", 1), False),
-    ],
-)
-def test_overlap(bind: Bind, address: Address, *, takes: bool) -> None:
-    """Wildcards overlap with everything of their port, addresses with themselves."""
-    assert overlap(bind, address) is takes
 
 
 def test_ipv4_wildcard_becomes_dual_stack(listeners: Listeners) -> None:
