@@ -60,7 +60,7 @@ class Election:
     def __init__(self, settings: ElectionSettings, *, priority: int | None = None) -> None:
         self._state = ElectionState.INITIALIZE
         effective = settings.priority if priority is None else priority
-        self._router = ElectionActions(settings, priority=effective)
+        self._router = ElectionActions(settings=settings, priority=effective)
 
     # What is asked of it
 

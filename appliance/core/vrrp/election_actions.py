@@ -5,6 +5,8 @@ state has changed already; the table says to which one. Actions return effects i
 perform them.
 """
 
+from dataclasses import dataclass, field
+
 from appliance.core.vrrp.election_messages import (
     OWNER,
     AnnounceAddresses,
@@ -33,6 +35,7 @@ from appliance.core.vrrp.timers import (
 )
 
 
+@dataclass(slots=True, kw_only=True, eq=False)
 class ElectionActions:
     """The variables of one virtual router, and its actions.
 
@@ -42,45 +45,27 @@ class ElectionActions:
     `hand_over` is the present hand-over, or the last one.
     """
 
-    __slots__ = (
-        "_active_peer",
-        "_heard_at",
-        "_joined",
-        "_listened",
-        "_other_actives",
-        "_preempt_offer",
-        "active_interval",
-        "adver_timer",
-        "decides_ties",
-        "down_timer",
-        "hand_over",
-        "peer",
-        "previous",
-        "priority",
-        "settings",
-        "since",
-        "state",
-        "yielded",
-    )
+    settings: ElectionSettings
+    priority: int
+    state: RouterState = RouterState.INITIALIZE
+    previous: RouterState = RouterState.INITIALIZE
+    since: float | None = None
+    active_interval: float = field(init=False)
+    peer: str | None = None
+    yielded: bool = False
+    decides_ties: bool = True
+    down_timer: ActiveDownTimer = field(default_factory=ActiveDownTimer)
+    adver_timer: AdverTimer = field(default_factory=AdverTimer)
+    hand_over: HandOver = field(default_factory=lambda: HandOver(now=0.0, timeout=0.0))
+    _heard_at: float = float("-inf")
+    _joined: float = 0.0
+    _listened: bool = False
+    _active_peer: ActivePeer = field(default_factory=ActivePeer)
+    _preempt_offer: PreemptOffer = field(default_factory=PreemptOffer)
+    _other_actives: OtherActives = field(default_factory=OtherActives)
 
-    def __init__(self, settings: ElectionSettings, *, priority: int) -> None:
-        self.settings = settings
-        self.priority = priority
-        self.state = self.previous = RouterState.INITIALIZE
-        self.since: float | None = None
-        self.active_interval = settings.advert
-        self.peer: str | None = None
-        self.yielded = False
-        self.decides_ties = True
-        self.down_timer = ActiveDownTimer()
-        self.adver_timer = AdverTimer()
-        self.hand_over = HandOver(now=0.0, timeout=0.0)
-        self._heard_at = float("-inf")
-        self._joined = 0.0
-        self._listened = False
-        self._active_peer = ActivePeer()
-        self._preempt_offer = PreemptOffer()
-        self._other_actives = OtherActives()
+    def __post_init__(self) -> None:
+        self.active_interval = self.settings.advert
 
     @property
     def skew_time(self) -> float:
@@ -123,7 +108,7 @@ class ElectionActions:
     def join(self, cause: Cause, now: float) -> list[Effect]:
         """Begin to take part as a Backup, whatever the priority: listen before the first claim."""
         if self._listened:
-            # A fault during the first listening does not shorten it.
+            # A fault during the first wait, which `listen` begins once after the start, does not shorten it.
             self.down_timer.start(max(now, self.down_timer.listens_until), Cause.ACTIVE_DOWN)
         else:
             self._listened = True
@@ -172,7 +157,7 @@ class ElectionActions:
         self._preempt_offer.begin(self.priority)
         self._other_actives = OtherActives()
         if cause in {Cause.PREEMPTED, Cause.GROUP}:
-            # Section 6.4.3 has the preempted active advertise once more before it hears us: no split brain.
+            # The preempted active may advertise once more before it hears us: that is no split brain.
             self._other_actives.expect(preempted, until=self.adver_timer.deadline)
         # The addresses come first, though the clause advertises first: the active that hears the
         # advertisement removes its own, and from then on nobody would have them.
