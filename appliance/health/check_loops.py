@@ -21,7 +21,7 @@ _CRASH_PAUSE: Final = 5.0
 class CheckLoops:
     """The greenlets by server; each one follows the health that the server had when it was started.
 
-    A server whose health begins anew, or whose next check is earlier than before, needs a restart.
+    Where a server's health is replaced, or its next check becomes earlier, its greenlet has to be restarted.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class CheckLoops:
             loop.kill(block=False)
 
     def restart(self, key: Key) -> None:
-        """Have a server's greenlet look anew at what is due, and when."""
+        """End the greenlet of a server and start another one, which sleeps until the deadline of now."""
         self.stop(key)
         self.start(key)
 
@@ -93,7 +93,8 @@ class CheckLoops:
             health.check_not_made(started=started, now=time.monotonic())
             self._reports.check_impossible(checked, str(error))
             return
-        # The server may have moved or gone while the check ran: what was asked of it is nobody's answer then.
+        # The server may have moved, or gone from the configuration, while the check ran: its result is stale
+        # then.
         if checked.health is not health or self._servers.servers.get(checked.key) is not checked:
             self._reports.checks_end(checked.key)
             return

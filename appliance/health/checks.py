@@ -81,7 +81,7 @@ class HealthChecks:
             self._reports.operator_state_kept(servers[key])
         for key, event in changes.events:
             self._reports.event(servers[key], event, among=self.servers)
-        # A new server of a name that is followed already would hear nothing of it until the name moves.
+        # The resolver calls back when an address changes: a new server of a known name would wait for that.
         for name, address in self.resolver.addresses().items():
             self._address_changed(name, address)
 

@@ -59,7 +59,7 @@ class HealthCommands:
         )
 
     def _prepare(self, call: Call) -> Answer:
-        """Read a proposed snapshot, and say whether it could be applied: nothing changes by it."""
+        """Read a proposed snapshot, and answer whether it can be applied; nothing changes yet."""
         snapshot = snapshots.proposed(self._paths, call.question.integer("snapshot"))
         problems = _authority_problems(snapshot, self._checks.contexts)
         if problems:

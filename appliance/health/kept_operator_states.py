@@ -49,6 +49,6 @@ class KeptOperatorStates:
             self._reports.log.error("operator-states-not-kept", reason=str(error))  # noqa: TRY400  # no bug
 
     def warning(self) -> dict[str, str]:
-        """Return what an answer to an operator says besides where the file could not be written."""
+        """Return the warning for the operator, as fields of an answer; none where the file was written."""
         reason = self._reports.not_kept.get(str(self._path))
         return {"not_kept": f"{self._path}: {reason}"} if reason else {}

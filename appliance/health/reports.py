@@ -27,7 +27,7 @@ class HealthReports:
         self._impossible: dict[Key, str] = {}
 
     def obey(self, settings: Log) -> None:
-        """Log as a configuration says from now on."""
+        """Use the log settings of a configuration from now on."""
         self.log = logs.obey(PROGRAM, settings)
         self._verbose = settings.level == "debug"
 
@@ -57,11 +57,11 @@ class HealthReports:
         self.log.exception("check-crashed", pool=checked.pool, server=checked.server.name)
 
     def checks_end(self, key: Key) -> None:
-        """Forget why checks of a server were impossible: it is checked no more, or anew."""
+        """Forget why checks of a server were impossible, as its greenlet ends."""
         self._impossible.pop(key, None)
 
     def operator_state_kept(self, checked: CheckedServer) -> None:
-        """Log that what an operator said earlier still holds: somebody may wonder why the server is idle."""
+        """Log that an operator state from before the restart or reload holds: it explains an idle server."""
         if checked.health.admin is not AdminState.READY:
             state = checked.health.admin.name.lower()
             self.log.warning(

@@ -1,1 +1,1 @@
-"""What health checks say of servers over time."""
+"""The health of servers over time: when they are checked, and what the results make of verdict and weight."""

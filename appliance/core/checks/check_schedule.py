@@ -44,7 +44,7 @@ class CheckSchedule:
         self.due = at
 
     def leave_place(self) -> None:
-        """Have the next but one check find the server's place in the interval anew."""
+        """Forget the server's place in the interval, which is another one now."""
         self._in_place = False
 
     def check_started(self, now: float) -> None:

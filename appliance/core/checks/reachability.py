@@ -9,7 +9,7 @@ from appliance.core.checks.check_outcome import CheckOutcome
 
 
 class Reachability:
-    """What the checks say about one server; `unreachable` holds until an answer or a verdict ends it."""
+    """Counts the checks of one server without an answer; a bad answer, or being up, ends `unreachable`."""
 
     __slots__ = ("_unanswered", "unreachable")
 
@@ -19,7 +19,7 @@ class Reachability:
 
     @property
     def in_question(self) -> bool:
-        """Whether some checks got no answer, but not enough of them in a row to say so."""
+        """Whether the last checks got no answer, but not yet enough of them in a row."""
         return bool(self._unanswered) and not self.unreachable
 
     def check_ended(self, outcome: CheckOutcome, *, needed: int) -> None:

@@ -137,7 +137,7 @@ class PoolStatus:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class VirtualIpStatus:
-    """One virtual IP. `state` is None where the program vrrp does not tell it, and so are the others.
+    """One virtual IP. What the program vrrp knows is None where it does not answer: `state` and others.
 
     `active` is whether this node serves it, `active_peer` the address of the router that does instead, as far
     as one is heard. `base` is the configured priority, `priority` what tracked things make of it.

@@ -44,7 +44,7 @@ _SHORTAGES: Final = frozenset(
 
 
 class ProbeImpossible(Exception):  # noqa: N818  # a state of this machine, not a mistake
-    """This machine could not even try, for want of a port, say: nothing is known about the server."""
+    """This machine could not make the check, for want of a port or memory: the server is not judged."""
 
 
 class _CheckPhase(Enum):
