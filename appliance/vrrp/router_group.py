@@ -8,7 +8,6 @@ import contextlib
 import math
 from collections import deque
 from collections.abc import Callable, Iterable
-from types import TracebackType
 from typing import Final
 
 from appliance.core.vrrp.conflicts import ClaimAdvice
@@ -17,6 +16,7 @@ from appliance.core.vrrp.sync_group import MemberEffect, SyncGroup
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.netlink.links import Link
 from appliance.vrrp.group_effects import perform, tell
+from appliance.vrrp.group_guard import Guard
 from appliance.vrrp.group_observer import GroupObserver
 from appliance.vrrp.instance.faults import FaultReason
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
@@ -25,32 +25,6 @@ _LATE_FRACTION: Final = 0.25  # of the shortest interval: a wake-up that is late
 _LATE_LEAST: Final = 0.002  # seconds: an earlier wake-up is never late
 _TOGETHER_FRACTION: Final = 0.01  # of the shortest interval: by so much an advert may be sent later
 _CRASH_PAUSE: Final = 1.0  # seconds from a bug to the next try
-
-
-class _Guard:
-    """Keeps a bug in one group from ending the others, and has the group's deadline computed at the end.
-
-    Every public method of a group that changes something runs within one.
-    """
-
-    __slots__ = ("_group", "_now")
-
-    def __init__(self, group: "RouterGroup", now: float) -> None:
-        self._group = group
-        self._now = now
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(
-        self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
-    ) -> bool:
-        try:
-            if isinstance(error, Exception):
-                self._group.crash(error, self._now)
-        finally:
-            self._group.settle()
-        return isinstance(error, Exception)
 
 
 class RouterGroup:
@@ -84,7 +58,7 @@ class RouterGroup:
             each.on_return = self.announce_again
             each.conflict_watch.on_found = self.apply_conflicts
             # Of tracked interfaces netlink has told already.
-            each.update_priority()
+            each.tracked.update()
             self.sync.set_priority(each.name, each.priority.value, now)
         shortest = min(each.router.advert for each in self.instances.values())
         self._grid = _TOGETHER_FRACTION * shortest
@@ -106,7 +80,7 @@ class RouterGroup:
 
     def tick(self, now: float) -> None:
         """Do what is due."""
-        with _Guard(self, now):
+        with Guard(self, now):
             if self._crashed_until is not None:
                 self._crashed_until = None
                 for each in self.instances.values():
@@ -116,19 +90,19 @@ class RouterGroup:
 
     def receive(self, name: str, now: float) -> None:
         """Read what has arrived at the socket of the instance `name`."""
-        with _Guard(self, now):
+        with Guard(self, now):
             self._receive(self.instances[name], now)
 
     def announce_again(self, name: str, now: float) -> None:
         """Announce the addresses of the instance `name`: a peer is back that may have announced them, too."""
-        with _Guard(self, now):
+        with Guard(self, now):
             instance = self.instances[name]
             if instance.election.state is RouterState.ACTIVE and not instance.election.handing_over:
                 instance.announcer.begin(instance.router.announce.repeat, now)
 
     def apply_conflicts(self, name: str, now: float) -> None:
         """Do what the operator's `on_conflict` says of the present conflicts of the instance `name`."""
-        with _Guard(self, now):
+        with Guard(self, now):
             instance = self.instances[name]
             conflicts = instance.conflict_watch.conflicts
             match conflicts.advice(now):
@@ -147,10 +121,10 @@ class RouterGroup:
 
     def start(self, now: float) -> None:
         """Take part, with the instances that have no fault."""
-        with _Guard(self, now):
+        with Guard(self, now):
             new = [each for each in self.instances.values() if each.election.state is RouterState.INITIALIZE]
             for each in new:
-                each.wait_for_verdicts(now)
+                each.tracked.wait(now)
             for each in self.instances.values():
                 self._apply_faults(each, now)
             self._perform(self.sync.start(now), now)
@@ -161,38 +135,38 @@ class RouterGroup:
 
         A track whose result is not known yet is no reason to stop.
         """
-        with _Guard(self, now):
+        with Guard(self, now):
             for each in self.instances.values():
-                each.stop_waiting_for_verdicts()
-                each.update_priority()
+                each.tracked.stop_waiting()
+                each.tracked.update()
             self._perform(self.sync.resume(now), now)
             for each in self.instances.values():
                 self._apply_faults(each, now)
 
     def update_priority(self, instance: VrrpInstance, now: float) -> None:
         """Use the new results of what an instance tracks."""
-        with _Guard(self, now):
+        with Guard(self, now):
             self._update_priority(instance, now)
 
     def update_link(self, instance: VrrpInstance, link: Link | None, now: float) -> None:
         """Use the new state of an instance's interface, None while it does not exist."""
-        with _Guard(self, now):
+        with Guard(self, now):
             self._update_link(instance, link, now)
 
     def reconfigure(self, instance: VrrpInstance, router: VirtualRouter, now: float) -> None:
         """Use other parameters of one virtual router."""
-        with _Guard(self, now):
+        with Guard(self, now):
             try:
                 instance.reconfigure(router, now)
             except OSError as error:
                 instance.could_not_take(error, now)
-            instance.wait_for_verdicts(now)
+            instance.tracked.wait(now)
             self._update_link(instance, instance.port.link, now)
             self._update_priority(instance, now)
 
     def restore(self, instance: VrrpInstance, count: int, now: float) -> bool:
         """Put back addresses of an active after somebody has removed `count`; False when that has to wait."""
-        with _Guard(self, now):
+        with Guard(self, now):
             if instance.may_restore(count, now):
                 effects = (TakeAddresses(), AnnounceAddresses(repeat=instance.router.announce.repeat))
                 self._perform([(instance.name, each) for each in effects], now)
@@ -201,22 +175,22 @@ class RouterGroup:
 
     def stop(self, now: float) -> None:
         """Stop, with a hand-over where a peer can take over; `on_left` is called at the end."""
-        with _Guard(self, now):
+        with Guard(self, now):
             self._perform(self.sync.stop(now), now)
 
     def move(self, now: float) -> None:
         """Hand over to a peer, as the operator wants it."""
-        with _Guard(self, now):
+        with Guard(self, now):
             self._perform(self.sync.move(now), now)
 
     def reclaim(self, now: float) -> None:
         """Let priorities decide again after `move`."""
-        with _Guard(self, now):
+        with Guard(self, now):
             self._perform(self.sync.reclaim(now), now)
 
     def fail(self, error: Exception, now: float) -> None:
         """Go on after a bug that was met when an instance was opened."""
-        with _Guard(self, now):
+        with Guard(self, now):
             self.crash(error, now)
 
     def close(self) -> None:
@@ -268,8 +242,8 @@ class RouterGroup:
     def _tick(self, now: float) -> None:
         # Before the elections: an overdue wait holds their claims back.
         for each in self.instances.values():
-            if each.tracked.first_verdicts.deadline is not None:
-                each.end_overdue_wait(now)
+            if each.tracked.deadline is not None:
+                each.tracked.end_overdue_wait(now)
                 self._apply_faults(each, now)
         due = self.sync.deadline
         if due is not None and due <= now:
@@ -298,7 +272,7 @@ class RouterGroup:
 
     def _update_priority(self, instance: VrrpInstance, now: float) -> None:
         before = instance.priority.value
-        instance.update_priority()
+        instance.tracked.update()
         if instance.priority.value != before:
             self._perform(self.sync.set_priority(instance.name, instance.priority.value, now), now)
         self._apply_faults(instance, now)

@@ -8,11 +8,9 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
-from appliance.core.tracking.first_verdicts import FirstVerdictState
 from appliance.core.tracking.priority import Priority, TrackResult
 from appliance.core.vrrp.advert_rules import bare
-from appliance.core.vrrp.election import OWNER, Election, ElectionSettings, Heard, RouterState
-from appliance.core.vrrp.timers import ClaimHold
+from appliance.core.vrrp.election import OWNER, Election, ElectionSettings, Heard
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.netlink.links import Link
 from appliance.vrrp.addresses.address_conflicts import ConflictWatch
@@ -43,7 +41,9 @@ class VrrpInstance:
         self.virtual = frozenset(bare(router.addresses))
         self.counters = RouterCounters()
         self.faults = Faults()
-        self.tracked = TrackedPriority(router)
+        self.election = Election(_settings(router, own=b""))
+        self.tracked = TrackedPriority(router, self.election, self.faults, environment.log)
+        self.election.priority = self.priority.value
         self.retry_at: float | None = None
         self.on_readable: Callable[[str, float], None] | None = None
         self.on_return: Callable[[str, float], None] | None = None
@@ -60,7 +60,6 @@ class VrrpInstance:
             on_deviation=self.conflict_watch.deviated,
         )
         self.announcer = AddressAnnouncer(router.announce, self.port, self.counters, on_error=self._refused)
-        self.election = Election(_settings(router, own=b""), priority=self.priority.value)
         if environment.missing:
             self.faults.add(FaultReason.CAPABILITIES, f"missing {', '.join(environment.missing)}")
 
@@ -235,7 +234,7 @@ class VrrpInstance:
             self.retry_at,
             self.conflict_watch.deadline,
             prepare,
-            self.tracked.first_verdicts.deadline,
+            self.tracked.deadline,
         )
         return min((at for at in due if at is not None), default=None)
 
@@ -260,46 +259,6 @@ class VrrpInstance:
                 self.could_not_take(error, now)
                 return
             self.announcer.announce(1, now)
-
-    # What it tracks
-
-    def wait_for_verdicts(self, now: float) -> None:
-        """Put a claim off until every track has a result; an active goes on without."""
-        if self.election.state is RouterState.ACTIVE:
-            self.tracked.first_verdicts.stop_waiting()
-        else:
-            self.tracked.first_verdicts.wait_for(self.tracked.missing, now)
-        self.election.hold_claim(self.tracked.first_verdicts.claim_held_until, ClaimHold.TRACKS)
-
-    def stop_waiting_for_verdicts(self) -> None:
-        """Put no claim off any more: all results have come, or this router goes on as active."""
-        self.tracked.first_verdicts.stop_waiting()
-        self.election.hold_claim(0.0, ClaimHold.TRACKS)
-
-    def end_overdue_wait(self, now: float) -> None:
-        """Go on without results whose time is over; where another router is active, in fault."""
-        verdicts = self.tracked.first_verdicts
-        if (at := verdicts.deadline) is None or now < at:
-            return
-        first = verdicts.state is FirstVerdictState.WAITING
-        active = self.election.state is RouterState.ACTIVE
-        verdicts.time_out(now, other_active_until=now if active else self.election.other_active_until)
-        self.election.hold_claim(0.0, ClaimHold.TRACKS)
-        self.update_priority()
-        if first:
-            self._environment.log.warning(
-                "track-silent",
-                router=self.name,
-                tracks=[each.name for each in self.tracked.missing],
-                counts_as=self.tracked.counts_missing_as,
-            )
-
-    def update_priority(self) -> None:
-        """Compute the priority and the faults of the tracks from their present results."""
-        if self.tracked.all_arrived:
-            self.stop_waiting_for_verdicts()
-        self.tracked.update()
-        self.faults.set_tracks(self.tracked.fault_messages)
 
     def resume(self, results: Mapping[str, TrackResult], *, yielded: bool) -> None:
         """Start with what an earlier run knew; `yielded` is whether an operator has moved the router away."""
