@@ -1,10 +1,10 @@
-"""The tracker: looks at everything that virtual routers track, and runs their notify commands, for `vrrp`.
+"""The tracker: checks everything that virtual routers track, and runs their notify commands, for `vrrp`.
 
 Started by `vrrp` as `python -m appliance.programs.tracker [FD]`, where FD is its end of a socket pair;
-without it that is standard input. It lives as long as that socket: at its end the checks end with all their
-processes, and commands that were ordered before are finished, each within its timeout, because the news of
-a stop is ordered last. Signals meant for `vrrp` often reach its children too (a terminal's, systemd's): they
-end it only when it is alone.
+without it that is standard input. It runs until that socket is closed: then the checks end with all their
+processes, and commands that were ordered before are finished, each within its timeout, because those of a
+stop are ordered last. Signals meant for `vrrp` often reach its children too (a terminal's, systemd's): they
+end it only after `vrrp` has gone.
 """
 
 import os
@@ -49,7 +49,7 @@ _BROKEN: Final = 65  # sysexits.h, EX_DATAERR
 
 
 class TrackerReports:
-    """What is to be said to vrrp. While it does not read, a later verdict takes an earlier one's place."""
+    """What is to be sent to `vrrp`. While that does not read, a later verdict replaces an earlier one."""
 
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
@@ -58,12 +58,12 @@ class TrackerReports:
         self._loop = gevent.spawn(self._send)
 
     def verdict(self, verdict: TrackVerdict) -> None:
-        """Say what is true of a track now."""
+        """Send the present verdict of a track."""
         self._put((verdict.router, verdict.track), encode(verdict))
 
-    def ran(self, ran: CommandEnded) -> None:
-        """Say how a command ended."""
-        self._put(object(), encode(ran))
+    def command_ended(self, ended: CommandEnded) -> None:
+        """Send how a command ended."""
+        self._put(object(), encode(ended))
 
     def _put(self, key: object, line: bytes) -> None:
         self._waiting.pop(key, None)
@@ -79,11 +79,11 @@ class TrackerReports:
                 try:
                     self._connection.sendall(self._waiting.pop(key))
                 except OSError:
-                    return  # vrrp has gone, which the reading side hears as well
+                    return  # vrrp has gone, which `Tracker` finds out by reading
 
 
 class Tracker:
-    """The tracks that are followed. Routers that track the same thing in the same way share one check."""
+    """The tracks that are checked. Routers that track the same thing in the same way share one check."""
 
     def __init__(self, connection: socket.socket, paths: Paths, log: FilteringBoundLogger) -> None:
         self._connection = connection
@@ -93,30 +93,30 @@ class Tracker:
         self._reports = TrackerReports(connection)
         self._followers: dict[Track, TrackFollower] = {}
         self._routers: dict[Track, list[str]] = {}
-        self._commands = NotifyCommands(self._reports.ran)
+        self._commands = NotifyCommands(self._reports.command_ended)
         self._alone = False
         self._heartbeat = HubHeartbeat(paths.heartbeat(PROGRAM), log)
 
     def serve(self) -> int:
-        """Obey until vrrp has gone; return the exit status."""
+        """Do what `vrrp` orders until it has gone; return the exit status."""
         try:
-            self._obey_all()
+            self._obey_orders()
         except (TrackerLineError, ControlError) as error:
             self._log.error("tracker-line", error=str(error))
             return _BROKEN
         finally:
-            self._heartbeat.close()  # from here on it is the next tracker's
+            self._heartbeat.close()  # from here on the file is the next tracker's
             self._watch({})
             self._alone = True
             self._commands.finish()
         return 0
 
     def interrupt(self) -> None:
-        """End the commands too, if vrrp has gone."""
+        """End the commands that still run, if `vrrp` has gone."""
         if self._alone:
             self._commands.close()
 
-    def _obey_all(self) -> None:
+    def _obey_orders(self) -> None:
         lines = LineBuffer()
         while chunk := self._receive():
             for line in lines.feed(chunk):
@@ -133,7 +133,7 @@ class Tracker:
             return b""
 
     def _watch(self, wanted: dict[Track, list[str]]) -> None:
-        """Follow exactly these. What is known of those that stay is said again: a router may be new."""
+        """Check exactly these tracks. The verdicts of those that stay are sent again: a router may be new."""
         for track in self._followers.keys() - wanted.keys():
             self._followers.pop(track).close()
         self._routers = wanted
@@ -173,13 +173,13 @@ class Tracker:
 def _by_track(tracks: tuple[tuple[str, Track], ...]) -> dict[Track, list[str]]:
     found: defaultdict[Track, list[str]] = defaultdict(list)
     for router, track in tracks:
-        if track.kind is not TrackKind.INTERFACE:  # vrrp hears of those from the kernel by itself
+        if track.kind is not TrackKind.INTERFACE:  # netlink tells vrrp itself of those
             found[track].append(router)
     return dict(found)
 
 
 def main() -> int:
-    """Serve the vrrp that holds the other end of the socket."""
+    """Serve the `vrrp` that holds the other end of the socket."""
     connection = socket.socket(fileno=int(sys.argv[1]) if len(sys.argv) > 1 else 0)
     connection.set_inheritable(False)  # the standard library's signature
     be_ordinary()

@@ -1,7 +1,8 @@
 """The program `vrrp`: takes part in the virtual routers of the snapshot, in one loop that never waits.
 
-No gevent, and nothing that may block: tracked checks and notify commands are a child's (`tracker`). Each
-virtual router, or sync group of them, is a RouterGroup; an error in one of them is its own.
+It uses no gevent and does nothing that may block: an advert that is more than two intervals late makes the
+peers claim (RFC 9568 section 6.1). Tracked checks and notify commands run in a child process (`tracker`).
+Each virtual router, or sync group of them, is a `RouterGroup`; a bug in one does not reach the others.
 """
 
 import os
@@ -37,13 +38,14 @@ from appliance.wire.boards.health_board import BoardFormatError
 from appliance.wire.boards.vrrp_board import VrrpBoard, decode
 
 _SIGNALS: Final = (signal.SIGTERM, signal.SIGINT)
-_LAST_PATIENCE: Final = 2.0  # seconds for a process that was killed to be gone
+_KILLED: Final = 2.0  # seconds for a process that was killed to be gone
 _LOOK_AGAIN: Final = 0.005
-_HARMLESS: Final = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)  # keepalived knows them: habit sends them
+# keepalived reloads at HUP and writes its state at USR1 and USR2: operators send them by habit.
+_IGNORED: Final = (signal.SIGHUP, signal.SIGUSR1, signal.SIGUSR2)
 
 
 def last_board(paths: Paths, log: FilteringBoundLogger) -> VrrpBoard | None:
-    """Return what an earlier life published last, None where there is nothing to read."""
+    """Return the last board of an earlier run, None where there is nothing to read."""
     try:
         with BoardReader(paths.vrrp_board) as board:
             payload = board.read()
@@ -63,7 +65,7 @@ def main() -> int:
     try:
         state_files.clear_way(place)
         place.touch(mode=0o600)
-        place.chmod(0o600)  # who can read it can lock it, and keep the next vrrp out
+        place.chmod(0o600)  # whoever can open it can lock it, and keep the next vrrp from starting
         lock = place.open("w")
     except OSError as error:
         return _given_up(paths, log, error)
@@ -83,9 +85,9 @@ def main() -> int:
 
 
 def _predecessor(paths: Paths, log: FilteringBoundLogger, lock: IO[str]) -> Predecessor | None:
-    """Return who serves in this runtime directory, None for nobody; the lock is ours then.
+    """Return the `vrrp` that runs in this runtime directory; None for none, and then the lock is ours.
 
-    Raises PredecessorLeavingError where one stays whose place is not to be taken.
+    Raises PredecessorLeavingError where another one runs whose place must not be taken.
     """
     met = None if try_lock(lock) else Predecessor.meet(paths, log)
     Leftovers(paths, log).kill_vrrps(but=met.pid if met else 0)
@@ -95,7 +97,7 @@ def _predecessor(paths: Paths, log: FilteringBoundLogger, lock: IO[str]) -> Pred
 
 
 def _wait_for(lock: IO[str]) -> None:
-    until = time.monotonic() + _LAST_PATIENCE
+    until = time.monotonic() + _KILLED
     while not try_lock(lock):
         if time.monotonic() > until:
             raise PredecessorLeavingError
@@ -103,7 +105,7 @@ def _wait_for(lock: IO[str]) -> None:
 
 
 def _given_up(paths: Paths, log: FilteringBoundLogger, error: OSError) -> int:
-    """Say why nothing can be served, and leave no address without the advertisements that belong to it."""
+    """Log why the program cannot run, and remove the addresses of an earlier run: nobody advertises them."""
     where = str(error.filename or paths.runtime)
     log.error("cannot-start", path=where, reason=error.strerror or str(error))
     vrrp_leftovers.remove_all(paths, log)
@@ -143,7 +145,7 @@ def _run(
     loop.add(heart)
     punctuality = _punctuality(program, loop)
     loop.add(limiter())
-    loop.on_signals((*_SIGNALS, *_HARMLESS), lambda number: _signalled(program, punctuality, number))
+    loop.on_signals((*_SIGNALS, *_IGNORED), lambda number: _signalled(program, punctuality, number))
     if before.predecessor is not None:
         loop.add(TakeOver(before.predecessor, lock, on_end=program.predecessor_ended))
     realtime.settle()
@@ -157,7 +159,7 @@ def _run(
 
 
 class HeartbeatTimer:
-    """Beats as often as the loop goes round, and not more often than somebody looks: one store, no call."""
+    """Writes a heartbeat from the loop, as often as its reader looks: one store in memory, no system call."""
 
     def __init__(self, path: Path) -> None:
         self.deadline: float | None = 0.0
@@ -165,13 +167,16 @@ class HeartbeatTimer:
         self.trouble = self._heartbeat.trouble
 
     def tick(self, now: float) -> None:
-        """Beat."""
+        """Write the heartbeat, and plan the next one."""
         self._heartbeat.beat(now)
         self.deadline = now + PAUSE
 
 
 def _punctuality(program: VrrpProgram, loop: Loop) -> realtime.Punctuality:
-    """Return what follows the program's scheduling, in its loop, its status and its log."""
+    """Return what watches the real-time scheduling, and reports its loss in status and log.
+
+    The kernel sends SIGXCPU to a real-time process that has not slept for longer than RLIMIT_RTTIME.
+    """
 
     def changed(found: realtime.Realtime) -> None:
         program.realtime = found
@@ -190,7 +195,7 @@ def _signalled(program: VrrpProgram, punctuality: realtime.Punctuality, number: 
         punctuality.lost(time.monotonic())
     elif number in _SIGNALS:
         program.stop(time.monotonic())
-    elif number in _HARMLESS:
+    elif number in _IGNORED:
         program.reports.log.warning("signal-ignored", signal=signal.Signals(number).name)
 
 

@@ -1,1 +1,1 @@
-"""The parts of the program `vrrp`: one virtual router, its group, and what is said and asked about them."""
+"""The parts of the program `vrrp`: VRRP instances in their groups, reloads, commands and reports."""

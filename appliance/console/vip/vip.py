@@ -56,8 +56,8 @@ def vip_status(paths: Paths, *, name: str | None, as_json: bool) -> None:
         )
         return
     answer = ask_program(paths.control(VRRP), Question(command="status"), timeout=_TIMEOUT)
-    said = _understood(answer)
-    shown = replace(said, routers=tuple(each for each in said.routers if name in (None, each.name)))
+    status = _status(answer)
+    shown = replace(status, routers=tuple(each for each in status.routers if name in (None, each.name)))
     wrong = tuple(troubles(shown))
     if as_json:
         print_json(_values(answer, name))
@@ -145,7 +145,7 @@ def _check(name: str, configured: tuple[VirtualRouter, ...] | None) -> None:
     raise click.BadParameter(f"there is no virtual IP {name!r}.{hint}", param_hint="NAME")
 
 
-def _understood(answer: Answer) -> VrrpStatus:
+def _status(answer: Answer) -> VrrpStatus:
     if not answer.ok:
         raise click.ClickException("; ".join(_messages(answer)))
     try:

@@ -15,13 +15,15 @@ _TRANSITIONS: Final = 5
 """Transitions that are shown, the latest ones; the JSON has more."""
 
 
-def vip_tables(said: VrrpStatus, wrong: Iterable[str], now: float) -> RenderableType:
-    """Return everything about the virtual IPs at `now`, Unix seconds; what is wrong stands on top."""
+def vip_tables(status: VrrpStatus, wrong: Iterable[str], now: float) -> RenderableType:
+    """Return everything about the virtual IPs at `now`, Unix seconds, below the sentences in `wrong`."""
     parts: list[RenderableType] = [Text(f"! {each}", style="red") for each in wrong]
-    if said.late_wakeups:
-        late = f"vrrp woke up late {said.late_wakeups} times, by {duration(said.latest_wakeup_s)} at worst"
+    if status.late_wakeups:
+        late = (
+            f"vrrp woke up late {status.late_wakeups} times, by {duration(status.latest_wakeup_s)} at worst"
+        )
         parts.append(Text(late, style="yellow"))
-    for router in said.routers:
+    for router in status.routers:
         parts += [*([""] if parts else []), *_router(router, now)]
     return Group(*parts)
 

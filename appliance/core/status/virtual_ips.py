@@ -1,4 +1,4 @@
-"""Virtual IPs as `appliance status` shows them: what is configured, and what vrrp says of it."""
+"""Virtual IPs as `appliance status` shows them: the configuration, and what `vrrp` answers about it."""
 
 from appliance.core.status.status import VirtualIpStatus
 from appliance.model.snapshot.snapshot import Snapshot
@@ -7,12 +7,12 @@ from appliance.wire.lines.vrrp_status import VrrpStatus
 
 
 def virtual_ips(snapshot: Snapshot, vrrp: VrrpStatus | None) -> tuple[VirtualIpStatus, ...]:
-    """Return every virtual IP of the configuration; without a state where vrrp says nothing of it."""
+    """Return every virtual IP of the configuration; one that `vrrp` does not report has no state."""
     return tuple(_virtual_ip(router, vrrp) for router in snapshot.virtual_routers)
 
 
 def _virtual_ip(router: VirtualRouter, vrrp: VrrpStatus | None) -> VirtualIpStatus:
-    said = vrrp.router(router.name) if vrrp else None
+    running = vrrp.router(router.name) if vrrp else None
     return VirtualIpStatus(
         name=router.name,
         addresses=router.addresses,
@@ -20,11 +20,11 @@ def _virtual_ip(router: VirtualRouter, vrrp: VrrpStatus | None) -> VirtualIpStat
         router_id=router.router_id,
         version=router.version,
         sync_group=router.sync_group,
-        state=said.state if said else None,
-        since=(said.since or None) if said else None,
-        active=said.is_active if said else None,
-        active_peer=said.active_peer if said else None,
-        priority=said.priority if said else None,
+        state=running.state if running else None,
+        since=(running.since or None) if running else None,
+        active=running.is_active if running else None,
+        active_peer=running.active_peer if running else None,
+        priority=running.priority if running else None,
         base=router.priority,
-        yielded=said.yielded if said else False,
+        yielded=running.yielded if running else False,
     )

@@ -1,4 +1,4 @@
-"""What one virtual router has done: counters, drops, and its last transitions."""
+"""What one VRRP instance has done: its counters, dropped packets, last transitions and the peers heard."""
 
 from collections import Counter, deque
 from dataclasses import dataclass, field
@@ -7,8 +7,8 @@ from typing import Final
 from appliance.core.vrrp.election import Entered, RouterState
 from appliance.model.drop_reasons import DropReason
 
-_KEPT: Final = 20
-_MOST_TOLD: Final = 256  # a sender may invent source addresses
+_TRANSITIONS: Final = 20
+_MOST_SENDERS: Final = 256  # source addresses can be forged, and memory must not grow with them
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,7 +21,7 @@ class Transition:
 
 @dataclass(slots=True, kw_only=True)
 class HeardPeer:
-    """A router that was heard: its last priority and when, Unix and monotonic seconds."""
+    """A router that was heard: its last priority, and when, in Unix seconds and in monotonic ones."""
 
     priority: int
     last_heard: float
@@ -30,7 +30,7 @@ class HeardPeer:
 
 @dataclass(slots=True, kw_only=True)
 class RouterCounters:
-    """Counters of one virtual router. `last_advert` is monotonic seconds, 0.0 for never."""
+    """Counters of one instance; `last_advert` is when one was sent last, monotonic seconds, 0.0 for never."""
 
     adverts_sent: int = 0
     adverts_received: int = 0
@@ -42,20 +42,20 @@ class RouterCounters:
     restored: int = 0
     last_advert: float = 0.0
     transition_count: int = 0
-    transitions: deque[Transition] = field(default_factory=lambda: deque(maxlen=_KEPT))
+    transitions: deque[Transition] = field(default_factory=lambda: deque(maxlen=_TRANSITIONS))
     drops: Counter[DropReason] = field(default_factory=Counter)
     peers: dict[str, HeardPeer] = field(default_factory=dict)
-    _told: set[tuple[str, str]] = field(default_factory=set)
+    _reported: set[tuple[str, str]] = field(default_factory=set)
 
     def sent(self, priority: int, *, now: float) -> None:
-        """Count an advertisement of ours."""
+        """Count an advertisement that was sent."""
         self.adverts_sent += 1
         self.last_advert = now
         if priority == 0:
             self.priority_zero_sent += 1
 
     def heard(self, peer: str, priority: int, *, now: float, wall: float) -> None:
-        """Count an advertisement of a peer."""
+        """Count an advertisement that was received, and remember its sender."""
         self.adverts_received += 1
         if priority == 0:
             self.priority_zero_received += 1
@@ -63,24 +63,24 @@ class RouterCounters:
         if known is None:
             known = HeardPeer(priority=priority, last_heard=wall, monotonic=now)
         known.priority, known.last_heard, known.monotonic = priority, wall, now
-        self.peers[peer] = known  # at the end: the first one was heard longest ago
-        if len(self.peers) > _MOST_TOLD:
+        self.peers[peer] = known  # moved to the end: the first entry is the one heard longest ago
+        if len(self.peers) > _MOST_SENDERS:
             del self.peers[next(iter(self.peers))]
 
     def dropped(self, reason: DropReason, peer: str) -> bool:
-        """Count a packet that was not used; True for the first of its kind from this peer."""
+        """Count a dropped packet; True for the first of this reason from this peer, which is logged."""
         self.drops[reason] += 1
         return self.first(reason, peer)
 
     def first(self, what: str, who: str) -> bool:
-        """Say whether this is to be told, which it is once."""
-        if (what, who) in self._told or len(self._told) >= _MOST_TOLD:
+        """Say whether `what` of `who` is met for the first time, so that it is logged once."""
+        if (what, who) in self._reported or len(self._reported) >= _MOST_SENDERS:
             return False
-        self._told.add((what, who))
+        self._reported.add((what, who))
         return True
 
     def entered(self, entered: Entered, *, wall: float) -> None:
-        """Keep a transition."""
+        """Count a transition, and keep it among the last ones."""
         self.transition_count += 1
         self.transitions.append(Transition(at=wall, entered=entered))
 
@@ -91,5 +91,5 @@ class RouterCounters:
 
     @property
     def state(self) -> RouterState:
-        """Return the state entered last."""
+        """Return the state that was entered last."""
         return self.transitions[-1].entered.state if self.transitions else RouterState.INITIALIZE

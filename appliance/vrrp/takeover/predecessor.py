@@ -1,9 +1,9 @@
-"""The `vrrp` that a killed supervisord has left running, in the eyes of the one that takes its place.
+"""A `vrrp` that a killed supervisord has left running, seen by the one that takes its place.
 
-It goes on until this one serves: both advertise for a moment, from the same address with the same priority.
-Peers and clients see one router all the time, however short its interval is and however long a start takes.
-Only then it is told to go, and it goes without a word and leaves the addresses where they are. One that does
-not answer is killed: it does not advertise either, or not for long.
+It runs until the new one serves: both advertise for a moment, from the same address with the same priority,
+so that peers and clients see one router all the time, however long a start takes. Then it is told to end,
+which it does without an advert of priority 0, and it leaves the addresses where they are. One that does not
+answer is killed: its loop hangs, and so it does not advertise either.
 """
 
 import os
@@ -29,20 +29,20 @@ TAKE_OVER: Final = "take-over"
 TAKEN_OVER: Final = "taken-over"
 """The command that ends a predecessor without releasing anything."""
 
-_PATIENCE: Final = 0.5  # seconds for an answer: its loop never waits, and peers do not wait for long
+_PATIENCE: Final = 0.5  # seconds for an answer: its loop never waits, and the peers soon claim
 _CHUNK: Final = 65536
 
 
 class PredecessorError(Exception):
-    """It does not answer, or what it says is no answer."""
+    """The predecessor does not answer, or not with what was asked for."""
 
 
 class PredecessorLeavingError(Exception):
-    """It was told to end, and hands its addresses over to the peers."""
+    """The predecessor was told to stop, and hands its addresses over to the peers."""
 
 
 class Predecessor:
-    """The one of process id `pid`, asked over its control socket."""
+    """The program of process id `pid`, asked over its control socket."""
 
     def __init__(self, pid: int, connection: socket.socket, log: FilteringBoundLogger) -> None:
         self.pid = pid
@@ -52,9 +52,10 @@ class Predecessor:
 
     @classmethod
     def meet(cls, paths: Paths, log: FilteringBoundLogger) -> Self | None:
-        """Return who runs here and answers; None, and it is killed, where it does not answer.
+        """Return the `vrrp` that runs here; None where there is none, or it did not answer and was killed.
 
-        Raises PredecessorLeavingError, also for one that has our own parent: that one is looked after.
+        Raises PredecessorLeavingError, also for one that has our own parent: supervisord started it, and
+        ends it.
         """
         pid = listening_process(paths.control("vrrp")) or next(iter(Leftovers(paths, log).vrrps()), 0)
         if pid and subreaper.parent(pid) == os.getppid():
@@ -85,7 +86,7 @@ class Predecessor:
             raise PredecessorError(str(error)) from error
 
     def end(self) -> None:
-        """Tell it to go, and do not wait."""
+        """Tell it to end, without waiting for that."""
         self._connection.settimeout(0)
         try:
             self._connection.send(encode_question(Question(command=TAKEN_OVER)))
@@ -93,11 +94,11 @@ class Predecessor:
             self.kill(str(error))
 
     def kill(self, why: str) -> None:
-        """KILL it."""
+        """Send it SIGKILL, and log why."""
         _kill(self.pid, why, self._log)
 
     def close(self) -> None:
-        """Let go of the connection."""
+        """Close the connection to it."""
         self._connection.close()
 
     def _answer_to(self, question: Question) -> Answer:

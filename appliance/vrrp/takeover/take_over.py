@@ -1,4 +1,4 @@
-"""The end of a take-over: the predecessor goes as soon as this program serves, in its loop."""
+"""The end of a take-over: the predecessor is told to end as soon as this program's loop runs."""
 
 from collections.abc import Callable
 from typing import IO, Final
@@ -7,13 +7,13 @@ from appliance.net.files.lock_files import try_lock
 from appliance.vrrp.takeover.predecessor import Predecessor
 
 _LOOK_AGAIN: Final = 0.005  # seconds
-_PATIENCE: Final = 1.0  # seconds from the word to the kill
+_PATIENCE: Final = 1.0  # seconds from the command to the kill
 
 
 class TakeOver:
-    """Ends `predecessor`, and calls `on_end` when it is gone: when the `lock` of the program is ours.
+    """Ends `predecessor`, and calls `on_end` when it is gone, which is when the program's `lock` is free.
 
-    `deadline` and `tick` are the loop's: before its first turn this program does not keep its intervals.
+    The loop wakes it: before the loop's first turn this program sends no adverts.
     """
 
     def __init__(self, predecessor: Predecessor, lock: IO[str], *, on_end: Callable[[], None]) -> None:
@@ -24,7 +24,7 @@ class TakeOver:
         self._kill_at: float | None = None
 
     def tick(self, now: float) -> None:
-        """Tell it to go, look whether it is gone, or kill it."""
+        """Tell it to end, look whether it is gone, or kill it."""
         if self._kill_at is None:
             self._predecessor.end()
             self._kill_at = now + _PATIENCE

@@ -1,6 +1,7 @@
-"""The payload of `vrrp.board`: what the VRRP program is and has done, one fixed record for each router.
+"""The payload of `vrrp.board`: the state and the counters of the program `vrrp`, one record for each router.
 
-It is also what a program that comes after a crash knows of the one before: who was active, and since when.
+After a crash the next run of the program learns from it which routers were active, and when they advertised
+last. Records have a fixed size, so that one can be encoded again without the others.
 """
 
 import struct
@@ -21,7 +22,8 @@ class RouterRecord:
 
     `state` is a word of `core.vrrp.election_messages.RouterState`, `since` Unix seconds. `last_advert` is
     when the last advertisement was sent, in seconds of CLOCK_MONOTONIC, 0.0 for never. `peer` is the address
-    of the active router heard last, "" for none. `drops` has every reason after decoding.
+    of the active router heard last, "" for none. `drops` has an
+    entry for every reason after decoding.
     """
 
     name: str
@@ -65,9 +67,9 @@ _RECORD: Final = struct.Struct(f"={NAME_BYTES}s{STATE_BYTES}s{PEER_BYTES}sBxxxxx
 
 
 def encode(board: VrrpBoard, encoded: Sequence[bytes] = ()) -> bytes:
-    """Return the payload; names longer than NAME_BYTES are the config's error.
+    """Return the payload; names longer than NAME_BYTES are an error that the configuration reports.
 
-    `encoded` are routers that stand behind the board's own, by `encode_router`.
+    `encoded` are further records, made by `encode_router` before; they come after those of `board`.
     """
     head = _HEAD.pack(
         _MAGIC,

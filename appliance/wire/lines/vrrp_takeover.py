@@ -1,4 +1,4 @@
-"""What a `vrrp` tells the one that takes its place: the state of each of its virtual routers."""
+"""What a `vrrp` answers to the one that takes its place: the state of each of its virtual routers."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -10,7 +10,7 @@ from appliance.wire.lines.control import Answer, ControlError, good
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownTrack:
-    """The verdict of one track."""
+    """The last result of one track; `value` is the number of a file, 0 for other kinds."""
 
     name: str
     up: bool
@@ -20,7 +20,11 @@ class KnownTrack:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KnownRouter:
-    """One virtual router; `active` is whether it has the addresses and means to keep them."""
+    """One virtual router.
+
+    `active` is whether it has the addresses and does not hand them over. `yielded` is whether an operator has
+    moved it away.
+    """
 
     name: str
     router_id: int
@@ -30,17 +34,17 @@ class KnownRouter:
 
 
 def encode(routers: Iterable[KnownRouter]) -> list[dict[str, object]]:
-    """Return the routers as an answer holds them."""
+    """Return the routers as the value `routers` of an answer."""
     return [asdict(each) for each in routers]
 
 
 def leaving() -> Answer:
-    """Return what one answers that was told to end: its place is free when it has gone."""
+    """Return the answer of a `vrrp` that stops: its place is free when it has ended."""
     return good(leaving=True)
 
 
 def is_leaving(values: Mapping[str, object]) -> bool:
-    """Return whether an answer is `leaving`."""
+    """Return whether an answer is the one of a `vrrp` that stops."""
     return values.get("leaving") is True
 
 
