@@ -67,7 +67,7 @@ class Election:
     @property
     def state(self) -> RouterState:
         """The state that log and status show: a router that hands over is still active."""
-        return self._state.shown
+        return self._router.state
 
     @property
     def since(self) -> float | None:
@@ -235,9 +235,9 @@ class Election:
         step = row.steps.get(self._state)
         if step is None:
             return [UnexpectedEvent(event=row.event, state=self._state)]
-        self._router.previous = self.state
+        self._router.previous = self._router.state
         self._state = step.then
-        self._router.state = self.state
+        self._router.state = step.then.shown
         return step.action(self._router, *given, **named)
 
     def _compare(self, heard: Heard) -> Row[Heard, float]:

@@ -72,7 +72,8 @@ class SyncGroup:
 
     def tick(self, now: float, late: float = 0.0) -> list[MemberEffect]:
         """Have the members do what is due; `late` is by how many seconds this wake-up missed its time."""
-        if self.deadline is None or now < self.deadline:
+        due = self.deadline
+        if due is None or now < due:
             return []
         return self._all(lambda member: member.tick(now, late), now)
 

@@ -228,15 +228,19 @@ class VrrpInstance:
     def deadline(self) -> float | None:
         """Return when something is due besides the election's own deadline."""
         # An active needs no preparation: it has its addresses.
-        prepare = None if self.holder.held else self.port.prepare_at
-        due = (
-            self.announcer.deadline,
-            self.retry_at,
-            self.conflict_watch.deadline,
-            prepare,
-            self.tracked.deadline,
-        )
-        return min((at for at in due if at is not None), default=None)
+        prepare_at = None if self.port.prepare_at is None or self.holder.held else self.port.prepare_at
+        due = [
+            at
+            for at in (
+                self.announcer.deadline,
+                self.retry_at,
+                self.conflict_watch.deadline,
+                prepare_at,
+                self.tracked.deadline,
+            )
+            if at is not None
+        ]
+        return min(due) if due else None
 
     def tick(self, now: float) -> None:
         """Send what is due, or try again what the kernel refused."""
