@@ -57,6 +57,7 @@ class InterfaceMonitor:
         removed = {
             (event.name, event.address) for event in events if event.change is LinkChange.ADDRESS_REMOVED
         }
+        # Those that leave as well: they hold addresses until a successor is heard.
         for group in (*self._groups, *self._groups.leaving):
             for each in group.instances.values():
                 if any_address or changed & each.virtual:

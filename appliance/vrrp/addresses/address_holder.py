@@ -69,7 +69,10 @@ class AddressHolder:
             raise OSError("; ".join(f"{address}: {why}" for address, why in taken.failed.items()))
 
     def prepare(self) -> None:
-        """Build the kernel requests of `take` in advance, for the networks that the interface has now."""
+        """Build the kernel requests of `take` in advance, for the networks that the interface has now.
+
+        A Backup that claims has no time for a dump of the kernel's addresses: nobody serves meanwhile.
+        """
         if self.interface is not None:
             try:
                 prepare(self._environment, self.interface, self.router)

@@ -121,7 +121,7 @@ class AddressQuestions:
         """
         asked = AskedAddress(index=via.index, address=address)
         key = (via, ":" in address)
-        wanted = _Question(on_answer=on_answer, form=form)
+        wanted = _WantedClaim(on_answer=on_answer, form=form)
         if self._segment_of.get(asked) == key and self._segments[key].wanted[address] == wanted:
             return asked
         self._drop(asked)
@@ -191,7 +191,7 @@ class AddressQuestions:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Question:
+class _WantedClaim:
     """How one address is asked for, and which callback gets the answers."""
 
     on_answer: Answered
@@ -202,7 +202,7 @@ class _Segment:
     """The socket for all questions of one address family on one interface, opened with the first question."""
 
     def __init__(self, via: AskingInterface, loop: Loop, closer: Closer) -> None:
-        self.wanted: dict[str, _Question] = {}
+        self.wanted: dict[str, _WantedClaim] = {}
         self.stale = True
         self._via = via
         self._loop = loop
@@ -221,6 +221,8 @@ class _Segment:
             self._socket = None
 
     def _question(self, address: str) -> bytes:
+        # Neighbour discovery needs no such choice: a solicitation with a source claims nothing but the source
+        # (RFC 4861 section 7.2.2).
         if ":" in address:
             return neighbour_discovery.solicitation(self._via.mac, self._via.source, address)
         if self.wanted[address].form is ArpQuestion.REQUEST:

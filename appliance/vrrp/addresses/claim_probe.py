@@ -81,5 +81,6 @@ class ClaimProbe:
                     self._answer(*claim(frame), now)
 
     def _answer(self, mac: bytes, address: str, now: float) -> None:
+        # Some hubs and wireless access points send a host its own probes back (RFC 5227 section 2.1.1).
         if address in self._addresses and mac != self._mac:
             self._on_answer(mac, address, now)

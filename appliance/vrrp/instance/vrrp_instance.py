@@ -109,7 +109,7 @@ class VrrpInstance:
         """Yield the valid advertisements that have arrived, for the election."""
         if self.port.open_port is None:
             return
-        wall = time.time()
+        wall = time.time()  # operators read when a peer was heard last
         try:
             for heard in self.port.open_port.receive(now):
                 self.counters.heard(heard.peer, heard.priority, now=now, wall=wall)

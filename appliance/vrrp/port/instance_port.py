@@ -97,6 +97,8 @@ class InstancePort:
             )
             return PortOpening.UNUSABLE
         self._faults.remove(FaultReason.SOURCE)
+        # A configured source may be missing on the interface. With it in `wanted` the sockets are opened anew
+        # when it goes, and that fails: the kernel lets nobody bind to an address that is not there.
         has_source = interface_addresses.has(link, source)
         wanted = (link.index, link.mac, source, has_source, basis(self.router))
         if self.open_port is not None and self._opened_for == wanted:
@@ -147,7 +149,11 @@ class InstancePort:
         return interface, opened
 
     def _plan_preparation(self, link: Link, now: float) -> None:
-        """Have the requests that add the addresses built again if they need other routes by now."""
+        """Have the requests that add the addresses built again if they need other routes by now.
+
+        That is left to a later tick: it reads all addresses of the interface from the kernel, once for each
+        of perhaps hundreds of virtual routers, and adverts are due meanwhile.
+        """
         reached = interface_addresses.reached(self.router, link)
         if reached != self._reached:
             self._reached, self.prepare_at = reached, now

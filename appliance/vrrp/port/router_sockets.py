@@ -57,11 +57,15 @@ class RouterSockets:
                 )
             )
             sending = self._receiving
+            # A socket is bound to one interface (SO_BINDTODEVICE): adverts leave by the macvlan, and those of
+            # the peers are received on its parent.
             if router.virtual_mac:
                 sending = VrrpSocket(
                     interface.name, family=router.family, source=source, group=None, router_id=_NO_ROUTER
                 )
                 stack.enter_context(sending)
+            # Its own socket: gratuitous ARPs must leave from the MAC that the addresses are at, which an IP
+            # socket cannot choose.
             self._frames = FrameSocket(interface.name)
             self.announcing = FrameQueue(self._frames)
             self._opened = stack.pop_all()
@@ -130,8 +134,11 @@ def _require_own(source: str, *, index: int) -> None:
 
 
 def _announcements(router: VirtualRouter, address: str, mac: bytes) -> tuple[bytes, ...]:
+    """Return the frames that tell neighbours and switches where an address is (RFC 9568 section 6.4.2)."""
     if router.family == 6:
+        # RFC 4861 section 7.2.6: to all nodes, with the override flag, so that caches are replaced at once.
         return (neighbour_discovery.unsolicited(mac, address),)
+    # RFC 5227 section 3: an ARP announcement is a request. A few devices learn from the reply form only.
     request = arp.gratuitous(mac, address, form=arp.GratuitousForm.REQUEST)
     if not router.announce.reply:
         return (request,)
