@@ -19,7 +19,7 @@ from appliance.net.control.loop_control_server import Handler
 from appliance.net.files import snapshots
 from appliance.net.loop.loop import Loop
 from appliance.net.loop.off_the_loop import OffTheLoop
-from appliance.vrrp.opening import OpeningOutcome
+from appliance.vrrp.groups.opening import OpeningOutcome
 from appliance.vrrp.program import PROGRAM, VrrpProgram
 from appliance.vrrp.status import router_status, takeover_state
 from appliance.vrrp.takeover.predecessor import TAKE_OVER, TAKEN_OVER

@@ -6,9 +6,9 @@ from typing import Final
 from structlog.typing import FilteringBoundLogger
 
 from appliance.net.netlink.links import LinkChange, LinkEvent, Links
+from appliance.vrrp.groups.router_group import RouterGroup
+from appliance.vrrp.groups.router_groups import RouterGroups
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
-from appliance.vrrp.router_group import RouterGroup
-from appliance.vrrp.router_groups import RouterGroups
 from appliance.vrrp.tracks import Tracks
 
 _RETRY: Final = 1.0  # seconds until the kernel is asked again for its interfaces

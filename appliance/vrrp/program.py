@@ -25,13 +25,13 @@ from appliance.net.netlink.owned_addresses import OwnedAddresses
 from appliance.net.process.realtime import Realtime
 from appliance.vrrp.addresses.address_questions import AddressQuestions
 from appliance.vrrp.addresses.peer_returns import PeerReturns
+from appliance.vrrp.groups.opening import OpeningOutcome
+from appliance.vrrp.groups.router_groups import RouterGroups
 from appliance.vrrp.instance.environment import RouterEnvironment
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 from appliance.vrrp.interface_monitor import InterfaceMonitor
-from appliance.vrrp.opening import OpeningOutcome
 from appliance.vrrp.reload_faults import endangered
 from appliance.vrrp.reports import RouterReports
-from appliance.vrrp.router_groups import RouterGroups
 from appliance.vrrp.status import board_record
 from appliance.vrrp.takeover.resumed_state import EarlierRun, ResumedState
 from appliance.vrrp.tracks import Tracks

@@ -3,9 +3,9 @@
 import time
 
 from appliance.core.vrrp.election import RouterState
+from appliance.vrrp.groups.router_group import RouterGroup
 from appliance.vrrp.instance.counters import RouterCounters
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
-from appliance.vrrp.router_group import RouterGroup
 from appliance.wire.boards.vrrp_board import RouterRecord
 from appliance.wire.lines.vrrp_status import (
     ConflictStatus,

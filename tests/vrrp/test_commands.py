@@ -11,7 +11,7 @@ from appliance.model.snapshot import snapshot as model
 from appliance.net.control.deferred_answer import DeferredAnswer
 from appliance.net.loop.loop import Loop
 from appliance.vrrp.commands import VrrpCommands
-from appliance.vrrp.opening import OpeningOutcome
+from appliance.vrrp.groups.opening import OpeningOutcome
 from appliance.wire.lines.control import Answer, Question, good
 
 pytestmark = pytest.mark.programs

@@ -10,9 +10,9 @@ from support.values.tracks import track
 from appliance.core.vrrp.election import RouterState
 from appliance.model.snapshot.virtual_router import TrackKind, VirtualRouter
 from appliance.net.netlink.links import LinkChange, LinkEvent
+from appliance.vrrp.groups.router_groups import RouterGroups
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 from appliance.vrrp.interface_monitor import InterfaceMonitor
-from appliance.vrrp.router_groups import RouterGroups
 from appliance.vrrp.tracks import Tracks
 
 pytestmark = pytest.mark.pure

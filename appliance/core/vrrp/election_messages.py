@@ -1,6 +1,6 @@
 """What an election is told and what it answers: settings, advertisements heard, states, causes, effects.
 
-The driver, `vrrp.router_group`, performs the effects in the order in which they are returned.
+The driver, `vrrp.groups.router_group`, performs the effects in the order in which they are returned.
 """
 
 from dataclasses import dataclass

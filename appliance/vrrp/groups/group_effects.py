@@ -16,7 +16,7 @@ from appliance.core.vrrp.election import (
     TakeAddresses,
     UnexpectedEvent,
 )
-from appliance.vrrp.group_observer import GroupObserver
+from appliance.vrrp.groups.group_observer import GroupObserver
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 
 

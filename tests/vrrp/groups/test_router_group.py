@@ -12,9 +12,9 @@ from appliance.core.vrrp.election import RouterState
 from appliance.model.drop_reasons import DropReason
 from appliance.model.snapshot.virtual_router import OnConflict
 from appliance.vrrp.addresses.address_holder import MOST_RESTORED
+from appliance.vrrp.groups.router_group import RouterGroup
 from appliance.vrrp.instance.faults import FaultReason
 from appliance.vrrp.port.advert_receiver import DroppedAdvert
-from appliance.vrrp.router_group import RouterGroup
 from appliance.wire.ethernet import arp
 
 pytestmark = pytest.mark.pure

@@ -16,9 +16,9 @@ from appliance.net.netlink.netlink import Requests
 from appliance.net.netlink.owned_addresses import OwnedAddresses
 from appliance.vrrp.addresses.address_questions import AddressQuestions
 from appliance.vrrp.addresses.peer_returns import PeerReturns
+from appliance.vrrp.groups.opening import Opening, OpeningOutcome, OpeningPhase
 from appliance.vrrp.instance.environment import RouterEnvironment
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
-from appliance.vrrp.opening import Opening, OpeningOutcome, OpeningPhase
 
 pytestmark = pytest.mark.programs
 

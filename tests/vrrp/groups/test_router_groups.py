@@ -8,9 +8,9 @@ from support.values.snapshots import virtual_router
 
 from appliance.core.vrrp.election import RouterState
 from appliance.model.snapshot.virtual_router import VirtualRouter
+from appliance.vrrp.groups.opening import OpeningOutcome
+from appliance.vrrp.groups.router_groups import RouterGroups
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
-from appliance.vrrp.opening import OpeningOutcome
-from appliance.vrrp.router_groups import RouterGroups
 
 pytestmark = pytest.mark.pure
 

@@ -10,11 +10,11 @@ from typing import Final
 from appliance.core.vrrp.election import RouterState
 from appliance.core.vrrp.reload_plan import Added, Removed, Replaced, Revised, changes
 from appliance.model.snapshot.virtual_router import VirtualRouter
-from appliance.vrrp.group_observer import GroupObserver
+from appliance.vrrp.groups.group_observer import GroupObserver
+from appliance.vrrp.groups.opening import Opening, OpeningOutcome, OpeningPhase, OpenInstance
+from appliance.vrrp.groups.router_group import RouterGroup
 from appliance.vrrp.instance.environment import RouterEnvironment
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
-from appliance.vrrp.opening import Opening, OpeningOutcome, OpeningPhase, OpenInstance
-from appliance.vrrp.router_group import RouterGroup
 
 _KEEP_UP: Final = 0.001  # seconds of a reload after which the adverts that are due are sent
 
