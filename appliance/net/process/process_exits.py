@@ -15,7 +15,7 @@ class ProcessExits:
     """Those of the watched processes that live."""
 
     def __init__(self) -> None:
-        self._watched: dict[int, _WatchedProcess] = {}
+        self._watched: dict[int, _ExitWatcher] = {}
         self._died = Event()
 
     def watch(self, pids: Iterable[int]) -> None:
@@ -25,7 +25,7 @@ class ProcessExits:
             self._watched.pop(pid).close()
         for pid in wanted - self._watched.keys():
             try:
-                self._watched[pid] = _WatchedProcess(pid, self._died)
+                self._watched[pid] = _ExitWatcher(pid, self._died)
             except ProcessLookupError:
                 continue
 
@@ -45,7 +45,7 @@ class ProcessExits:
         self.watch(())
 
 
-class _WatchedProcess:
+class _ExitWatcher:
     __slots__ = ("_died", "_pidfd", "_watcher", "over")
 
     def __init__(self, pid: int, died: Event) -> None:

@@ -15,7 +15,7 @@ from appliance.net.tracking.process import ProcessTrack
 from appliance.net.tracking.program import program_track
 from appliance.net.tracking.script import ScriptTrack
 from appliance.net.tracking.tcp import tcp_track
-from appliance.net.tracking.track_check import TrackCheck, TrackResult
+from appliance.net.tracking.track_check import LookResult, TrackCheck
 
 
 def check_of(track: Track, *, paths: Paths, contexts: TlsContexts) -> TrackCheck:
@@ -33,9 +33,9 @@ class _Impossible:
     """The check of a track that can never be up."""
 
     def __init__(self, detail: str) -> None:
-        self._seen = TrackResult(up=False, detail=detail)
+        self._seen = LookResult(up=False, detail=detail)
 
-    def look(self) -> TrackResult:
+    def look(self) -> LookResult:
         return self._seen
 
     def wait(self, seconds: float) -> None:

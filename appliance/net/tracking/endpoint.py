@@ -15,7 +15,7 @@ from appliance.model.snapshot.virtual_router import Track
 from appliance.net.probing.probe import Probe, ProbeImpossible
 from appliance.net.probing.resolver import Resolver
 from appliance.net.probing.tls_contexts import TlsContexts
-from appliance.net.tracking.track_check import TrackResult, TrackUnknown
+from appliance.net.tracking.track_check import LookResult, TrackUnknown
 from appliance.wire.literal import is_literal
 
 _LOOPBACK: Final = ("::1", "127.0.0.1")
@@ -37,13 +37,13 @@ class EndpointTrack:
         if self._named:
             self._resolver.want([host])
 
-    def look(self) -> TrackResult:
+    def look(self) -> LookResult:
         """Probe now, within the track's timeout in all, and return the result; raises TrackUnknown."""
         until = time.monotonic() + self._check.timeout
         if self._named:
             address = self._resolver.address(self._host, timeout=self._check.timeout)
             if not address:
-                return TrackResult(up=False, detail=self._unresolved())
+                return LookResult(up=False, detail=self._unresolved())
             self._follow(address)
         try:
             outcome = self._ask(until)
@@ -51,7 +51,7 @@ class EndpointTrack:
             raise TrackUnknown(str(error)) from error
         if not outcome.passed:
             self._resolver.ask_soon(self._host)
-        return TrackResult(up=outcome.passed, detail=_detail(outcome))
+        return LookResult(up=outcome.passed, detail=_detail(outcome))
 
     def wait(self, seconds: float) -> None:
         """Wait so many seconds: nothing reports a change before."""

@@ -14,7 +14,7 @@ import gevent
 from gevent.event import AsyncResult
 
 from appliance.net.loop import thread_pool
-from appliance.net.tracking.track_check import TrackResult, TrackUnknown, raise_if_stalled
+from appliance.net.tracking.track_check import LookResult, TrackUnknown, raise_if_stalled
 
 _LONGEST: Final = 64
 _NUMBER: Final = re.compile(rb"[+-]?[0-9]{1,10}")
@@ -30,7 +30,7 @@ class FileTrack:
         self._timeout = timeout
         self._reading: AsyncResult | None = None
 
-    def look(self) -> TrackResult:
+    def look(self) -> LookResult:
         """Read the file and return the result; raises TrackUnknown."""
         started = time.monotonic()
         try:
@@ -41,12 +41,12 @@ class FileTrack:
             found: bytes | OSError = reading.get(timeout=self._timeout)
         except gevent.Timeout:
             raise_if_stalled(started, self._timeout)
-            return TrackResult(up=False, detail=f"not read within {self._timeout:g} s")
+            return LookResult(up=False, detail=f"not read within {self._timeout:g} s")
         finally:
             if reading.ready():
                 self._reading = None
         if isinstance(found, OSError):
-            return TrackResult(up=False, detail=f"cannot be read: {found.strerror}")
+            return LookResult(up=False, detail=f"cannot be read: {found.strerror}")
         return self._judge(found.strip())
 
     def wait(self, seconds: float) -> None:
@@ -56,13 +56,13 @@ class FileTrack:
     def close(self) -> None:
         """Do nothing: a read that hangs cannot be ended."""
 
-    def _judge(self, text: bytes) -> TrackResult:
+    def _judge(self, text: bytes) -> LookResult:
         if not text:
-            return TrackResult(up=True, detail="no number, which is 0")
+            return LookResult(up=True, detail="no number, which is 0")
         if not _NUMBER.fullmatch(text):
-            return TrackResult(up=False, detail=f"not a number: {text[:_SHOWN].decode(errors='replace')!r}")
+            return LookResult(up=False, detail=f"not a number: {text[:_SHOWN].decode(errors='replace')!r}")
         value = int(text)
-        return TrackResult(up=self._weighted or value == 0, detail=f"the number is {value}", value=value)
+        return LookResult(up=self._weighted or value == 0, detail=f"the number is {value}", value=value)
 
 
 def _read(path: str) -> bytes | OSError:

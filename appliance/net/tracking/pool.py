@@ -9,7 +9,7 @@ import gevent
 from appliance.model.server_states import ServerState
 from appliance.net.boards.board_layout import BoardError
 from appliance.net.boards.board_reader import BoardReader
-from appliance.net.tracking.track_check import TrackResult
+from appliance.net.tracking.track_check import LookResult
 from appliance.wire.boards.health_board import BoardFormatError, ServerHealthRecord, decode
 
 _GLANCE: Final = 0.05
@@ -26,18 +26,18 @@ class PoolTrack:
         self._changes = 0
         self._awaits = True
 
-    def look(self) -> TrackResult:
+    def look(self) -> LookResult:
         """Return whether a server is up."""
         self.close()
         self._awaits = not self._path.exists()
         if self._awaits:
-            return TrackResult(up=False, detail="there is no health board")
+            return LookResult(up=False, detail="there is no health board")
         try:
             self._board = BoardReader(self._path)
             payload, self._changes = self._board.published()
             servers = decode(payload).servers if payload else ()
         except (BoardError, BoardFormatError) as error:
-            return TrackResult(up=False, detail=f"the health board cannot be read: {error}")
+            return LookResult(up=False, detail=f"the health board cannot be read: {error}")
         return _judge([each for each in servers if each.pool == self._pool])
 
     def wait(self, seconds: float) -> None:
@@ -63,8 +63,8 @@ class PoolTrack:
             return True
 
 
-def _judge(servers: list[ServerHealthRecord]) -> TrackResult:
+def _judge(servers: list[ServerHealthRecord]) -> LookResult:
     if not servers:
-        return TrackResult(up=False, detail="health knows no server of it")
+        return LookResult(up=False, detail="health knows no server of it")
     up = sum(each.state is ServerState.UP for each in servers)
-    return TrackResult(up=up > 0, detail=f"{up} of {len(servers)} servers up")
+    return LookResult(up=up > 0, detail=f"{up} of {len(servers)} servers up")

@@ -12,7 +12,7 @@ import gevent
 
 from appliance.net.process.process_exits import ProcessExits
 from appliance.net.process.process_stat import process_stat
-from appliance.net.tracking.track_check import TrackResult, TrackUnknown
+from appliance.net.tracking.track_check import LookResult, TrackUnknown
 
 _PROC: Final = Path("/proc")
 _AT_A_TIME: Final = 100
@@ -26,7 +26,7 @@ class ProcessTrack:
         self._name = name
         self._exits = ProcessExits()
 
-    def look(self) -> TrackResult:
+    def look(self) -> LookResult:
         """Return whether one runs; raises TrackUnknown."""
         found = [pid for pid in self._exits.living() if _matches(pid, self._name)]
         try:
@@ -35,8 +35,8 @@ class ProcessTrack:
             raise TrackUnknown(f"no process can be held: {error.strerror}") from error
         living = self._exits.living()
         if not living:
-            return TrackResult(up=False, detail=f"no process {self._name}")
-        return TrackResult(up=True, detail=f"process {', '.join(map(str, living))}")
+            return LookResult(up=False, detail=f"no process {self._name}")
+        return LookResult(up=True, detail=f"process {', '.join(map(str, living))}")
 
     def wait(self, seconds: float) -> None:
         """Wait so many seconds, or until one of the processes ends."""

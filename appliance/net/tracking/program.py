@@ -12,7 +12,7 @@ from appliance.net.boards.board_layout import BoardError
 from appliance.net.boards.board_reader import BoardReader
 from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.net.process.process_exits import ProcessExits
-from appliance.net.tracking.track_check import TrackCheck, TrackResult, TrackUnknown, raise_if_stalled
+from appliance.net.tracking.track_check import LookResult, TrackCheck, TrackUnknown, raise_if_stalled
 from appliance.wire.boards import worker_board
 from appliance.wire.boards.health_board import BoardFormatError
 from appliance.wire.boards.worker_board import WorkerBoard
@@ -36,7 +36,7 @@ class ProxyTrack:
         self._runtime = paths.runtime
         self._exits = ProcessExits()
 
-    def look(self) -> TrackResult:
+    def look(self) -> LookResult:
         """Return whether a living worker accepts; raises TrackUnknown."""
         boards = [board for path in self._paths() if (board := _read(path))]
         mine = {each.pid: each.phase for each in boards if each.program == self._program}
@@ -47,8 +47,8 @@ class ProxyTrack:
         phases = [mine[pid] for pid in self._exits.living()]
         accepting = phases.count(WorkerPhase.ACCEPTING)
         if accepting:
-            return TrackResult(up=True, detail=f"workers that accept: {accepting}")
-        return TrackResult(
+            return LookResult(up=True, detail=f"workers that accept: {accepting}")
+        return LookResult(
             up=False, detail=f"none of {len(phases)} workers accepts" if phases else "no worker runs"
         )
 
@@ -71,22 +71,22 @@ class AnsweringTrack:
         self._path = paths.control(program)
         self._timeout = timeout
 
-    def look(self) -> TrackResult:
+    def look(self) -> LookResult:
         """Return whether it answers in time; raises TrackUnknown."""
         started, late = time.monotonic(), gevent.Timeout(self._timeout)
         try:
             with late:
                 answer = ask(self._path, Question(command="status"), timeout=self._timeout)
         except ControlUnavailable as error:
-            return TrackResult(up=False, detail=str(error))
+            return LookResult(up=False, detail=str(error))
         except gevent.Timeout as error:
             if error is not late:
                 raise
             raise_if_stalled(started, self._timeout)
-            return TrackResult(up=False, detail=f"no answer within {self._timeout:g} s")
+            return LookResult(up=False, detail=f"no answer within {self._timeout:g} s")
         if not answer.ok:
-            return TrackResult(up=False, detail="; ".join(each.message for each in answer.errors))
-        return TrackResult(up=True, detail="it answers")
+            return LookResult(up=False, detail="; ".join(each.message for each in answer.errors))
+        return LookResult(up=True, detail="it answers")
 
     def wait(self, seconds: float) -> None:
         """Wait so many seconds: nothing reports a change before."""

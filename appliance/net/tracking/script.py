@@ -7,7 +7,7 @@ import gevent
 
 from appliance.net.commands.account import Account, UnknownUserError, account
 from appliance.net.commands.command import Command
-from appliance.net.tracking.track_check import TrackResult, TrackUnknown
+from appliance.net.tracking.track_check import LookResult, TrackUnknown
 
 
 class ScriptTrack:
@@ -23,20 +23,20 @@ class ScriptTrack:
         self._account: Account | None = None
         self._running: Command | None = None
 
-    def look(self) -> TrackResult:
+    def look(self) -> LookResult:
         """Run the script and return the result; raises TrackUnknown."""
         last = self._running
         if last is not None and not last.ended.wait(self._timeout):
-            return TrackResult(up=False, detail=f"process {last.pid} of an earlier run cannot be killed")
+            return LookResult(up=False, detail=f"process {last.pid} of an earlier run cannot be killed")
         try:
             who = self._account = self._account or account(self._user, timeout=self._timeout)
             self._running = Command(self._words, who, sweep=True, runtime=self._runtime)
         except UnknownUserError as error:
-            return TrackResult(up=False, detail=str(error))
+            return LookResult(up=False, detail=str(error))
         except OSError as error:
             raise TrackUnknown(f"no process can be started: {error.strerror}") from error
         ending = self._running.wait(self._timeout)
-        return TrackResult(up=ending.passed, detail=ending.detail)
+        return LookResult(up=ending.passed, detail=ending.detail)
 
     def wait(self, seconds: float) -> None:
         """Wait so many seconds: nothing reports a change before."""

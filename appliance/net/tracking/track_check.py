@@ -12,7 +12,7 @@ _STALLED: Final = 0.1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TrackResult:
+class LookResult:
     """The result of one look. `value` is the number in a file, else 0; `detail` is for operators."""
 
     up: bool
@@ -36,7 +36,7 @@ def raise_if_stalled(started: float, timeout: float) -> None:
 class TrackCheck(Protocol):
     """The check of one track. `close` may be called at any moment by another greenlet, and ends a look."""
 
-    def look(self) -> TrackResult:
+    def look(self) -> LookResult:
         """Look now, and return the result; raises TrackUnknown."""
         ...
 

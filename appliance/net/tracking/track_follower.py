@@ -9,7 +9,7 @@ import gevent
 
 from appliance.core.tracking.rise_and_fall import RiseAndFall
 from appliance.model.snapshot.virtual_router import Track
-from appliance.net.tracking.track_check import TrackCheck, TrackResult, TrackUnknown
+from appliance.net.tracking.track_check import LookResult, TrackCheck, TrackUnknown
 
 _BREATH: Final = 0.01
 """Seconds between two looks at least, however long the looks take."""
@@ -63,17 +63,17 @@ class TrackFollower:
                 self._conclude(seen, now)
             self._check.wait(max(started + self.track.interval - now, _BREATH))
 
-    def _look(self) -> TrackResult | None:
+    def _look(self) -> LookResult | None:
         """Return the result of a look; None keeps the state. A first look that fails is down."""
         try:
             return self._check.look()
         except TrackUnknown as error:
-            return None if self.state else TrackResult(up=False, detail=str(error))
+            return None if self.state else LookResult(up=False, detail=str(error))
         except Exception as error:  # noqa: BLE001  # a bug in one kind must not leave its verdict up for ever
             self._on_bug(self.track, error)
-            return TrackResult(up=False, detail=f"{type(error).__name__}: {error}")
+            return LookResult(up=False, detail=f"{type(error).__name__}: {error}")
 
-    def _conclude(self, seen: TrackResult, now: float) -> None:
+    def _conclude(self, seen: LookResult, now: float) -> None:
         up, last = self._rise.result(seen.up), self.state
         detail = self._with_count(seen) if seen.up is not up else seen.detail
         # A look that failed has no number: until it changes the state the last number counts.
@@ -83,7 +83,7 @@ class TrackFollower:
         self.state = TrackState(up=up, value=value, detail=detail, at=now)
         self._on_change(self)
 
-    def _with_count(self, seen: TrackResult) -> str:
+    def _with_count(self, seen: LookResult) -> str:
         """Return the detail of a result that has not changed the state yet: `1 of 3 bad: ...`."""
         rise = self._rise
         wanted, what = (rise.rise, "good") if seen.up else (rise.fall, "bad")

@@ -19,7 +19,7 @@ from appliance.net.probing.tls_contexts import TlsContexts
 from appliance.net.tracking.endpoint import EndpointTrack
 from appliance.net.tracking.http import http_track
 from appliance.net.tracking.tcp import tcp_track
-from appliance.net.tracking.track_check import TrackResult, TrackUnknown
+from appliance.net.tracking.track_check import LookResult, TrackUnknown
 
 pytestmark = pytest.mark.programs
 
@@ -79,13 +79,13 @@ def answering(status: str, *, host: str = "127.0.0.1", port: int = 0) -> Iterato
 def test_a_good_answer_is_up():
     """The status is told."""
     with answering("200 Fine") as (port, _):
-        assert http(f"http://127.0.0.1:{port}/readyz").look() == TrackResult(up=True, detail="HTTP 200 Fine")
+        assert http(f"http://127.0.0.1:{port}/readyz").look() == LookResult(up=True, detail="HTTP 200 Fine")
 
 
 def test_another_status_is_down():
     """What is not expected is down, in the server's own words."""
     with answering("503 Not Yet") as (port, _):
-        assert http(f"http://127.0.0.1:{port}").look() == TrackResult(up=False, detail="HTTP 503 Not Yet")
+        assert http(f"http://127.0.0.1:{port}").look() == LookResult(up=False, detail="HTTP 503 Not Yet")
 
 
 def test_the_question_is_curls():
@@ -128,13 +128,13 @@ def test_localhost_is_whichever_address_answers(host: str):
         subject = http(f"http://localhost:{port}/")
         assert [subject.look().up for _ in range(2)] == [True, True]
         assert subject._addresses[0] == host
-    assert subject.look() == TrackResult(up=False, detail="connection refused")
+    assert subject.look() == LookResult(up=False, detail="connection refused")
 
 
 def test_a_bad_answer_on_one_loopback_address_is_the_answer():
     """Somebody listens there: the other address is not asked for another opinion."""
     with answering("500 Broken", host="::1") as (port, _), answering("200 OK", port=port):
-        assert http(f"http://localhost:{port}/").look() == TrackResult(up=False, detail="HTTP 500 Broken")
+        assert http(f"http://localhost:{port}/").look() == LookResult(up=False, detail="HTTP 500 Broken")
 
 
 def test_an_address_that_does_not_answer_gives_way_at_the_next_look():
@@ -149,7 +149,7 @@ def test_an_address_that_does_not_answer_gives_way_at_the_next_look():
                 waiting.setblocking(False)  # noqa: FBT003  # the standard library's signature
                 waiting.connect_ex(("::1", port))
             subject = http(f"http://localhost:{port}/", timeout=0.3)
-            assert subject.look() == TrackResult(up=False, detail="no answer within 0.3 s")
+            assert subject.look() == LookResult(up=False, detail="no answer within 0.3 s")
             assert subject.look().up
 
 
@@ -158,15 +158,15 @@ def test_a_port_that_accepts_is_up():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         for host in ("127.0.0.1", "localhost"):
-            assert tcp(f"{host}:{port}").look() == TrackResult(up=True, detail="it accepts")
-    assert tcp(f"127.0.0.1:{port}").look() == TrackResult(up=False, detail="connection refused")
+            assert tcp(f"{host}:{port}").look() == LookResult(up=True, detail="it accepts")
+    assert tcp(f"127.0.0.1:{port}").look() == LookResult(up=False, detail="connection refused")
 
 
 def test_a_server_that_hangs_is_down_in_time():
     """The timeout bounds the whole look."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         url = f"http://127.0.0.1:{listener.getsockname()[1]}/"
-        assert http(url, timeout=0.1).look() == TrackResult(up=False, detail="no answer within 0.1 s")
+        assert http(url, timeout=0.1).look() == LookResult(up=False, detail="no answer within 0.1 s")
 
 
 def test_a_name_that_does_not_resolve_is_down():
@@ -192,7 +192,7 @@ def test_a_name_is_resolved():
 @pytest.mark.needs("nginx")
 def test_any_certificate_will_do_where_none_is_verified(secure: int):
     """As with curl -k."""
-    assert http(f"https://localhost:{secure}/readyz").look() == TrackResult(up=True, detail="HTTP 200 OK")
+    assert http(f"https://localhost:{secure}/readyz").look() == LookResult(up=True, detail="HTTP 200 OK")
 
 
 @pytest.mark.needs("nginx")

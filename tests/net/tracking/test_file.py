@@ -10,14 +10,14 @@ from gevent.threadpool import ThreadPool
 from support.processes.greenlets import until
 
 from appliance.net.tracking.file import FileTrack
-from appliance.net.tracking.track_check import TrackResult, TrackUnknown
+from appliance.net.tracking.track_check import LookResult, TrackUnknown
 
 pytestmark = pytest.mark.programs
 
 ENOUGH = 10.0
 
 
-def look(path: Path, *, weighted: bool = True) -> TrackResult:
+def look(path: Path, *, weighted: bool = True) -> LookResult:
     """Return what a file says."""
     return FileTrack(str(path), weighted=weighted, timeout=ENOUGH).look()
 
@@ -27,7 +27,7 @@ def test_a_number_is_its_value(text: str, value: int, tmp_path: Path):
     """With a weight every number is up: it is the priority that it changes."""
     file = tmp_path / "number"
     file.write_text(text)
-    assert look(file) == TrackResult(up=True, value=value, detail=f"the number is {value}")
+    assert look(file) == LookResult(up=True, value=value, detail=f"the number is {value}")
 
 
 @pytest.mark.parametrize(("text", "up"), [("0", True), ("1", False), ("-1", False)])
@@ -43,7 +43,7 @@ def test_empty_or_missing_is_0(tmp_path: Path):
     empty = tmp_path / "empty"
     empty.write_text("\n")
     for path in (empty, tmp_path / "missing", empty / "below"):
-        assert look(path, weighted=False) == TrackResult(up=True, detail="no number, which is 0")
+        assert look(path, weighted=False) == LookResult(up=True, detail="no number, which is 0")
 
 
 @pytest.mark.parametrize("text", ["up", "1.5", "1_000", "0x10", "1 2", "99999999999", "9" * 100, "\u0663"])
@@ -58,7 +58,7 @@ def test_what_is_no_number_is_down(text: str, tmp_path: Path):
 
 def test_what_cannot_be_read_is_down(tmp_path: Path):
     """A directory has no number."""
-    assert look(tmp_path) == TrackResult(up=False, detail="cannot be read: not a regular file")
+    assert look(tmp_path) == LookResult(up=False, detail="cannot be read: not a regular file")
     loop = tmp_path / "loop"
     loop.symlink_to(loop)
     assert not look(loop).up
@@ -75,7 +75,7 @@ def test_a_pipe_does_not_hold_us(tmp_path: Path):
     """Nobody writes to it, and nobody waits for that."""
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
-    assert look(pipe) == TrackResult(up=False, detail="cannot be read: not a regular file")
+    assert look(pipe) == LookResult(up=False, detail="cannot be read: not a regular file")
 
 
 def test_a_file_system_that_hangs_is_down_and_comes_back(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -92,7 +92,7 @@ def test_a_file_system_that_hangs_is_down_and_comes_back(tmp_path: Path, monkeyp
     monkeypatch.setattr(os, "open", hang)
     track = FileTrack(str(file), weighted=True, timeout=0.05)
     ticks = gevent.spawn(lambda: [gevent.sleep(0) for _ in range(10)])
-    assert track.look() == TrackResult(up=False, detail="not read within 0.05 s")
+    assert track.look() == LookResult(up=False, detail="not read within 0.05 s")
     assert ticks.ready()
     assert not track.look().up
     assert len(opened) == 1

@@ -10,7 +10,7 @@ from support.values import boards
 from appliance.model.server_states import AdminState, HealthVerdict
 from appliance.net.boards.board_writer import BoardWriter
 from appliance.net.tracking.pool import PoolTrack
-from appliance.net.tracking.track_check import TrackResult
+from appliance.net.tracking.track_check import LookResult
 from appliance.wire.boards.health_board import ServerHealthRecord, encode
 
 pytestmark = pytest.mark.programs
@@ -51,7 +51,7 @@ def server(
 def test_one_server_up_is_enough(path: Path, track: PoolTrack):
     """The others may be down."""
     Health(path).says(server(HealthVerdict.DOWN), server(), server(HealthVerdict.UNKNOWN))
-    assert track.look() == TrackResult(up=True, detail="1 of 3 servers up")
+    assert track.look() == LookResult(up=True, detail="1 of 3 servers up")
 
 
 @pytest.mark.parametrize(
@@ -66,20 +66,20 @@ def test_one_server_up_is_enough(path: Path, track: PoolTrack):
 def test_without_one_it_is_down(record: ServerHealthRecord, path: Path, track: PoolTrack):
     """A server that takes no new connections does not count, and neither does another pool's."""
     Health(path).says(record, server(pool="workers"))
-    assert track.look() == TrackResult(up=False, detail="0 of 1 servers up")
+    assert track.look() == LookResult(up=False, detail="0 of 1 servers up")
 
 
 def test_an_unknown_pool_is_down(path: Path, track: PoolTrack):
     """Health knows nothing of it, or has not said anything yet."""
     health = Health(path)
-    assert track.look() == TrackResult(up=False, detail="health knows no server of it")
+    assert track.look() == LookResult(up=False, detail="health knows no server of it")
     health.says(server(pool="workers"))
-    assert track.look() == TrackResult(up=False, detail="health knows no server of it")
+    assert track.look() == LookResult(up=False, detail="health knows no server of it")
 
 
 def test_no_board_is_down(path: Path, track: PoolTrack):
     """Nobody checks anything: the detail says what is missing."""
-    assert track.look() == TrackResult(up=False, detail="there is no health board")
+    assert track.look() == LookResult(up=False, detail="there is no health board")
     path.write_bytes(b"nonsense")
     assert track.look().detail.endswith("not a board of this version")
 

@@ -19,7 +19,7 @@ from appliance.model.worker_phases import WorkerPhase
 from appliance.net.boards.board_writer import BoardWriter
 from appliance.net.control.control_server import ControlServer
 from appliance.net.tracking.program import program_track
-from appliance.net.tracking.track_check import TrackCheck, TrackResult, TrackUnknown
+from appliance.net.tracking.track_check import LookResult, TrackCheck, TrackUnknown
 from appliance.wire.boards import worker_board
 from appliance.wire.lines.control import bad, good
 
@@ -56,7 +56,7 @@ def test_a_proxy_is_up_while_a_worker_accepts():
             until(lambda: not track.look().up, what="it drains")
             assert track.look().detail == "none of 1 workers accepts"
         worker.ask("stop")
-        until(lambda: track.look() == TrackResult(up=False, detail="no worker runs"), what="it has ended")
+        until(lambda: track.look() == LookResult(up=False, detail="no worker runs"), what="it has ended")
 
 
 def test_the_death_of_a_worker_ends_the_wait():
@@ -68,15 +68,15 @@ def test_the_death_of_a_worker_ends_the_wait():
         worker.process.kill()
         until(waiting.ready, what="its death is seen")
         assert worker.board().phase is WorkerPhase.ACCEPTING
-        assert track.look() == TrackResult(up=False, detail="no worker runs")
+        assert track.look() == LookResult(up=False, detail="no worker runs")
 
 
 def test_workers_of_another_program_do_not_count():
     """A program whose name is longer has boards whose names begin alike."""
     with proxy("proxy-ap") as (_, track):
-        assert track.look() == TrackResult(up=False, detail="no worker runs")
+        assert track.look() == LookResult(up=False, detail="no worker runs")
     with proxy("proxy-ingress") as (_, track):
-        assert track.look() == TrackResult(up=False, detail="no worker runs")
+        assert track.look() == LookResult(up=False, detail="no worker runs")
 
 
 def test_a_number_that_is_somebody_else_s_by_now_is_no_worker(paths: Paths):
@@ -84,7 +84,7 @@ def test_a_number_that_is_somebody_else_s_by_now_is_no_worker(paths: Paths):
     board = BoardWriter(paths.worker_board("proxy-api", 1, 0))
     board.publish(worker_board.encode(boards.worker(pid=os.getpid())))
     paths.worker_board("proxy-api", 1, 1).write_bytes(b"nonsense")
-    assert program_track("proxy-api", paths, timeout=ENOUGH).look() == TrackResult(
+    assert program_track("proxy-api", paths, timeout=ENOUGH).look() == LookResult(
         up=False, detail="no worker runs"
     )
 
@@ -94,7 +94,7 @@ def test_another_program_is_up_while_it_answers(paths: Paths):
     track = program_track("health", paths, timeout=ENOUGH)
     assert not track.look().up
     server = ControlServer(paths.control("health"), {"status": lambda _: good()}, on_error=lambda *_: None)
-    assert track.look() == TrackResult(up=True, detail="it answers")
+    assert track.look() == LookResult(up=True, detail="it answers")
     server.close()
     assert str(paths.control("health")) in track.look().detail
 
@@ -126,5 +126,5 @@ def test_a_program_that_refuses_is_down(paths: Paths):
     server = ControlServer(
         paths.control("health"), {"status": lambda _: bad("no idea")}, on_error=lambda *_: None
     )
-    assert program_track("health", paths, timeout=ENOUGH).look() == TrackResult(up=False, detail="no idea")
+    assert program_track("health", paths, timeout=ENOUGH).look() == LookResult(up=False, detail="no idea")
     server.close()

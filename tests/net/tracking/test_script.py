@@ -8,7 +8,7 @@ from support.processes.greenlets import until
 from support.processes.processes import alive
 
 from appliance.net.tracking.script import ScriptTrack
-from appliance.net.tracking.track_check import TrackResult
+from appliance.net.tracking.track_check import LookResult
 
 pytestmark = pytest.mark.programs
 
@@ -22,14 +22,14 @@ def script(text: str, *, user: str | None = None, timeout: float = ENOUGH) -> Sc
 
 def test_the_exit_status_decides():
     """0 is up; anything else is down, with what the script said."""
-    assert script("exit 0").look() == TrackResult(up=True, detail="exited 0")
-    assert script("echo no pod; exit 2").look() == TrackResult(up=False, detail="exited 2: no pod")
+    assert script("exit 0").look() == LookResult(up=True, detail="exited 0")
+    assert script("echo no pod; exit 2").look() == LookResult(up=False, detail="exited 2: no pod")
 
 
 def test_a_missing_script_is_down_and_says_so():
     """The detail names the file."""
     seen = ScriptTrack(("/no/such/check",), user=None, timeout=ENOUGH).look()
-    assert seen == TrackResult(up=False, detail="cannot be run: /no/such/check: No such file or directory")
+    assert seen == LookResult(up=False, detail="cannot be run: /no/such/check: No such file or directory")
 
 
 def test_an_unknown_user_prints_nothing(capfd: pytest.CaptureFixture[str]):
@@ -40,7 +40,7 @@ def test_an_unknown_user_prints_nothing(capfd: pytest.CaptureFixture[str]):
 
 def test_an_unknown_user_is_down_and_says_so():
     """Nothing is run as anybody else instead."""
-    assert script("exit 0", user="no-such-user").look() == TrackResult(
+    assert script("exit 0", user="no-such-user").look() == LookResult(
         up=False, detail="no user 'no-such-user'"
     )
 
@@ -56,7 +56,7 @@ def test_a_run_that_ends_late_does_not_overlap_with_the_next(tmp_path: Path):
     runs = tmp_path / "runs"
     track = script(f"trap '' TERM; echo begin >> {runs}; sleep 60", timeout=0.2)
     for count in (1, 2):
-        assert track.look() == TrackResult(up=False, detail="no end within 0.2 s")
+        assert track.look() == LookResult(up=False, detail="no end within 0.2 s")
         assert runs.read_text().splitlines() == ["begin"] * count
         last = track._running
     track.close()

@@ -9,25 +9,25 @@ from support.processes.greenlets import until
 from support.values.tracks import track
 
 from appliance.model.snapshot.virtual_router import Track
-from appliance.net.tracking.track_check import TrackResult, TrackUnknown
+from appliance.net.tracking.track_check import LookResult, TrackUnknown
 from appliance.net.tracking.track_follower import TrackFollower
 
 pytestmark = pytest.mark.programs
 
-GOOD = TrackResult(up=True, detail="fine")
-BAD = TrackResult(up=False, detail="broken")
+GOOD = LookResult(up=True, detail="fine")
+BAD = LookResult(up=False, detail="broken")
 
 
 class Fake:
     """A thing to be tracked that the test gives its state, or its trouble."""
 
-    def __init__(self, seen: TrackResult | Exception) -> None:
+    def __init__(self, seen: LookResult | Exception) -> None:
         self.seen = seen
         self.looks = 0
         self.closed = False
         self.hang = 0.0
 
-    def look(self) -> TrackResult:
+    def look(self) -> LookResult:
         """Return the state."""
         self.looks += 1
         gevent.sleep(self.hang)
@@ -47,7 +47,7 @@ class Fake:
 class Followed:
     """A follower of a fake, and what it has said."""
 
-    def __init__(self, seen: TrackResult | Exception, subject: Track) -> None:
+    def __init__(self, seen: LookResult | Exception, subject: Track) -> None:
         self.check = Fake(seen)
         self.said: list[tuple[bool, int, str]] = []
         self.bugs: list[Exception] = []
@@ -75,7 +75,7 @@ def follow() -> Iterator[Follow]:
     """Follow a fake that begins with a state, in a hundredth of the usual interval."""
     made: list[Followed] = []
 
-    def make(seen: TrackResult | Exception, **changes: object) -> Followed:
+    def make(seen: LookResult | Exception, **changes: object) -> Followed:
         made.append(Followed(seen, track(**{"interval": 0.01, "timeout": 0.01, **changes})))
         return made[-1]
 
@@ -120,13 +120,13 @@ def test_a_value_is_news(follow: Follow):
     """The number of a file counts at once."""
     followed = follow(GOOD, fall=3)
     followed.looked(1)
-    followed.check.seen = TrackResult(up=True, value=7, detail="fine")
+    followed.check.seen = LookResult(up=True, value=7, detail="fine")
     until(lambda: followed.said[-1] == (True, 7, "fine"), what="the value")
 
 
 def test_a_number_stays_until_the_verdict_falls(follow: Follow):
     """A look that fails has no number: that is not 0 before the failures are enough."""
-    followed = follow(TrackResult(up=True, value=7, detail="fine"), fall=3)
+    followed = follow(LookResult(up=True, value=7, detail="fine"), fall=3)
     followed.looked(1)
     followed.check.seen = BAD
     until(lambda: not followed.said[-1][0], what="down")
