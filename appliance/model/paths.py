@@ -1,4 +1,4 @@
-"""Where everything lives: the three movable roots, and the names below them."""
+"""The paths of all files and sockets: three directories that can be moved, and the names in them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -63,12 +63,12 @@ class Paths:
 
     @property
     def accepted(self) -> Path:
-        """Snapshot that every program obeys."""
+        """The accepted snapshot, which every program reads."""
         return self.runtime / "accepted.json"
 
     @property
     def accepted_for_readers(self) -> Path:
-        """The same without secrets, where a group may read."""
+        """The accepted snapshot without secrets, for the group of `group:`."""
         return self.runtime / "accepted-for-readers.json"
 
     @property
@@ -93,7 +93,7 @@ class Paths:
 
     @property
     def guest_report(self) -> Path:
-        """What became of a virtual machine's properties; not there elsewhere."""
+        """Report about a virtual machine's properties; exists on virtual machines only."""
         return self.runtime / "guest.json"
 
     def below(self, root: Path) -> "Paths":

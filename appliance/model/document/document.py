@@ -1,6 +1,6 @@
-"""The operator's file as plain values and the place of each: YAML, or JSON, as YAML allows.
+"""Reads the operator's file, YAML or JSON, into plain values that know their line and column.
 
-What cannot be read at all is one SourceError with its place; what the values mean is judged elsewhere.
+A file that cannot be read at all is one SourceError. What the values mean is checked in `model.config`.
 """
 
 from collections.abc import Iterator, Mapping
@@ -27,9 +27,9 @@ class Document:
         return value if isinstance(value, dict) else {}
 
     def place(self, path: Path, spot: FindingTarget = FindingTarget.VALUE) -> FilePosition:
-        """Return where the value at a path begins, of its nearest parent where it is not there.
+        """Return the position of the value at a path; where there is none, that of its nearest parent.
 
-        A mapping is shown by its key, and so is everything that is asked for by Spot.KEY.
+        For a mapping, and with FindingTarget.KEY, it is the position of the key.
         """
         there = list(self._along(path))
         key, node = (there[-1].place, there[-1].node) if there else (self.root.place, self.root)
@@ -37,15 +37,15 @@ class Document:
         return key if by_key else node.place
 
     def has(self, path: Path) -> bool:
-        """Tell whether something stands at a path."""
+        """Tell whether the document has a value at a path."""
         return len(list(self._along(path))) == len(path)
 
     def respelt(self, spelling: Mapping[Path, str]) -> "Document":
-        """Return the document with other keys at some paths; problems there are told by what is written."""
+        """Return the document with corrected keys at some paths; problems show the keys as written."""
         return Document(root=_respelt(self.root, spelling, ()))
 
     def problem(self, finding: Finding, *, source: str) -> Problem:
-        """Return a finding with its place, and with its path as it is written."""
+        """Return the problem of a finding: with its position, and its path with the keys as written."""
         place = self.place(finding.path, finding.spot)
         written = [
             each.written or step for each, step in zip(self._along(finding.path), finding.path, strict=False)
@@ -61,7 +61,7 @@ class Document:
         )
 
     def _along(self, path: Path) -> Iterator[Entry]:
-        """Yield what stands along a path, as far as it goes; an item of a list is its own key."""
+        """Yield the entries along a path, as many as there are; an item of a list is its own key."""
         node = self.root
         for step in path:
             match node.value, step:
@@ -111,7 +111,11 @@ def _decoded(data: bytes) -> str:
 
 
 def _root(text: str) -> Node | None:
-    """Read JSON where it is JSON, else YAML; of two failures the one that came further is meant."""
+    """Read JSON where the text begins like it, else YAML.
+
+    YAML in braces begins like JSON too. If both readers fail, the error further down in the text is raised:
+    the reader that came further was probably the right one.
+    """
     if not text.lstrip().startswith("{"):
         return read_yaml(text)
     try:

@@ -1,4 +1,4 @@
-"""JSON with places: what `json.loads` gives, and where in the text each value stands.
+"""Reads JSON: the values that `json.loads` gives, with the position of each.
 
 PyYAML reads most of JSON, but not all: it refuses tabs between values and long keys, folds line separators
 inside strings, and takes the halves of an escaped character beyond U+FFFF for two characters.
@@ -35,7 +35,7 @@ def read_json(text: str) -> Node:
 
 
 class _JsonReader:
-    """Walks a text: each method takes an offset and returns what stands there and where it ends."""
+    """Reads a text from offset to offset: each method returns the value at one, and the offset behind it."""
 
     def __init__(self, text: str) -> None:
         self._text = text

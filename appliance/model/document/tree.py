@@ -1,6 +1,6 @@
-"""A document as a tree of plain values that know their place in the text.
+"""A document as a tree of plain values that know their position in the text.
 
-The two readers (`yaml_reader`, `json_reader`) build it; `source` chooses between them.
+The two readers (`yaml_reader`, `json_reader`) build it; `document` chooses between them.
 """
 
 from bisect import bisect_right
@@ -10,14 +10,14 @@ from typing import Final
 from appliance.model.messages.problems import FilePosition
 
 DEPTH_LIMIT: Final = 50
-"""Deepest nesting accepted: the configuration needs seven levels, recursion has its end."""
+"""Deepest nesting accepted. The configuration needs seven levels; the readers are recursive."""
 
 Scalar = str | int | float | bool | None
 Plain = Scalar | list["Plain"] | dict[str, "Plain"]
 
 
 class SourceError(Exception):
-    """The text is not a document; says what is wrong where."""
+    """The text cannot be read as a document: a message and the position of the error."""
 
     def __init__(self, message: str, place: FilePosition) -> None:
         super().__init__(message)
@@ -27,7 +27,7 @@ class SourceError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
-    """A value and the place where it begins."""
+    """A value and the position where it begins."""
 
     place: FilePosition
     value: "Scalar | list[Node] | dict[str, Entry]"
@@ -35,9 +35,9 @@ class Node:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """One entry of a mapping: the place of its key, and its value.
+    """One entry of a mapping: the position of its key, and its value.
 
-    `written` is what stands in the text where the key was taken for another.
+    `written` is the key as the text has it, where it was corrected to another one.
     """
 
     place: FilePosition
@@ -46,19 +46,19 @@ class Entry:
 
 
 class Text:
-    """Turns offsets in a text into places."""
+    """Converts offsets in a text to positions: line and column."""
 
     def __init__(self, text: str) -> None:
         self._starts = [0, *(at + 1 for at, character in enumerate(text) if character == "\n")]
 
     def at(self, offset: int) -> FilePosition:
-        """Return the place of the character at an offset."""
+        """Return the position of the character at an offset."""
         line = bisect_right(self._starts, offset)
         return FilePosition(line=line, column=offset - self._starts[line - 1] + 1)
 
 
 def plain(node: Node) -> Plain:
-    """Return the value without its places."""
+    """Return the value without the positions."""
     if isinstance(node.value, dict):
         return {key: plain(entry.node) for key, entry in node.value.items()}
     if isinstance(node.value, list):
@@ -72,5 +72,5 @@ def duplicate(key: str, *, place: FilePosition, first: FilePosition) -> SourceEr
 
 
 def lone_surrogate(text: str) -> bool:
-    """Tell whether a text holds half of a character, which no encoding can write."""
+    """Tell whether a text has a lone surrogate: half a character of UTF-16, which UTF-8 cannot encode."""
     return any("\ud800" <= character <= "\udfff" for character in text)

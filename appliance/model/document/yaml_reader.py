@@ -1,4 +1,4 @@
-"""YAML with places: the core schema of YAML 1.2 without its surprises, on PyYAML's parser.
+"""Reads YAML with the position of each value: YAML 1.2's core schema with fewer types, on PyYAML's parser.
 
 Only `true` and `false` (and their capitals) are booleans, only decimal numbers are numbers, dates and
 `12:30:00` and `yes` and `0x10` stay text. Keys are text as they are written. Anchors and aliases work,
@@ -69,7 +69,7 @@ def read_yaml(text: str) -> Node | None:
 
 
 class _YamlReader:
-    """Builds nodes from parser events, depth first."""
+    """Builds the tree from the parser's events, depth first."""
 
     def __init__(self, text: str) -> None:
         self._loader = yaml.SafeLoader(text)
@@ -210,9 +210,9 @@ def _mark(mark: object) -> FilePosition:
 
 
 def _syntax_error(error: yaml.MarkedYAMLError) -> SourceError:
-    said = error.problem or ""
-    message = next((ours for theirs, ours in _WORDING if said.startswith(theirs)), said)
-    if said == _NO_COLON:  # found missing where the next key stands, but it is the one before that lacks it
+    problem = error.problem or ""
+    message = next((ours for theirs, ours in _WORDING if problem.startswith(theirs)), problem)
+    if problem == _NO_COLON:  # the parser reports it at the next key, but the one before lacks it
         return SourceError(f"not YAML: {message}", _mark(error.context_mark))
     began = error.context_mark
     context = f" ({error.context} that begins on line {began.line + 1})" if began else ""

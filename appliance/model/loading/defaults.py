@@ -1,4 +1,4 @@
-"""From the operator's configuration to the accepted one: everything that was left out is filled in."""
+"""Makes the snapshot of a configuration: fills in everything that was left out."""
 
 from collections.abc import Iterator
 from typing import TypeVar
@@ -21,7 +21,7 @@ _Value = TypeVar("_Value")
 
 
 def fill(config: Config, *, number: int, source: str, drain: float | None) -> Snapshot:
-    """Return the snapshot of a configuration that holds together; `drain` (seconds) wins over the file's."""
+    """Return the snapshot of a configuration without errors; `drain` (seconds) wins over the file's."""
     return Snapshot(
         number=number,
         source=source,
@@ -51,7 +51,7 @@ def fill(config: Config, *, number: int, source: str, drain: float | None) -> Sn
 
 
 def _groups(config: Config) -> Iterator[Group]:
-    """Yield the groups that have something to do: a program without frontends is not started."""
+    """Yield the groups with frontends; the program of a group without any is not started."""
     for name, group in groups(config):
         frontends = (_frontend(each, given, config.defaults) for each, given in group.frontends.items())
         if group.frontends:
@@ -111,12 +111,12 @@ def _server(name: str, given: ServerSettings, pool: PoolSettings, *, connect: fl
         weight=given.weight,
         backup=given.backup,
         max_connections=given.max_connections,
-        check=_check(_laid_over(pool.check, given.check), connect=connect, send_proxy=pool.send_proxy),
+        check=_check(_merged_check(pool.check, given.check), connect=connect, send_proxy=pool.send_proxy),
     )
 
 
-def _laid_over(below: CheckSettings | None, above: CheckSettings | None) -> CheckSettings:
-    """Return the pool's check with what the server says in its place; a TCP connection if nobody says."""
+def _merged_check(below: CheckSettings | None, above: CheckSettings | None) -> CheckSettings:
+    """Return the pool's check with the server's own keys in place of its own; without both a TCP check."""
     bottom = below or CheckSettings()
     if above is None:
         return bottom

@@ -1,4 +1,4 @@
-"""From the keys of a virtual IP to the virtual router: versions, router ids and timers that were left out."""
+"""Makes the virtual router of a virtual IP: fills in version, router id and timers that were left out."""
 
 from typing import Final
 
@@ -18,14 +18,14 @@ from appliance.model.snapshot.virtual_router import (
 )
 
 LONGEST_HAND_OVER: Final = 30.0
-"""Seconds that a hand-over takes at most where nothing is said, however rare the advertisements are."""
+"""Longest default of `hand_over` in seconds, however long the advertisement interval is."""
 
 SHORTEST_TIME_WINDOW: Final = 5.0
-"""Seconds that the clocks of two routers may differ at least (keepalived's default)."""
+"""Shortest default of `time_window` in seconds (keepalived's)."""
 
 
 def virtual_router(name: str, given: VirtualIpSection, *, cluster: str | None) -> VirtualRouter:
-    """Return the virtual router of a virtual IP that holds together."""
+    """Return the virtual router of a virtual IP without errors."""
     auth = given.auth
     return VirtualRouter(
         name=name,
@@ -64,7 +64,7 @@ def _down_interval(given: VirtualIpSection) -> float:
 
 
 def _hand_over(given: VirtualIpSection) -> float:
-    """Return time enough for a successor's skew, its first advertisement, and a second of delay."""
+    """Return the longest wait for a successor: its skew time, its first advertisement, one second more."""
     return min(given.skew_base + given.advert + 1.0, LONGEST_HAND_OVER)
 
 

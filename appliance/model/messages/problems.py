@@ -8,7 +8,7 @@ from typing import Final
 
 
 class Severity(StrEnum):
-    """An error refuses the configuration; a warning is only told."""
+    """An error refuses the configuration; with a warning it is accepted."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -17,7 +17,7 @@ class Severity(StrEnum):
 Path = tuple[str | int, ...]
 
 MOST_PROBLEMS: Final = 100
-"""Problems of one file that are told one by one."""
+"""Problems of one file that are shown; of the others only the number is."""
 
 _MOST_KNOWN: Final = 100  # words that one is compared with: each mistake costs all of them
 _LONGEST_WORD: Final = 100
@@ -64,9 +64,9 @@ class FindingTarget(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """A problem by its path, before it has its place.
+    """A problem at a path of the configuration, before its position in the file is known.
 
-    `touches` are the paths that it was concluded from: with something else there, or below, it might be gone.
+    `touches` are the other paths that it was concluded from: with other values there it might not exist.
     """
 
     path: Path
@@ -77,14 +77,14 @@ class Finding:
 
 
 class FaultyPaths:
-    """Paths at which something is wrong, and which findings might be gone if it were right."""
+    """Paths with wrong values. Findings that depend on one of them are not certain."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self._paths = frozenset(paths)
         self._above = frozenset(path[:depth] for path in self._paths for depth in range(len(path) + 1))
 
     def concern(self, finding: Finding) -> bool:
-        """Tell whether a finding is within such a path, or was concluded from what lies on the way to one."""
+        """Tell whether a finding depends on one: it is within it, or touches it, its parents or its parts."""
         return self._within(finding.path) or any(
             touch in self._above or self._within(touch) for touch in finding.touches
         )
@@ -99,7 +99,7 @@ def ordered(problems: Iterable[Problem]) -> tuple[Problem, ...]:
 
 
 def shortened(problems: Sequence[Problem], *, source: str) -> tuple[Problem, ...]:
-    """Return as many problems as somebody reads, errors before warnings, and the number of the others."""
+    """Return at most 100 problems, errors before warnings, and a last one with the number of the others."""
     if len(problems) <= MOST_PROBLEMS:
         return tuple(problems)
     by_severity = sorted(problems, key=lambda each: each.severity is Severity.WARNING)
@@ -118,7 +118,7 @@ def dotted(path: Sequence[str | int]) -> str:
 
 
 def nearest(word: str, known: Iterable[str]) -> str | None:
-    """Return the known word that was probably meant, None where nothing is like it, or too much is known."""
+    """Return the most similar known word, None where none is, or too many are known to compare."""
     words = list(known)
     if len(words) > _MOST_KNOWN or len(word) > _LONGEST_WORD:
         return None
@@ -126,7 +126,7 @@ def nearest(word: str, known: Iterable[str]) -> str | None:
 
 
 def listed(words: Iterable[str]) -> str:
-    """Return words as a message lists them: the first ones, and how many others there are."""
+    """Return words as a list for a message: the first 20, and the number of the others."""
     known = list(words)
     others = len(known) - _MOST_LISTED
     return ", ".join(known[:_MOST_LISTED]) + (f" and {others} others" if others > 0 else "")

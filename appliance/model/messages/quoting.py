@@ -37,9 +37,9 @@ def masked(text: str, mask: str) -> str:
 
 
 def contrast(value: object, *, plain: str) -> str:
-    """Return how a message goes on that has said what must stand there, in place of a value.
+    """Return the end of a message that began with what must stand in place of the value.
 
-    Where the value's text is right (the pattern `plain` fits), its quotes are the fault.
+    A text that fits the pattern `plain` would be right without its quotes, and the message says so.
     """
     if isinstance(value, str) and re.fullmatch(plain, value):
         return f": `{value}` without the quotes, which make it text"

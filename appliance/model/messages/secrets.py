@@ -1,4 +1,4 @@
-"""Where a secret may stand in a configuration, and how messages speak of what stands there: not at all.
+"""Keeps secrets of a configuration out of messages.
 
 A message goes to logs, terminals and answers. A password that is written at a wrong place, in a wrong type or
 as a key is still one.
@@ -24,12 +24,12 @@ _HIDDEN: Final = "***"
 
 
 def is_secret(path: Path) -> bool:
-    """Tell whether what stands at a path may be a secret."""
+    """Tell whether the value at a path may be a secret."""
     return not _PLACES.isdisjoint(path)
 
 
 def without(message: str, value: object) -> str:
-    """Return a message that does not quote a value, nor a part of it."""
+    """Return the message with `***` wherever it quotes the value or a part of it."""
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         return message
     text = printable(str(value))
@@ -37,7 +37,7 @@ def without(message: str, value: object) -> str:
 
 
 def concealed(path: Path) -> Path:
-    """Return a path without what may be a secret in the place of a key."""
+    """Return the path with `***` for keys that may be secrets: somebody may write one in place of a key."""
     first = next((at for at, step in enumerate(path) if step in _PLACES), len(path))
     return path[: first + 1] + tuple(map(_step, path[first + 1 :]))
 

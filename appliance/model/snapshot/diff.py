@@ -1,4 +1,4 @@
-"""What differs between two snapshots: as paths for the operator, and so exactly that it can be applied.
+"""The differences between two snapshots: as paths for the operator, and exactly, so that they can be applied.
 
 A snapshot is compared as a tree whose lists of named things (groups, frontends, pools, servers, virtual
 routers) are mappings by name; their order is an entry of its own. Number and source are a snapshot's
@@ -14,7 +14,7 @@ import msgspec
 
 from appliance.model.snapshot.snapshot import Snapshot
 
-_ORDER: Final = "*"  # no name of ours: the key under which a mapping of named things keeps their order
+_ORDER: Final = "*"  # the key for the order of named things; no name may be `*`
 _NAMED: Final = frozenset({"groups", "frontends", "pools", "servers", "virtual_routers"})
 _IDENTITY: Final = ("number", "source")
 _SECTIONS: Final = {
@@ -28,7 +28,7 @@ Tree = dict[str, object]
 
 
 class Absent(Enum):
-    """What stands on the side of a change where there is nothing."""
+    """Marks the side of a change that has no value."""
 
     ABSENT = "absent"
 
@@ -43,7 +43,7 @@ class ConfigChange:
 
 
 def diff(old: Snapshot, new: Snapshot) -> tuple[ConfigChange, ...]:
-    """Return what turns the content of one snapshot into that of another; empty where it is the same."""
+    """Return the changes that turn one snapshot into another; empty where both have the same content."""
     return tuple(_changes(_tree(old), _tree(new), ()))
 
 
@@ -65,14 +65,14 @@ def changed(old: Snapshot, new: Snapshot) -> tuple[str, ...]:
     changes = diff(old, new)
     resized = {change.path[:-1] for change in changes if _comes_or_goes(change)}
     told = (change for change in changes if change.path[-1] != _ORDER or change.path[:-1] not in resized)
-    return tuple(dict.fromkeys(_spoken(change.path) for change in told))
+    return tuple(dict.fromkeys(_operators_path(change.path) for change in told))
 
 
 def _comes_or_goes(change: ConfigChange) -> bool:
     return change.old is Absent.ABSENT or change.new is Absent.ABSENT
 
 
-def _spoken(path: tuple[str, ...]) -> str:
+def _operators_path(path: tuple[str, ...]) -> str:
     """Return a path of the tree as the operator's file has it, no deeper than a named thing."""
     match tuple(step for step in path if step != _ORDER):
         case ("groups", group, "frontends", *name):

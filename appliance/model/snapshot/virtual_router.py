@@ -15,7 +15,7 @@ HIGHEST_PRIORITY: Final = 254
 
 
 class OnConflict(StrEnum):
-    """What is done while a conflict is seen before claiming: tell it, wait for its end, or stay in fault."""
+    """What a router does about a conflict before its first claim: warn, wait for its end, or stay faulty."""
 
     WARN = "warn"
     WAIT = "wait"
@@ -46,10 +46,10 @@ class HmacMode(StrEnum):
 
 
 class AntiReplay(StrEnum):
-    """What keeps old advertisements out (keepalived's `anti_replay`).
+    """How replayed advertisements are recognised (keepalived's `anti_replay`).
 
-    TIME drops what is not of now by the clock, and what does not come after the last one of its sender;
-    MONOTONIC asks for the second only, and needs no clocks that agree.
+    TIME drops what is older than the window by the clock, and what is not newer than its sender's last one.
+    MONOTONIC does only the second, and needs no synchronised clocks.
     """
 
     TIME = "time"

@@ -1,4 +1,4 @@
-"""Types of the configuration's keys: how each is read from the file, and what the JSON Schema says of it."""
+"""Types of the configuration's keys: how a value is read from the file, and its JSON Schema."""
 
 from collections.abc import Callable
 from functools import partial
@@ -41,30 +41,30 @@ def _verify(value: object) -> str | None:
 
 
 def not_empty(schema: JsonDict) -> None:
-    """Let the JSON Schema of a list ask for an item."""
+    """Change the JSON Schema of a list so that it needs at least one item."""
     schema.pop("default", None)
     schema["minItems"] = 1
 
 
 def or_false(schema: JsonDict) -> None:
-    """Let the JSON Schema of a key take `false` in place of the mapping."""
+    """Change the JSON Schema of a key so that it accepts `false` in place of the mapping."""
     schema["anyOf"] = [{"$ref": schema.pop("$ref")}, {"const": False}]
 
 
 def or_off(schema: JsonDict) -> None:
-    """Let the JSON Schema of a key take `off` in place of the mapping."""
+    """Change the JSON Schema of a key so that it accepts `off` in place of the mapping."""
     schema["anyOf"] = [{"$ref": schema.pop("$ref")}, {"const": "off"}]
 
 
 def written(text: str, read: Callable[[object], _Value], *, example: str | None = None) -> _Value:
-    """Return a field whose default is what `read` makes of a text, and the text in the JSON Schema."""
+    """Return a field with the default `read(text)`; the JSON Schema shows the text itself."""
     return Field(
         default_factory=partial(read, text), examples=[example or text], json_schema_extra={"default": text}
     )
 
 
 _Listed: Final = Strict(strict=False)  # a list of the file becomes a tuple
-_Worded: Final = Strict(strict=False)  # a word of the file becomes a member of its enum
+_Word: Final = Strict(strict=False)  # a text of the file becomes a member of its enum
 
 Duration = Annotated[float, PlainValidator(units.duration), _pattern(units.DURATION_PATTERN)]
 DurationOrOff = Annotated[
@@ -101,10 +101,10 @@ Addresses = Annotated[tuple[Address, ...], _Listed]
 SocketPaths = Annotated[
     tuple[Annotated[str, PlainValidator(names.socket_path), _pattern("^/")], ...], _Listed
 ]
-Init = Annotated[CheckInit, _Worded]
-ProxyHeader = Annotated[SendProxy, _Worded]
-Algorithm = Annotated[Balance, _Worded]
-WhenDown = Annotated[OnDown, _Worded]
+Init = Annotated[CheckInit, _Word]
+ProxyHeader = Annotated[SendProxy, _Word]
+Algorithm = Annotated[Balance, _Word]
+WhenDown = Annotated[OnDown, _Word]
 Workers = Annotated[
     int | None,
     PlainValidator(_workers),
@@ -177,7 +177,7 @@ Command = Annotated[
         }
     ),
 ]
-ConflictPolicy = Annotated[OnConflict, _Worded]
-ChecksumForm = Annotated[Checksum, _Worded]
-TrailerMode = Annotated[HmacMode, _Worded]
-ReplayGuard = Annotated[AntiReplay, _Worded]
+ConflictPolicy = Annotated[OnConflict, _Word]
+ChecksumForm = Annotated[Checksum, _Word]
+TrailerMode = Annotated[HmacMode, _Word]
+ReplayGuard = Annotated[AntiReplay, _Word]

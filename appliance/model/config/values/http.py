@@ -1,7 +1,8 @@
-"""Words of HTTP that a configuration may hold: a method, a path, a host header, expected statuses.
+"""Values of HTTP in a configuration: a method, a path, a host header, a URL, expected statuses.
 
 Every function takes whatever the file holds, returns the value, and raises ValueError with a message that
-says what would be right. Nothing passes that could end a line of a request.
+says what would be right. No value can contain a
+line break, which would end a line of a request.
 """
 
 import re
@@ -48,9 +49,9 @@ def host_header(value: object) -> str:
 def url(value: object) -> str:
     """Return a URL of http or https: an address or a name, with or without port and path."""
     match = _URL.fullmatch(value) if isinstance(value, str) else None
-    # Somebody's name and password may stand before the `@`, which is no part of ours.
-    said = _USER.sub("//...@", value, count=1) if isinstance(value, str) else value
-    fault = f"must be a URL such as `https://localhost:6443/readyz`, not {shown(said)}"
+    # A URL with a user is refused; the message must not show the password that may stand before the `@`.
+    harmless = _USER.sub("//...@", value, count=1) if isinstance(value, str) else value
+    fault = f"must be a URL such as `https://localhost:6443/readyz`, not {shown(harmless)}"
     if match is None:
         raise ValueError(fault)
     try:

@@ -29,7 +29,7 @@ def duration_or_off(value: object) -> float:
 
 
 def lifetime_or_off(value: object) -> float:
-    """Return how long a connection may live, in seconds, 0.0 for `off`; below a second nothing gets done."""
+    """Return the longest life of a connection in seconds, 0.0 for `off`; at least 1 s."""
     return 0.0 if _is_off(value) else _between(value, least="1s", most="365d")
 
 
@@ -51,12 +51,12 @@ def advert(value: object) -> float:
 
 
 def hand_over(value: object) -> float:
-    """Return how long a hand-over may take, in seconds: a stop has to end some time."""
+    """Return the longest wait of a hand-over in seconds: at most 1 minute, because a stop waits for it."""
     return _between(value, least="10ms", most="1m")
 
 
 def watchdog(value: object) -> float:
-    """Return how long a program may be silent, in seconds: long enough for one that is only busy."""
+    """Return the time without a heartbeat in seconds: at least 3 s, because a program may only be busy."""
     return _between(value, least="3s", most="10m")
 
 

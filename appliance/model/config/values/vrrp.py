@@ -1,4 +1,4 @@
-"""Words of VRRP that a configuration may hold: virtual addresses, interfaces, router ids, secrets, commands.
+"""Values of VRRP in a configuration: virtual addresses, interfaces, router ids, secrets, commands.
 
 Every function takes whatever the file holds, returns the value, and raises ValueError with a message that
 says what would be right. A message never shows a secret.
@@ -18,7 +18,7 @@ INTERFACE_PATTERN: Final = r"^[!-.0-~]{1,15}$"
 KEY_ID_PATTERN: Final = r"^([1-9][0-9]?|1[0-9]{2}|2[0-4][0-9]|25[0-5])$"
 SECRET_PATTERN: Final = r"^((hex:)?([0-9A-Fa-f]{2}){32,64}|(ascii:)?[!-~]{32,64}|file:/.+)$"  # noqa: S105  # a pattern
 KEY_FILE: Final = "file:"
-"""What stands before the path of a file that has the key."""
+"""Prefix of a value that names a file with the key, in place of the key."""
 
 LEAST_KEY: Final = 32
 MOST_KEY: Final = 64
@@ -29,7 +29,7 @@ _LENGTH: Final = re.compile(r"[0-9]{1,3}", re.ASCII)
 _LONGEST_WORDS: Final = 4096
 _WIDTHS: Final = {4: 32, 6: 128}
 _POINT_TO_POINT: Final = 31
-"""Prefix length from which on a network has no address of its own (RFC 3021)."""
+"""From this prefix length on each address is a host's: a network of two has none of its own (RFC 3021)."""
 
 
 def virtual_address(value: object) -> str:
@@ -89,8 +89,7 @@ def router_id(value: object) -> int | None:
         return None
     if isinstance(value, int) and not isinstance(value, bool) and 1 <= value <= MOST_ROUTER_ID:
         return value
-    said = contrast(value, plain=INTEGER_PATTERN)
-    raise ValueError(f"must be `auto` or 1 to {MOST_ROUTER_ID}{said}")
+    raise ValueError(f"must be `auto` or 1 to {MOST_ROUTER_ID}{contrast(value, plain=INTEGER_PATTERN)}")
 
 
 def key_id(value: str) -> str:
@@ -115,16 +114,17 @@ def secret(value: object) -> str:
 
 
 def key_bytes(text: str) -> bytes | None:
-    """Return the bytes of a key as it is written, `hex:DIGITS`, `ascii:TEXT` or one of both; None for none.
+    """Return the bytes of a key, None where it is none. It is written as `hex:DIGITS` or `ascii:TEXT`.
 
-    keepalived writes the same. What has hexadecimal digits alone is hexadecimal here without `hex:` too.
+    That is keepalived's notation. The prefix may be left out; then a text of hexadecimal digits is
+    hexadecimal.
     """
-    digits, said = text.removeprefix("hex:"), text.removeprefix("ascii:")
+    digits, characters = text.removeprefix("hex:"), text.removeprefix("ascii:")
     if re.fullmatch(r"([0-9A-Fa-f]{2})+", digits) and LEAST_KEY <= len(digits) // 2 <= MOST_KEY:
         return bytes.fromhex(digits)
-    if text.startswith("hex:") or not re.fullmatch(r"[!-~]+", said):
+    if text.startswith("hex:") or not re.fullmatch(r"[!-~]+", characters):
         return None
-    return said.encode() if LEAST_KEY <= len(said) <= MOST_KEY else None
+    return characters.encode() if LEAST_KEY <= len(characters) <= MOST_KEY else None
 
 
 def password(value: object) -> str:
@@ -161,13 +161,13 @@ def _split(text: str) -> list[str]:
 
 
 def _unscoped(text: str) -> Address | None:
-    """Return a literal address; its interface is said elsewhere, so that a zone is no part of it."""
+    """Return a literal address, None for another text; a zone (`%eth0`) is refused: `interface` says it."""
     return None if "%" in text else literal(text)
 
 
-def _refuse_shared(address: Address, said: str) -> None:
+def _refuse_shared(address: Address, quoted: str) -> None:
     if address.is_unspecified or address.is_multicast or str(address) == "255.255.255.255":
-        raise ValueError(f"{said} is no address of one host")
+        raise ValueError(f"{quoted} is no address of one host")
 
 
 def _names_network(network: str, address: Address, length: int) -> bool:
