@@ -101,5 +101,5 @@ def _line(problem: Problem) -> Text:
 
 def _result(loaded: Loaded) -> str:
     counts = ((len(loaded.errors), "error"), (len(loaded.warnings), "warning"))
-    told = [f"{count} {word}{'s' if count > 1 else ''}" for count, word in counts if count]
-    return ", ".join(told if loaded.errors else ["ok", *told])
+    parts = [f"{count} {word}{'s' if count > 1 else ''}" for count, word in counts if count]
+    return ", ".join(parts if loaded.errors else ["ok", *parts])

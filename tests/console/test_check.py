@@ -110,10 +110,15 @@ def test_json_holds_the_same(run: Run, file: Path):
     file.write_text(WRONG)
 
     result = run("check", "--json", str(file))
-    told = json.loads(result.stdout)
+    printed = json.loads(result.stdout)
 
-    assert (result.exit_code, told["ok"], told["file"], len(told["warnings"])) == (1, False, str(file), 2)
-    assert told["errors"][1] == {
+    assert (result.exit_code, printed["ok"], printed["file"], len(printed["warnings"])) == (
+        1,
+        False,
+        str(file),
+        2,
+    )
+    assert printed["errors"][1] == {
         "message": "unknown key `balanse`: did you mean `balance`?",
         "severity": "error",
         "source": str(file),

@@ -19,7 +19,7 @@ from rich.live import Live
 
 from appliance.console.demo.demo_site import DemoError, DemoSite, site
 from appliance.console.status.observation import observe
-from appliance.console.status.status_changes import Facts, facts, news
+from appliance.console.status.status_changes import Facts, changed_facts, facts
 from appliance.console.status.status_tables import summary, tables
 from appliance.core.status.assessment import assess
 from appliance.core.status.status import Status
@@ -188,7 +188,7 @@ def _lines(console: Console, _: str) -> Iterator[Callable[[Status], None]]:
     def update(status: Status) -> None:
         nonlocal known
         now = facts(status)
-        for line in news(known, now):
+        for line in changed_facts(known, now):
             console.print(f"{time.strftime('%H:%M:%S')} {line}", markup=False, soft_wrap=True)
         known = now
 

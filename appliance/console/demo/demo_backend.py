@@ -128,7 +128,7 @@ def _certified(certificate: Path) -> ssl.SSLContext:
 @click.option("--https", multiple=True, metavar="HOST:PORT", help="Listen with TLS.")
 @click.option("--certificate", type=click.Path(path_type=Path), help="PEM file of key and certificate.")
 @click.option("--delay", type=float, default=5.0, help="Seconds between TERM and the end of serving.")
-@click.option("--hurry", type=click.Path(path_type=Path), help="File whose existence ends the delay.")
+@click.option("--ending", type=click.Path(path_type=Path), help="File whose existence ends the delay.")
 def main(
     *,
     name: str,
@@ -136,7 +136,7 @@ def main(
     https: tuple[str, ...],
     certificate: Path | None,
     delay: float,
-    hurry: Path | None,
+    ending: Path | None,
 ) -> None:
     """Serve as the backend NAME until TERM, and then a little longer."""
     backend = DemoServer(name)
@@ -148,7 +148,7 @@ def main(
         servers += [_listen(address, serve_tls) for address in https]
     backend.stopping.wait()
     with gevent.Timeout(delay, exception=False):
-        while hurry is None or not hurry.exists():
+        while ending is None or not ending.exists():
             gevent.sleep(_HURRY_POLL)
     backend.ending.set()
     gevent.joinall([gevent.spawn(server.stop, timeout=_LAST_REQUESTS) for server in servers])

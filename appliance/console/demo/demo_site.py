@@ -107,10 +107,10 @@ def _has_ipv6() -> bool:
 
 
 def _judged(path: Path) -> Snapshot:
-    judged = judge(path, number=1)
-    if judged.snapshot is None:
-        raise DemoError("; ".join(error.message for error in judged.errors))
-    return judged.snapshot
+    loaded = judge(path, number=1)
+    if loaded.snapshot is None:
+        raise DemoError("; ".join(error.message for error in loaded.errors))
+    return loaded.snapshot
 
 
 def _refuse_taken(snapshot: Snapshot, offset: int) -> None:
@@ -173,7 +173,7 @@ def _program(made: DemoSite, name: str, *, https: Iterable[str], http: Iterable[
     words = python.command("appliance.console.demo.demo_backend", name)
     words += [word for each in https for word in ("--https", each)]
     words += [word for each in http for word in ("--http", each)]
-    words += ["--certificate", str(made.certificate), "--delay", f"{_DELAY:g}", "--hurry", str(made.ending)]
+    words += ["--certificate", str(made.certificate), "--delay", f"{_DELAY:g}", "--ending", str(made.ending)]
     command = shlex.join(words).replace("%", "%%")
     return f"""\
 [program:{name}]

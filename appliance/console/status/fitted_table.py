@@ -17,12 +17,12 @@ class FittedTable:
     """A table, and the columns that are left out where the terminal is narrow, the first one first."""
 
     table: Table
-    spare: Sequence[str]
+    optional: Sequence[str]
 
     def __rich_console__(self, _: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the table with as many columns as fit; rich calls this to print it."""
         columns = list(self.table.columns)
-        for name in self.spare:
+        for name in self.optional:
             if _width(columns) <= options.max_width:
                 break
             columns = [each for each in columns if each.header != name]

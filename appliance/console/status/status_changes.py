@@ -12,7 +12,7 @@ def facts(status: Status) -> Facts:
     return dict(_facts(status))
 
 
-def news(before: Facts, now: Facts) -> Iterator[str]:
+def changed_facts(before: Facts, now: Facts) -> Iterator[str]:
     """Yield a line for every fact that is new or different, and for every subject that is gone."""
     for subject, fact in now.items():
         if before.get(subject) != fact:

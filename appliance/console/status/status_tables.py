@@ -40,17 +40,23 @@ ROUTER_STYLES: Final = {"active": "bold green", "backup": "green", "fault": "bol
 
 def tables(status: Status) -> RenderableType:
     """Return all tables of a status; a narrow terminal gets fewer columns."""
-    programs = FittedTable(table=_programs(status), spare=("generation", "pid", "uptime"))
+    programs = FittedTable(table=_programs(status), optional=("generation", "pid", "uptime"))
     parts: list[RenderableType] = [*_alarms(status), _title(status), programs]
     if status.virtual_ips:
-        parts += ["", FittedTable(table=_virtual_ips(status), spare=("since", "id", "interface", "priority"))]
+        parts += [
+            "",
+            FittedTable(table=_virtual_ips(status), optional=("since", "id", "interface", "priority")),
+        ]
     if status.pools:
-        spare = ("weight", "queue", "total", "failed", "address", "since")
-        parts += ["", FittedTable(table=_servers(status), spare=spare)]
+        optional = ("weight", "queue", "total", "failed", "address", "since")
+        parts += ["", FittedTable(table=_servers(status), optional=optional)]
     if draining := [each for each in status.generations if each.phase is GenerationPhase.DRAINING]:
         parts += ["", _draining(draining, status.at)]
     if status.frontends:
-        parts += ["", FittedTable(table=_frontends(status), spare=("in", "out", "denied", "failed", "total"))]
+        parts += [
+            "",
+            FittedTable(table=_frontends(status), optional=("in", "out", "denied", "failed", "total")),
+        ]
     return Group(*parts)
 
 

@@ -34,7 +34,7 @@ class FrontendTimeoutsSection(Section):
 class FrontendSection(Section):
     """Where clients come in. Either `pool` or `respond` says what they get."""
 
-    # Required, but by a rule of `crossrefs`: a frontend with a bad bind is still judged for the rest.
+    # Required, but by a rule of `frontend_rules`: a frontend without `bind` is still checked for the rest.
     model_config = ConfigDict(json_schema_extra={"required": ["bind"]})
 
     bind: Addresses = Field(

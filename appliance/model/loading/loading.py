@@ -102,13 +102,13 @@ def _validated(document: Document) -> tuple[Document, Config | None, list[Findin
         spelling = _spelling(document, error)
         if not spelling:
             return document, None, _faults(value, error)
-        told = [
+        misspelt = [
             replace(each, path=(*each.path[:-1], spelling[each.path]))
             for each in pydantic_errors.findings(error)
             if each.path in spelling
         ]
         respelt, _, found = _validated(document.respelt(spelling))
-        return respelt, None, [*told, *found]
+        return respelt, None, [*misspelt, *found]
     return document, config, list(cross_references.findings(config))
 
 

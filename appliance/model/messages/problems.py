@@ -106,9 +106,12 @@ def shortened(problems: Sequence[Problem], *, source: str) -> tuple[Problem, ...
     kept, others = by_severity[:MOST_PROBLEMS], by_severity[MOST_PROBLEMS:]
     errors = sum(each.severity is Severity.ERROR for each in others)
     counts = ((errors, "errors"), (len(others) - errors, "warnings"))
-    told = " and ".join(f"{count} more {word}" for count, word in counts if count)
+    others_counted = " and ".join(f"{count} more {word}" for count, word in counts if count)
     severity = others[0].severity
-    return (*ordered(kept), Problem(message=f"{told} are not shown", severity=severity, source=source))
+    return (
+        *ordered(kept),
+        Problem(message=f"{others_counted} are not shown", severity=severity, source=source),
+    )
 
 
 def dotted(path: Sequence[str | int]) -> str:

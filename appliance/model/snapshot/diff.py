@@ -64,8 +64,8 @@ def changed(old: Snapshot, new: Snapshot) -> tuple[str, ...]:
     """
     changes = diff(old, new)
     resized = {change.path[:-1] for change in changes if _comes_or_goes(change)}
-    told = (change for change in changes if change.path[-1] != _ORDER or change.path[:-1] not in resized)
-    return tuple(dict.fromkeys(_operators_path(change.path) for change in told))
+    shown = (change for change in changes if change.path[-1] != _ORDER or change.path[:-1] not in resized)
+    return tuple(dict.fromkeys(_operators_path(change.path) for change in shown))
 
 
 def _comes_or_goes(change: ConfigChange) -> bool:

@@ -17,7 +17,7 @@ def shown(width: int) -> list[str]:
     table = columns("name", "first>", "second>", "prose...")
     table.add_row("a-long-name", Text("1"), "2", "folded where it must")
     output = StringIO()
-    Console(file=output, width=width).print(FittedTable(table=table, spare=("second", "first")))
+    Console(file=output, width=width).print(FittedTable(table=table, optional=("second", "first")))
     return [line.rstrip() for line in output.getvalue().splitlines()]
 
 

@@ -6,7 +6,7 @@ import pytest
 from support.values import boards
 from support.values.snapshots import snapshot
 
-from appliance.console.status.status_changes import facts, news
+from appliance.console.status.status_changes import changed_facts, facts
 from appliance.core.status.assessment import assess
 from appliance.core.status.observations import Observations, StatusAnswer, SupervisedProgram
 from appliance.core.status.status import ProgramState
@@ -32,7 +32,7 @@ _EVIDENCE = Observations(
 
 def test_the_first_look_is_all_news():
     """Everything is said once."""
-    lines = list(news({}, facts(assess(_EVIDENCE, 200.0))))
+    lines = list(changed_facts({}, facts(assess(_EVIDENCE, 200.0))))
     assert lines == [
         "configuration: number 1 from appliance.yaml",
         "program reload: running",
@@ -47,14 +47,14 @@ def test_the_first_look_is_all_news():
 def test_counters_are_no_news():
     """Time and traffic alone change nothing."""
     busy = replace(_EVIDENCE, workers=(boards.worker(servers=(boards.server_counters(total=9),)),))
-    assert list(news(facts(assess(_EVIDENCE, 200.0)), facts(assess(busy, 300.0)))) == []
+    assert list(changed_facts(facts(assess(_EVIDENCE, 200.0)), facts(assess(busy, 300.0)))) == []
 
 
 def test_a_server_that_goes_down_is_news():
     """State and result are said, and what follows from it."""
     down = boards.health(verdict=HealthVerdict.DOWN, result=CheckResult.L4CON, status=0)
     after = replace(_EVIDENCE, health=boards.health_board(down))
-    assert list(news(facts(assess(_EVIDENCE, 200.0)), facts(assess(after, 200.0)))) == [
+    assert list(changed_facts(facts(assess(_EVIDENCE, 200.0)), facts(assess(after, 200.0)))) == [
         "server pool/server-0: down (L4CON)",
         "appliance: pool pool has no server up",
     ]
@@ -63,7 +63,7 @@ def test_a_server_that_goes_down_is_news():
 def test_what_is_gone_is_news():
     """A generation that has ended, and a server without a check, are said."""
     after = replace(_EVIDENCE, health=None, workers=(boards.worker(generation=2),))
-    lines = list(news(facts(assess(_EVIDENCE, 200.0)), facts(assess(after, 200.0))))
+    lines = list(changed_facts(facts(assess(_EVIDENCE, 200.0)), facts(assess(after, 200.0))))
     assert "server pool/server-0: checking" in lines
     assert "generation proxy-api 2: accepting" in lines
     assert "generation proxy-api 1: gone" in lines
@@ -72,6 +72,6 @@ def test_what_is_gone_is_news():
 def test_a_problem_has_its_reason():
     """Why a program does not run is in its line; without a configuration there is none."""
     failed = replace(_EVIDENCE, snapshot="no such file", failures={"reload": "exit status 1"})
-    lines = list(news({}, facts(assess(failed, 200.0))))
+    lines = list(changed_facts({}, facts(assess(failed, 200.0))))
     assert "program reload: running (exit status 1)" in lines
     assert not any(line.startswith("configuration") for line in lines)
