@@ -16,7 +16,7 @@ from support.values.annotated import EXAMPLE
 from support.values.keys import ED25519
 
 from appliance.model.document.document import read
-from appliance.model.document.tree import SourceError
+from appliance.model.document.tree import DocumentError
 from appliance.model.guest.machine import machine
 from appliance.model.guest.packed_config import unpack
 from appliance.model.guest.properties import BY_KEY, misspelt
@@ -148,13 +148,18 @@ def packed(data: bytes) -> None:
 
 TARGETS = (
     Target(
-        name="yaml", run=read, seeds=(SMALL, EVERY_KEY), errors=(SourceError,), words=YAML_WORDS, seconds=10.0
+        name="yaml",
+        run=read,
+        seeds=(SMALL, EVERY_KEY),
+        errors=(DocumentError,),
+        words=YAML_WORDS,
+        seconds=10.0,
     ),
     Target(
         name="json",
         run=read,
         seeds=(json.dumps({"pools": {"p": {"servers": {"s": {"address": "a:1"}}}}}, indent=1).encode(),),
-        errors=(SourceError,),
+        errors=(DocumentError,),
         words=YAML_WORDS,
         seconds=10.0,
     ),

@@ -1,13 +1,13 @@
 """Reads the operator's file, YAML or JSON, into plain values that know their line and column.
 
-A file that cannot be read at all is one SourceError. What the values mean is checked in `model.config`.
+A file that cannot be read at all is one DocumentError. What the values mean is checked in `model.config`.
 """
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from appliance.model.document.json_reader import read_json
-from appliance.model.document.tree import Entry, Node, Plain, SourceError, Text, plain
+from appliance.model.document.tree import DocumentError, Entry, Node, Plain, Text, plain
 from appliance.model.document.yaml_reader import read_yaml
 from appliance.model.messages.problems import FilePosition, Finding, FindingTarget, Path, Problem, dotted
 from appliance.model.messages.quoting import printable, shown
@@ -76,15 +76,15 @@ class Document:
 
 
 def read(text: str | bytes) -> Document:
-    """Return the document; raises SourceError."""
+    """Return the document; raises DocumentError."""
     characters = _decoded(text) if isinstance(text, bytes) else text
     root = _root(characters.removeprefix("\ufeff"))
     if root is None or root.value is None:
-        raise SourceError(
+        raise DocumentError(
             "the file is empty: `{}` is a configuration that does nothing", FilePosition(line=1, column=1)
         )
     if not isinstance(root.value, dict):
-        raise SourceError(
+        raise DocumentError(
             f"the file must hold a mapping (`pools: ...`), not {shown(plain(root))}", root.place
         )
     return Document(root=root)
@@ -107,7 +107,7 @@ def _decoded(data: bytes) -> str:
     except UnicodeDecodeError as error:
         before = data[: error.start].decode()
         message = f"not UTF-8: the byte 0x{data[error.start]:02x}"
-        raise SourceError(message, Text(before).at(len(before))) from error
+        raise DocumentError(message, Text(before).at(len(before))) from error
 
 
 def _root(text: str) -> Node | None:
@@ -120,14 +120,14 @@ def _root(text: str) -> Node | None:
         return read_yaml(text)
     try:
         return read_json(text)
-    except SourceError as json_error:
+    except DocumentError as json_error:
         return _yaml_after(text, json_error)
 
 
-def _yaml_after(text: str, json_error: SourceError) -> Node | None:
+def _yaml_after(text: str, json_error: DocumentError) -> Node | None:
     try:
         return read_yaml(text)
-    except SourceError as yaml_error:
+    except DocumentError as yaml_error:
         if _order(json_error.place) > _order(yaml_error.place):
             raise json_error from None
         raise

@@ -10,10 +10,10 @@ from typing import Final
 
 from appliance.model.document.tree import (
     DEPTH_LIMIT,
+    DocumentError,
     Entry,
     Node,
     Scalar,
-    SourceError,
     Text,
     duplicate,
     lone_surrogate,
@@ -25,7 +25,7 @@ _DECODER: Final = JSONDecoder()
 
 
 def read_json(text: str) -> Node:
-    """Return the value of a JSON document; raises SourceError."""
+    """Return the value of a JSON document; raises DocumentError."""
     reader = _JsonReader(text)
     node, at = reader.value(reader.skip(0), depth=0)
     end = reader.skip(at)
@@ -46,8 +46,8 @@ class _JsonReader:
             at += 1
         return at
 
-    def fault(self, message: str, at: int) -> SourceError:
-        return SourceError(message, self._places.at(at))
+    def fault(self, message: str, at: int) -> DocumentError:
+        return DocumentError(message, self._places.at(at))
 
     def value(self, at: int, *, depth: int) -> tuple[Node, int]:
         if depth > DEPTH_LIMIT:

@@ -16,7 +16,7 @@ Scalar = str | int | float | bool | None
 Plain = Scalar | list["Plain"] | dict[str, "Plain"]
 
 
-class SourceError(Exception):
+class DocumentError(Exception):
     """The text cannot be read as a document: a message and the position of the error."""
 
     def __init__(self, message: str, place: FilePosition) -> None:
@@ -66,9 +66,9 @@ def plain(node: Node) -> Plain:
     return node.value
 
 
-def duplicate(key: str, *, place: FilePosition, first: FilePosition) -> SourceError:
+def duplicate(key: str, *, place: FilePosition, first: FilePosition) -> DocumentError:
     """Return the error of a key that a mapping holds twice."""
-    return SourceError(f"`{key}` stands here for the second time: the first is on line {first.line}", place)
+    return DocumentError(f"`{key}` stands here for the second time: the first is on line {first.line}", place)
 
 
 def lone_surrogate(text: str) -> bool:

@@ -26,10 +26,10 @@ from yaml.events import (
 
 from appliance.model.document.tree import (
     DEPTH_LIMIT,
+    DocumentError,
     Entry,
     Node,
     Scalar,
-    SourceError,
     Text,
     duplicate,
     lone_surrogate,
@@ -60,11 +60,11 @@ _WORDING: Final = (
 
 
 def read_yaml(text: str) -> Node | None:
-    """Return the value of a YAML document, None where the text holds none; raises SourceError."""
+    """Return the value of a YAML document, None where the text holds none; raises DocumentError."""
     unprintable = yaml.reader.Reader.NON_PRINTABLE.search(text)
     if unprintable:
         code = ord(unprintable.group())
-        raise SourceError(f"the character U+{code:04X} is not allowed", Text(text).at(unprintable.start()))
+        raise DocumentError(f"the character U+{code:04X} is not allowed", Text(text).at(unprintable.start()))
     return _YamlReader(text).document()
 
 
@@ -86,7 +86,7 @@ class _YamlReader:
         self._next()
         after = self._next()
         if isinstance(after, DocumentStartEvent):
-            raise SourceError("a second document: the configuration is one document", _place(after))
+            raise DocumentError("a second document: the configuration is one document", _place(after))
         return node
 
     def _next(self) -> Event:
@@ -95,7 +95,7 @@ class _YamlReader:
         except yaml.MarkedYAMLError as error:
             raise _syntax_error(error) from error
         except (ValueError, OverflowError) as error:  # PyYAML's, for an escape such as "\UFFFFFFFF"
-            raise SourceError("an escape of a character that does not exist", self._here()) from error
+            raise DocumentError("an escape of a character that does not exist", self._here()) from error
 
     def _here(self) -> FilePosition:
         return _mark(self._loader.get_mark())
@@ -117,22 +117,22 @@ class _YamlReader:
     def _bounded(self, event: Event, *, depth: int) -> None:
         self._count += 1
         if depth > DEPTH_LIMIT:
-            raise SourceError(f"nested deeper than {DEPTH_LIMIT} levels", _place(event))
+            raise DocumentError(f"nested deeper than {DEPTH_LIMIT} levels", _place(event))
         if self._count > NODE_LIMIT:
-            raise SourceError(
+            raise DocumentError(
                 f"more than {NODE_LIMIT} values, aliases counted as what they stand for", _place(event)
             )
         tag = getattr(event, "tag", None)
         if tag is not None:
-            raise SourceError(
+            raise DocumentError(
                 "a tag is not supported: leave it out, or quote the text that begins with `!`", _place(event)
             )
 
     def _alias(self, event: AliasEvent) -> Node:
         if event.anchor in self._open:
-            raise SourceError("this alias stands inside of what it names", _place(event))
+            raise DocumentError("this alias stands inside of what it names", _place(event))
         if event.anchor not in self._anchors:
-            raise SourceError(
+            raise DocumentError(
                 "this alias names nothing before it: text that begins with `*` needs quotes", _place(event)
             )
         node, count = self._anchors[event.anchor]
@@ -164,9 +164,9 @@ class _YamlReader:
 
 def _key(event: Event) -> str:
     if not isinstance(event, ScalarEvent) or event.tag is not None:
-        raise SourceError(_NO_KEY, _place(event))
+        raise DocumentError(_NO_KEY, _place(event))
     if event.value == "<<" and event.style is None:
-        raise SourceError("merge keys (`<<`) are not supported: write the keys out", _place(event))
+        raise DocumentError("merge keys (`<<`) are not supported: write the keys out", _place(event))
     return _whole(event)
 
 
@@ -185,14 +185,14 @@ def _integer(event: ScalarEvent) -> int:
     try:
         return int(event.value)
     except ValueError as error:  # more digits than Python turns into a number
-        raise SourceError("this number is too long", _place(event)) from error
+        raise DocumentError("this number is too long", _place(event)) from error
 
 
 def _whole(event: ScalarEvent) -> str:
     # PyYAML takes the two escapes of a character beyond U+FFFF, as JSON writes it, for two characters.
     text: str = event.value.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "surrogatepass")
     if lone_surrogate(text):
-        raise SourceError("an escape of half a character (a lone surrogate)", _place(event))
+        raise DocumentError("an escape of half a character (a lone surrogate)", _place(event))
     return text
 
 
@@ -209,11 +209,11 @@ def _mark(mark: object) -> FilePosition:
     )
 
 
-def _syntax_error(error: yaml.MarkedYAMLError) -> SourceError:
+def _syntax_error(error: yaml.MarkedYAMLError) -> DocumentError:
     problem = error.problem or ""
     message = next((ours for theirs, ours in _WORDING if problem.startswith(theirs)), problem)
     if problem == _NO_COLON:  # the parser reports it at the next key, but the one before lacks it
-        return SourceError(f"not YAML: {message}", _mark(error.context_mark))
+        return DocumentError(f"not YAML: {message}", _mark(error.context_mark))
     began = error.context_mark
     context = f" ({error.context} that begins on line {began.line + 1})" if began else ""
-    return SourceError(f"not YAML: {message}{context}", _mark(error.problem_mark))
+    return DocumentError(f"not YAML: {message}{context}", _mark(error.problem_mark))

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from appliance.model.config.configuration import Config
 from appliance.model.document.document import Document, read
-from appliance.model.document.tree import Plain, SourceError
+from appliance.model.document.tree import DocumentError, Plain
 from appliance.model.loading.defaults import fill
 from appliance.model.messages.problems import (
     FaultyPaths,
@@ -63,7 +63,7 @@ def load(text: str | bytes, *, source: str, number: int, drain: str | None = Non
     seconds, outside = _drain(drain)
     try:
         document = read(text)
-    except SourceError as error:
+    except DocumentError as error:
         return Loaded(snapshot=None, problems=(*outside, _unreadable(error, source=source)))
     document, config, found = _validated(document)
     problems = shortened(
@@ -75,7 +75,7 @@ def load(text: str | bytes, *, source: str, number: int, drain: str | None = Non
     return Loaded(snapshot=snapshot, problems=problems)
 
 
-def _unreadable(error: SourceError, *, source: str) -> Problem:
+def _unreadable(error: DocumentError, *, source: str) -> Problem:
     place = error.place
     return Problem(message=printable(error.message), source=source, line=place.line, column=place.column)
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from appliance.model.document.document import read
-from appliance.model.document.tree import SourceError
+from appliance.model.document.tree import DocumentError
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files import config_file, lock_files, snapshots, state_files
@@ -124,7 +124,7 @@ def choose(paths: Paths) -> Start:
 
 def wanted_readers(paths: Paths) -> str | None:
     """Return the group that the operator's file lets in, as far as it can be read before it is judged."""
-    with contextlib.suppress(FileUnusable, SourceError):
+    with contextlib.suppress(FileUnusable, DocumentError):
         text = config_file.read(paths.config)
         # Most files name none, and to parse a long one takes its time.
         group = read(text).value.get("group") if b"group" in text else None

@@ -9,7 +9,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from appliance.model.document.document import read
-from appliance.model.document.tree import DEPTH_LIMIT, SourceError
+from appliance.model.document.tree import DEPTH_LIMIT, DocumentError
 from appliance.model.document.yaml_reader import NODE_LIMIT
 from appliance.model.messages.problems import FilePosition, Finding, FindingTarget
 
@@ -30,7 +30,7 @@ YAML_LIKE = st.text("ab:- \n\t{}[],\"'&*!|>%@`#?0\\x\ufeff\x85\u2028", max_size=
 
 
 def _error(text: str | bytes) -> tuple[int, int, str]:
-    with pytest.raises(SourceError) as caught:
+    with pytest.raises(DocumentError) as caught:
         read(text)
     return caught.value.place.line, caught.value.place.column, caught.value.message
 
@@ -59,8 +59,8 @@ def test_yaml_gives_what_was_dumped(document: dict):
 @example(b"a: " + b"9" * 5000)
 @example(b"a: " + b"[" * 5000)
 def test_garbage_never_escapes(data: bytes):
-    """Any bytes give a mapping or SourceError."""
-    with suppress(SourceError):
+    """Any bytes give a mapping or DocumentError."""
+    with suppress(DocumentError):
         assert isinstance(read(data).value, dict)
 
 
