@@ -41,9 +41,9 @@ from appliance.net.logging.log_sink import lines
 from appliance.net.privileges import capabilities
 from appliance.net.process import leftovers, subreaper
 from appliance.net.process.leftovers import Leftovers
-from appliance.net.process.program_events import ProgramEvents
-from appliance.net.process.service_manager import ServiceManager
-from appliance.net.process.supervisord import EXIT_SIGNALS, Options, Wakeup
+from appliance.net.supervision.program_events import ProgramEvents
+from appliance.net.supervision.service_manager import ServiceManager
+from appliance.net.supervision.supervisord import EXIT_SIGNALS, Options, Wakeup
 from appliance.programs.accepted_log import AcceptedLog
 from appliance.programs.watchdog import HeartbeatWatch
 

@@ -1,7 +1,7 @@
 """supervisord's watchdog: looks at all heartbeats of one runtime directory, and kills processes that hang.
 
 It is a part of supervisord, not a program beside it: supervisord knows its children, restarts what is killed,
-and is itself watched by systemd (net/process/service_manager). Workers are children of proxy masters, the
+and is itself watched by systemd (net/supervision/service_manager). Workers are children of proxy masters, the
 tracker is one of vrrp: their parents notice the death and replace them.
 """
 

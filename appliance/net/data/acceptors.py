@@ -11,7 +11,7 @@ from appliance.net.data import tcp
 from appliance.net.data.acceptor import Acceptor
 from appliance.net.data.backend import Backend
 from appliance.net.data.responder import Responder
-from appliance.net.data.session import Session
+from appliance.net.data.session.session import Session
 from appliance.net.data.traffic import Traffic
 from appliance.wire.lines.worker_arguments import InheritedListener
 

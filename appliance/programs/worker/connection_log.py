@@ -6,8 +6,8 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.core.balancing.termination_state import ConnectionStage, termination
 from appliance.model.end_reasons import EndReason
-from appliance.net.data.session import Session
-from appliance.net.data.session_phases import OPEN, QUEUED
+from appliance.net.data.session.session import Session
+from appliance.net.data.session.session_phases import OPEN, QUEUED
 from appliance.net.logging.line_limiter import unfiltered
 from appliance.wire import sockaddr
 

@@ -2,8 +2,8 @@
 
 from appliance.core.balancing.pool_state import LostMembers
 from appliance.net.data.backend import Backend
-from appliance.net.data.session import Session
-from appliance.net.data.session_phases import OPEN
+from appliance.net.data.session.session import Session
+from appliance.net.data.session.session_phases import OPEN
 from appliance.net.data.traffic import Traffic
 
 

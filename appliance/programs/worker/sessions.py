@@ -8,8 +8,8 @@ import gevent
 from appliance.core.balancing.access_lists import NetworkSet
 from appliance.model.end_reasons import EndReason
 from appliance.net.data.responder import Responder
-from appliance.net.data.session import Session
-from appliance.net.data.session_phases import PHASES
+from appliance.net.data.session.session import Session
+from appliance.net.data.session.session_phases import PHASES
 from appliance.net.data.traffic import Expiring
 from appliance.programs.worker.worker import Worker
 from appliance.wire import sockaddr

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from appliance.net.data.session import Session
-from appliance.net.data.session_phases import PHASES, TRANSITIONS, SessionEvent
+from appliance.net.data.session.session import Session
+from appliance.net.data.session.session_phases import PHASES, TRANSITIONS, SessionEvent
 
 _EVENTS = {
     "begin": SessionEvent.START,

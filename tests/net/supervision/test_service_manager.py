@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from appliance.net.process.service_manager import ServiceManager
+from appliance.net.supervision.service_manager import ServiceManager
 
 pytestmark = pytest.mark.programs
 

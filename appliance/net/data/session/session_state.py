@@ -6,8 +6,8 @@ from appliance.core.balancing.frontend_state import FrontendState
 from appliance.core.balancing.pool_member import PoolMember
 from appliance.model.end_reasons import EndReason
 from appliance.net.data.backend import Backend
-from appliance.net.data.session_end import close_sides
-from appliance.net.data.session_phases import (
+from appliance.net.data.session.session_end import close_sides
+from appliance.net.data.session.session_phases import (
     CLOSED,
     CONNECTING,
     OPEN,
@@ -15,7 +15,7 @@ from appliance.net.data.session_phases import (
     SessionEvent,
     UnexpectedEventError,
 )
-from appliance.net.data.session_timeouts import overdue
+from appliance.net.data.session.session_timeouts import overdue
 from appliance.net.data.sides import READ, Side
 from appliance.net.data.tcp import set_on_connection
 from appliance.net.data.traffic import Traffic

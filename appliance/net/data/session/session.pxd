@@ -1,7 +1,7 @@
 # Types for a compiled session.py (Cython's pure Python mode): the source stays as it is.
 import cython
 
-from appliance.net.data.session_state cimport SessionState
+from appliance.net.data.session.session_state cimport SessionState
 from appliance.net.data.sides cimport Side
 
 cdef class Session(SessionState):

@@ -19,8 +19,8 @@ from typing import Final
 from appliance.core.balancing.pool_member import PoolMember
 from appliance.core.balancing.pool_state import MustWait
 from appliance.model.end_reasons import EndReason
-from appliance.net.data.session_end import CONNECT_REASONS, SERVERS_FAULT
-from appliance.net.data.session_phases import (
+from appliance.net.data.session.session_end import CONNECT_REASONS, SERVERS_FAULT
+from appliance.net.data.session.session_phases import (
     CLOSED,
     CONNECTING,
     DELAYED,
@@ -30,7 +30,7 @@ from appliance.net.data.session_phases import (
     UnexpectedEventError,
     by_phase,
 )
-from appliance.net.data.session_state import SessionState
+from appliance.net.data.session.session_state import SessionState
 from appliance.net.data.sides import CHUNK, READ, WRITE, Side
 from appliance.net.data.tcp import STREAM
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from appliance.net.data import session, session_phases
-from appliance.net.data.session_phases import (
+from appliance.net.data.session import session, session_phases
+from appliance.net.data.session.session_phases import (
     CLOSED,
     CONNECTING,
     DELAYED,

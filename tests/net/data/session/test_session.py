@@ -22,8 +22,8 @@ from appliance.model.server_states import HealthVerdict
 from appliance.model.snapshot.pools import Balance, SendProxy
 from appliance.net.data import sides, tcp
 from appliance.net.data.backend import Backend
-from appliance.net.data.session import Session
-from appliance.net.data.session_phases import CLOSED, CONNECTING, DELAYED, OPEN, QUEUED
+from appliance.net.data.session.session import Session
+from appliance.net.data.session.session_phases import CLOSED, CONNECTING, DELAYED, OPEN, QUEUED
 from appliance.net.data.sides import CHUNK
 from appliance.net.data.traffic import QueuedSession, Traffic
 from appliance.wire import proxy_protocol

@@ -1,0 +1,1 @@
+"""One connection of a client and its server, from its first byte to its end."""
