@@ -862,3 +862,28 @@ def test_a_virtual_ip_that_goes_from_under_a_bind(site: Site, host: str, revisio
         assert f"{host}:{port}: no interface will have this address" in error["message"]
         proxy.propose(served(3, host, revision))
         assert proxy.ask("prepare", snapshot=3)["ok"]
+
+
+def _moved(site: Site, port: int) -> Snapshot:
+    """Return a second snapshot in which `ingress` has the bind, and ours has another port."""
+    own = site.snapshot(2, drain=60.0, frontend={"binds": [bind(port)]})
+    other = group(
+        name="ingress", workers=1, frontends=[frontend(name="moved", binds=[bind(site.port, host="::")])]
+    )
+    return replace(own, groups=(*own.groups, other))
+
+
+def test_a_new_master_lends_what_old_workers_still_accept_on(site: Site) -> None:
+    """A bind goes to another group, and the master dies before that has it: the next one lends it."""
+    with LoneProxy(site.snapshot(drain=60.0)) as proxy:
+        proxy.run()
+        proxy.reload(_moved(site, free_port()))
+        assert proxy.ask("lend", port=site.port)["lent"] == 1
+        proxy.kill()
+        proxy.run()
+        wait_until(lambda: proxy.status().get("snapshot") == 2, what="the next master has started")
+        assert proxy.ask("lend", port=site.port)["lent"] == 1
+        assert accepts(site.port)
+        assert proxy.ask("taken", snapshot=2)["ok"]
+        wait_until(lambda: not accepts(site.port), what="the old workers have let go")
+        assert proxy.ask("lend", port=site.port)["lent"] == 0

@@ -61,10 +61,9 @@ class Adoption:
         """Own what a worker listens on: it sends its descriptors (SCM_RIGHTS, unix(7)).
 
         A received descriptor is the same open socket, with the same accept queue. All workers of a generation
-        share theirs, so that after the first worker there is nothing new. A draining one has closed its own.
+        share theirs, so that after the first worker there is nothing new. A draining one sends those on which
+        it accepts until another group's program does: that program borrows them from us.
         """
-        if living.status.phase == "draining":
-            return
         try:
             self._state.listeners.take_over(listeners_of(living))
         except ControlUnavailable as error:

@@ -70,14 +70,22 @@ class MovedBinds:
 
         What another group gets is kept, for a while at most, and not waited for.
         """
+        if not self.keep_moving():
+            self._workers.settle(timeout=LET_GO_TIMEOUT)
+
+    def keep_moving(self) -> bool:
+        """Keep what another group gets until it is taken, half a minute at most; say whether there is any.
+
+        Later nobody accepts there any more: a socket that stayed open would have clients wait in its queue.
+        """
         state = self._state
-        if moving := self._moving():
+        moving = self._moving()
+        if moving:
             number = state.current.number if state.current else 0
             binds = [str(each) for each in moving]
             state.log.info("listeners-kept", binds=binds, seconds=_MOVE_TIMEOUT)
             gevent.spawn_later(_MOVE_TIMEOUT, self._let_go, number)
-            return
-        self._workers.settle(timeout=LET_GO_TIMEOUT)
+        return bool(moving)
 
     def _moving(self) -> list[Address]:
         """Return what we hold and another group has now, whose program does not accept on it yet."""

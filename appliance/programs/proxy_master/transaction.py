@@ -193,6 +193,7 @@ class Transaction:
         state.log.info("generation-resumed", generation=generation, configuration=snapshot.number)
         self._driver.handle(Resume(snapshot=snapshot.number, drain_settings=drain_settings(snapshot)))
         self._binds.close_unused()
+        self._binds.keep_moving()
         self._wait_applied()
 
     def _open(self, generation: int, settings: DrainSettings) -> Answer:
@@ -204,7 +205,7 @@ class Transaction:
         if not accepting.wait(_ACCEPT_TIMEOUT):
             late = f"generation {generation} does not accept with all its workers yet"
             return bad(f"{state.program}: {late}")
-        if held - set(state.listeners):
+        if not self._binds.keep_moving() and held - set(state.listeners):
             self._binds.wait_closed()
         return good(changed=True, generation=generation)
 
