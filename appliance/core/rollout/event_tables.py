@@ -71,6 +71,16 @@ def late(
     return []
 
 
+_LATE_ANSWERS: Final[WorkerTable[WorkerEvent]] = {
+    (_G.OPENING, _W.DRAINING): late,
+    (_G.ACCEPTING, _W.DRAINING): late,
+    (_G.DRAINING, _W.DRAINING): late,
+    (_G.OPENING, _W.ENDING): late,
+    (_G.ACCEPTING, _W.ENDING): late,
+    (_G.DRAINING, _W.ENDING): late,
+}
+"""Answers to an order, of workers that were told to drain or killed since."""
+
 READY: Final[WorkerTable[Ready]] = {
     (_G.STARTING, _W.STARTING): preparing.ready,
     (_G.READY, _W.STARTING): preparing.replacement_ready,
@@ -88,12 +98,7 @@ ACCEPTED: Final[WorkerTable[Accepted]] = {
     # A silent orphan is told to accept, and again when it answers: it obeys both orders.
     (_G.OPENING, _W.ACCEPTING): late,
     (_G.ACCEPTING, _W.ACCEPTING): late,
-    (_G.OPENING, _W.DRAINING): late,
-    (_G.ACCEPTING, _W.DRAINING): late,
-    (_G.DRAINING, _W.DRAINING): late,
-    (_G.OPENING, _W.ENDING): late,
-    (_G.ACCEPTING, _W.ENDING): late,
-    (_G.DRAINING, _W.ENDING): late,
+    **_LATE_ANSWERS,
 }
 
 EXITED: Final[WorkerTable[Exited]] = {
@@ -122,12 +127,7 @@ APPLIED: Final[WorkerTable[SnapshotApplied]] = {
     (_G.OPENING, _W.ACCEPTING): live_changes.applied,
     (_G.ACCEPTING, _W.OPENING): live_changes.applied,
     (_G.ACCEPTING, _W.ACCEPTING): live_changes.applied,
-    (_G.OPENING, _W.DRAINING): late,
-    (_G.ACCEPTING, _W.DRAINING): late,
-    (_G.DRAINING, _W.DRAINING): late,
-    (_G.OPENING, _W.ENDING): late,
-    (_G.ACCEPTING, _W.ENDING): late,
-    (_G.DRAINING, _W.ENDING): late,
+    **_LATE_ANSWERS,
 }
 
 REFUSED: Final[WorkerTable[SnapshotRefused]] = {
@@ -135,12 +135,7 @@ REFUSED: Final[WorkerTable[SnapshotRefused]] = {
     (_G.OPENING, _W.ACCEPTING): live_changes.refused,
     (_G.ACCEPTING, _W.OPENING): live_changes.refused_before_accepting,
     (_G.ACCEPTING, _W.ACCEPTING): live_changes.refused,
-    (_G.OPENING, _W.DRAINING): late,
-    (_G.ACCEPTING, _W.DRAINING): late,
-    (_G.DRAINING, _W.DRAINING): late,
-    (_G.OPENING, _W.ENDING): late,
-    (_G.ACCEPTING, _W.ENDING): late,
-    (_G.DRAINING, _W.ENDING): late,
+    **_LATE_ANSWERS,
 }
 
 ANSWERED: Final[WorkerTable[OrphanAnswered]] = {
