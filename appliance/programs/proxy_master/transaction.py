@@ -205,8 +205,10 @@ class Transaction:
         if not accepting.wait(_ACCEPT_TIMEOUT):
             late = f"generation {generation} does not accept with all its workers yet"
             return bad(f"{state.program}: {late}")
-        if not self._binds.keep_moving() and held - set(state.listeners):
+        if held - set(state.listeners):
             self._binds.wait_closed()
+        else:
+            self._binds.keep_moving()
         return good(changed=True, generation=generation)
 
     def _wait_applied(self) -> tuple[AnswerProblem, ...]:
