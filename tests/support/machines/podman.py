@@ -66,12 +66,7 @@ def build_image() -> float:
     """Build the image of this checkout and return the seconds that it took; the base is there before."""
     base = base_image()
     started = time.monotonic()
-    with tempfile.TemporaryDirectory() as scratch:
-        podman(
-            *("build", "--format", "docker", "--network", "host", "--tag", IMAGE, "--timestamp", _MOMENT),
-            *("--build-arg", f"BASE_IMAGE={base}", *_secrets(Path(scratch)), str(ROOT)),
-            timeout=BUILD,
-        )
+    _build(IMAGE, base)
     return time.monotonic() - started
 
 
@@ -97,20 +92,17 @@ def make_ova(folder: Path, *arguments: str) -> float:
 def build_vm_image() -> str:
     """Build the files of the virtual machine, of this checkout, and return the image's name."""
     name = f"{IMAGE.partition(':')[0]}-vm-files:test"
+    _build(name, base_image(), "--target", "vm")
+    return name
+
+
+def _build(name: str, base: str, *arguments: str) -> None:
     with tempfile.TemporaryDirectory() as scratch:
         podman(
             *("build", "--format", "docker", "--network", "host", "--tag", name, "--timestamp", _MOMENT),
-            *(
-                "--target",
-                "vm",
-                "--build-arg",
-                f"BASE_IMAGE={base_image()}",
-                *_secrets(Path(scratch)),
-                str(ROOT),
-            ),
+            *(*arguments, "--build-arg", f"BASE_IMAGE={base}", *_secrets(Path(scratch)), str(ROOT)),
             timeout=BUILD,
         )
-    return name
 
 
 def make_image(name: str, *arguments: str) -> tuple[str, tuple[str, ...]]:
