@@ -35,6 +35,10 @@ def _program(
 ) -> ProgramStatus:
     answer = observations.answers.get(name)
     state = supervised.state if supervised else (ProgramState.RUNNING if answer else ProgramState.GONE)
+    if state is ProgramState.STARTING and answer:
+        state = (
+            ProgramState.RUNNING
+        )  # supervisord says so only after `startsecs`; it serves from its answer on
     reason = _reason(name, supervised, observations, state, expected=expected)
     started_at = (answer and answer.started_at) or (supervised and supervised.started_at)
     return ProgramStatus(

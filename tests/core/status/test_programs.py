@@ -51,6 +51,19 @@ def test_workers_serve_on_without_their_master():
     assert next(each.generation for each in status.programs if each.name == "proxy-api") == 4
 
 
+def test_a_program_that_answers_has_started():
+    """supervisord calls it starting for its first second; without an answer it is."""
+    found = observations(
+        supervised=(supervised("reload", ProgramState.STARTING), supervised("health", ProgramState.STARTING)),
+        answers={"reload": StatusAnswer(pid=5)},
+    )
+    status = assess(found, NOW)
+    assert state_of(status, "reload") is ProgramState.RUNNING
+    assert state_of(status, "health") is ProgramState.STARTING
+    assert "health is starting" in status.problems
+    assert not any(each.startswith("reload") for each in status.problems)
+
+
 def test_without_supervisord_the_programs_speak_for_themselves():
     """A program that answers runs, one that does not is gone."""
     found = observations(
