@@ -54,7 +54,7 @@ class Document:
         return Problem(
             message=printable(finding.message),
             severity=finding.severity,
-            source=source,
+            source=place.source or source,
             path=printable(dotted(path)) or None,
             line=place.line,
             column=place.column,

@@ -26,10 +26,14 @@ _MOST_LISTED: Final = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FilePosition:
-    """A place in a text, both counted from 1; a column counts characters."""
+    """A place in a text, both counted from 1; a column counts characters.
+
+    `source` is the file, where it is another one than the operator's own: haproxy.cfg, keepalived.conf.
+    """
 
     line: int
     column: int
+    source: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,7 +52,7 @@ def test_workers_serve_on_without_their_master():
 
 
 def test_a_program_that_answers_has_started():
-    """supervisord calls it starting for its first second; without an answer it is."""
+    """It is no longer starting, though supervisord says so for a second more."""
     found = observations(
         supervised=(supervised("reload", ProgramState.STARTING), supervised("health", ProgramState.STARTING)),
         answers={"reload": StatusAnswer(pid=5)},

@@ -1,0 +1,71 @@
+"""What a reader of haproxy.cfg or keepalived.conf returns.
+
+Nothing of a file is dropped silently: each of its lines that is not empty and not a comment has an outcome.
+"""
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from appliance.model.document.tree import Node
+from appliance.model.messages.problems import FilePosition
+
+
+class Outcome(StrEnum):
+    """What became of a line.
+
+    KEPT means the same with us. CHANGED means nearly the same, and the reason says what differs. IGNORED is
+    safe to leave out here, and the reason says why. REFUSED cannot be obeyed: the reason says why, and what
+    to write instead.
+    """
+
+    KEPT = "kept"
+    CHANGED = "changed"
+    IGNORED = "ignored"
+    REFUSED = "refused"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineOutcome:
+    """One line of a file: where it is, what it says, and what became of it.
+
+    `place` is the first word of the line, or the word that is refused; its `source` names the file. `reason`
+    is None only for what is KEPT. One line of a file has several outcomes where its words have different ones
+    (`server` with a keyword that is refused).
+    """
+
+    place: FilePosition
+    text: str
+    outcome: Outcome
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proposal:
+    """Something that would be better than what the file says. The translation itself never contains it.
+
+    `name` is stable, for machines; `place` is the line that it is about. `example` is YAML that could be
+    written instead.
+    """
+
+    name: str
+    message: str
+    place: FilePosition | None = None
+    example: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Translation:
+    """The configuration that a file amounts to, and what became of each line.
+
+    `root` is a mapping in the form of our own file (`pools`, `api`, `virtual_ips` ...); each key and value in
+    it has the place in the foreign file that it came from, so that every later problem points there.
+    """
+
+    root: Node
+    lines: tuple[LineOutcome, ...]
+    proposals: tuple[Proposal, ...] = ()
+
+    @property
+    def refused(self) -> tuple[LineOutcome, ...]:
+        """The lines that cannot be obeyed."""
+        return tuple(each for each in self.lines if each.outcome is Outcome.REFUSED)

@@ -1,0 +1,65 @@
+"""Builds a configuration key by key, each with the place in the foreign file that it came from."""
+
+from appliance.model.document.tree import Entry, Node, Plain
+from appliance.model.messages.problems import FilePosition
+
+
+class TreeBuilder:
+    """A mapping that grows.
+
+    A mapping has the place of the first key that was put below it.
+    """
+
+    def __init__(self, place: FilePosition) -> None:
+        self._root = Node(place=place, value={})
+
+    @property
+    def root(self) -> Node:
+        """What has been put so far."""
+        return self._root
+
+    def put(self, path: tuple[str, ...], value: Plain, place: FilePosition) -> None:
+        """Set the value at a path of keys; what was there is replaced, and missing mappings are made."""
+        *above, last = path
+        self._mapping(tuple(above), place)[last] = Entry(place=place, node=_node(value, place))
+
+    def append(self, path: tuple[str, ...], value: Plain, place: FilePosition) -> None:
+        """Add an item to the list at a path; the list is made with its first item."""
+        *above, last = path
+        entries = self._mapping(tuple(above), place)
+        entry = entries.setdefault(last, Entry(place=place, node=Node(place=place, value=[])))
+        if isinstance(entry.node.value, list):
+            entry.node.value.append(_node(value, place))
+        else:
+            raise TypeError(f"{path} is no list")
+
+    def has(self, path: tuple[str, ...]) -> bool:
+        """Tell whether something was put at a path."""
+        node = self._root
+        for step in path:
+            if not isinstance(node.value, dict) or step not in node.value:
+                return False
+            node = node.value[step].node
+        return True
+
+    def _mapping(self, path: tuple[str, ...], place: FilePosition) -> dict[str, Entry]:
+        entries = self._entries(self._root)
+        for step in path:
+            entry = entries.setdefault(step, Entry(place=place, node=Node(place=place, value={})))
+            entries = self._entries(entry.node)
+        return entries
+
+    @staticmethod
+    def _entries(node: Node) -> dict[str, Entry]:
+        if not isinstance(node.value, dict):
+            raise TypeError(f"the value on line {node.place.line} is no mapping")
+        return node.value
+
+
+def _node(value: Plain, place: FilePosition) -> Node:
+    if isinstance(value, dict):
+        entries = {key: Entry(place=place, node=_node(each, place)) for key, each in value.items()}
+        return Node(place=place, value=entries)
+    if isinstance(value, list):
+        return Node(place=place, value=[_node(each, place) for each in value])
+    return Node(place=place, value=value)
