@@ -236,8 +236,9 @@ class Election:
         if step is None:
             return [UnexpectedEvent(event=row.event, state=self._state)]
         self._router.previous = self._router.state
-        self._state = step.then
-        self._router.state = step.then.shown
+        if step.then is not self._state:
+            self._state = step.then
+            self._router.state = step.then.shown
         return step.action(self._router, *given, **named)
 
     def _compare(self, heard: Heard) -> Row[Heard, float]:
