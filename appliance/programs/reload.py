@@ -1,5 +1,7 @@
 """The program `reload`: takes the line `reload`, and makes every program obey the operator's file, or none.
 
+The line `stop` leaves the virtual IPs to others until the next `reload`.
+
 Requests come from the reload sockets, from SIGHUP and from this program's control socket. They are done one
 at a time in the order of their coming, and each is answered when its own turn is done. One may be lost, while
 this program is restarted for example: so the file is compared with what is obeyed now and then, and obeyed.
@@ -10,7 +12,7 @@ import signal
 import sys
 import time
 from pathlib import Path
-from typing import Final
+from typing import Final, assert_never
 
 import gevent
 from gevent.event import Event
@@ -27,12 +29,13 @@ from appliance.net.logging.line_limiter import limiter
 from appliance.net.logging.log import configure, obey
 from appliance.net.privileges import capabilities
 from appliance.net.process.signals import survive
+from appliance.net.reloading.participation import Participation
 from appliance.net.reloading.program_clients import ProgramClients, ProgramTimeouts
 from appliance.net.reloading.reload_queue import ReloadQueue
 from appliance.net.reloading.reload_socket import ReloadSockets
 from appliance.net.reloading.reload_transaction import ReloadTransaction
 from appliance.wire.lines.control import Answer, AnswerProblem, as_values, bad, good
-from appliance.wire.lines.reload_line import ReloadLine, UnknownLine
+from appliance.wire.lines.reload_line import ReloadLine, SocketLine, StopLine, UnknownLine
 
 _PREDECESSOR: Final = 10.0  # seconds for an earlier one to end
 _LOOK_AGAIN: Final = 0.1
@@ -45,11 +48,11 @@ class ReloadProgram:
         self._paths = paths
         self._log = log
         self._started_at = time.time()
-        self._transaction = ReloadTransaction(
-            paths, accepted, ProgramClients(paths, timeouts=ProgramTimeouts()), log
-        )
+        clients = ProgramClients(paths, timeouts=ProgramTimeouts())
+        self._transaction = ReloadTransaction(paths, accepted, clients, log)
         self._sockets = ReloadSockets(self._respond, log)
-        self._queue = ReloadQueue(self._transaction, log, after=self._follow)
+        participation = Participation(paths, clients, log)
+        self._queue = ReloadQueue(self._transaction, log, participation=participation, after=self._follow)
         degraded = read_degraded(paths)
         self._queue.refused = degraded.problems if degraded else ()
         self._control = ControlServer(
@@ -85,11 +88,17 @@ class ReloadProgram:
         failures = self._sockets.failures
         return [AnswerProblem(message=f"reload socket {path}: {why}") for path, why in failures.items()]
 
-    def _respond(self, line: ReloadLine | UnknownLine) -> Answer:
-        if isinstance(line, ReloadLine):
-            return self._queue.ask("socket", forced=line.forced)
-        self._log.warning("reload-line-unknown", reason=line.reason)
-        return bad(line.reason)
+    def _respond(self, line: SocketLine) -> Answer:
+        match line:
+            case ReloadLine(forced=forced):
+                return self._queue.ask("socket", forced=forced)
+            case StopLine():
+                return self._queue.ask_to_stop("socket")
+            case UnknownLine(reason=reason):
+                self._log.warning("reload-line-unknown", reason=reason)
+                return bad(reason)
+            case _:
+                assert_never(line)
 
     def _status(self, _: Call) -> Answer:
         degraded = read_degraded(self._paths)

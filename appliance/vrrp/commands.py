@@ -51,6 +51,7 @@ class VrrpCommands:
             "abort": self._abort,
             "move": self._unless_stopping(self._move),
             "reclaim": self._unless_stopping(self._reclaim),
+            "take-part": self._unless_stopping(self._take_part),
             TAKE_OVER: self._take_over,
             TAKEN_OVER: self._taken_over,
         }
@@ -78,6 +79,7 @@ class VrrpCommands:
                 for instance in group.instances.values()
             ),
             leaving=tuple(name for group in program.groups.leaving for name in group.instances),
+            takes_part=program.takes_part,
         )
         return good(**vrrp_status.encode(status))
 
@@ -164,6 +166,16 @@ class VrrpCommands:
             return bad(f"{name} is not active here: it is {instance.election.state.value}")
         answer = self._program.reports.wait_for_move(name)
         group.move(time.monotonic())
+        return answer
+
+    def _take_part(self, question: Question) -> DeferredAnswer:
+        """Leave all virtual routers, or take part in them again; it is no mistake to be told twice."""
+        answer = DeferredAnswer()
+
+        def ended(outcome: OpeningOutcome) -> None:
+            answer.resolve(good() if outcome is OpeningOutcome.DONE else bad(_STOPPING))
+
+        self._program.take_part(time.monotonic(), wanted=question.flag("wanted"), then=ended)
         return answer
 
     def _take_over(self, _: Question) -> Answer:

@@ -9,9 +9,10 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
+from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.boards.board_writer import BoardWriter
 from appliance.net.boards.vrrp_publisher import FRESH, VrrpPublisher
-from appliance.net.files import snapshots
+from appliance.net.files import snapshots, stopped_virtual_ips
 from appliance.net.logging import log as logs
 from appliance.net.loop.closer import Closer
 from appliance.net.loop.loop import Loop
@@ -49,7 +50,8 @@ class VrrpProgram:
     """The program; `before` is what was found of an earlier run.
 
     While a predecessor still runs, what only one process can have, as the tracker, waits until
-    `predecessor_ended`. `taken_over` is whether a successor has taken this program's place.
+    `predecessor_ended`. `taken_over` is whether a successor has taken this program's place. `takes_part` is
+    False while the virtual routers are left to others, by the line `stop` of a reload socket.
     """
 
     def __init__(
@@ -67,6 +69,8 @@ class VrrpProgram:
         self.missing = missing
         self.realtime = realtime
         self.snapshot: Snapshot | None = None
+        self.takes_part = not stopped_virtual_ips.are_stopped(paths)
+        self._latest: Snapshot | None = None
         self._paths = paths
         self._log = log
         self._loop = loop
@@ -106,7 +110,8 @@ class VrrpProgram:
         if accepted is not None:
             self._configure(accepted)
             resumed = ResumedState(self._addresses, before, self._log)
-            self.groups.begin(accepted.virtual_routers, resume=resumed.resume)
+            self.groups.begin(self._routers(accepted), resume=resumed.resume)
+            self._latest = accepted
             self._applied(accepted)
         if self._alone:
             self._clean()
@@ -122,13 +127,26 @@ class VrrpProgram:
         `then` is called when all take part, or will not: now, or after some turns of the loop.
         """
         self._configure(snapshot)
+        self._latest = snapshot
 
         def ended(outcome: OpeningOutcome) -> None:
             if outcome is OpeningOutcome.DONE:
                 self._applied(snapshot)
             then(outcome)
 
-        self.groups.apply(snapshot.virtual_routers, now, then=ended)
+        self.groups.apply(self._routers(snapshot), now, then=ended)
+
+    def take_part(self, now: float, *, wanted: bool, then: Callable[[OpeningOutcome], None]) -> None:
+        """Leave all virtual routers in order, or take part in them again; `then` as for `apply`."""
+        before, self.takes_part = self.takes_part, wanted
+        if wanted is before or self._latest is None:
+            then(OpeningOutcome.DONE)
+            return
+        self._log.info("takes-part" if wanted else "leaves-all")
+        self.apply(self._latest, now, then=then)
+
+    def _routers(self, snapshot: Snapshot) -> tuple[VirtualRouter, ...]:
+        return snapshot.virtual_routers if self.takes_part else ()
 
     def endangered(self, snapshot: Snapshot) -> tuple[AnswerProblem, ...]:
         """Return a problem for each virtual router that is active here and in fault by a snapshot."""

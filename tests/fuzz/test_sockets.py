@@ -35,7 +35,7 @@ from appliance.net.probing.probe import Probe
 from appliance.net.probing.tls_contexts import TlsContexts
 from appliance.net.reloading.reload_socket import ReloadSockets
 from appliance.wire.lines.control import Question, good
-from appliance.wire.lines.reload_line import ReloadLine, UnknownLine
+from appliance.wire.lines.reload_line import ReloadLine, SocketLine
 
 pytestmark = pytest.mark.programs
 
@@ -167,9 +167,9 @@ def test_loop_control_server(tmp_path: Path, fuzz_seconds: float, fuzz_seed: int
 
 def test_reload_sockets(tmp_path: Path, fuzz_seconds: float, fuzz_seed: int):
     """The reload socket: every whole line that says `reload` is obeyed, and nothing else."""
-    obeyed: list[ReloadLine | UnknownLine] = []
+    obeyed: list[SocketLine] = []
 
-    def respond(line: ReloadLine | UnknownLine) -> object:
+    def respond(line: SocketLine) -> object:
         obeyed.append(line)
         return good(generation=len(obeyed))
 

@@ -10,6 +10,8 @@ def troubles(status: VrrpStatus) -> Iterator[str]:
     if status.missing:
         names = " and ".join(status.missing)
         yield f"vrrp lacks {names}: no virtual IP can be held here"
+    if not status.takes_part:
+        yield "virtual IPs are left to others since the line `stop`: `appliance reload` has them back"
     for router in status.routers:
         yield from (f"virtual IP {router.name} {trouble}" for trouble in _troubles(router, status))
 

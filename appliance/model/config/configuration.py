@@ -87,7 +87,7 @@ class ReloadSection(Section):
     """The reload handler."""
 
     sockets: SocketPaths = Field(default=(), examples=[["/var/run/haproxy/haproxy-master.sock"]])
-    """Further sockets that take the line `reload`, beside reload.sock in the runtime directory."""
+    """Further sockets for the lines `reload` and `stop`, beside reload.sock in the runtime directory."""
     max_draining: int = Field(default=10, ge=1, le=1000)
     """Old generations of a proxy that may drain at a time; of more, the oldest is ended."""
     watch: DurationOrOff = written("3s", duration_or_off)

@@ -103,6 +103,10 @@ class ProgramClients:
         """Ask all at once to forget a snapshot."""
         return self._ask_all("abort", programs, number, self._timeouts.abort)
 
+    def tell(self, program: str, command: str, **values: object) -> Outcome:
+        """Tell one program something that changes no configuration."""
+        return self._ask(program, command, None, self._timeouts.commit, **values)
+
     def snapshot_of(self, program: str) -> int | None:
         """Return the number of the snapshot that a program has, None where it does not answer."""
         answer = self._ask(program, "status", None, self._timeouts.life)

@@ -1,4 +1,4 @@
-"""Requests for a reload, in the order of their coming: one at a time, each answered when it is done.
+"""Requests for a reload or a stop, in the order of their coming: one at a time, answered when it is done.
 
 Between requests it does what is due: programs that have not applied the accepted snapshot are led to it, and
 the operator's file is looked at, for a request may have been lost while this program was restarted.
@@ -6,6 +6,7 @@ the operator's file is looked at, for a request may have been lost while this pr
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Final, TypeVar
 
 import gevent
@@ -13,15 +14,25 @@ from gevent.event import AsyncResult
 from gevent.queue import Empty, Queue
 from structlog.typing import FilteringBoundLogger
 
+from appliance.net.reloading.participation import Participation
 from appliance.net.reloading.reload_transaction import ReloadTransaction
 from appliance.net.reloading.watched_file import Content
 from appliance.wire.lines.control import Answer, AnswerProblem, as_values, bad, good
 
 _TURN: Final = 1.0  # seconds between two looks at what is due
 _CONVERGE: Final = 5.0  # seconds between two looks at which snapshot every program has
+_BUG: Final = "internal error, see the log"
 _LAST_TURN: Final = 5.0  # seconds that a running reload has when this program is told to end
 
 _Done = TypeVar("_Done")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Request:
+    source: str
+    forced: bool = False
+    stops: bool = False
+    result: "AsyncResult[Answer]" = field(default_factory=AsyncResult)
 
 
 class ReloadQueue:
@@ -36,6 +47,7 @@ class ReloadQueue:
         transaction: ReloadTransaction,
         log: FilteringBoundLogger,
         *,
+        participation: Participation,
         after: Callable[[], list[AnswerProblem]],
     ) -> None:
         self.busy = False
@@ -45,26 +57,24 @@ class ReloadQueue:
         self._incomplete = False
         self._transaction = transaction
         self._log = log
+        self._participation = participation
         self._after = after
         self._converged_at = self._looked_at = 0.0
-        self._queue: Queue[tuple[str, bool, AsyncResult[Answer]]] = Queue()
+        self._queue: Queue[_Request] = Queue()
         self._greenlet = gevent.spawn(self._work)
 
     def ask(self, source: str, *, forced: bool = False) -> Answer:
         """Return the answer to one request for a reload, when its own turn is done."""
-        answer: Answer = self.note(source, forced=forced).get()
-        return answer
+        return self._answer(_Request(source=source, forced=forced))
+
+    def ask_to_stop(self, source: str) -> Answer:
+        """Return the answer to one request to leave the virtual IPs, when its own turn is done."""
+        return self._answer(_Request(source=source, stops=True))
 
     def hang_up(self) -> None:
         """Leave a request that nobody waits for, unless one is waiting: it will read the same file."""
-        if self._queue.empty():
-            self.note("SIGHUP")
-
-    def note(self, source: str, *, forced: bool = False) -> "AsyncResult[Answer]":
-        """Leave a request."""
-        result: AsyncResult[Answer] = AsyncResult()
-        self._queue.put((source, forced, result))
-        return result
+        if all(each.stops for each in self._queue.queue):
+            self._queue.put(_Request(source="SIGHUP"))
 
     def close(self) -> None:
         """Wait a few seconds for a running reload to come to its end, and take no other."""
@@ -73,16 +83,30 @@ class ReloadQueue:
             gevent.sleep(0.05)
         self._greenlet.kill()
 
+    def _answer(self, request: _Request) -> Answer:
+        self._queue.put(request)
+        answer: Answer = request.result.get()
+        return answer
+
     def _work(self) -> None:
         self._guarded(lambda: self._transaction.converge(everybody=True))
         while True:
-            source, forced, result = self._next()
-            result.set(self._obey(source, forced=forced))
+            request = self._next()
+            request.result.set(self._stop() if request.stops else self._obey_request(request))
+
+    def _stop(self) -> Answer:
+        accepted = self._transaction.accepted
+        return self._guarded(lambda: self._participation.stop(accepted)) or bad(_BUG)
+
+    def _obey_request(self, request: _Request) -> Answer:
+        """Reload, and take part in the virtual routers again: a refused file leaves those accepted before."""
+        answer = self._obey(request.source, forced=request.forced)
+        return _with_warnings(answer, self._guarded(self._participation.resume) or [])
 
     def _obey(self, source: str, content: Content | None = None, *, forced: bool = False) -> Answer:
         self._log.info("reload-started", source=source, waiting=self._queue.qsize())
         answer = self._guarded(lambda: self._transaction.reload(content, forced=forced))
-        answer = _with_warnings(answer or bad("internal error, see the log"), self._after())
+        answer = _with_warnings(answer or bad(_BUG), self._after())
         self._remember(source, answer)
         return answer
 
@@ -94,11 +118,11 @@ class ReloadQueue:
         errors = {"errors": as_values(answer.errors)} if answer.errors else {}
         self.last = {"at": time.time(), "source": source, "ok": answer.ok, **errors, **answer.values}
 
-    def _next(self) -> tuple[str, bool, "AsyncResult[Answer]"]:
+    def _next(self) -> _Request:
         """Return the next request; while there is none, do what is due."""
         while True:
             try:
-                request: tuple[str, bool, AsyncResult[Answer]] = self._queue.get(timeout=_TURN)
+                request: _Request = self._queue.get(timeout=_TURN)
             except Empty:
                 self._do_what_is_due(time.monotonic())
             else:
@@ -109,6 +133,7 @@ class ReloadQueue:
         if now - self._converged_at >= _CONVERGE:
             self._guarded(self._transaction.load_validator)
             self._guarded(lambda: self._transaction.converge(everybody=False))
+            self._guarded(lambda: self._participation.converge(self._transaction.accepted))
             if self._incomplete and self._guarded(self._transaction.is_applied_everywhere):
                 self._incomplete, self.refused = False, ()
                 self._log.info("reload-completed", configuration=self._transaction.accepted.number)

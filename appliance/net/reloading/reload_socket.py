@@ -19,9 +19,9 @@ from structlog.typing import FilteringBoundLogger
 from appliance.net.control.gevent_listener import listen_unix
 from appliance.net.privileges.peer_credentials import listening_process
 from appliance.wire.lines.control import Answer, encode_answer
-from appliance.wire.lines.reload_line import ReloadLine, ReloadLines, UnknownLine
+from appliance.wire.lines.reload_line import ReloadLines, SocketLine
 
-Respond = Callable[[ReloadLine | UnknownLine], Answer]
+Respond = Callable[[SocketLine], Answer]
 """Obeys one line and returns its answer; blocks the connection's greenlet until its turn is done."""
 
 _CHUNK: Final = 65536

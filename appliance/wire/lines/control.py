@@ -50,6 +50,10 @@ class Question:
         """Return a number parameter."""
         return self._of(key, float)
 
+    def flag(self, key: str) -> bool:
+        """Return a parameter that is true or false."""
+        return self._of(key, bool)
+
     def places(self, key: str) -> frozenset[tuple[str, int]]:
         """Return a parameter of hosts with ports; empty where it was not given."""
         return self._of(key, frozenset[tuple[str, int]]) if key in self.values else frozenset()

@@ -1,7 +1,7 @@
-r"""The text lines of the reload socket: `reload`, `reload --force`, and everything that is neither.
+r"""The text lines of the reload socket: `reload`, `reload --force`, `stop`, and everything else.
 
-The protocol is that of OpenShift's HAProxy pod (`while read -r line`): bytes without \n at the end of the
-connection are no line. Blanks around the word and the \r of a \r\n are ignored.
+The protocol is that of OpenShift's HAProxy and keepalived pods (`while read -r line`): bytes without \n at
+the end of the connection are no line. Blanks around the word and the \r of a \r\n are ignored.
 """
 
 from collections.abc import Iterator
@@ -22,10 +22,19 @@ class ReloadLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class StopLine:
+    """The line `stop`, of OpenShift's keepalived pod: leave all virtual IPs until the next `reload`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UnknownLine:
     """A line that is something else; `reason` says what, for the answer and the log."""
 
     reason: str
+
+
+SocketLine = ReloadLine | StopLine | UnknownLine
+"""What one line asks for."""
 
 
 class ReloadLines:
@@ -40,7 +49,7 @@ class ReloadLines:
         """Return whether a line has begun and not ended."""
         return bool(self._pending) or self._skipping
 
-    def feed(self, chunk: bytes) -> Iterator[ReloadLine | UnknownLine]:
+    def feed(self, chunk: bytes) -> Iterator[SocketLine]:
         """Yield each line that `chunk` completes, and each that it makes too long."""
         *ended, rest = chunk.split(b"\n")
         for piece in ended:
@@ -59,9 +68,11 @@ class ReloadLines:
             yield UnknownLine(reason=f"line of more than {LINE_LIMIT} bytes")
 
 
-def _meaning(line: bytes) -> ReloadLine | UnknownLine:
+def _meaning(line: bytes) -> SocketLine:
     words = line.split()
+    if words == [b"stop"]:
+        return StopLine()
     if words in ([b"reload"], [b"reload", b"--force"]):
         return ReloadLine(forced=len(words) > 1)
     shown = line.strip()[:_SHOWN].decode("utf-8", errors="backslashreplace")
-    return UnknownLine(reason=f"unknown command {shown!r}; known: reload, reload --force")
+    return UnknownLine(reason=f"unknown command {shown!r}; known: reload, reload --force, stop")

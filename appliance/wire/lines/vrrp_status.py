@@ -145,6 +145,7 @@ class VrrpStatus:
     `snapshot` is the number of the configuration in use, `pending` of one that was prepared. `missing` are
     capabilities. `late_wakeups` counts wake-ups that came too late, the worst one by `latest_wakeup_s`
     seconds. `leaving` are the routers that a reload has removed and that still wait for a successor.
+    `takes_part` is False after the line `stop`: then there are no `routers`.
     """
 
     program: str = ""
@@ -158,6 +159,7 @@ class VrrpStatus:
     latest_wakeup_s: float = 0.0
     routers: tuple[RouterStatus, ...] = ()
     leaving: tuple[str, ...] = ()
+    takes_part: bool = True
 
     def router(self, name: str) -> RouterStatus | None:
         """Return the virtual router of that name, None where there is none."""

@@ -43,6 +43,13 @@ def test_missing_capabilities_are_told_once():
     ]
 
 
+def test_a_stop_is_told_until_it_is_over():
+    """A node that takes part in no virtual router any more was told so by a line."""
+    assert told(takes_part=False) == [
+        "virtual IPs are left to others since the line `stop`: `appliance reload` has them back"
+    ]
+
+
 def test_an_active_router_without_its_addresses_is_a_problem():
     """To be active and not to serve is worse than to be backup."""
     assert told(router(held=False)) == [

@@ -5,8 +5,9 @@ import pytest
 import structlog
 from support.processes.greenlets import until
 
+from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.reloading import reload_queue
-from appliance.wire.lines.control import Answer
+from appliance.wire.lines.control import Answer, AnswerProblem
 
 pytestmark = pytest.mark.programs
 
@@ -16,6 +17,7 @@ class BrokenValidator:
 
     watch = 0.0
     tried = 0
+    accepted = None
 
     def converge(self, *, everybody: bool) -> None:
         """Have nothing to do."""
@@ -32,11 +34,27 @@ class BrokenValidator:
         return Answer(ok=True)
 
 
+class Participant:
+    """Takes part, always."""
+
+    def converge(self, accepted: Snapshot) -> None:
+        """Have nothing to do."""
+
+    def resume(self) -> list[AnswerProblem]:
+        """Have nothing to end."""
+        return []
+
+
 def test_a_validator_that_cannot_be_loaded_hangs_no_reload(monkeypatch: pytest.MonkeyPatch):
     """It is loaded between reloads; what goes wrong there must not end the greenlet that answers them."""
     monkeypatch.setattr(reload_queue, "_CONVERGE", 0.01)
     transaction = BrokenValidator()
-    queue = reload_queue.ReloadQueue(transaction, structlog.get_logger(), after=list)  # type: ignore[arg-type]  # all it uses
+    queue = reload_queue.ReloadQueue(
+        transaction,  # type: ignore[arg-type]  # all it uses
+        structlog.get_logger(),
+        participation=Participant(),  # type: ignore[arg-type]  # all it uses
+        after=list,
+    )
     until(lambda: transaction.tried > 1)
     with gevent.Timeout(20):
         assert queue.ask("test").ok

@@ -18,7 +18,7 @@ from support.processes.greenlets import until
 
 from appliance.net.reloading.reload_socket import Outbox, ReloadSockets
 from appliance.wire.lines.control import Answer, bad, good
-from appliance.wire.lines.reload_line import LINE_LIMIT, ReloadLine, UnknownLine
+from appliance.wire.lines.reload_line import LINE_LIMIT, SocketLine, UnknownLine
 
 pytestmark = pytest.mark.programs
 
@@ -29,14 +29,14 @@ class Server:
     def __init__(self, root: Path) -> None:
         self.root = root
         self.path = root / "reload.sock"
-        self.lines: list[ReloadLine | UnknownLine] = []
+        self.lines: list[SocketLine] = []
         self.hold = Event()
         self.hold.set()
         self.filler = ""
         self.log = CapturingLogger()
         self.sockets = ReloadSockets(self.respond, structlog.wrap_logger(self.log, processors=[]))
 
-    def respond(self, line: ReloadLine | UnknownLine) -> Answer:
+    def respond(self, line: SocketLine) -> Answer:
         """Answer when it is allowed to."""
         self.lines.append(line)
         number = len(self.lines)

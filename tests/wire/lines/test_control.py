@@ -108,10 +108,11 @@ def test_what_is_no_answer_is_refused(line: bytes):
 
 def test_parameters_are_read_by_type():
     """A parameter comes out as its type; a whole number is a number too."""
-    question = Question(command="drain", values={"deadline": 5, "id": "a-1", "count": 3})
+    question = Question(command="drain", values={"deadline": 5, "id": "a-1", "count": 3, "wanted": True})
     assert question.number("deadline") == 5.0
     assert question.text("id") == "a-1"
     assert question.integer("count") == 3
+    assert question.flag("wanted") is True
     assert question.optional_text("id") == "a-1"
     assert question.optional_text("server") is None
 

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from appliance.wire.lines.reload_line import LINE_LIMIT, ReloadLine, ReloadLines, UnknownLine
+from appliance.wire.lines.reload_line import LINE_LIMIT, ReloadLine, ReloadLines, StopLine, UnknownLine
 
 pytestmark = pytest.mark.pure
 
@@ -38,13 +38,19 @@ def test_a_reload_may_be_forced(line: bytes):
     assert not _RELOAD.forced
 
 
+@pytest.mark.parametrize("line", [b"stop\n", b" stop\r\n"])
+def test_a_stop(line: bytes):
+    """The second word of OpenShift's keepalived pod, with blanks as above."""
+    assert list(ReloadLines().feed(line)) == [StopLine()]
+
+
 @pytest.mark.parametrize("line", [b"reload\r\n", b"  reload \t\n"])
 def test_blanks_do_not_matter(line: bytes):
     """A carriage return and blanks around the word are ignored."""
     assert list(ReloadLines().feed(line)) == [_RELOAD]
 
 
-@pytest.mark.parametrize("line", [b"\n", b"stop\n", b"Reload\n", b"reload now\n", b"\xff\x00\n"])
+@pytest.mark.parametrize("line", [b"\n", b"stop now\n", b"Reload\n", b"reload now\n", b"\xff\x00\n"])
 def test_anything_else_is_refused(line: bytes):
     """Another word, none at all, and bytes that are no text are refused with what they were."""
     (said,) = ReloadLines().feed(line)

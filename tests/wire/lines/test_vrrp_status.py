@@ -30,6 +30,7 @@ def test_the_answer_has_the_fields_in_their_order():
         "latest_wakeup_s",
         "routers",
         "leaving",
+        "takes_part",
     ]
     (encoded,) = encode(decode(answer(router())))["routers"]
     assert list(encoded) == list(router())
