@@ -16,7 +16,7 @@ from appliance.wire import ovf_environment, proxy_protocol, seal, sockaddr
 from appliance.wire.boards import health_board, vrrp_board, worker_board
 from appliance.wire.boards.health_board import BoardFormatError
 from appliance.wire.ethernet import arp, neighbour_discovery
-from appliance.wire.http import http_request, http_response
+from appliance.wire.http import http_request, http_response, response_body
 from appliance.wire.lines import (
     connect_failure,
     control,
@@ -140,6 +140,16 @@ def decoded(decode: Callable[[bytes], object]) -> Callable[[bytes], None]:
             assert decode(data) == value
 
     return run
+
+
+def answer_body(data: bytes) -> None:
+    """Demand the same body of an answer however it is cut into pieces, and a bound for what is kept."""
+    whole, pieces = response_body.ResponseBody("GET"), response_body.ResponseBody("GET")
+    whole.feed(data)
+    for chunk in _chunks(data):
+        pieces.feed(chunk)
+    assert (pieces.line, pieces.body, pieces.ended) == (whole.line, whole.body, whole.ended)
+    assert len(pieces.body) <= response_body.BODY_LIMIT
 
 
 def proxy_header(data: bytes) -> None:
@@ -322,6 +332,17 @@ TARGETS = (
         ),
         errors=(http_request.RequestError,),
         words=(b"HTTP/1.1", b"GET ", b"\r\n\r\n"),
+    ),
+    Target(
+        name="response-body",
+        run=answer_body,
+        seeds=(
+            b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
+            b"HTTP/1.1 103\r\n\r\nHTTP/1.1 200 -\r\nTransfer-Encoding: chunked\r\n\r\n1;a\r\nx\r\n0\r\n\r\n",
+            b"HTTP/1.0 500 no\n\nok",
+        ),
+        errors=(http_response.ResponseError,),
+        words=(b"Content-Length: ", b"Transfer-Encoding: chunked\r\n", b"\r\n\r\n", b"ffffffff\r\n"),
     ),
     Target(
         name="http-response",

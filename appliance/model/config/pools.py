@@ -10,6 +10,7 @@ from appliance.model.config.values.field_types import (
     MOST_CONNECTIONS,
     MOST_WEIGHT,
     Algorithm,
+    BodyText,
     DnsName,
     Duration,
     DurationOrOff,
@@ -53,6 +54,8 @@ class CheckSection(Section):
     """Host header of the request (http and https); the checked address by default."""
     expect: ExpectedStatuses = written("200-399", statuses)
     """Statuses of a healthy server (http and https): one, a range or a list; HAProxy's are 200-399."""
+    expect_body: BodyText | None = Field(default=None, examples=["ok"])
+    """Text that the first 16384 bytes of the body must have too (http-check expect string); else unread."""
     sni: DnsName | None = Field(default=None, examples=["api.ocp4.example.com"])
     """Server name in the TLS handshake (tls and https; HAProxy's check-sni); none is sent by default."""
     verify: Verify = Field(default=None, json_schema_extra={"default": "none"})

@@ -133,6 +133,7 @@ def _check(given: CheckSettings, *, connect: float, send_proxy: SendProxy) -> Ch
         path=given.path,
         host=given.host,
         expect=given.expect,
+        expect_body=given.expect_body,
         sni=given.sni,
         verify=given.verify,
         address=given.address,

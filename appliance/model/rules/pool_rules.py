@@ -15,7 +15,7 @@ _WITH_REQUEST: Final = frozenset({"http", "https"})
 _WITH_TLS: Final = frozenset({"tls", "https"})
 _USERS: Final[tuple[Path, ...]] = (("api",), ("ingress",), ("virtual_ips",))
 _ONLY_FOR: Final = {
-    **dict.fromkeys(("method", "path", "host", "expect"), _WITH_REQUEST),
+    **dict.fromkeys(("method", "path", "host", "expect", "expect_body"), _WITH_REQUEST),
     **dict.fromkeys(("sni", "verify"), _WITH_TLS),
 }
 
@@ -40,10 +40,15 @@ def _pool(name: str, pool: PoolSection) -> Iterator[Finding]:
         yield warning((*path, "hash_on"), message, (*path, "balance"))
     if pool.check:
         yield from _check((*path, "check"), pool.check, kind=pool_type)
+        if pool_type in _WITH_REQUEST:
+            yield from _bodiless((*path, "check"), pool.check, pool.check)
     for server_name, server in pool.servers.items():
         if server.check:
             kind = server.check.type if "type" in server.check.model_fields_set else pool_type
-            yield from _check((*path, "servers", server_name, "check"), server.check, kind=kind)
+            check_path: Path = (*path, "servers", server_name, "check")
+            yield from _check(check_path, server.check, kind=kind)
+            if kind in _WITH_REQUEST:
+                yield from _bodiless(check_path, server.check, pool.check or server.check)
     yield from _same_addresses(path, pool)
 
 
@@ -61,6 +66,17 @@ def _check(path: Path, check: CheckSection, *, kind: str) -> Iterator[Finding]:
             right = " or ".join(f"`type: {each}`" for each in sorted(kinds))
             message = f"means nothing to `type: {kind}`: say {right}, or leave it out"
             yield Finding(path=(*path, key), message=message, spot=FindingTarget.KEY, touches=touches)
+
+
+def _bodiless(path: Path, check: CheckSection, below: CheckSection) -> Iterator[Finding]:
+    """Judge a text that is looked for in answers that have none: to HEAD (RFC 9110 section 9.3.2)."""
+    given = {"method", "expect_body"} & check.model_fields_set
+    method = (check if "method" in given else below).method
+    wanted = (check if "expect_body" in given else below).expect_body
+    if given and method == "HEAD" and wanted is not None:
+        key = "expect_body" if "expect_body" in given else "method"
+        message = "an answer to HEAD has no body, so every check fails: say `method: GET`"
+        yield Finding(path=(*path, key), message=message, touches=((*path, "method"),))
 
 
 def _same_addresses(path: Path, pool: PoolSection) -> Iterator[Finding]:

@@ -57,6 +57,7 @@ class SendProxy(StrEnum):
 class Check:
     """A health check. Times are seconds; `expect` holds inclusive status ranges, (200, 399) for 2xx-3xx.
 
+    `expect_body` is a text that the body must have beside a status as expected, None leaves it unread.
     `address` and `port` None are the server's own. `verify` is the path of a CA file, None accepts any
     certificate (HAProxy's `verify none`). `timeout_connect` is for connecting alone; `error_limit` 0 is
     that clients' connects say nothing. `slow_start` and weights belong to the pool and its servers.
@@ -67,6 +68,7 @@ class Check:
     path: str
     host: str | None
     expect: tuple[tuple[int, int], ...]
+    expect_body: str | None
     sni: str | None
     verify: str | None
     address: str | None

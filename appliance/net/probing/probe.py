@@ -27,12 +27,12 @@ from typing import Final
 from appliance.core.checks.check_outcome import CheckOutcome
 from appliance.model.check_results import CheckResult
 from appliance.model.snapshot.pools import Check, CheckType
+from appliance.net.probing.answer import judged_answer
 from appliance.net.probing.deadline import Deadline, OutOfTime
-from appliance.net.probing.peer import WRITE, FloodError, Plain, Stream, Tls, wait
+from appliance.net.probing.peer import WRITE, FloodError, Plain, Tls, wait
 from appliance.net.probing.tls_contexts import AuthorityError, TlsContexts
 from appliance.wire import proxy_protocol
-from appliance.wire.http import http_response
-from appliance.wire.http.http_response import ResponseError, StatusLine
+from appliance.wire.http.http_response import ResponseError
 
 _RESET: Final = struct.pack("ii", 1, 0)
 _KIND: Final = socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
@@ -117,10 +117,9 @@ class Probe:
             return CheckResult.L6OK, 0, ""
         self._phase = _CheckPhase.ANSWER
         stream.send(self._request)
-        answer = _status(stream)
+        judged = judged_answer(stream, self._check)
         _reset_on_close(connection)
-        passed = any(low <= answer.status <= high for low, high in self._check.expect)
-        return CheckResult.L7OK if passed else CheckResult.L7STS, answer.status, answer.reason
+        return judged
 
     def _secure(self, plain: Plain) -> Tls:
         self._phase = _CheckPhase.HANDSHAKE
@@ -160,18 +159,6 @@ def _connect(connection: socket.socket, address: tuple[str, int]) -> None:
         raise ProbeImpossible(f"no connection: {os.strerror(problem)}")
     if problem not in (0, errno.EISCONN):
         raise OSError(problem, os.strerror(problem))
-
-
-def _status(stream: Stream) -> StatusLine:
-    received = b""
-    while True:
-        data = stream.receive()
-        if not data:  # the end of the stream; interim answers (1xx, RFC 9110 s.15.2) are no status line yet
-            raise ResponseError(f"closed after {len(received)} bytes, before a status line")
-        received += data
-        line = http_response.decode(received)
-        if isinstance(line, StatusLine):
-            return line
 
 
 def _reset_on_close(connection: socket.socket) -> None:

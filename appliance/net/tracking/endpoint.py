@@ -97,6 +97,7 @@ def probe_check(
         path=path,
         host=host,
         expect=track.expect,
+        expect_body=None,
         sni=sni,
         verify=track.verify,
         address=None,

@@ -1,6 +1,7 @@
-"""The status line of an HTTP/1 answer: all that a health check reads.
+"""The status line of an HTTP/1 answer: all that most health checks read.
 
-Source: RFC 9112 section 4. What follows the line, headers and body, is left alone, however long it is.
+Source: RFC 9112 section 4. What follows the line, headers and body, is left alone, however long it is; where
+a check wants to see the body, `wire.http.response_body` reads on.
 Interim answers before it are passed over (RFC 9110 section 15.2: a client has to, even unasked).
 """
 
@@ -27,7 +28,7 @@ _LINE: Final = re.compile(rb"HTTP/(\d\.\d) +([1-9]\d\d)(?: ([^\r\n]*))?\r?\n")
 
 
 class ResponseError(Exception):
-    """The server's answer does not start with a status line."""
+    """The server's answer breaks HTTP/1: no status line at its start, or a body without a clear end."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,13 +40,29 @@ class StatusLine:
     reason: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LocatedLine:
+    """A status line, and the bytes of interim answers that came before it."""
+
+    line: StatusLine
+    at: int
+
+
 def decode(buffer: bytes) -> StatusLine | Need:
     """Return the status line of the answer that `buffer` starts with; raises ResponseError."""
+    found = located(buffer)
+    return found if isinstance(found, Need) else found.line
+
+
+def located(buffer: bytes) -> LocatedLine | Need:
+    """Return the same line, and where in `buffer` it begins; raises ResponseError."""
     at = 0
     while True:
         line = _line(buffer[at:])
-        if isinstance(line, Need) or not _interim(line):
+        if isinstance(line, Need):
             return line
+        if not _interim(line):
+            return LocatedLine(line=line, at=at)
         head = _HEAD_END.search(buffer, at)
         at = len(buffer) if head is None else head.end()
         if at > INTERIM_LIMIT:

@@ -30,6 +30,7 @@ CHECK = Check(
     path="/",
     host=None,
     expect=((200, 399),),
+    expect_body=None,
     sni=None,
     verify=None,
     address=None,

@@ -96,6 +96,11 @@ HttpPath = Annotated[str, PlainValidator(http.path), _pattern("^/[!-~]*$")]
 HashPart = Literal["source", "source-port", "destination", "destination-port"]
 HashParts = Annotated[tuple[HashPart, ...], _Listed]
 HttpMethod = Annotated[str, PlainValidator(http.method), _pattern("^[A-Z]+$")]
+BodyText = Annotated[
+    str,
+    PlainValidator(http.body_text),
+    WithJsonSchema({"type": "string", "minLength": 1, "maxLength": http.LONGEST_BODY_TEXT}),
+]
 HostHeader = Annotated[str, PlainValidator(http.host_header), WithJsonSchema({"type": "string"})]
 Addresses = Annotated[tuple[Address, ...], _Listed]
 SocketPaths = Annotated[

@@ -1,8 +1,7 @@
-"""Values of HTTP in a configuration: a method, a path, a host header, a URL, expected statuses.
+"""Values of HTTP in a configuration: a method, a path, a host header, a URL, expected statuses and text.
 
 Every function takes whatever the file holds, returns the value, and raises ValueError with a message that
-says what would be right. No value can contain a
-line break, which would end a line of a request.
+says what would be right. No value of a request can contain a line break, which would end one of its lines.
 """
 
 import re
@@ -10,6 +9,9 @@ from typing import Final
 
 from appliance.model.config.values.addresses import host, server_endpoint
 from appliance.model.messages.quoting import shown
+
+LONGEST_BODY_TEXT: Final = 1024
+"""Bytes of a text that a body must have, at the most."""
 
 STATUSES_PATTERN: Final = r"^[1-5][0-9]{2}(-[1-5][0-9]{2})?$"
 
@@ -59,6 +61,15 @@ def url(value: object) -> str:
     except ValueError as error:
         raise ValueError(fault) from error
     return match[0]
+
+
+def body_text(value: object) -> str:
+    """Return a text to look for in the body of an answer, as UTF-8."""
+    if not isinstance(value, str) or not value:
+        raise ValueError(f"must be a text such as `ok`, not {shown(value)}")
+    if len(value.encode()) > LONGEST_BODY_TEXT:
+        raise ValueError(f"must be {LONGEST_BODY_TEXT} bytes or less, and {shown(value)} is longer")
+    return value
 
 
 def statuses(value: object) -> Statuses:

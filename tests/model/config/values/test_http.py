@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.model.config.values.http import host_header, method, path, statuses
+from appliance.model.config.values.http import body_text, host_header, method, path, statuses
 
 pytestmark = pytest.mark.pure
 
@@ -45,6 +45,14 @@ def test_host_headers(value: str, header: str):
 def test_methods_and_paths():
     """A method in capitals and a path with its query pass unchanged."""
     assert (method("HEAD"), path("/readyz?verbose&exclude=etcd")) == ("HEAD", "/readyz?verbose&exclude=etcd")
+
+
+def test_a_text_of_a_body_is_any_that_is_not_too_long():
+    """Any text is looked for, of a bounded length in bytes; an empty one would always be found."""
+    assert body_text("all is well\n") == "all is well\n"
+    for wrong in ("", None, 200, "\xe9" * 513):
+        with pytest.raises(ValueError, match="must be"):
+            body_text(wrong)
 
 
 @pytest.mark.parametrize("read", [method, path, host_header])

@@ -1,0 +1,58 @@
+"""What a check reads of a server's HTTP answer, and what it thinks of it.
+
+The order is that of HAProxy's rules `http-check expect status` and `http-check expect string`: a status that
+is not expected is L7STS, whatever the body says; a body without the text is L7RSP (configuration.txt,
+http-check expect, error-status). The text counts as soon as it has come, even if the rest of the body never
+does.
+"""
+
+from appliance.model.check_results import CheckResult
+from appliance.model.messages.quoting import shown
+from appliance.model.snapshot.pools import Check
+from appliance.net.probing.peer import Stream
+from appliance.wire.http import http_response
+from appliance.wire.http.http_response import ResponseError, StatusLine
+from appliance.wire.http.response_body import ResponseBody
+
+Judgement = tuple[CheckResult, int, str]
+"""The result, the status, and in words what the server said or what is missing."""
+
+
+def judged_answer(stream: Stream, check: Check) -> Judgement:
+    """Read the answer and return what it means to the check; raises ResponseError, FloodError and OSError."""
+    if check.expect_body is None:
+        return _by_status(_status(stream), check)
+    return _by_body(stream, check, wanted=check.expect_body)
+
+
+def _by_status(line: StatusLine, check: Check) -> Judgement:
+    passed = any(low <= line.status <= high for low, high in check.expect)
+    return CheckResult.L7OK if passed else CheckResult.L7STS, line.status, line.reason
+
+
+def _by_body(stream: Stream, check: Check, *, wanted: str) -> Judgement:
+    answer, text = ResponseBody(check.method), wanted.encode()
+    received, judgement = 0, None
+    while not answer.ended and (data := stream.receive()):
+        received += len(data)
+        answer.feed(data)
+        if judgement is None and answer.line is not None:
+            judgement = _by_status(answer.line, check)
+        if judgement and (judgement[0] is CheckResult.L7STS or text in answer.body):
+            return judgement
+    if judgement is None:
+        raise ResponseError(f"closed after {received} bytes, before a status line")
+    missing = f"no {shown(wanted)} in {len(answer.body)} bytes of body" if answer.body else "no body"
+    return CheckResult.L7RSP, judgement[1], missing
+
+
+def _status(stream: Stream) -> StatusLine:
+    received = b""
+    while True:
+        data = stream.receive()
+        if not data:  # the end of the stream; interim answers (1xx, RFC 9110 s.15.2) are no status line yet
+            raise ResponseError(f"closed after {len(received)} bytes, before a status line")
+        received += data
+        line = http_response.decode(received)
+        if isinstance(line, StatusLine):
+            return line

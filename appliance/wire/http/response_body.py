@@ -1,0 +1,182 @@
+"""The body of an HTTP/1 answer, as far as a health check looks into it.
+
+Source: RFC 9112 section 6.3 for where a body ends, 7.1 for chunks. A body that ends early, since the server
+has closed, is as good as what has come of it: HAProxy judges it so too. Codings such as gzip are left as they
+are; a check does not ask for them.
+"""
+
+import re
+from enum import Enum, auto
+from http import HTTPStatus
+from typing import Final
+
+from appliance.wire.http import http_response
+from appliance.wire.http.http_response import ResponseError, StatusLine
+from appliance.wire.need import Need
+
+BODY_LIMIT: Final = 16384
+"""Bytes of a body that are looked at: HAProxy's are the rest of `tune.bufsize`, which is 16384."""
+
+HEAD_LIMIT: Final = 16384
+"""Most bytes of all headers: HAProxy has room for no more."""
+
+_CHUNK_LINE_LIMIT: Final = 256
+"""Longest line before a chunk, its extensions included."""
+
+_BODILESS: Final = frozenset({HTTPStatus.SWITCHING_PROTOCOLS, HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
+_FIELD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n]*)\r?\n")
+_HEAD_END: Final = re.compile(rb"\r?\n\r?\n")
+_CHUNK: Final = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
+
+
+class _Part(Enum):
+    """What the next bytes of an answer are."""
+
+    HEAD = auto()
+    COUNTED = auto()
+    """`_left` bytes of a body, or of one chunk of it."""
+    UNTIL_CLOSE = auto()
+    CHUNK_LINE = auto()
+    CHUNK_END = auto()
+    """The line break behind a chunk."""
+    NOTHING = auto()
+
+
+class ResponseBody:
+    """One answer, which is fed in any pieces; `body` grows up to BODY_LIMIT bytes.
+
+    `method` is that of the request: an answer to HEAD has no body. `line` is None until the status line is
+    there. `ended` tells that nothing will be added any more, however much the server sends.
+    """
+
+    def __init__(self, method: str) -> None:
+        self.line: StatusLine | None = None
+        self.body = b""
+        self._bodiless = method == "HEAD"
+        self._part = _Part.HEAD
+        self._chunked = False
+        self._left = 0
+        self._pending = b""
+
+    @property
+    def ended(self) -> bool:
+        """Whether the whole body is there, or as much of it as is looked at."""
+        return self._part is _Part.NOTHING
+
+    def feed(self, data: bytes) -> None:
+        """Take what the server has sent next; raises ResponseError."""
+        self._pending += data
+        while not self.ended and self._step():
+            pass
+
+    def _step(self) -> bool:
+        """Take one thing from what is pending; tells whether it was there as a whole."""
+        match self._part:
+            case _Part.HEAD:
+                return self._head()
+            case _Part.COUNTED:
+                return self._counted()
+            case _Part.CHUNK_LINE:
+                return self._chunk_line()
+            case _Part.CHUNK_END:
+                return self._chunk_end()
+            case _:
+                return self._take(len(self._pending))
+
+    def _head(self) -> bool:
+        found = http_response.located(self._pending)
+        if isinstance(found, Need):
+            return False
+        self.line = found.line
+        end = _HEAD_END.search(self._pending, found.at)
+        size = (len(self._pending) if end is None else end.end()) - found.at
+        if size > HEAD_LIMIT:
+            raise ResponseError(f"headers of more than {HEAD_LIMIT} bytes")
+        if end is None:
+            return False
+        self._frame(_fields(self._pending[found.at : end.end()]), found.line)
+        self._pending = self._pending[end.end() :]
+        return True
+
+    def _frame(self, fields: dict[bytes, list[bytes]], line: StatusLine) -> None:
+        codings = fields.get(b"transfer-encoding", [])
+        lengths = set(fields.get(b"content-length", []))
+        if self._bodiless or line.status in _BODILESS:
+            self._part = _Part.NOTHING
+        elif codings:
+            self._chunked = codings[-1].lower() == b"chunked"
+            self._part = _Part.CHUNK_LINE if self._chunked else _Part.UNTIL_CLOSE
+        elif lengths:
+            self._left = _length(lengths)
+            self._part = _Part.COUNTED if self._left else _Part.NOTHING
+        else:
+            self._part = _Part.UNTIL_CLOSE
+
+    def _counted(self) -> bool:
+        size = min(self._left, len(self._pending))
+        self._left -= size
+        taken = self._take(size)
+        if self._left == 0 and not self.ended:
+            self._part = _Part.CHUNK_END if self._chunked else _Part.NOTHING
+        return taken
+
+    def _take(self, size: int) -> bool:
+        self.body += self._pending[: min(size, BODY_LIMIT - len(self.body))]
+        self._pending = self._pending[size:]
+        if len(self.body) == BODY_LIMIT:
+            self._part = _Part.NOTHING
+        return size > 0
+
+    def _chunk_line(self) -> bool:
+        line = self._line("the size of a chunk")
+        if line is None:
+            return False
+        found = _CHUNK.fullmatch(line)
+        if found is None:
+            raise ResponseError(f"not the size of a chunk: {line[:32]!r}")
+        self._left = int(found[1], 16)
+        self._part = _Part.COUNTED if self._left else _Part.NOTHING  # trailers are no part of the body
+        return True
+
+    def _chunk_end(self) -> bool:
+        line = self._line("the end of a chunk")
+        if line is None:
+            return False
+        if line not in {b"\r\n", b"\n"}:
+            raise ResponseError(f"not the end of a chunk: {line[:32]!r}")
+        self._part = _Part.CHUNK_LINE
+        return True
+
+    def _line(self, what: str) -> bytes | None:
+        line, newline, rest = self._pending.partition(b"\n")
+        if len(line) >= _CHUNK_LINE_LIMIT:
+            raise ResponseError(f"{what} has more than {_CHUNK_LINE_LIMIT} bytes")
+        if not newline:
+            return None
+        self._pending = rest
+        return line + newline
+
+
+def _fields(head: bytes) -> dict[bytes, list[bytes]]:
+    """Return the values of the headers by name in small letters, each item of a list for itself.
+
+    Repeated headers are one list (RFC 9110 section 5.3). Folded lines are no headers (RFC 9112 section 5.2).
+    """
+    at = head.index(b"\n") + 1
+    fields: dict[bytes, list[bytes]] = {}
+    while head[at : at + 2] != b"\r\n" and head[at : at + 1] != b"\n":
+        found = _FIELD.match(head, at)
+        if found is None:
+            raise ResponseError(f"not a header: {head[at : at + 32]!r}")
+        values = (each.strip(b" \t") for each in found[2].split(b","))
+        fields.setdefault(found[1].lower(), []).extend(values)
+        at = found.end()
+    return fields
+
+
+def _length(lengths: set[bytes]) -> int:
+    """Return the one length that all headers of that name give (RFC 9110 section 8.6)."""
+    length = lengths.pop()
+    if lengths or not length.isdigit() or len(length) > len(str(2**63)):
+        raise ResponseError("a Content-Length that is no one number")
+    return int(length)
