@@ -7,7 +7,15 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from appliance.model.document.json_reader import read_json
-from appliance.model.document.tree import DocumentError, Entry, Node, Plain, Text, plain
+from appliance.model.document.tree import (
+    DocumentError,
+    EmptyDocumentError,
+    Entry,
+    Node,
+    Plain,
+    Text,
+    plain,
+)
 from appliance.model.document.yaml_reader import read_yaml
 from appliance.model.messages.problems import FilePosition, Finding, FindingTarget, Path, Problem, dotted
 from appliance.model.messages.quoting import printable, shown
@@ -80,7 +88,7 @@ def read(text: str | bytes) -> Document:
     characters = _decoded(text) if isinstance(text, bytes) else text
     root = _root(characters.removeprefix("\ufeff"))
     if root is None or root.value is None:
-        raise DocumentError(
+        raise EmptyDocumentError(
             "the file is empty: `{}` is a configuration that does nothing", FilePosition(line=1, column=1)
         )
     if not isinstance(root.value, dict):

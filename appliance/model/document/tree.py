@@ -25,6 +25,10 @@ class DocumentError(Exception):
         self.place = place
 
 
+class EmptyDocumentError(DocumentError):
+    """The text holds nothing, or nothing but comments."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Node:
     """A value and the position where it begins."""

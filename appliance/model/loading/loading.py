@@ -6,7 +6,7 @@ many steps as possible, so that the operator sees every problem in one round.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -60,14 +60,27 @@ def load(text: str | bytes, *, source: str, number: int, drain: str | None = Non
     `source` is the file's name in problems, `number` the snapshot's number. `drain` is the value of
     DRAIN_VARIABLE in the caller's environment; it wins over `defaults.drain` of the file.
     """
-    seconds, outside = _drain(drain)
     try:
         document = read(text)
     except DocumentError as error:
-        return Loaded(snapshot=None, problems=(*outside, _unreadable(error, source=source)))
+        problems = (*_drain(drain)[1], unreadable(error, source=source))
+        return Loaded(snapshot=None, problems=problems)
+    return load_document(document, source=source, number=number, drain=drain)
+
+
+def load_document(
+    document: Document,
+    *,
+    source: str,
+    number: int,
+    drain: str | None = None,
+    known: Iterable[Problem] = (),
+) -> Loaded:
+    """Return the snapshot of a document, as `load` does; `known` are problems that it had before."""
+    seconds, outside = _drain(drain)
     document, config, found = _validated(document)
     problems = shortened(
-        ordered((*outside, *(document.problem(each, source=source) for each in found))), source=source
+        ordered((*outside, *known, *(document.problem(each, source=source) for each in found))), source=source
     )
     if config is None or any(each.severity is Severity.ERROR for each in problems):
         return Loaded(snapshot=None, problems=problems)
@@ -75,7 +88,8 @@ def load(text: str | bytes, *, source: str, number: int, drain: str | None = Non
     return Loaded(snapshot=snapshot, problems=problems)
 
 
-def _unreadable(error: DocumentError, *, source: str) -> Problem:
+def unreadable(error: DocumentError, *, source: str) -> Problem:
+    """Return the problem of a text that cannot be read as a document."""
     place = error.place
     return Problem(message=printable(error.message), source=source, line=place.line, column=place.column)
 

@@ -98,8 +98,12 @@ class FaultyPaths:
 
 
 def ordered(problems: Iterable[Problem]) -> tuple[Problem, ...]:
-    """Return each problem once, in the order of the file."""
-    return tuple(sorted(dict.fromkeys(problems), key=lambda each: (each.line or 0, each.column or 0)))
+    """Return each problem once, those of a file together and in its order."""
+    return tuple(sorted(dict.fromkeys(problems), key=_place))
+
+
+def _place(problem: Problem) -> tuple[str, int, int]:
+    return problem.source or "", problem.line or 0, problem.column or 0
 
 
 def shortened(problems: Sequence[Problem], *, source: str) -> tuple[Problem, ...]:

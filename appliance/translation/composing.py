@@ -1,0 +1,113 @@
+"""Loads a configuration that several files say: haproxy.cfg, keepalived.conf, and our own YAML.
+
+Each of them says what the others do not; a key that two of them say is an error that names both places.
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from appliance.model.document.document import Document, read
+from appliance.model.document.layers import Clash, laid_over
+from appliance.model.document.tree import DocumentError, EmptyDocumentError, Node
+from appliance.model.loading.loading import Loaded, load_document, unreadable
+from appliance.model.messages.problems import FilePosition, Finding, FindingTarget, Problem, Severity, ordered
+from appliance.model.messages.quoting import printable, shown
+from appliance.translation.translation import LineOutcome, Outcome, Translation
+
+_SECRETS: Final = frozenset({"auth_pass", "auth", "password", "insecure-password"})
+
+
+def load_together(
+    text: bytes | str | None,
+    translations: Sequence[Translation],
+    *,
+    source: str,
+    number: int,
+    drain: str | None = None,
+) -> Loaded:
+    """Return the snapshot of our YAML and of the files beside it, or all their problems; never raises.
+
+    `text` is the YAML, None where there is none; an empty one says nothing. `source` is its name. The other
+    parameters are those of `loading.load`.
+    """
+    try:
+        document, found = together(text, translations, source=source)
+    except DocumentError as error:
+        unread = unreadable(error, source=source)
+        return Loaded(snapshot=None, problems=ordered((unread, *_refusals(translations))))
+    return load_document(document, source=source, number=number, drain=drain, known=found)
+
+
+def together(
+    text: bytes | str | None, translations: Sequence[Translation], *, source: str
+) -> tuple[Document, tuple[Problem, ...]]:
+    """Return what all files say as one document, and what is wrong before its keys are looked at.
+
+    Raises DocumentError where the YAML cannot be read.
+    """
+    found = list(_refusals(translations))
+    root = _nothing()
+    for layer in (*(each.root for each in translations), _own(text)):
+        layered = laid_over(root, layer)
+        whole = Document(root=layered.root)
+        found += [_clash(each, whole, source=source) for each in layered.clashes]
+        root = layered.root
+    return Document(root=root), tuple(found)
+
+
+def changes(translations: Sequence[Translation]) -> Iterator[Problem]:
+    """Yield a warning for each line that does not mean the same here as there."""
+    for one in translations:
+        for line in one.lines:
+            if line.outcome is Outcome.CHANGED:
+                yield _problem(line, Severity.WARNING)
+
+
+def _own(text: bytes | str | None) -> Node:
+    if text is None:
+        return _nothing()
+    try:
+        return read(text).root
+    except EmptyDocumentError:
+        return _nothing()
+
+
+def _nothing() -> Node:
+    return Node(place=FilePosition(line=1, column=1), value={})
+
+
+def _refusals(translations: Sequence[Translation]) -> Iterator[Problem]:
+    return (_problem(line, Severity.ERROR) for one in translations for line in one.refused)
+
+
+def _problem(line: LineOutcome, severity: Severity) -> Problem:
+    place = line.place
+    return Problem(
+        message=f"{shown(_without_secrets(line.text))}: {printable(line.reason or line.outcome)}",
+        severity=severity,
+        source=place.source,
+        line=place.line,
+        column=place.column,
+    )
+
+
+def _without_secrets(text: str) -> str:
+    """Return a line without what follows a word that passwords stand behind: problems are logged."""
+    words = text.split()
+    end = next((at for at, word in enumerate(words) if word in _SECRETS), len(words))
+    return " ".join(words[: end + 1])
+
+
+def _clash(clash: Clash, whole: Document, *, source: str) -> Problem:
+    """Return the problem of a key that two files say: at its place in the later one."""
+    below, above = clash.below, clash.above
+    message = f"{below.source or source} says this too, on line {below.line}: leave it out of one of them"
+    finding = Finding(path=clash.path, message=message, spot=FindingTarget.KEY)
+    path = whole.problem(finding, source=source).path  # without what is secret
+    return Problem(
+        message=printable(message),
+        source=above.source or source,
+        path=path,
+        line=above.line,
+        column=above.column,
+    )
