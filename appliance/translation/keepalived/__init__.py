@@ -1,0 +1,1 @@
+"""keepalived.conf, turned into `virtual_ips` of our configuration."""

@@ -1,0 +1,74 @@
+"""The account of what became of each line, kept while the file is read and understood."""
+
+from collections.abc import Iterable
+from typing import Final
+
+from appliance.model.messages.problems import FilePosition
+from appliance.model.messages.quoting import printable
+from appliance.translation.translation import LineOutcome, Outcome
+
+_LONGEST_TEXT: Final = 200
+_SECRET: Final = "auth_pass"  # noqa: S105  # the keyword before a secret
+
+_Mark = tuple[Outcome, str | None]
+
+
+class Ledger:
+    """The lines of all files in the order in which they were read, each with its outcomes.
+
+    A line counts as KEPT until something else is said of it. What is said twice counts once: a line may be
+    read several times (`~SEQ`, variables).
+    """
+
+    def __init__(self) -> None:
+        self._lines: dict[tuple[str | None, int], tuple[FilePosition, str]] = {}
+        self._marks: dict[tuple[str | None, int], dict[_Mark, FilePosition]] = {}
+
+    def found(self, place: FilePosition, text: str) -> None:
+        """Note that there is a line with this text, whose first word is at `place`."""
+        self._lines.setdefault((place.source, place.line), (place, _shown(text)))
+
+    def change(self, place: FilePosition, reason: str) -> None:
+        """Note that what stands here means nearly the same with us."""
+        self._mark(place, Outcome.CHANGED, reason)
+
+    def ignore(self, place: FilePosition, reason: str) -> None:
+        """Note that what stands here is safely left out."""
+        self._mark(place, Outcome.IGNORED, reason)
+
+    def refuse(self, place: FilePosition, reason: str) -> None:
+        """Note that what stands here cannot be obeyed, why, and what to write instead."""
+        self._mark(place, Outcome.REFUSED, reason)
+
+    def mark(self, places: Iterable[FilePosition], outcome: Outcome, reason: str) -> None:
+        """Note the same of several places."""
+        for place in places:
+            self._mark(place, outcome, reason)
+
+    @property
+    def outcomes(self) -> tuple[LineOutcome, ...]:
+        """What became of each line, in the order of the files."""
+        return tuple(
+            outcome for key, (place, text) in self._lines.items() for outcome in self._of(key, place, text)
+        )
+
+    def _of(self, key: tuple[str | None, int], place: FilePosition, text: str) -> list[LineOutcome]:
+        marks = self._marks.get(key)
+        if not marks:
+            return [LineOutcome(place=place, text=text, outcome=Outcome.KEPT)]
+        return [
+            LineOutcome(place=where, text=text, outcome=outcome, reason=reason)
+            for (outcome, reason), where in marks.items()
+        ]
+
+    def _mark(self, place: FilePosition, outcome: Outcome, reason: str) -> None:
+        key = (place.source, place.line)
+        self._lines.setdefault(key, (place, ""))
+        self._marks.setdefault(key, {}).setdefault((outcome, reason), place)
+
+
+def _shown(text: str) -> str:
+    before, keyword, _ = text.strip().replace("\t", " ").partition(_SECRET)
+    harmless = f"{before}{keyword} ***" if keyword else before
+    shown = printable(harmless)
+    return shown if len(shown) <= _LONGEST_TEXT else shown[:_LONGEST_TEXT] + "..."

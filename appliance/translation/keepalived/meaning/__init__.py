@@ -1,0 +1,1 @@
+"""What the directives of keepalived.conf mean, and what they become here."""

@@ -1,0 +1,287 @@
+"""`vrrp_script`, `vrrp_track_process` and `track_file`: what instances may track, by name."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Final
+
+from appliance.model.document.tree import Plain
+from appliance.model.messages.problems import FilePosition
+from appliance.model.messages.quoting import shown
+from appliance.translation.keepalived.ledger import Ledger
+from appliance.translation.keepalived.meaning.check_commands import HAPROXY, Recognised, recognised
+from appliance.translation.keepalived.meaning.check_scripts import MARKER, recognised_script
+from appliance.translation.keepalived.meaning.notify import command, command_is_found
+from appliance.translation.keepalived.meaning.rules import Table, Understood, apply, changed, ignored, refused
+from appliance.translation.keepalived.meaning.values import DirectiveError, duration, only, seconds, whole
+from appliance.translation.keepalived.meaning.watched import Watched
+from appliance.translation.keepalived.syntax.directives import Directive
+from appliance.translation.keepalived.syntax.located_text import Word
+
+MOST_CHECKS: Final = 1000
+"""Greatest `rise` and `fall` of ours."""
+
+_REVERSE: Final = "there is no `reverse`: turn the check round, so that what is good ends with 0"
+_ANY_STATUS: Final = "100-599"
+
+
+@dataclass(slots=True, kw_only=True)
+class _Check:
+    """A block while it is read."""
+
+    name: Word
+    ledger: Ledger
+    read: Callable[[str], bytes]
+    default_user: Word | None
+    script: Word | None = None
+    interval: tuple[Decimal, FilePosition] = field(init=False)
+    timeout: tuple[Decimal, FilePosition] | None = None
+    counts: dict[str, tuple[int, FilePosition]] = field(default_factory=dict)
+    weight: int = 0
+    weight_place: FilePosition | None = None
+    user: Word | None = None
+    target: Word | None = None
+
+    def __post_init__(self) -> None:
+        self.interval = (Decimal(1), self.name.place)
+
+
+def vrrp_script(
+    given: Directive, *, ledger: Ledger, read: Callable[[str], bytes], default_user: Word | None
+) -> Watched | None:
+    """Return what becomes of a `vrrp_script`, None where it is refused."""
+    check = _Check(name=only(given), ledger=ledger, read=read, default_user=default_user)
+    for each in given.within:
+        apply(_SCRIPT, check, each, ledger)
+    if check.script is None:
+        raise DirectiveError("says no `script`", given.place)
+    words = command(check.script)
+    found = recognised(words)
+    marked = False
+    if found is None and len(words) in (1, 2, 3):
+        inner = recognised_script(words[-1], read) if words[-1].startswith("/") else None
+        found, marked = inner or (None, False)
+    if found is None:
+        return _script(check, check.script)
+    return _builtin(check, check.script, found, marked=marked)
+
+
+def _script(check: _Check, script: Word) -> Watched:
+    """Return the script as it is."""
+    if not command_is_found(script):
+        reason = "`/usr/bin/env` searches the command: commands have an absolute path here"
+        check.ledger.change(script.place, reason)
+    user = check.user or check.default_user
+    own: list[tuple[str, Plain, FilePosition]] = [("user", user.text, user.place)] if user else []
+    return Watched(
+        name=check.name.text,
+        place=check.name.place,
+        kind="script",
+        target=[*command(script)],
+        target_place=script.place,
+        settings=(*own, *_times(check, None)),
+        weight=check.weight,
+        weight_place=check.weight_place,
+    )
+
+
+def _builtin(check: _Check, script: Word, found: Recognised, *, marked: bool) -> Watched:
+    """Return a check of our own in place of the script."""
+    place = script.place
+    check.ledger.change(place, _why(found, marked=marked))
+    if check.user is not None:
+        check.ledger.ignore(check.user.place, "no command is run, so no user is needed")
+    expected: list[tuple[str, Plain, FilePosition]] = (
+        [("expect", _ANY_STATUS, place)] if found.any_status else []
+    )
+    return Watched(
+        name=check.name.text,
+        place=check.name.place,
+        kind=found.kind,
+        target=found.target,
+        target_place=place,
+        settings=(*expected, *_times(check, found.timeout)),
+        weight=check.weight,
+        weight_place=check.weight_place,
+        haproxy=found.haproxy,
+    )
+
+
+def _why(found: Recognised, *, marked: bool) -> str:
+    if found.haproxy:
+        return "looks whether haproxy lives, and here whether our own proxy accepts connections (`program`)"
+    reason = {
+        "http": f"the appliance asks {found.target} itself (`http`)",
+        "tcp": f"the appliance connects to {found.target} itself (`tcp`)",
+        "process": f"the appliance looks for the process itself (`process: {found.target}`)",
+    }[found.kind]
+    if found.unverified:
+        reason += ", and takes any certificate: `verify: FILE` has it verified"
+    if marked:
+        reason += f", and does not look for {MARKER}: a `redirect` of ours follows the frontend"
+    return reason
+
+
+def _times(check: _Check, own_timeout: str | None) -> list[tuple[str, Plain, FilePosition]]:
+    """Return interval, timeout, rise and fall."""
+    interval, interval_place = check.interval
+    found: list[tuple[str, Plain, FilePosition]] = [("interval", duration(interval), interval_place)]
+    timeout = check.timeout
+    if own_timeout is not None and (timeout is None or Decimal(own_timeout) < timeout[0]):
+        timeout = (Decimal(own_timeout), check.script.place if check.script else interval_place)
+    if timeout is not None and timeout[0] > interval:
+        check.ledger.change(timeout[1], "is at most the interval here: checks never overlap")
+        timeout = (interval, timeout[1])
+    if timeout is not None and timeout[0]:
+        found.append(("timeout", duration(timeout[0]), timeout[1]))
+    found += [(key, count, place) for key, (count, place) in check.counts.items()]
+    return found
+
+
+def vrrp_track_process(given: Directive, *, ledger: Ledger) -> Watched:
+    """Return what becomes of a `vrrp_track_process`."""
+    check = _Check(name=only(given), ledger=ledger, read=_nothing, default_user=None)
+    for each in given.within:
+        apply(_PROCESS, check, each, ledger)
+    if check.target is None:
+        raise DirectiveError("says no `process`", given.place)
+    name = check.target.text.rpartition("/")[2]
+    if name == HAPROXY:
+        reason = "looks whether haproxy lives, and here whether our own proxy accepts connections (`program`)"
+        ledger.change(check.target.place, reason)
+    return Watched(
+        name=check.name.text,
+        place=check.name.place,
+        kind="process",
+        target=name,
+        target_place=check.target.place,
+        weight=check.weight,
+        weight_place=check.weight_place,
+        haproxy=name == HAPROXY,
+    )
+
+
+def track_file(given: Directive, *, ledger: Ledger) -> Watched:
+    """Return what becomes of a `track_file`; its weight is 1 unless it says another one."""
+    check = _Check(name=only(given), ledger=ledger, read=_nothing, default_user=None, weight=1)
+    for each in given.within:
+        apply(_FILE, check, each, ledger)
+    if check.target is None:
+        raise DirectiveError("says no `file`", given.place)
+    return Watched(
+        name=check.name.text,
+        place=check.name.place,
+        kind="file",
+        target=check.target.text,
+        target_place=check.target.place,
+        weight=check.weight,
+        weight_place=check.weight_place,
+    )
+
+
+def _nothing(path: str) -> bytes:
+    raise FileNotFoundError(path)
+
+
+def _take_script(check: _Check, given: Directive) -> None:
+    if not given.values:
+        raise DirectiveError("`script` needs a command", given.place)
+    check.script = given.values[0]
+    if len(given.values) > 1:
+        reason = (
+            f"{shown(given.values[1].text)} is not handed to the command, by keepalived neither: "
+            "quote the command with its words"
+        )
+        check.ledger.ignore(given.values[1].place, reason)
+
+
+def _take_interval(check: _Check, given: Directive) -> None:
+    word = only(given)
+    check.interval = (seconds(word), word.place)
+    if not check.interval[0]:
+        raise DirectiveError("`interval` must be more than 0", word.place)
+
+
+def _take_timeout(check: _Check, given: Directive) -> None:
+    word = only(given)
+    check.timeout = (seconds(word), word.place)
+
+
+def _take_count(check: _Check, given: Directive) -> None:
+    word = only(given)
+    number = whole(word, least=1, most=2**31 - 1)
+    if number > MOST_CHECKS:
+        check.ledger.change(word.place, f"is at most {MOST_CHECKS} here")
+    check.counts[given.keyword] = (min(number, MOST_CHECKS), word.place)
+
+
+def _take_weight(check: _Check, given: Directive) -> None:
+    words = [each for each in given.values if each.text not in ("noreverse", "no_reverse")]
+    reverse = next((each for each in words if each.text == "reverse"), None)
+    if reverse is not None:
+        raise DirectiveError(_REVERSE, reverse.place)
+    if len(words) != 1:
+        raise DirectiveError("`weight` has one number", given.place)
+    check.weight = whole(words[0], least=-254, most=254)
+    check.weight_place = words[0].place
+
+
+def _take_user(check: _Check, given: Directive) -> None:
+    if not given.values:
+        raise DirectiveError("`user` needs a name", given.place)
+    check.user = given.values[0]
+    if len(given.values) > 1:
+        check.ledger.change(given.values[1].place, "the group is the user's own: another one cannot be said")
+
+
+def _take_process(check: _Check, given: Directive) -> None:
+    if not given.values:
+        raise DirectiveError("`process` needs a name", given.place)
+    if len(given.values) > 1:
+        reason = (
+            "a process is found by its name here, and not by its parameters: a `script` can look for them"
+        )
+        raise DirectiveError(reason, given.values[1].place)
+    check.target = given.values[0]
+
+
+def _take_quorum(check: _Check, given: Directive) -> None:
+    word = only(given)
+    if whole(word, least=0, most=65535) != 1:
+        raise DirectiveError("one process is enough here: a `script` can count them", word.place)
+    del check
+
+
+def _take_file(check: _Check, given: Directive) -> None:
+    check.target = only(given)
+
+
+_SCRIPT: Final[Table[_Check]] = {
+    "script": Understood(act=_take_script),
+    "interval": Understood(act=_take_interval),
+    "timeout": Understood(act=_take_timeout),
+    "rise": Understood(act=_take_count),
+    "fall": Understood(act=_take_count),
+    "weight": Understood(act=_take_weight),
+    "user": Understood(act=_take_user),
+    "init_fail": changed("nothing is claimed before the first result, which decides"),
+}
+_DELAYED: Final = "a process that starts or ends counts at the next look, without a delay"
+_PROCESS: Final[Table[_Check]] = {
+    "process": Understood(act=_take_process),
+    "weight": Understood(act=_take_weight),
+    "quorum": Understood(act=_take_quorum),
+    "quorum_max": refused("too many processes are no fault here: a `script` can count them"),
+    "fork_delay": ignored(_DELAYED),
+    "terminate_delay": ignored(_DELAYED),
+    "delay": ignored(_DELAYED),
+    "full_command": refused("a process is found by its name here: a `script` with `pgrep -f` by its command"),
+    "param_match": refused(
+        "a process is found by its name here, and not by its parameters: write a `script`"
+    ),
+}
+_FILE: Final[Table[_Check]] = {
+    "file": Understood(act=_take_file),
+    "weight": Understood(act=_take_weight),
+    "init_file": changed("the file is not made at the start: one that is not there counts as 0"),
+}

@@ -1,0 +1,217 @@
+"""What several directives of an instance decide together, as keepalived's vrrp_complete_instance does."""
+
+from decimal import ROUND_CEILING, Decimal
+from typing import Final
+
+from appliance.model.rules.auth_rules import PASSWORD_SIZE
+from appliance.translation.keepalived.meaning.instance import Instance
+from appliance.translation.keepalived.meaning.values import address, duration, duration_or_off
+
+_MASTER: Final = "MASTER"
+_LONGEST_V2: Final = 255
+_LONGEST_V3: Final = Decimal("40.95")
+_OWNER: Final = 255
+
+
+def complete(instance: Instance) -> None:
+    """Write the keys that depend on more than one directive, and refuse an instance that lacks one."""
+    _place(instance)
+    _needed(instance)
+    version = _version(instance)
+    _state(instance)
+    _advert(instance, version)
+    _preemption(instance)
+    _authentication(instance, version)
+    _peers(instance)
+    _labels(instance)
+    _listen(instance, version)
+    _user(instance)
+
+
+def _place(instance: Instance) -> None:
+    """Say the interface: without one of its own, that of all addresses, or the default one."""
+    if instance.interface is None:
+        names = {each.text: each for each in instance.devices}
+        word = next(iter(names.values())) if len(names) == 1 else instance.surface.default_interface
+        if word is not None:
+            instance.interface = word
+            instance.put("interface", value=word.text, place=word.place)
+
+
+def _needed(instance: Instance) -> None:
+    lacks = (
+        ("interface", instance.interface is None),
+        ("virtual_router_id", instance.router_id is None),
+        ("virtual_ipaddress", not instance.has("addresses")),
+    )
+    for keyword, missing in lacks:
+        if missing:
+            instance.ledger.refuse(instance.head.place, f"has no `{keyword}` that can be obeyed")
+
+
+def _version(instance: Instance) -> int:
+    if instance.family == 6:
+        if instance.version is not None and instance.version[0] == 2:
+            instance.ledger.refuse(instance.version[1], "version 2 has no IPv6: `version 3` on all routers")
+        elif instance.version is not None:
+            instance.put("version", value=3, place=instance.version[1])
+        return 3
+    version, place = instance.version or instance.default_version or (2, instance.head.place)
+    if place != instance.head.place:
+        instance.put("version", value=version, place=place)
+    return version
+
+
+def _state(instance: Instance) -> None:
+    state = instance.state
+    if state is None:
+        return
+    if instance.owner:
+        if instance.priority is None:
+            instance.put("priority", value=_OWNER, place=state.place)
+            reason = "without a priority it is the owner's, 255, as in keepalived"
+            instance.ledger.change(state.place, reason)
+        return
+    if state.text == _MASTER:
+        reason = (
+            "every router starts as backup and listens; the highest priority becomes active, as it does there"
+        )
+        instance.ledger.change(state.place, reason)
+    else:
+        instance.ledger.ignore(state.place, "every router starts as backup, and the priority decides")
+
+
+def _advert(instance: Instance, version: int) -> None:
+    if instance.advert is None:
+        return
+    asked, place = instance.advert
+    if version == 2:
+        time = min(max(asked.to_integral_value(ROUND_CEILING), Decimal(1)), Decimal(_LONGEST_V2))
+        why = "version 2 counts whole seconds, 1 to 255, and keepalived rounds, too"
+    else:
+        time = min(max(round(asked, 2), Decimal("0.01")), _LONGEST_V3)
+        why = "version 3 counts hundredths of a second, to 40.95"
+    if time != asked:
+        instance.ledger.change(place, f"is {time.normalize():f} s: {why}")
+    instance.put("advert", value=duration(time), place=place)
+
+
+def _preemption(instance: Instance) -> None:
+    """Keep `nopreempt` and `preempt_delay` where keepalived would not clear them."""
+    cleared = _cleared(instance)
+    if instance.nopreempt is not None:
+        if cleared:
+            instance.ledger.ignore(instance.nopreempt.place, cleared)
+        else:
+            instance.put("preempt", value=False, place=instance.nopreempt.place)
+    if instance.preempt_delay is None:
+        return
+    time, place = instance.preempt_delay
+    if instance.nopreempt is not None and not cleared:
+        cleared = "means nothing with `nopreempt`, as in keepalived"
+    if instance.strict is not None:
+        cleared = "means nothing with `vrrp_strict`, as in keepalived"
+    if cleared:
+        instance.ledger.ignore(place, cleared)
+    else:
+        instance.put("preempt_delay", value=duration_or_off(time), place=place)
+
+
+def _cleared(instance: Instance) -> str | None:
+    """Return why keepalived forgets `nopreempt` and `preempt_delay`, None where it does not."""
+    if instance.owner:
+        return "means nothing to the owner of the addresses, as in keepalived"
+    if instance.state is not None and instance.state.text == _MASTER and instance.strict is None:
+        return "keepalived forgets it beside `state MASTER`: write `state BACKUP` if it is meant"
+    return None
+
+
+def _authentication(instance: Instance, version: int) -> None:
+    kind, password = instance.auth_type, instance.auth_pass
+    without = _sent_without(instance, version)
+    if kind is None or password is None or without:
+        reason = without or "`auth_type` and `auth_pass` count only together, as in keepalived"
+        for each in (kind, password):
+            if each is not None:
+                instance.ledger.ignore(each.place, reason)
+        return
+    if kind.text != "PASS":
+        reason = "of AH and PASS only PASS is there: `auth_type PASS` on all routers, or `auth: {hmac: ...}`"
+        instance.ledger.refuse(kind.place, reason)
+        return
+    sent = password.text.encode()[:PASSWORD_SIZE]
+    if len(password.text.encode()) > PASSWORD_SIZE:
+        instance.ledger.change(
+            password.place, "its first 8 bytes count, as in keepalived: no others are kept"
+        )
+    instance.put("auth", "pass", value=sent.decode(errors="replace"), place=password.place)
+
+
+def _sent_without(instance: Instance, version: int) -> str | None:
+    """Return why keepalived sends no password, None where it does."""
+    if instance.strict is not None:
+        return "`vrrp_strict` sends none, in keepalived neither"
+    if version == 3:
+        return "version 3 has no passwords, and keepalived sends none either"
+    return None
+
+
+def _peers(instance: Instance) -> None:
+    own = None if instance.source is None else address(instance.source)
+    for each in instance.peers:
+        if address(each) == own:
+            instance.ledger.ignore(each.place, "is `unicast_src_ip`, this router itself")
+        else:
+            instance.append("peers", value=str(address(each)), place=each.place)
+    if instance.peers and instance.strict is not None:
+        reason = (
+            "allows no `unicast_peer`, so that keepalived does not run the instance: leave one of both out"
+        )
+        instance.ledger.refuse(instance.strict, reason)
+    if not instance.least_ttls:
+        return
+    least, place = min(instance.least_ttls, key=lambda each: each[0])
+    for ttl, where in instance.least_ttls:
+        if ttl != least or len(instance.least_ttls) < len(instance.peers):
+            instance.ledger.change(where, "`min_ttl` is one for all peers here, the least of theirs")
+    if len(instance.least_ttls) == len(instance.peers) and least:
+        instance.put("min_ttl", value=least, place=place)
+
+
+def _labels(instance: Instance) -> None:
+    if not instance.labels:
+        return
+    first = instance.labels[0]
+    if instance.family == 6:
+        for each in instance.labels:
+            instance.ledger.ignore(each.place, "`label`: the kernel has labels for IPv4 only")
+        return
+    instance.put("label", value=first.text, place=first.place)
+    for each in instance.labels:
+        if each.text != first.text:
+            reason = f"`label`: all addresses of a virtual IP have one label, `{first.text}`"
+            instance.ledger.change(each.place, reason)
+
+
+def _listen(instance: Instance, version: int) -> None:
+    """Listen as long as keepalived waits at its start, and then as long as a death takes to be seen."""
+    if instance.startup_delay is None or not instance.startup_delay[0]:
+        return
+    delay, place = instance.startup_delay
+    advert = instance.advert[0] if instance.advert else Decimal(1)
+    priority = instance.priority or 100
+    skew = Decimal(256 - priority) / 256 * (1 if version == 2 else advert)
+    instance.put("listen", value=duration(delay + 3 * advert + skew), place=place)
+
+
+def _user(instance: Instance) -> None:
+    """Say the user of the notify commands: the first that one of them names, else the global one."""
+    if not instance.has("notify"):
+        return
+    user = instance.users[0] if instance.users else instance.surface.script_user
+    if user is not None:
+        instance.put("notify", "user", value=user.text, place=user.place)
+    for each in instance.users[1:]:
+        if user is not None and each.text != user.text:
+            reason = f"all commands of a virtual IP run as one user, `{user.text}`"
+            instance.ledger.change(each.place, reason)

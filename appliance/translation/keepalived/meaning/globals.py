@@ -1,0 +1,189 @@
+"""`global_defs`: what it says for all instances, and what means nothing here."""
+
+from dataclasses import dataclass, field
+from typing import Final
+
+from appliance.translation.keepalived.ledger import Ledger
+from appliance.translation.keepalived.meaning.rules import (
+    Fixed,
+    Table,
+    Understood,
+    apply,
+    changed,
+    ignored,
+    refused,
+)
+from appliance.translation.keepalived.meaning.values import only
+from appliance.translation.keepalived.syntax.directives import Directive
+from appliance.translation.keepalived.syntax.located_text import Word
+
+DEFAULTS: Final = {
+    "vrrp_min_garp": "vrrp_min_garp",
+    "vrrp_garp_master_delay": "garp_master_delay",
+    "vrrp_garp_master_repeat": "garp_master_repeat",
+    "vrrp_garp_master_refresh": "garp_master_refresh",
+    "vrrp_garp_master_refresh_repeat": "garp_master_refresh_repeat",
+    "vrrp_down_timer_adverts": "down_timer_adverts",
+    "vrrp_strict": "strict_mode",
+    "vrrp_version": "vrrp_version",
+    "vrrp_startup_delay": "vrrp_startup_delay",
+}
+"""Keywords of `global_defs` that hold for each instance, with the instance's own; in this order."""
+
+
+@dataclass(slots=True, kw_only=True)
+class Globals:
+    """What `global_defs` says: defaults of instances by their own keyword, and who runs scripts."""
+
+    ledger: Ledger
+    defaults: dict[str, Directive] = field(default_factory=dict)
+    script_user: Word | None = None
+    default_interface: Word | None = None
+
+
+def global_defs(found: Globals, given: Directive) -> None:
+    """Take one block of `global_defs`."""
+    for each in given.within:
+        apply(_GLOBAL, found, each, found.ledger)
+
+
+def _default(found: Globals, given: Directive) -> None:
+    found.defaults[DEFAULTS[given.keyword]] = given
+
+
+def _script_user(found: Globals, given: Directive) -> None:
+    found.script_user = given.values[0] if given.values else only(given)
+    for group in given.values[1:2]:
+        found.ledger.change(group.place, "the group is the user's own: another one cannot be said")
+
+
+def _default_interface(found: Globals, given: Directive) -> None:
+    found.default_interface = only(given)
+
+
+_MAIL: Final = ignored("no mails are sent: the log has every transition, and `notify` runs a command")
+_SNMP: Final = ignored(
+    "there is no SNMP and no D-Bus: `appliance status --json` and the metrics tell the states"
+)
+_PROCESSES: Final = ignored("the program vrrp has real time and locked memory by itself, where it may")
+_LVS: Final = ignored("is about IPVS, which is not used")
+_FIREWALL: Final = ignored("no firewall rules are needed: addresses that are held accept connections")
+_NETLINK: Final = ignored("buffers of keepalived's own sockets")
+_FILES: Final = ignored("is about keepalived's own files")
+_FIFO: Final = refused("there is no FIFO: a `notify` command gets the same four words")
+_LOWER: Final = ignored("a lower advert is answered at once, and the addresses are announced again")
+_PACE: Final = ignored("announcements are few: 5 for each address, and as many after the delay")
+
+_GLOBAL: Final[Table[Globals]] = {
+    **{keyword: Understood(act=_default) for keyword in DEFAULTS},
+    "script_user": Understood(act=_script_user),
+    "default_interface": Understood(act=_default_interface),
+    "enable_script_security": changed(
+        "commands run as the user that is named, and are looked at by `check --here`"
+    ),
+    "script_security": changed("commands run as the user that is named, and are looked at by `check --here`"),
+    "router_id": ignored("is a name for mails and logs: the log has the host's name"),
+    "lvs_id": ignored("is a name for mails and logs: the log has the host's name"),
+    "vrrp_mcast_group4": refused("adverts go to the RFC's group, 224.0.0.18: have all routers use it"),
+    "vrrp_mcast_group6": refused("adverts go to the RFC's group, ff02::12: have all routers use it"),
+    "vrrp_iptables": _FIREWALL,
+    "vrrp_ipsets": _FIREWALL,
+    "nftables": _FIREWALL,
+    "nftables_priority": _FIREWALL,
+    "nftables_counters": _FIREWALL,
+    "nftables_ifindex": _FIREWALL,
+    "disable_local_igmp": _FIREWALL,
+    "vrrp_check_unicast_src": ignored("who is no peer is never heard"),
+    "vrrp_skip_check_adv_addr": ignored(
+        "an advert that shares an address is taken, and a difference is told"
+    ),
+    "vrrp_lower_prio_no_advert": _LOWER,
+    "vrrp_higher_prio_send_advert": ignored("whoever remains active announces the addresses again"),
+    "vrrp_garp_lower_prio_delay": _LOWER,
+    "vrrp_garp_lower_prio_repeat": _LOWER,
+    "vrrp_garp_interval": _PACE,
+    "vrrp_gna_interval": _PACE,
+    "vrrp_garp_extra_if": ignored("all addresses of a virtual IP are on its interface, and announced there"),
+    "vrrp_notify_priority_changes": ignored("`appliance status` and the log show the priority"),
+    "dynamic_interfaces": ignored("an interface may come later in any case: it is a fault until then"),
+    "log_unknown_vrids": ignored("`appliance vip status` shows whoever else uses a router id"),
+    "vmac_prefix": ignored("the interfaces of virtual MACs have names of our own"),
+    "vmac_addr_prefix": ignored("the interfaces of virtual MACs have names of our own"),
+    "linkbeat_use_polling": ignored("the kernel tells of links that change"),
+    "max_auto_priority": _PROCESSES,
+    "min_auto_priority_delay": _PROCESSES,
+    "fifo_write_vrrp_states_on_reload": ignored("there is no FIFO"),
+    "vrrp_notify_fifo": _FIFO,
+    "vrrp_notify_fifo_script": _FIFO,
+    "notify_fifo": _FIFO,
+    "notify_fifo_script": _FIFO,
+    "startup_script": refused("nothing is run at the start: have systemd, or the pod, run it before"),
+    "shutdown_script": refused("nothing is run at the end: have systemd, or the pod, run it behind"),
+    "startup_script_timeout": ignored("belongs to `startup_script`"),
+    "shutdown_script_timeout": ignored("belongs to `shutdown_script`"),
+    "net_namespace": refused("run the appliance within the namespace, by ip-netns(8) or the container"),
+    "child_wait_time": _PROCESSES,
+    "random_seed": ignored("`_RANDOM` is refused"),
+    "include_check": ignored("a file that cannot be read is refused in any case"),
+    "reload_check_config": ignored("always so: what has an error changes nothing"),
+    "reload_repeat": _FILES,
+    "reload_time_file": refused("a reload happens when it is asked for: have a timer of systemd do it"),
+    "reload_file": _FILES,
+    "umask": _FILES,
+    "process_names": _PROCESSES,
+    "checker_log_all_failures": _LVS,
+    "rs_init_notifies": _LVS,
+    **dict.fromkeys(
+        (
+            *("notification_email", "notification_email_from", "smtp_server", "smtp_helo_name"),
+            *("smtp_connect_timeout", "smtp_alert", "smtp_alert_vrrp", "smtp_alert_checker"),
+            *("no_email_faults", "no_checker_emails", "email_faults"),
+        ),
+        _MAIL,
+    ),
+    **dict.fromkeys(
+        (
+            *("snmp_socket", "enable_traps", "enable_snmp_keepalived", "enable_snmp_vrrp"),
+            *("enable_snmp_checker", "enable_snmp_rfc", "enable_snmp_rfcv2", "enable_snmp_rfcv3"),
+            *("snmp_vs_stats_update_interval", "snmp_rs_stats_update_interval"),
+            *("enable_dbus", "dbus_service_name", "dbus_no_interface_name"),
+        ),
+        _SNMP,
+    ),
+    **{
+        f"{program}_{what}": _PROCESSES
+        for program in ("vrrp", "checker", "bfd")
+        for what in ("priority", "no_swap", "rt_priority", "rlimit_rttime", "cpu_affinity", "process_name")
+    },
+    "process_name": _PROCESSES,
+    **dict.fromkeys(
+        (
+            *("lvs_sync_daemon", "lvs_timeouts", "lvs_flush", "lvs_flush_on_stop", "lvs_flush_onstop"),
+            *("lvs_notify_fifo", "lvs_notify_fifo_script", "net_namespace_ipvs", "nftables_ipvs"),
+            *("nftables_ipvs_priority", "nftables_ipvs_start_fwmark", "namespace_with_ipsets"),
+        ),
+        _LVS,
+    ),
+    **{
+        f"{program}_netlink_{socket}_rcv_bufs{force}": _NETLINK
+        for program in ("vrrp", "lvs")
+        for socket in ("cmd", "monitor")
+        for force in ("", "_force")
+    },
+    "process_monitor_rcv_bufs": _NETLINK,
+    "process_monitor_rcv_bufs_force": _NETLINK,
+    "vrrp_rx_bufs_policy": _NETLINK,
+    "vrrp_rx_bufs_multiplier": _NETLINK,
+    **dict.fromkeys(
+        ("tmp_config_directory", "config_save_dir", "instance", "use_pid_dir", "data_use_instance"), _FILES
+    ),
+}
+
+TOP: Final = {
+    keyword: rule
+    for keyword, rule in _GLOBAL.items()
+    if keyword in ("net_namespace", "net_namespace_ipvs", "namespace_with_ipsets", "instance", "use_pid_dir")
+    or keyword in ("child_wait_time", "linkbeat_use_polling")
+    if isinstance(rule, Fixed)
+}
+"""Those that stand outside of `global_defs`, too."""

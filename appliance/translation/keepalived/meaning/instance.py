@@ -1,0 +1,95 @@
+"""One `vrrp_instance` while it is being translated: where its keys go, and what the rest depends on."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from appliance.model.document.tree import Plain
+from appliance.model.messages.problems import FilePosition
+from appliance.translation.keepalived.ledger import Ledger
+from appliance.translation.keepalived.meaning.watched import Watched
+from appliance.translation.keepalived.syntax.directives import Directive
+from appliance.translation.keepalived.syntax.located_text import Word
+from appliance.translation.tree_builder import TreeBuilder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Membership:
+    """The sync group of an instance; `weights_count` is `sync_group_tracking_weight`."""
+
+    group: str
+    place: FilePosition
+    weights_count: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Surface:
+    """What all instances share: the tree that grows, the ledger, what can be tracked, our proxies."""
+
+    tree: TreeBuilder
+    ledger: Ledger
+    watched: Mapping[tuple[str, str], Watched | None]
+    programs: Sequence[str]
+    script_user: Word | None
+    default_interface: Word | None
+
+
+@dataclass(slots=True, kw_only=True)
+class Instance:
+    """One instance. `name` is its name with us, `head` its directive.
+
+    What several directives decide together is kept here until all are read.
+    """
+
+    surface: Surface
+    name: str
+    head: Directive
+    membership: Membership | None = None
+    interface: Word | None = None
+    state: Word | None = None
+    priority: int | None = None
+    router_id: Word | None = None
+    advert: tuple[Decimal, FilePosition] | None = None
+    version: tuple[int, FilePosition] | None = None
+    default_version: tuple[int, FilePosition] | None = None
+    strict: FilePosition | None = None
+    startup_delay: tuple[Decimal, FilePosition] | None = None
+    auth_type: Word | None = None
+    auth_pass: Word | None = None
+    source: Word | None = None
+    peers: list[Word] = field(default_factory=list)
+    least_ttls: list[tuple[int, FilePosition]] = field(default_factory=list)
+    addresses: list[tuple[str, FilePosition]] = field(default_factory=list)
+    family: int | None = None
+    devices: list[Word] = field(default_factory=list)
+    labels: list[Word] = field(default_factory=list)
+    bare_addresses: list[Word] = field(default_factory=list)
+    nopreempt: Directive | None = None
+    preempt_delay: tuple[Decimal, FilePosition] | None = None
+    users: list[Word] = field(default_factory=list)
+    tracks: dict[str, Watched] = field(default_factory=dict)
+    tracked: set[tuple[str, str]] = field(default_factory=set)
+
+    @property
+    def ledger(self) -> Ledger:
+        """The account of all lines."""
+        return self.surface.ledger
+
+    @property
+    def owner(self) -> bool:
+        """Tell whether it owns its addresses: priority 255, or `state MASTER` without a priority."""
+        if self.priority is None:
+            return self.state is not None and self.state.text == "MASTER"
+        return self.priority == 255
+
+    def put(self, *path: str, value: Plain, place: FilePosition) -> None:
+        """Set a key of the virtual IP."""
+        self.surface.tree.put(("virtual_ips", self.name, *path), value, place)
+
+    def append(self, *path: str, value: Plain, place: FilePosition) -> None:
+        """Add an item to a list of the virtual IP."""
+        self.surface.tree.append(("virtual_ips", self.name, *path), value, place)
+
+    def has(self, *path: str) -> bool:
+        """Tell whether a key is set."""
+        return self.surface.tree.has(("virtual_ips", self.name, *path))

@@ -1,0 +1,211 @@
+"""The directives of a `vrrp_instance`, each with what becomes of it: keepalived.conf(5)."""
+
+from collections.abc import Callable
+from typing import Final
+
+from appliance.model.messages.quoting import shown
+from appliance.translation.keepalived.meaning.addresses import excluded_addresses, virtual_addresses
+from appliance.translation.keepalived.meaning.instance import Instance
+from appliance.translation.keepalived.meaning.notify import KEYS, notify
+from appliance.translation.keepalived.meaning.peers import authentication, peers, source
+from appliance.translation.keepalived.meaning.rules import Table, Understood, changed, ignored, refused
+from appliance.translation.keepalived.meaning.tracking import track
+from appliance.translation.keepalived.meaning.values import (
+    DirectiveError,
+    address,
+    duration_or_off,
+    is_on,
+    only,
+    seconds,
+    whole,
+)
+from appliance.translation.keepalived.syntax.directives import Directive
+
+_GROUPS: Final = ("224.0.0.18", "ff02::12")
+
+
+def _interface(instance: Instance, given: Directive) -> None:
+    word = only(given)
+    instance.interface = word
+    instance.put("interface", value=word.text, place=word.place)
+
+
+def _state(instance: Instance, given: Directive) -> None:
+    word = only(given)
+    if word.text not in ("MASTER", "BACKUP"):
+        raise DirectiveError(f"must be MASTER or BACKUP, not {shown(word.text)}", word.place)
+    instance.state = word
+
+
+def _router_id(instance: Instance, given: Directive) -> None:
+    word = only(given)
+    instance.put("router_id", value=whole(word, least=1, most=255), place=word.place)
+    instance.router_id = word
+
+
+def _priority(instance: Instance, given: Directive) -> None:
+    word = only(given)
+    instance.priority = whole(word, least=1, most=255)
+    instance.put("priority", value=instance.priority, place=word.place)
+
+
+def _advert(instance: Instance, given: Directive) -> None:
+    word = only(given)
+    instance.advert = (seconds(word), word.place)
+
+
+def _version(instance: Instance, given: Directive) -> None:
+    word = only(given)
+    instance.version = (whole(word, least=2, most=3), word.place)
+
+
+def _default_version(instance: Instance, given: Directive) -> None:
+    """Take the global `vrrp_version`, which IPv6 instances do not have."""
+    word = only(given)
+    instance.default_version = (whole(word, least=2, most=3), word.place)
+
+
+def _strict(instance: Instance, given: Directive) -> None:
+    instance.strict = given.place if is_on(given) else None
+
+
+def _startup_delay(instance: Instance, given: Directive) -> None:
+    word = only(given)
+    instance.startup_delay = (seconds(word), word.place)
+
+
+def _nopreempt(instance: Instance, given: Directive) -> None:
+    instance.nopreempt = given
+
+
+def _preempt_delay(instance: Instance, given: Directive) -> None:
+    word = only(given)
+    instance.preempt_delay = (seconds(word), word.place)
+
+
+def _adverts_that_may_be_missing(instance: Instance, given: Directive) -> None:
+    word = only(given)
+    instance.put("down_timer_adverts", value=whole(word, least=1, most=100), place=word.place)
+
+
+def _announce_time(key: str) -> Callable[[Instance, Directive], None]:
+    def take(instance: Instance, given: Directive) -> None:
+        word = only(given)
+        instance.put("announce", key, value=duration_or_off(seconds(word)), place=word.place)
+
+    return take
+
+
+def _announce_count(key: str) -> Callable[[Instance, Directive], None]:
+    def take(instance: Instance, given: Directive) -> None:
+        word = only(given)
+        number = whole(word, least=0, most=2**31 - 1)
+        if not 1 <= number <= 100:
+            instance.ledger.change(word.place, "is 1 to 100 here")
+        instance.put("announce", key, value=min(max(number, 1), 100), place=word.place)
+
+    return take
+
+
+def _min_garp(instance: Instance, given: Directive) -> None:
+    if is_on(given):
+        instance.put("announce", "repeat", value=1, place=given.place)
+        instance.put("announce", "delay", value="off", place=given.place)
+
+
+def _vmac(instance: Instance, given: Directive) -> None:
+    instance.put("virtual_mac", value=True, place=given.place)
+    if given.values:
+        reason = "the interface has a name of our own, and the MAC address is the RFC's"
+        instance.ledger.change(given.values[0].place, reason)
+
+
+def _multicast_group(instance: Instance, given: Directive) -> None:
+    word = only(given)
+    if str(address(word)) not in _GROUPS:
+        reason = "adverts go to the RFC's group, 224.0.0.18 or ff02::12: have the other routers do so, too"
+        raise DirectiveError(reason, word.place)
+    del instance
+
+
+def _unicast_ttl(instance: Instance, given: Directive) -> None:
+    word = only(given)
+    if whole(word, least=0, most=255) != 255:
+        instance.ledger.change(word.place, "adverts are sent with a TTL of 255, which all routers take")
+
+
+_NO_MAIL: Final = "no mails are sent: the log has every transition, and `notify` runs a command"
+_LOWER: Final = "a lower advert is answered at once, and the addresses are announced again"
+
+INSTANCE: Final[Table[Instance]] = {
+    "interface": Understood(act=_interface),
+    "state": Understood(act=_state),
+    "virtual_router_id": Understood(act=_router_id),
+    "priority": Understood(act=_priority),
+    "advert_int": Understood(act=_advert),
+    "version": Understood(act=_version),
+    "strict_mode": Understood(act=_strict),
+    "authentication": Understood(act=authentication, block=True),
+    "mcast_src_ip": Understood(act=source),
+    "unicast_src_ip": Understood(act=source),
+    "unicast_peer": Understood(act=peers, block=True),
+    "unicast_ttl": Understood(act=_unicast_ttl),
+    "mcast_dst_ip": Understood(act=_multicast_group),
+    "virtual_ipaddress": Understood(act=virtual_addresses, block=True),
+    "virtual_ipaddress_excluded": Understood(act=excluded_addresses, block=True),
+    "nopreempt": Understood(act=_nopreempt),
+    "preempt": ignored("so it is without `nopreempt`"),
+    "preempt_delay": Understood(act=_preempt_delay),
+    "down_timer_adverts": Understood(act=_adverts_that_may_be_missing),
+    "track_interface": Understood(act=track("interface"), block=True),
+    "track_script": Understood(act=track("vrrp_script"), block=True),
+    "track_process": Understood(act=track("vrrp_track_process"), block=True),
+    "track_file": Understood(act=track("track_file"), block=True),
+    "track_bfd": refused("there is no BFD here: `track` of an interface, a URL or a script instead"),
+    "garp_master_delay": Understood(act=_announce_time("delay")),
+    "garp_master_repeat": Understood(act=_announce_count("repeat")),
+    "garp_master_refresh": Understood(act=_announce_time("refresh")),
+    "garp_master_refresh_repeat": Understood(act=_announce_count("refresh_repeat")),
+    "garp_lower_prio_delay": ignored(_LOWER),
+    "garp_lower_prio_repeat": ignored(_LOWER),
+    "lower_prio_no_advert": ignored(_LOWER),
+    "higher_prio_send_advert": ignored("whoever remains active announces the addresses again"),
+    "garp_extra_if": ignored("all addresses of a virtual IP are on its interface, and announced there"),
+    "use_vmac": Understood(act=_vmac),
+    "use_vmac_addr": ignored("all addresses of a virtual IP are on its interface"),
+    "vmac_xmit_base": changed("adverts are sent from the virtual MAC's own interface"),
+    "use_ipvlan": refused("there is no ipvlan here: `use_vmac`, or the addresses on the interface itself"),
+    "native_ipv6": ignored("the addresses tell the family"),
+    "dont_track_primary": changed("the interface is always watched: who has no carrier cannot serve"),
+    "track_src_ip": ignored("a source that is not there is a fault in any case"),
+    "skip_check_adv_addr": ignored("an advert that shares an address is taken, and a difference is told"),
+    "check_unicast_src": ignored("who is no peer is never heard"),
+    "unicast_fault_no_peer": ignored("peers are in the file, or it is multicast"),
+    "old_unicast_checksum": ignored(
+        "is for keepalived before 1.3.7: version 3 takes both checksums of today"
+    ),
+    "accept": ignored("an address that is held accepts connections"),
+    "no_accept": refused("an address that is held accepts connections: leave it out"),
+    "promote_secondaries": ignored("addresses that the kernel removes with another one are put back at once"),
+    "virtual_routes": refused(
+        "routes do not move with addresses here: have a `notify_master` command set them"
+    ),
+    "virtual_rules": refused(
+        "rules do not move with addresses here: have a `notify_master` command set them"
+    ),
+    "vrf": refused("there are no VRFs here: run the appliance within it, by ip-vrf(8)"),
+    "linkbeat_use_polling": ignored("the kernel tells of links that change"),
+    "lvs_sync_daemon_interface": refused("there is no IPVS here: leave it out"),
+    "debug": ignored("keepalived has no use for it either"),
+    "smtp_alert": ignored(_NO_MAIL),
+    "notify_deleted": ignored("a virtual IP that a reload takes away runs `notify_stop`"),
+    "notify_master_rx_lower_pri": refused("nothing is run for it: `notify_master` is, on becoming active"),
+    "notify_priority_changes": ignored("`appliance status` and the log show the priority"),
+    "kernel_rx_buf_size": ignored("our sockets have room for what a virtual router hears"),
+    "rx_buf_size": ignored("our sockets have room for what a virtual router hears"),
+    **{keyword: Understood(act=notify(key)) for keyword, key in KEYS.items()},
+    # Those of global_defs that only are there, under names that no instance has.
+    "vrrp_version": Understood(act=_default_version),
+    "vrrp_startup_delay": Understood(act=_startup_delay),
+    "vrrp_min_garp": Understood(act=_min_garp),
+}

@@ -1,0 +1,67 @@
+"""Who the other routers are and how they are told: sources, unicast peers, authentication."""
+
+from appliance.translation.keepalived.meaning.instance import Instance
+from appliance.translation.keepalived.meaning.rules import Table, Understood, apply
+from appliance.translation.keepalived.meaning.values import DirectiveError, address, faults_in, only, whole
+from appliance.translation.keepalived.syntax.directives import Directive
+from appliance.translation.keepalived.syntax.located_text import Word
+
+
+def source(instance: Instance, given: Directive) -> None:
+    """Take `unicast_src_ip` or `mcast_src_ip`."""
+    word = only(given)
+    instance.put("source", value=str(address(word)), place=word.place)
+    instance.source = word
+
+
+def peers(instance: Instance, given: Directive) -> None:
+    """Take `unicast_peer`: addresses, each with `min_ttl` and `max_ttl` if its line has them."""
+    if not given.within:
+        reason = "no peer is there, so that adverts are sent by multicast, as by keepalived"
+        instance.ledger.change(given.place, reason)
+    for each in given.within:
+        with faults_in(instance.ledger):
+            words = list(each.words)
+            while words:
+                _peer(instance, words.pop(0))
+                _ttls(instance, words)
+
+
+def _peer(instance: Instance, word: Word) -> None:
+    found = address(word)
+    if any(address(each) == found for each in instance.peers):
+        instance.ledger.ignore(word.place, f"`{found}` stands there already")
+        return
+    instance.peers.append(word)
+
+
+def _ttls(instance: Instance, words: list[Word]) -> None:
+    while words and words[0].text in ("min_ttl", "max_ttl"):
+        option = words.pop(0)
+        if not words:
+            raise DirectiveError(f"`{option.text}` needs a number", option.place)
+        ttl = whole(words.pop(0), least=0, most=255)
+        if option.text == "min_ttl":
+            instance.least_ttls.append((ttl, option.place))
+        elif ttl < 255:
+            instance.ledger.ignore(option.place, "`max_ttl`: a greater TTL is no danger, and is accepted")
+
+
+def authentication(instance: Instance, given: Directive) -> None:
+    """Take `authentication`."""
+    for each in given.within:
+        apply(_AUTHENTICATION, instance, each, instance.ledger)
+
+
+def _auth_type(instance: Instance, given: Directive) -> None:
+    instance.auth_type = only(given)
+
+
+def _auth_pass(instance: Instance, given: Directive) -> None:
+    instance.auth_pass = only(given)
+
+
+_AUTHENTICATION: Table[Instance] = {
+    "auth_type": Understood(act=_auth_type),
+    "auth_pass": Understood(act=_auth_pass),
+}

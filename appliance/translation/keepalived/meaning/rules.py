@@ -1,0 +1,69 @@
+"""Tables of directives: each keyword with what becomes of it."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from appliance.model.messages.problems import nearest
+from appliance.model.messages.quoting import shown
+from appliance.translation.keepalived.ledger import Ledger
+from appliance.translation.keepalived.meaning.values import faults_in
+from appliance.translation.keepalived.syntax.directives import Directive, dispose
+from appliance.translation.translation import Outcome
+
+Subject = TypeVar("Subject")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Fixed:
+    """The same outcome whatever the values are; a block has it as a whole."""
+
+    outcome: Outcome
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Understood(Generic[Subject]):
+    """What a directive does to its subject. `block` tells whether it has one."""
+
+    act: Callable[[Subject, Directive], None]
+    block: bool = False
+
+
+Table = Mapping[str, Fixed | Understood[Subject]]
+
+
+def ignored(reason: str) -> Fixed:
+    """Return the rule of a directive that is safely left out."""
+    return Fixed(outcome=Outcome.IGNORED, reason=reason)
+
+
+def changed(reason: str) -> Fixed:
+    """Return the rule of a directive that we do otherwise."""
+    return Fixed(outcome=Outcome.CHANGED, reason=reason)
+
+
+def refused(reason: str) -> Fixed:
+    """Return the rule of a directive that cannot be obeyed."""
+    return Fixed(outcome=Outcome.REFUSED, reason=reason)
+
+
+def apply(table: Table[Subject], subject: Subject, given: Directive, ledger: Ledger) -> None:
+    """Do with one directive what the table says; what is unknown or wrong is refused, with its block."""
+    match table.get(given.keyword):
+        case None:
+            dispose(given, Outcome.REFUSED, _unknown(given.keyword, table), ledger)
+        case Fixed(outcome=outcome, reason=reason):
+            dispose(given, outcome, reason, ledger)
+        case Understood(block=True) if given.block is None:
+            ledger.refuse(given.place, f"`{given.keyword}` needs a block: `{{` ... `}}`")
+        case Understood(block=False) if given.block is not None:
+            dispose(given, Outcome.REFUSED, f"`{given.keyword}` has no block", ledger)
+        case Understood(act=act):
+            with faults_in(ledger):
+                act(subject, given)
+
+
+def _unknown(keyword: str, table: Mapping[str, object]) -> str:
+    meant = nearest(keyword, table)
+    return f"{shown(keyword)} is unknown here" + (f": did you mean `{meant}`?" if meant else "")

@@ -1,0 +1,139 @@
+"""What an instance or a sync group tracks: scripts, interfaces, processes, files."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+from appliance.model.config.virtual_ips import MOST_WEIGHT
+from appliance.model.messages.quoting import shown
+from appliance.translation.keepalived.meaning.instance import Instance
+from appliance.translation.keepalived.meaning.names import own_name
+from appliance.translation.keepalived.meaning.values import DirectiveError, faults_in, whole
+from appliance.translation.keepalived.meaning.watched import Watched
+from appliance.translation.keepalived.syntax.directives import Directive
+from appliance.translation.keepalived.syntax.located_text import Word
+
+_REVERSE: Final = (
+    "there is no `reverse`: turn the check round, so that what is good ends with 0, or give the weight to "
+    "the other routers"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mention:
+    """A tracked thing, named in a block of an instance or a group; `weight` None is that of the thing."""
+
+    word: Word
+    weight: int | None = None
+    weight_word: Word | None = None
+
+
+def mentions(given: Directive) -> tuple[Mention, ...]:
+    """Return what a block such as `track_script` names: a name with its weight, or several names."""
+    found: list[Mention] = []
+    words = list(given.words)
+    while words:
+        name = words.pop(0)
+        weight = None
+        if words and words[0].text == "weight":
+            words.pop(0)
+            if not words:
+                raise DirectiveError("`weight` needs a number", name.place)
+            weight = words.pop(0)
+        if words and words[0].text == "reverse":
+            raise DirectiveError(_REVERSE, words[0].place)
+        if words and words[0].text in ("noreverse", "no_reverse"):
+            words.pop(0)
+        number = None if weight is None else whole(weight, least=-254, most=254)
+        found.append(Mention(word=name, weight=number, weight_word=weight))
+    return tuple(found)
+
+
+def track(kind: str) -> Callable[[Instance, Directive], None]:
+    """Return what takes a block that names scripts, processes or files (`kind`)."""
+
+    def take(instance: Instance, given: Directive) -> None:
+        for each in given.within:
+            with faults_in(instance.ledger):
+                for mention in mentions(each):
+                    add(instance, kind, mention, own=True)
+
+    return take
+
+
+def add(instance: Instance, kind: str, mention: Mention, *, own: bool) -> None:
+    """Let an instance track something; `own` tells that itself names it, and not its sync group."""
+    key = (kind, mention.word.text)
+    if key in instance.tracked:
+        instance.ledger.ignore(mention.word.place, f"{shown(mention.word.text)} is tracked already")
+        return
+    if kind != "interface" and key not in instance.surface.watched:
+        raise DirectiveError(
+            f"there is no {kind} {shown(mention.word.text)} in this file", mention.word.place
+        )
+    instance.tracked.add(key)
+    watched = _interface(instance, mention) if kind == "interface" else instance.surface.watched[key]
+    if watched is None:
+        return
+    if mention.weight is not None:
+        place = (mention.weight_word or mention.word).place
+        watched = replace(watched, weight=mention.weight, weight_place=place)
+    watched = _weighed(instance, watched, mention, own=own)
+    programs = _proxies(instance, watched) if watched.haproxy else ()
+    for each in programs:
+        _entry(instance, replace(watched, kind="program", target=each))
+    if not programs:
+        _entry(instance, watched)
+
+
+def _interface(instance: Instance, mention: Mention) -> Watched | None:
+    """Return what becomes of an interface; None for that of the instance, which is watched in any case."""
+    name = mention.word
+    if instance.interface is not None and instance.interface.text == name.text:
+        if mention.weight:
+            reason = "the interface of the virtual IP is watched in any case, and down is fault: no weight"
+            instance.ledger.change(name.place, reason)
+        return None
+    return Watched(
+        name=name.text, place=name.place, kind="interface", target=name.text, target_place=name.place
+    )
+
+
+def _weighed(instance: Instance, watched: Watched, mention: Mention, *, own: bool) -> Watched:
+    """Return it with the weight that keepalived would count."""
+    if abs(watched.weight) > MOST_WEIGHT and watched.kind != "file":
+        instance.ledger.change(mention.word.place, f"a weight is at most {MOST_WEIGHT}")
+        most = MOST_WEIGHT if watched.weight > 0 else -MOST_WEIGHT
+        watched = replace(watched, weight=most)
+    if own and watched.weight and instance.membership and not instance.membership.weights_count:
+        reason = (
+            f"is a fault while it is down, without its weight {watched.weight}: keepalived leaves "
+            "the weights of members of a vrrp_sync_group out, too"
+        )
+        instance.ledger.change(mention.word.place, reason)
+        watched = replace(watched, weight=0)
+    return watched
+
+
+def _proxies(instance: Instance, watched: Watched) -> tuple[str, ...]:
+    """Return the proxies of ours that stand for haproxy: those that this virtual IP leads to."""
+    running = tuple(instance.surface.programs) or ("proxy-api",)
+    name = instance.name.lower()
+    if len(running) == 1:
+        return running
+    if any(each in name for each in ("ingress", "apps", "router", "http", "web")):
+        return ("proxy-ingress",)
+    if any(each in name for each in ("api", "master", "control", "kube")):
+        return ("proxy-api",)
+    return running[:1] if watched.weight else running
+
+
+def _entry(instance: Instance, watched: Watched) -> None:
+    name = own_name(watched.name, instance.tracks)
+    instance.tracks[name] = watched
+    instance.put("track", name, watched.kind, value=watched.target, place=watched.target_place)
+    for key, value, place in watched.settings:
+        instance.put("track", name, key, value=value, place=place)
+    if watched.weight:
+        place = watched.weight_place or watched.place
+        instance.put("track", name, "weight", value=watched.weight, place=place)

@@ -1,0 +1,27 @@
+"""Something that instances track, once it is understood: `vrrp_script`, a process, a file, an interface."""
+
+from dataclasses import dataclass
+
+from appliance.model.document.tree import Plain
+from appliance.model.messages.problems import FilePosition
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Watched:
+    """What becomes an entry of `track`.
+
+    `kind` is its key (`http`, `script` ...) and `target` the value; `haproxy` is for whoever looks whether
+    haproxy lives: the entry then names a proxy of ours. `settings` are further keys, each with its place.
+    `weight` 0 means fault while it is down. `reason` says what became of it, None for the same.
+    """
+
+    name: str
+    place: FilePosition
+    kind: str
+    target: Plain
+    target_place: FilePosition
+    settings: tuple[tuple[str, Plain, FilePosition], ...] = ()
+    weight: int = 0
+    weight_place: FilePosition | None = None
+    haproxy: bool = False
+    reason: str | None = None

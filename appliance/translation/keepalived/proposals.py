@@ -1,0 +1,124 @@
+"""What would be better than what a keepalived.conf says. None of it is in the translation."""
+
+from collections.abc import Iterable, Iterator
+from decimal import Decimal
+from typing import Final
+
+from appliance.translation.keepalived.meaning.instance import Instance
+from appliance.translation.translation import Proposal
+
+_COPIED_IDS: Final = frozenset(("1", "50", "51", "52", "100"))
+"""Router ids of examples that people copy; kubeadm's ha-considerations.md warns of 51."""
+
+_SLOW: Final = Decimal(1)
+
+
+def proposals(instances: Iterable[Instance]) -> tuple[Proposal, ...]:
+    """Return the proposals for all instances, in the order of the file."""
+    return tuple(each for instance in instances for each in _of(instance))
+
+
+def _of(instance: Instance) -> Iterator[Proposal]:
+    yield from _router_id(instance)
+    yield from _password(instance)
+    yield from _faster(instance)
+    yield from _checks(instance)
+    yield from _addresses(instance)
+
+
+def _router_id(instance: Instance) -> Iterator[Proposal]:
+    word = instance.router_id
+    if word is None or word.text not in _COPIED_IDS or instance.peers:
+        return
+    yield Proposal(
+        name="router-id",
+        message=(
+            f"`{instance.name}` has the router id {word.text} of the examples: another pair on the segment "
+            "may have it, too. Choose one that nobody uses, on all routers at once, or `auto`"
+        ),
+        place=word.place,
+        example=f"cluster: {{ name: ocp4 }}\nvirtual_ips: {{ {instance.name}: {{ router_id: auto }} }}\n",
+    )
+
+
+def _password(instance: Instance) -> Iterator[Proposal]:
+    word = instance.auth_pass
+    if word is None or not instance.has("auth"):
+        return
+    yield Proposal(
+        name="hmac",
+        message=(
+            f"the password of `{instance.name}` is sent in clear. Once all its routers are appliances, or "
+            "keepalived 2.4, version 3 signs adverts"
+        ),
+        place=word.place,
+        example=(
+            f"virtual_ips:\n  {instance.name}:\n    version: 3\n"
+            "    auth: { hmac: { keys: { 1: file:/etc/appliance/vrrp.key } } }\n"
+        ),
+    )
+
+
+def _faster(instance: Instance) -> Iterator[Proposal]:
+    time, place = instance.advert or (_SLOW, instance.head.place)
+    if time < _SLOW:
+        return
+    yield Proposal(
+        name="faster",
+        message=(
+            f"a dead router of `{instance.name}` is missed after {3 * time:f} to {4 * time:f} s. Version 3 "
+            "with 100 ms, on all routers at once, needs 0.3 to 0.4 s"
+        ),
+        place=place,
+        example=f"virtual_ips: {{ {instance.name}: {{ version: 3, advert: 100ms }} }}\n",
+    )
+
+
+def _checks(instance: Instance) -> Iterator[Proposal]:
+    for name, watched in instance.tracks.items():
+        if watched.kind != "script":
+            continue
+        yield Proposal(
+            name="built-in-check",
+            message=(
+                f"`{name}` runs a command for each look. If it asks a URL or a port, the appliance can do it "
+                "itself, without a process and without curl in its image"
+            ),
+            place=watched.target_place,
+            example=(
+                f"virtual_ips: {{ {instance.name}: {{ track: {{ {name}: "
+                "{ http: https://localhost:6443/readyz } } } }\n"
+            ),
+        )
+    if not instance.tracks:
+        yield Proposal(
+            name="track",
+            message=(
+                f"nothing says whether this router can serve `{instance.name}`: it would keep the addresses "
+                "though its proxy is dead"
+            ),
+            place=instance.head.place,
+            example=f"virtual_ips: {{ {instance.name}: {{ track: {{ proxy: {{ program: proxy-api }} }} }} }}",
+        )
+    weighed = [name for name, each in instance.tracks.items() if each.weight]
+    if weighed and instance.has("preempt"):
+        yield Proposal(
+            name="fault",
+            message=(
+                f"with `nopreempt` the weight of {', '.join(f'`{each}`' for each in weighed)} moves nothing: "
+                "a backup does not take over from a lower priority. Without a weight, down is a fault"
+            ),
+            place=instance.tracks[weighed[0]].place,
+        )
+
+
+def _addresses(instance: Instance) -> Iterator[Proposal]:
+    for word in instance.bare_addresses:
+        yield Proposal(
+            name="prefix-length",
+            message=(
+                f"{word.text} has no prefix length and becomes that of a host, as in keepalived. With the "
+                "length of its network it is like the other addresses of the interface"
+            ),
+            place=word.place,
+        )

@@ -1,0 +1,207 @@
+"""Reads keepalived.conf: its virtual routers as `virtual_ips` of our configuration, and a word on every line.
+
+Numbers without a unit are seconds. Two defaults differ from keepalived 2.2: while active we announce the
+addresses again each minute (`announce.refresh`), and a router that leaves waits for its successor.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
+
+from appliance.model.messages.problems import FilePosition
+from appliance.model.messages.quoting import shown
+from appliance.translation.keepalived.ledger import Ledger
+from appliance.translation.keepalived.meaning.checks import track_file, vrrp_script, vrrp_track_process
+from appliance.translation.keepalived.meaning.completion import complete
+from appliance.translation.keepalived.meaning.globals import DEFAULTS, TOP, Globals, global_defs
+from appliance.translation.keepalived.meaning.groups import Group, finish, memberships, sync_group
+from appliance.translation.keepalived.meaning.instance import Instance, Membership, Surface
+from appliance.translation.keepalived.meaning.instance_rules import INSTANCE
+from appliance.translation.keepalived.meaning.names import own_name
+from appliance.translation.keepalived.meaning.rules import Table, Understood, apply, ignored, refused
+from appliance.translation.keepalived.meaning.values import DirectiveError, faults_in, only
+from appliance.translation.keepalived.meaning.watched import Watched
+from appliance.translation.keepalived.proposals import proposals
+from appliance.translation.keepalived.syntax.directives import Directive, directives
+from appliance.translation.keepalived.syntax.statements import Statements, Surroundings
+from appliance.translation.translation import Translation
+from appliance.translation.tree_builder import TreeBuilder
+
+
+def translate(
+    source: str,
+    *,
+    read: Callable[[str], bytes],
+    matching: Callable[[str], Sequence[str]],
+    hostname: str,
+    environment: Mapping[str, str],
+    programs: Sequence[str],
+) -> Translation:
+    """Return what the file at `source` amounts to, with all that it includes.
+
+    `read` gives a file's bytes, up to a limit, or raises OSError; `matching` is a glob. `hostname` decides
+    `@` lines. `programs` are the proxies of this appliance, `proxy-api` and `proxy-ingress`, for whoever
+    looks whether haproxy lives. Raises OSError where `source` itself cannot be read; whatever it says, the
+    outcomes tell it.
+    """
+    ledger = Ledger()
+    around = Surroundings(
+        read=read,
+        matching=matching,
+        config_id=hostname.partition(".")[0],
+        environment=environment,
+    )
+    found = directives(Statements(around, ledger).of_file(source), ledger)
+    start = FilePosition(line=1, column=1, source=source)
+    reading = _Reading(ledger=ledger, tree=TreeBuilder(start), read=read)
+    for each in found:
+        apply(_TOP, reading, each, ledger)
+    instances = reading.finish(programs)
+    return Translation(
+        root=reading.tree.root,
+        lines=ledger.outcomes,
+        proposals=proposals(instances),
+    )
+
+
+class _Reading:
+    """The blocks of the file, collected until all are there: they may stand in any order."""
+
+    def __init__(self, *, ledger: Ledger, tree: TreeBuilder, read: Callable[[str], bytes]) -> None:
+        self.ledger = ledger
+        self.tree = tree
+        self.read = read
+        self.globals = Globals(ledger=ledger)
+        self.checks: dict[tuple[str, str], Directive] = {}
+        self.groups: dict[str, Group] = {}
+        self.instances: dict[str, Directive] = {}
+
+    def finish(self, programs: Sequence[str]) -> tuple[Instance, ...]:
+        """Translate the instances, now that everything they refer to is known."""
+        surface = Surface(
+            tree=self.tree,
+            ledger=self.ledger,
+            watched=self._watched(),
+            programs=programs,
+            script_user=self.globals.script_user,
+            default_interface=self.globals.default_interface,
+        )
+        groups = memberships(self.groups)
+        made: dict[str, Instance] = {}
+        for name, given in self.instances.items():
+            made[name] = self._instance(name, given, surface, groups.get(name), made)
+        for group in self.groups.values():
+            finish(group, made)
+        for each in made.values():
+            complete(each)
+        self._untracked(made.values())
+        return tuple(made.values())
+
+    def _watched(self) -> dict[tuple[str, str], Watched | None]:
+        """Return what can be tracked, None for what is refused."""
+        found: dict[tuple[str, str], Watched | None] = dict.fromkeys(self.checks)
+        for (kind, name), given in self.checks.items():
+            with faults_in(self.ledger):
+                if kind == "vrrp_script":
+                    user = self.globals.script_user
+                    found[kind, name] = vrrp_script(
+                        given, ledger=self.ledger, read=self.read, default_user=user
+                    )
+                elif kind == "vrrp_track_process":
+                    found[kind, name] = vrrp_track_process(given, ledger=self.ledger)
+                else:
+                    found[kind, name] = track_file(given, ledger=self.ledger)
+        return found
+
+    def _instance(
+        self,
+        name: str,
+        given: Directive,
+        surface: Surface,
+        membership: Membership | None,
+        others: Mapping[str, Instance],
+    ) -> Instance:
+        own = own_name(name, {each.name for each in others.values()})
+        if own != name:
+            reason = f"is called `{own}` here: a name has letters, digits, dots, hyphens and underscores"
+            self.ledger.change(given.values[0].place, reason)
+        instance = Instance(surface=surface, name=own, head=given, membership=membership)
+        if membership is not None:
+            instance.put("sync_group", value=membership.group, place=membership.place)
+        said = {each.keyword for each in given.within}
+        defaults = [each for key, each in self.globals.defaults.items() if key not in said]
+        for default in defaults:
+            apply(_BY_DEFAULT, instance, default, self.ledger)
+        # What addresses and tracks mean depends on the interface, wherever it stands.
+        for each in sorted(given.within, key=lambda each: each.keyword != "interface"):
+            apply(INSTANCE, instance, each, self.ledger)
+        return instance
+
+    def _untracked(self, instances: Iterable[Instance]) -> None:
+        """Note checks that nothing tracks: keepalived does not run them either."""
+        tracked = {key for each in instances for key in each.tracked}
+        for (kind, name), given in self.checks.items():
+            if (kind, name) not in tracked:
+                self.ledger.ignore(
+                    given.place, "nothing tracks it, so that it is never run, by keepalived neither"
+                )
+
+
+def _check(reading: _Reading, given: Directive) -> None:
+    kind = given.keyword.removeprefix("vrrp_") if given.keyword == "vrrp_track_file" else given.keyword
+    name = only(given)
+    if (kind, name.text) in reading.checks:
+        raise DirectiveError(f"there is a {kind} {shown(name.text)} already", name.place)
+    reading.checks[kind, name.text] = given
+
+
+def _group(reading: _Reading, given: Directive) -> None:
+    name = only(given)
+    if name.text in reading.groups:
+        raise DirectiveError(f"there is a vrrp_sync_group {shown(name.text)} already", name.place)
+    taken = {each.name for each in reading.groups.values()}
+    reading.groups[name.text] = sync_group(given, ledger=reading.ledger, taken=taken)
+
+
+def _instance(reading: _Reading, given: Directive) -> None:
+    name = only(given)
+    if name.text in reading.instances:
+        raise DirectiveError(f"there is a vrrp_instance {shown(name.text)} already", name.place)
+    reading.instances[name.text] = given
+
+
+def _globals(reading: _Reading, given: Directive) -> None:
+    global_defs(reading.globals, given)
+
+
+_BY_DEFAULT: Final[Table[Instance]] = {name: INSTANCE[own] for name, own in DEFAULTS.items()}
+
+_NO_IPVS: Final = refused(
+    "there is no IPVS here: write a frontend with `bind`, and a pool with these servers"
+)
+_HOST: Final = refused(
+    "belongs to the host: say it in its own network configuration, where it stays at a restart"
+)
+
+_TOP: Final[Table[_Reading]] = {
+    **TOP,
+    "global_defs": Understood(act=_globals, block=True),
+    "vrrp_script": Understood(act=_check, block=True),
+    "vrrp_track_process": Understood(act=_check, block=True),
+    "track_file": Understood(act=_check, block=True),
+    "vrrp_track_file": Understood(act=_check, block=True),
+    "vrrp_sync_group": Understood(act=_group, block=True),
+    "vrrp_instance": Understood(act=_instance, block=True),
+    "garp_group": ignored("announcements are few: 5 for each address, and as many after the delay"),
+    "linkbeat_interfaces": ignored("the kernel tells of links that change"),
+    "interface_up_down_delays": ignored(
+        "a link counts as soon as it is up: `preempt_delay` waits where it matters"
+    ),
+    "bfd_instance": refused("there is no BFD here: `advert: 10ms` in version 3 sees a death as fast"),
+    "static_ipaddress": _HOST,
+    "static_routes": _HOST,
+    "static_rules": _HOST,
+    "track_group": _HOST,
+    "virtual_server": _NO_IPVS,
+    "virtual_server_group": _NO_IPVS,
+    "SSL": _NO_IPVS,
+}

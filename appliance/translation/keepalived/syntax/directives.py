@@ -1,0 +1,109 @@
+"""Directives and their blocks, from the statements of a file."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from appliance.model.messages.problems import FilePosition
+from appliance.translation.keepalived.ledger import Ledger
+from appliance.translation.keepalived.syntax.located_text import Word
+from appliance.translation.keepalived.syntax.statements import Statement
+from appliance.translation.translation import Outcome
+
+DEEPEST_BLOCK: Final = 20
+"""Blocks within blocks; keepalived's own words have five."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Directive:
+    """A keyword with its further words; `block` is None where no block follows. `braces` are its places."""
+
+    words: tuple[Word, ...]
+    block: "tuple[Directive, ...] | None" = None
+    braces: tuple[FilePosition, ...] = ()
+
+    @property
+    def keyword(self) -> str:
+        """The first word."""
+        return self.words[0].text
+
+    @property
+    def place(self) -> FilePosition:
+        """Where the keyword stands."""
+        return self.words[0].place
+
+    @property
+    def values(self) -> tuple[Word, ...]:
+        """The words behind the keyword."""
+        return self.words[1:]
+
+    @property
+    def within(self) -> "tuple[Directive, ...]":
+        """What stands in the block."""
+        return self.block or ()
+
+    @property
+    def places(self) -> tuple[FilePosition, ...]:
+        """The places of all lines that belong to it, its own first."""
+        return (self.place, *self.braces, *(place for each in self.within for place in each.places))
+
+
+@dataclass(slots=True, kw_only=True)
+class _Frame:
+    """A block that is still open; `words` None belongs to no directive."""
+
+    words: tuple[Word, ...] | None
+    braces: list[FilePosition]
+    found: list[Directive] = field(default_factory=list)
+
+
+def directives(statements: Iterable[Statement], ledger: Ledger) -> tuple[Directive, ...]:
+    """Return the directives of a file; braces that do not fit are refused in the ledger."""
+    frames = [_Frame(words=None, braces=[])]
+    for statement in statements:
+        place = statement[0].place
+        match statement[0].text:
+            case "{":
+                frames.append(_opened(frames, place, ledger))
+            case "}" if len(frames) == 1:
+                ledger.refuse(place, "no block is open here: one `}` too many")
+            case "}":
+                frames[-1].braces.append(place)
+                _close(frames)
+            case _:
+                frames[-1].found.append(Directive(words=statement))
+    while len(frames) > 1:
+        begin = frames[-1].words
+        where = begin[0].place if begin else frames[-1].braces[0]
+        ledger.refuse(where, "this block has no end: its `}` is missing")
+        _close(frames)
+    return tuple(frames[0].found)
+
+
+def _opened(frames: list[_Frame], place: FilePosition, ledger: Ledger) -> _Frame:
+    """Return the block that a brace opens: that of the directive before it."""
+    before = frames[-1].found
+    if len(frames) > DEEPEST_BLOCK:
+        ledger.refuse(place, f"more than {DEEPEST_BLOCK} blocks are within each other")
+        return _Frame(words=None, braces=[place])
+    if not before or before[-1].block is not None:
+        ledger.refuse(place, "no directive stands before this `{`")
+        return _Frame(words=None, braces=[place])
+    return _Frame(words=before.pop().words, braces=[place])
+
+
+def _close(frames: list[_Frame]) -> None:
+    frame = frames.pop()
+    if frame.words is None:
+        frames[-1].found += frame.found
+        return
+    block = Directive(words=frame.words, block=tuple(frame.found), braces=tuple(frame.braces))
+    frames[-1].found.append(block)
+
+
+def dispose(directive: Directive, outcome: Outcome, reason: str, ledger: Ledger) -> None:
+    """Note one outcome of a directive and of all that stands in its block."""
+    ledger.mark([directive.place], outcome, reason)
+    own = (directive.place.source, directive.place.line)
+    inner = [each for each in directive.places if (each.source, each.line) != own]
+    ledger.mark(inner, outcome, f"belongs to `{directive.keyword}`, line {directive.place.line}")

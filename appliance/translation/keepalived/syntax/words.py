@@ -1,0 +1,135 @@
+"""Comments, braces and words of a line, and the words of a command.
+
+keepalived reads a line in two ways. Ordinary words are parted by blanks, and only `"` quotes: what stands
+between two of them is a word of its own, and a backslash is a character like any other. The command behind
+`script` and `notify_*` is one such word, which is then split again: `'` and `"` quote within words, and a
+backslash escapes (keepalived.conf(5), "Quoted strings"; lib/parser.c).
+"""
+
+import re
+from typing import Final
+
+from appliance.translation.keepalived.syntax.located_text import LineError, LocatedText, Word
+
+OPEN: Final = "{"
+CLOSE: Final = "}"
+
+_BLANKS: Final = " \t\f\n\r\v"
+_NOTED: Final = re.compile(r"[!#\"\\]")
+_BRACE_OR_QUOTED: Final = re.compile(r'[{}]|"[^"]*("|$)')
+_ESCAPES: Final = {"a": "\a", "b": "\b", "E": "\x1b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
+_ESCAPED: Final = re.compile(r"x([0-9A-Fa-f]+)|c(.)|([0-7]{1,3})|(.)", re.DOTALL)
+_UNQUOTED: Final = re.compile(rf"[^{_BLANKS}'\"\\]+")
+_WITHIN: Final = {'"': re.compile(r'[^"\\]+'), "'": re.compile(r"[^'\\]+")}
+
+
+class CommandError(ValueError):
+    """The text of a command that cannot be split into words."""
+
+
+def uncommented(line: LocatedText) -> LocatedText:
+    r"""Return a line without comment and outer blanks; `\#` and `\!` outside of quotes stand for themselves.
+
+    A backslash at the end stays there, even behind a comment. Raises LineError for a quote without end.
+    """
+    line = line.stripped(" \t\r")
+    comment: int | None = None
+    quote: int | None = None
+    at = 0
+    while found := _NOTED.search(line.text, at):
+        at = found.start()
+        following = line.text[at + 1 : at + 2]
+        if found[0] == '"' and comment is None:
+            quote = at if quote is None else None
+        elif found[0] == "\\" and following in ("#", "!") and following and quote is None:
+            line = line.without(at)
+        elif found[0] == "\\" and following:
+            at += 1
+        elif found[0] in "!#" and quote is None and comment is None:
+            comment = at
+        at += 1
+    if quote is not None:
+        raise LineError("this quote has no end on its line", line.place(quote))
+    if comment is None:
+        return line
+    kept = line.part(0, comment).stripped()
+    continued = line.text.endswith("\\")
+    return line.replaced(len(kept.text), len(line.text) - 1, "") if continued else kept
+
+
+def first_piece(line: LocatedText) -> tuple[LocatedText, LocatedText]:
+    """Return the first brace outside of quotes, or what stands before it, and the rest of the line."""
+    braces = (each for each in _BRACE_OR_QUOTED.finditer(line.text) if each[0] in (OPEN, CLOSE))
+    brace = next(braces, None)
+    if brace is None:
+        return line.stripped(_BLANKS), line.part(len(line.text))
+    end = brace.start() or 1
+    return line.part(0, end).stripped(_BLANKS), line.part(end).stripped(_BLANKS)
+
+
+def words(line: LocatedText) -> tuple[Word, ...]:
+    """Return the ordinary words of a line."""
+    found: list[Word] = []
+    at = 0
+    while True:
+        at += len(line.text[at:]) - len(line.text[at:].lstrip(_BLANKS))
+        if at == len(line.text):
+            return tuple(found)
+        if line.text[at] == '"':
+            stop = line.text.find('"', at + 1)
+            if stop < 0:
+                raise LineError("this quote has no end on its line", line.place(at))
+            found.append(Word(text=line.text[at + 1 : stop], place=line.place(at)))
+            at = stop + 1
+        else:
+            stop = at + len(re.split(rf'[{_BLANKS}"]', line.text[at:], maxsplit=1)[0])
+            found.append(Word(text=line.text[at:stop], place=line.place(at)))
+            at = stop
+
+
+def command_words(text: str) -> tuple[str, ...]:
+    """Return the words of a command; raises CommandError where a quote or an escape has no end."""
+    found: list[str] = []
+    rest = text.lstrip(_BLANKS)
+    while rest:
+        word, rest = _command_word(rest)
+        found.append(word)
+        rest = rest.lstrip(_BLANKS)
+    return tuple(found)
+
+
+def _command_word(text: str) -> tuple[str, str]:
+    word = ""
+    quote = ""
+    while text:
+        plain = (_WITHIN[quote] if quote else _UNQUOTED).match(text)
+        if plain:
+            word, text = word + plain[0], text[plain.end() :]
+        elif text[0] == "\\":
+            character, text = _escaped(text[1:])
+            word += character
+        elif text[0] == quote:
+            quote, text = "", text[1:]
+        elif text[0] in _BLANKS:
+            return word, text
+        else:
+            quote, text = text[0], text[1:]
+    if quote:
+        raise CommandError(f"the quote {quote} has no end")
+    return word, ""
+
+
+def _escaped(text: str) -> tuple[str, str]:
+    match = _ESCAPED.match(text)
+    if match is None:
+        raise CommandError("nothing stands behind the last backslash")
+    digits, control, octal, other = match.groups()
+    if digits:
+        character = chr(int(digits, 16) & 0xFF)
+    elif control:
+        character = chr(ord(control) & 0x1F)
+    elif octal:
+        character = chr(int(octal, 8) & 0xFF)
+    else:
+        character = _ESCAPES.get(other, other)
+    return character, text[match.end() :]
