@@ -1,0 +1,1 @@
+"""Our configuration, made of what the sections of haproxy.cfg said."""

@@ -1,0 +1,132 @@
+"""What many sections say alike goes into our `defaults`, and only what differs into each of them."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from appliance.model.document.tree import Plain
+from appliance.translation.haproxy.building.plan import Plan, Role
+from appliance.translation.haproxy.building.times import CLIENT, SERVER, client_times, server_times
+from appliance.translation.haproxy.building.values import Build, Placed, usual
+from appliance.translation.haproxy.directives.global_table import Global
+from appliance.translation.haproxy.directives.section import Said, Section
+from appliance.translation.haproxy.values.quantities import duration
+from appliance.translation.translation import Outcome
+
+Times = Mapping[str, Placed[str]]
+
+RETRIES: Final = 3
+"""Further tries where nothing is said, with HAProxy as with us."""
+
+_IDLE: Final = ("idle", "interval", "count")
+_KEEPALIVE: Final = {"clitcpka": "clitcpka", "srvtcpka": "srvtcpka"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Defaults:
+    """The values that most have, and the timeouts of each frontend and pool by name."""
+
+    usual: Times
+    clients: Mapping[str, Times]
+    servers: Mapping[str, Times]
+    retries: Placed[int] | None
+    limits: Mapping[str, Placed[int] | None]
+    limit: Placed[int] | None
+
+
+def gathered(plan: Plan, found: Global, build: Build) -> Defaults:
+    """Return what the frontends and pools have in common."""
+    clients = {
+        each.name: client_times(each.section, each.pool, build)
+        for each in plan.fronts
+        if each.role is Role.FORWARD and each.pool is not None
+    }
+    servers = {name: server_times(section, build) for name, section in plan.pools.items()}
+    found_usual: dict[str, Placed[str]] = {}
+    for keys, every in (
+        (SERVER[:2], servers),
+        (CLIENT[:1], clients),
+        (SERVER[2:3], servers),
+        (CLIENT[1:], clients),
+        (SERVER[3:], servers),
+    ):
+        for key in keys:
+            most = usual(each[key] for each in every.values())
+            if most:
+                found_usual[key] = most
+    retries = [each for section in plan.pools.values() if (each := section.settings.numbers.get("retries"))]
+    limits = {
+        each.name: _limit(each.section, found, build) for each in plan.fronts if each.role is not Role.NOTHING
+    }
+    return Defaults(
+        usual=found_usual,
+        clients=clients,
+        servers=servers,
+        retries=usual(Placed(value=each.value, place=each.place) for each in retries),
+        limits=limits,
+        limit=usual(each for each in limits.values() if each),
+    )
+
+
+def put_defaults(defaults: Defaults, found: Global, build: Build) -> None:
+    """Put the section `defaults`."""
+    if defaults.limit:
+        build.put(("defaults", "max_connections"), defaults.limit.value, defaults.limit.place)
+    for key, placed in defaults.usual.items():
+        build.put(("defaults", "timeouts", key), placed.value, placed.place)
+    if defaults.retries:
+        build.put(("defaults", "retries"), defaults.retries.value, defaults.retries.place)
+    if found.drain and found.drain.value:
+        build.put(("defaults", "drain"), duration(found.drain.value), found.drain.place)
+
+
+def put_times(path: tuple[str, ...], times: Times, usual_times: Times, build: Build) -> None:
+    """Put the timeouts that differ from those of `defaults`."""
+    for key, placed in times.items():
+        if usual_times[key].value != placed.value:
+            build.put((*path, key), placed.value, placed.place)
+
+
+def put_number(
+    path: tuple[str, ...], said: Said[int] | None, usual_number: Placed[int] | None, build: Build
+) -> None:
+    """Put the number of retries where it differs from that of `defaults`."""
+    value = build.take(said) if said else RETRIES
+    if usual_number and usual_number.value != value:
+        build.put(path, value, said.place if said else usual_number.place)
+
+
+def put_keepalive(path: tuple[str, ...], section: Section, name: str, build: Build) -> None:
+    """Put TCP keepalive towards clients (`clitcpka`) or servers (`srvtcpka`), where a section says it."""
+    settings = section.settings
+    said = settings.flags.get(name) or settings.flags.get("tcpka")
+    if said is None:
+        return
+    if not build.take(said):
+        build.put(path, "off", said.place)
+        return
+    found: dict[str, Plain] = {}
+    for key, word in zip(_IDLE, ("idle", "intvl"), strict=False):
+        time = settings.times.get(f"{name}-{word}")
+        if time:
+            found[key] = duration(build.take(time))
+    count = settings.numbers.get(f"{name}-cnt")
+    if count:
+        found["count"] = build.take(count)
+    if found:
+        build.put(path, found, said.place)
+    if len(found) < len(_IDLE):
+        build.report.say(Outcome.CHANGED, said.place, "what is not said of it is 60s idle, 3 probes each 10s")
+
+
+def _limit(section: Section, found: Global, build: Build) -> Placed[int] | None:
+    """Return the limit of a frontend: HAProxy's is the lower one of its own and the whole process's."""
+    own, whole = section.settings.numbers.get("maxconn"), found.max_connections
+    if whole and whole.value:
+        reason = "it bounds each frontend by itself, not all of them together"
+        build.report.say(Outcome.CHANGED, whole.place, reason)
+    if own and build.take(own) and not (whole and whole.value and whole.value < own.value):
+        return Placed(value=own.value, place=own.place)
+    if own and own.value:
+        build.report.say(Outcome.CHANGED, own.place, "the lower one of `global` holds")
+    return Placed(value=whole.value, place=whole.place) if whole and whole.value else None

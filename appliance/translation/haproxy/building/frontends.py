@@ -1,0 +1,117 @@
+"""Sections that take clients as our frontends, in `ingress` and `api`."""
+
+from typing import Final
+
+from appliance.model.config.values.addresses import Endpoint
+from appliance.model.config.values.http import path as http_path
+from appliance.model.rules.frontend_rules import MACHINE_CONFIG_PORT
+from appliance.translation.haproxy.building import common
+from appliance.translation.haproxy.building.access import Access, access
+from appliance.translation.haproxy.building.monitors import needed_pool
+from appliance.translation.haproxy.building.plan import Front, Plan, Role
+from appliance.translation.haproxy.building.values import Build, Placed
+from appliance.translation.haproxy.directives.section import Section
+from appliance.translation.haproxy.values.endpoints import ANY_IPV4, ANY_IPV6
+from appliance.translation.haproxy.values.quantities import duration
+from appliance.translation.translation import Outcome
+
+EVERYBODY: Final = ("0.0.0.0/0", "::/0")
+
+
+def put_frontends(plan: Plan, defaults: common.Defaults, build: Build) -> None:
+    """Put each front that forwards or answers into its group."""
+    for group in ("api", "ingress"):
+        for front in plan.fronts:
+            forwards = front.role in {Role.FORWARD, Role.RESPOND}
+            if forwards and plan.is_ingress(front) is (group == "ingress"):
+                _put(("" + group, "frontends", front.name), front, plan, defaults, build)
+
+
+def _put(path: tuple[str, ...], front: Front, plan: Plan, defaults: common.Defaults, build: Build) -> None:
+    section = front.section
+    build.put(path, {}, section.header.place)
+    for endpoint in listened(section, build):
+        build.tree.append((*path, "bind"), str(endpoint.value), endpoint.place)
+    _put_target(path, front, plan, build)
+    lists = access(section, build)
+    _open_machine_config(front, lists, build)
+    for key, networks in (("allow", lists.allow), ("deny", lists.deny)):
+        for network in networks:
+            build.tree.append((*path, key), network.value, network.place)
+    limit = defaults.limits[front.name]
+    if limit and defaults.limit and limit.value != defaults.limit.value:
+        build.put((*path, "max_connections"), limit.value, limit.place)
+    if front.name in defaults.clients:
+        common.put_times((*path, "timeouts"), defaults.clients[front.name], defaults.usual, build)
+    common.put_keepalive((*path, "keepalive"), section, "clitcpka", build)
+    said = next((each.user_timeout for each in section.binds if each.user_timeout), None)
+    if said and said.value:
+        build.put((*path, "tcp_user_timeout"), duration(said.value), said.place)
+
+
+def _put_target(path: tuple[str, ...], front: Front, plan: Plan, build: Build) -> None:
+    section = front.section
+    uri = section.settings.texts.get("monitor-uri")
+    if front.pool is not None:
+        said = section.settings.texts.get("default_backend")
+        build.put((*path, "pool"), plan.pool_name(front.pool), said.place if said else section.header.place)
+        _tell_unanswered(section, build)
+        return
+    if uri is None:
+        return
+    try:
+        build.put((*path, "respond"), http_path(build.take(uri)), uri.place)
+    except ValueError as error:
+        build.report.say(Outcome.REFUSED, uri.place, str(error))
+    needed = needed_pool(section, plan, build)
+    if needed:
+        build.put((*path, "needs"), needed.value, needed.place)
+
+
+def _tell_unanswered(section: Section, build: Build) -> None:
+    reason = "HAProxy answers this in `mode http` alone, and this section is in `mode tcp`"
+    uri = section.settings.texts.get("monitor-uri")
+    if uri:
+        build.take(uri)
+        build.report.say(Outcome.IGNORED, uri.place, reason)
+    for rule in section.failures:
+        build.report.say(Outcome.IGNORED, rule.line.place, reason)
+
+
+def listened(section: Section, build: Build) -> list[Placed[Endpoint]]:
+    """Return the addresses of a section: `[::]` takes IPv4 too, so that it alone stands for both families."""
+    wide = {each.port for bind in section.binds for each in bind.endpoints if each.host == ANY_IPV6}
+    found: dict[Endpoint, Placed[Endpoint]] = {}
+    for bind in section.binds:
+        for endpoint in bind.endpoints:
+            place = bind.line.at(1)
+            if endpoint.host == ANY_IPV4 and endpoint.port in wide:
+                reason = f"`{Endpoint(host=ANY_IPV6, port=endpoint.port)}` takes IPv4 too: it stands for both"
+                build.report.say(Outcome.CHANGED, place, reason)
+                continue
+            if bind.ipv6_only and endpoint.host == ANY_IPV6 and not _has_ipv4(section, endpoint.port):
+                reason = "`::` takes IPv4 too: name the IPv6 address itself, such as `2001:db8::1:443`"
+                build.report.say(Outcome.REFUSED, place, reason)
+            found.setdefault(endpoint, Placed(value=endpoint, place=place))
+    return list(found.values())
+
+
+def _has_ipv4(section: Section, port: int) -> bool:
+    return any(
+        each.host == ANY_IPV4 and each.port == port for bind in section.binds for each in bind.endpoints
+    )
+
+
+def _open_machine_config(front: Front, lists: Access, build: Build) -> None:
+    """Say that everybody may reach port 22623, where the file says nothing: ours wants it said."""
+    servers = front.pool.servers if front.pool is not None else ()
+    ports = front.ports | {each.target.port for each in servers}
+    if MACHINE_CONFIG_PORT not in ports or lists.allow:
+        return
+    line = front.section.binds[0].line
+    lists.allow = [Placed(value=each, place=line.place) for each in EVERYBODY]
+    reason = (
+        f"port {MACHINE_CONFIG_PORT} serves machine configuration, which holds secrets: that everybody may "
+        "connect has to be said here (`allow`)"
+    )
+    build.report.say(Outcome.CHANGED, line.place, reason)

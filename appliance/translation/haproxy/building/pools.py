@@ -1,0 +1,206 @@
+"""Sections with servers as our pools."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from appliance.model.config.values.addresses import Endpoint
+from appliance.model.document.tree import Plain
+from appliance.model.messages.problems import FilePosition
+from appliance.model.messages.quoting import shown
+from appliance.translation.haproxy.building import common
+from appliance.translation.haproxy.building.plan import Plan
+from appliance.translation.haproxy.building.server_checks import Check, server_check
+from appliance.translation.haproxy.building.values import Build, Placed, usual
+from appliance.translation.haproxy.directives.global_table import Global
+from appliance.translation.haproxy.directives.section import Said, Section, Server
+from appliance.translation.haproxy.values.names import our_name
+from appliance.translation.haproxy.values.quantities import duration
+from appliance.translation.translation import Outcome
+
+_OF_REQUEST: Final = frozenset({"method", "path", "host", "expect", "expect_body"})
+_NEVER: Final = False
+"""`check: false`."""
+
+_OF_TLS: Final = frozenset({"sni", "verify"})
+
+
+def put_pools(plan: Plan, found: Global, defaults: common.Defaults, build: Build) -> None:
+    """Put each section with servers into `pools`."""
+    for name, section in plan.pools.items():
+        path = ("pools", name)
+        build.put(path, {}, section.header.place)
+        _put_settings(path, section, build)
+        _put_servers(path, section, plan, found, build)
+        common.put_times((*path, "timeouts"), defaults.servers[name], defaults.usual, build)
+        common.put_number(
+            (*path, "retries"), section.settings.numbers.get("retries"), defaults.retries, build
+        )
+
+
+def _put_settings(path: tuple[str, ...], section: Section, build: Build) -> None:
+    settings = section.settings
+    balance = settings.texts.get("balance")
+    if balance:
+        build.put((*path, "balance"), build.take(balance), balance.place)
+    for flag in ("redispatch", "allbackups"):
+        said = settings.flags.get(flag)
+        if said:
+            build.take(said)
+    common.put_keepalive((*path, "keepalive"), section, "srvtcpka", build)
+
+
+def _put_servers(path: tuple[str, ...], section: Section, plan: Plan, found: Global, build: Build) -> None:
+    servers = _served(section, plan, build)
+    _put_of_pool(path, [each for _, each, _ in servers], section, build)
+    checks = [server_check(each, section, found, build) for _, each, _ in servers]
+    shared = _put_pool_check((*path, "check"), checks, build, section.header.place)
+    build.put((*path, "servers"), {}, section.header.place)
+    backup = 0
+    for (name, server, endpoint), check in zip(servers, checks, strict=True):
+        below = (*path, "servers", name)
+        build.put(below, {}, server.line.place)
+        build.put((*below, "address"), str(endpoint), server.line.at(2))
+        _put_number(below, "weight", server.options.numbers.get("weight"), build)
+        _put_number(below, "max_connections", server.options.numbers.get("maxconn"), build)
+        said = server.options.flags.get("backup")
+        if said and build.take(said):
+            build.put((*below, "backup"), said.value, said.place)
+            backup += 1
+            if backup == 2 and not _all_backups(section):
+                reason = "all backup servers are used at once: HAProxy would use the first one that is up"
+                build.report.say(Outcome.CHANGED, said.place, reason)
+        _put_own_check((*below, "check"), check, shared, build, server.line.place)
+
+
+def _served(section: Section, plan: Plan, build: Build) -> list[tuple[str, Server, Endpoint]]:
+    """Return the servers that are put, each with its name and address; the others get their reason."""
+    served: list[tuple[str, Server, Endpoint]] = []
+    names: set[str] = set()
+    for server in section.servers:
+        disabled = server.options.flags.get("disabled")
+        if disabled and build.take(disabled):
+            reason = "the server is left out: put it back, and use `appliance maint` instead of `disabled`"
+            build.report.say(Outcome.CHANGED, disabled.place, reason)
+            continue
+        port = _port(server, section, plan, build)
+        if port is None:
+            continue
+        name = our_name(server.name, names)
+        names.add(name)
+        if name != server.name:
+            reason = f"the name is {shown(name)} with us: letters, digits, dots, hyphens, underscores"
+            build.report.say(Outcome.CHANGED, server.line.at(1), reason)
+        served.append((name, server, Endpoint(host=server.target.host, port=port)))
+    return served
+
+
+def _port(server: Server, section: Section, plan: Plan, build: Build) -> int | None:
+    """Return a server's port; one that follows the client's is known where all clients come to one port."""
+    if server.target.port is not None:
+        return server.target.port
+    ports = {port for front in plan.fronts_of(section) for port in front.ports}
+    port = next(iter(ports)) + server.target.offset if len(ports) == 1 else 0
+    if 1 <= port <= 65535:
+        reason = f"the port is {port}: it does not follow the port that a client came to"
+        build.report.say(Outcome.CHANGED, server.line.at(2), reason)
+        return port
+    reason = "a server has one port, whatever port a client came to: write `ADDRESS:PORT`"
+    build.report.say(Outcome.REFUSED, server.line.at(2), reason)
+    return None
+
+
+def _all_backups(section: Section) -> bool:
+    said = section.settings.flags.get("allbackups")
+    return said is not None and said.value
+
+
+def _put_of_pool(path: tuple[str, ...], servers: Sequence[Server], section: Section, build: Build) -> None:
+    """Put what HAProxy says of each server and we of the pool."""
+    if not servers:
+        return
+    _put_time_of_pool((*path, "slow_start"), "slowstart", servers, build)
+    _put_time_of_pool((*path, "tcp_user_timeout"), "tcp-ut", servers, build)
+    closing = [said for each in servers if (said := each.options.texts.get("on-marked-down"))]
+    place = closing[0].place if closing else section.header.place
+    build.put((*path, "on_down"), "close-sessions" if closing else "keep", place)
+    _tell_partial(closing, servers, "on-marked-down", build)
+    headers = [each.options.texts.get("send-proxy") for each in servers]
+    said = next((each for each in headers if each and each.value != "none"), None)
+    if said:
+        build.put((*path, "send_proxy"), build.take(said), said.place)
+        for server, other in zip(servers, headers, strict=True):
+            if other is None or other.value != said.value:
+                reason = "all servers of a pool get the same PROXY header, or none does: write it for all"
+                build.report.say(Outcome.REFUSED, server.line.place, reason)
+    queues = [each.options.numbers.get("maxqueue") for each in servers]
+    bounded = [each for each in queues if each and build.take(each)]
+    if len(bounded) == len(servers):
+        build.put((*path, "max_queue"), sum(each.value for each in bounded), bounded[0].place)
+    for each in bounded:
+        reason = "servers share one queue, whose bound is the sum of theirs, if all have one"
+        build.report.say(Outcome.CHANGED, each.place, reason)
+
+
+def _put_time_of_pool(path: tuple[str, ...], name: str, servers: Sequence[Server], build: Build) -> None:
+    said = [each for server in servers if (each := server.options.times.get(name)) and build.take(each)]
+    most = usual(Placed(value=each.value, place=each.place) for each in said)
+    if most is None:
+        return
+    build.put(path, duration(most.value), most.place)
+    _tell_partial([each for each in said if each.value == most.value], servers, name, build)
+    for each in said:
+        if each.value != most.value:
+            reason = f"{duration(most.value)}: it is one for all servers of a pool"
+            build.report.say(Outcome.CHANGED, each.place, reason)
+
+
+def _tell_partial(
+    said: Sequence[Said[int]] | Sequence[Said[str]], servers: Sequence[Server], name: str, build: Build
+) -> None:
+    if said and len(said) < len(servers):
+        reason = f"{name} holds for all servers of a pool, also for those that do not say it"
+        build.report.say(Outcome.CHANGED, said[0].place, reason)
+
+
+def _put_pool_check(
+    path: tuple[str, ...], checks: Sequence[Check | None], build: Build, place: FilePosition
+) -> Mapping[str, Placed[Plain]] | None:
+    """Put what the checks of all checked servers have in common; return it, None where nothing is checked."""
+    checked = [each for each in checks if each is not None]
+    if not checked:
+        build.put(path, _NEVER, place)
+        return None
+    first = checked[0]
+    shared = {
+        key: placed
+        for key, placed in first.items()
+        if all(key in each and each[key].value == placed.value for each in checked)
+    }
+    if "type" not in shared:
+        shared = {key: each for key, each in shared.items() if key not in _OF_REQUEST | _OF_TLS}
+    build.put(path, {}, next(iter(first.values())).place)
+    for key, placed in shared.items():
+        build.put((*path, key), placed.value, placed.place)
+    return shared
+
+
+def _put_own_check(
+    path: tuple[str, ...],
+    check: Check | None,
+    shared: Mapping[str, Placed[Plain]] | None,
+    build: Build,
+    place: FilePosition,
+) -> None:
+    if shared is None:
+        return
+    if check is None:
+        build.put(path, _NEVER, place)
+        return
+    for key, placed in check.items():
+        if key not in shared:
+            build.put((*path, key), placed.value, placed.place)
+
+
+def _put_number(path: tuple[str, ...], key: str, said: Said[int] | None, build: Build) -> None:
+    if said:
+        build.put((*path, key), build.take(said), said.place)

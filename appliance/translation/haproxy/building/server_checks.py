@@ -1,0 +1,164 @@
+"""The check of one server, as its section and its line say (configuration.txt, 5.2, option httpchk)."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from appliance.model.config.values.http import Statuses
+from appliance.model.document.tree import Plain
+from appliance.model.messages.problems import FilePosition
+from appliance.translation.haproxy.building.values import Build, Placed
+from appliance.translation.haproxy.directives.global_table import Global, verified_path
+from appliance.translation.haproxy.directives.section import CheckKind, CheckSettings, Said, Section, Server
+from appliance.translation.haproxy.values.quantities import duration
+from appliance.translation.translation import Outcome
+
+Check = Mapping[str, Placed[Plain]]
+"""The keys of our `check`, each with its place."""
+
+WITH_REQUEST: Final = frozenset({"http", "https"})
+WITH_TLS: Final = frozenset({"tls", "https"})
+
+_INTERVAL: Final = 2000
+"""Milliseconds between checks where nothing is said (inter)."""
+
+_ERROR_LIMIT: Final = 10
+_ANY_STATUS: Final = "100-599"
+
+
+def server_check(server: Server, section: Section, found: Global, build: Build) -> Check | None:
+    """Return the keys of a server's check, None for a server that is not checked."""
+    options, settings = server.options, section.settings.check
+    checked = options.flags.get("check")
+    if checked is None or not build.take(checked):
+        return None
+    keys: dict[str, Placed[Plain]] = {}
+    tls = options.flags.get("check-ssl") if options.flag("check-ssl") else settings.tls
+    kind = _kind(settings, build)
+    place = tls.place if tls else kind.place if kind else checked.place
+    if tls:
+        build.take(tls)
+    name = _TYPES[kind.value if kind else CheckKind.PLAIN, tls is not None]
+    keys["type"] = Placed(value=name, place=place)
+    if name in WITH_REQUEST:
+        keys |= _request(settings, build)
+    if name in WITH_TLS:
+        keys |= _tls(server, settings, found, build)
+    keys |= _target(server, settings, build)
+    keys |= _timing(server, section, build, place)
+    keys |= _errors(server, build, checked.place)
+    return keys
+
+
+_TYPES: Final[Mapping[tuple[CheckKind, bool], str]] = {
+    (CheckKind.PLAIN, False): "tcp",
+    (CheckKind.PLAIN, True): "tls",
+    (CheckKind.TCP_RULES, False): "tcp",
+    (CheckKind.TCP_RULES, True): "tls",
+    (CheckKind.TLS_HELLO, False): "tls",
+    (CheckKind.TLS_HELLO, True): "tls",
+    (CheckKind.HTTP, False): "http",
+    (CheckKind.HTTP, True): "https",
+}
+
+
+def _kind(settings: CheckSettings, build: Build) -> Said[CheckKind] | None:
+    if settings.kind is None:
+        return None
+    build.take(settings.kind)
+    return settings.kind
+
+
+def _request(settings: CheckSettings, build: Build) -> dict[str, Placed[Plain]]:
+    keys: dict[str, Placed[Plain]] = {}
+    for name, said in (("method", settings.method), ("path", settings.path), ("host", settings.host)):
+        if said:
+            keys[name] = Placed(value=build.take(said), place=said.place)
+    if settings.body:
+        keys["expect_body"] = Placed(value=build.take(settings.body), place=settings.body.place)
+    if settings.statuses:
+        keys["expect"] = Placed(value=_ranges(build.take(settings.statuses)), place=settings.statuses.place)
+    elif settings.body:
+        # With an `http-check expect` of its own the status is not looked at any more.
+        keys["expect"] = Placed(value=_ANY_STATUS, place=settings.body.place)
+    return keys
+
+
+def _ranges(statuses: Statuses) -> Plain:
+    written: list[Plain] = [f"{low}-{high}" if high > low else low for low, high in statuses]
+    return written[0] if len(written) == 1 else written
+
+
+def _tls(server: Server, settings: CheckSettings, found: Global, build: Build) -> dict[str, Placed[Plain]]:
+    keys: dict[str, Placed[Plain]] = {}
+    texts = server.options.texts
+    sni = texts.get("check-sni") or settings.sni
+    if sni:
+        keys["sni"] = Placed(value=build.take(sni), place=sni.place)
+    verify, authority = texts.get("verify"), texts.get("ca-file")
+    required = verify.value == "required" if verify else found.servers_verified
+    if authority is None or not required:
+        if required:
+            build.report.say(
+                Outcome.REFUSED,
+                verify.place if verify else server.line.place,
+                "the certificate is to be verified, and not said by whom: `ca-file FILE`, or `verify none`",
+            )
+        return keys
+    try:
+        keys["verify"] = Placed(value=verified_path(found, authority.value), place=authority.place)
+    except ValueError as error:
+        build.report.say(Outcome.REFUSED, authority.place, str(error))
+    return keys
+
+
+def _target(server: Server, settings: CheckSettings, build: Build) -> dict[str, Placed[Plain]]:
+    keys: dict[str, Placed[Plain]] = {}
+    address = settings.address or server.options.texts.get("addr")
+    port = settings.port or server.options.numbers.get("port")
+    if address:
+        keys["address"] = Placed(value=build.take(address), place=address.place)
+    if port:
+        keys["port"] = Placed(value=build.take(port), place=port.place)
+    header = server.options.texts.get("send-proxy")
+    asked = settings.send_proxy or server.options.flags.get("check-send-proxy")
+    if header and header.value != "none" and asked and asked.value:
+        keys["send_proxy"] = Placed(
+            value=build.take(header), place=build.report.place(asked.place.line, asked.place.column)
+        )
+    return keys
+
+
+def _timing(server: Server, section: Section, build: Build, place: FilePosition) -> dict[str, Placed[Plain]]:
+    """Return the times: without `timeout check`, a whole check may take `inter`."""
+    keys: dict[str, Placed[Plain]] = {}
+    times, numbers = server.options.times, server.options.numbers
+    for name, key in (("inter", "interval"), ("fastinter", "fast_interval"), ("downinter", "down_interval")):
+        said = times.get(name)
+        if said and said.value:
+            keys[key] = Placed(value=duration(build.take(said)), place=said.place)
+    interval = keys.setdefault("interval", Placed(value=duration(_INTERVAL), place=place))
+    timeout = section.settings.times.get("check")
+    if timeout and timeout.value:
+        keys["timeout"] = Placed(value=duration(build.take(timeout)), place=timeout.place)
+    else:
+        keys["timeout"] = interval
+    for name in ("rise", "fall"):
+        count = numbers.get(name)
+        if count:
+            keys[name] = Placed(value=build.take(count), place=count.place)
+    return keys
+
+
+def _errors(server: Server, build: Build, place: FilePosition) -> dict[str, Placed[Plain]]:
+    """Return the number of clients' failed connects that matter; without `observe layer4` none do."""
+    observed = server.options.texts.get("observe")
+    limit, reaction = server.options.numbers.get("error-limit"), server.options.texts.get("on-error")
+    if observed is None:
+        for unused in (limit, reaction):
+            if unused:
+                build.report.say(Outcome.IGNORED, unused.place, "it means nothing without `observe layer4`")
+        return {"error_limit": Placed(value=0, place=place)}
+    if reaction and reaction.value != "fail-check":
+        build.report.say(Outcome.CHANGED, reaction.place, "the server is checked at once, and that decides")
+    said = limit or observed
+    return {"error_limit": Placed(value=limit.value if limit else _ERROR_LIMIT, place=said.place)}

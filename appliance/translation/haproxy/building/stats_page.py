@@ -1,0 +1,57 @@
+"""Sections that show HAProxy's statistics as our section `stats`, which has one address."""
+
+from appliance.translation.haproxy.building.frontends import listened
+from appliance.translation.haproxy.building.plan import Front, Plan, Role
+from appliance.translation.haproxy.building.values import Build
+from appliance.translation.haproxy.directives.section import Section, StatsSettings
+from appliance.translation.translation import Outcome
+
+_MOVED = "localhost:29445"
+
+
+def put_stats(plan: Plan, build: Build) -> None:
+    """Put the address of the first section with statistics; the others are told where it is."""
+    first: Front | None = None
+    for front in plan.fronts:
+        if front.role is Role.STATS:
+            _put_page(front, first, build)
+            first = first or front
+        elif front.role is Role.RESPOND:
+            _tell_moved(front.section, build)
+
+
+def _put_page(front: Front, first: Front | None, build: Build) -> None:
+    section = front.section
+    _take(_settings(front), build)
+    if first is not None:
+        reason = f"there is one page, that of `{first.section.name}`"
+        build.report.say(Outcome.CHANGED, section.binds[0].line.place, reason)
+        return
+    endpoint, *others = listened(section, build)
+    build.put(("stats",), {}, section.header.place)
+    build.put(("stats", "bind"), str(endpoint.value), endpoint.place)
+    for other in others:
+        build.report.say(Outcome.CHANGED, other.place, f"there is one page, at `{endpoint.value}`")
+
+
+def _settings(front: Front) -> StatsSettings:
+    own = front.section.settings.stats
+    return own if own.on or front.pool is None else front.pool.settings.stats
+
+
+def _take(stats: StatsSettings, build: Build) -> None:
+    for said in (stats.on, stats.uri, stats.auth, stats.guarded, stats.admin):
+        if said:
+            build.report.use(said.place.line)
+
+
+def _tell_moved(section: Section, build: Build) -> None:
+    """Note where the page is of a section whose `monitor-uri` is answered: one port has one of the two."""
+    on = section.settings.stats.on
+    if on is None:
+        return
+    _take(section.settings.stats, build)
+    build.put(("stats",), {}, on.place)
+    build.put(("stats", "bind"), _MOVED, on.place)
+    reason = f"this port answers `monitor-uri` alone, so the page is at {_MOVED}"
+    build.report.say(Outcome.CHANGED, on.place, reason)

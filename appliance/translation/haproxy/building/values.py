@@ -1,0 +1,48 @@
+"""Values of sections on their way into our configuration: each that is taken is noted as used."""
+
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from appliance.model.document.tree import Plain
+from appliance.model.messages.problems import FilePosition
+from appliance.translation.haproxy.directives.section import Said
+from appliance.translation.haproxy.text.report import Report
+from appliance.translation.tree_builder import TreeBuilder
+
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Build:
+    """The configuration that grows, and the report of the lines that it is made of."""
+
+    tree: TreeBuilder
+    report: Report
+
+    def take(self, said: Said[_Value]) -> _Value:
+        """Return a value, and note that its line is used."""
+        self.report.use(said.place.line)
+        return said.value
+
+    def put(self, path: tuple[str, ...], value: Plain, place: FilePosition) -> None:
+        """Set a value at a path, with the place that it comes from."""
+        self.tree.put(path, value, place)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placed(Generic[_Value]):
+    """A value as our configuration has it, and the place that it comes from."""
+
+    value: _Value
+    place: FilePosition
+
+
+def usual(found: Iterable[Placed[_Value]]) -> Placed[_Value] | None:
+    """Return the value that most have, the first of equals; None for no values."""
+    every = list(found)
+    if not every:
+        return None
+    value, _ = Counter(each.value for each in every).most_common(1)[0]
+    return next(each for each in every if each.value == value)

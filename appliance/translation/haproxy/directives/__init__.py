@@ -1,0 +1,1 @@
+"""What each directive of haproxy.cfg says of its section."""

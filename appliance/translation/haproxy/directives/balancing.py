@@ -1,0 +1,72 @@
+"""`balance`: how a backend chooses its server (configuration.txt, balance)."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from appliance.model.messages.problems import listed, nearest
+from appliance.model.messages.quoting import shown
+from appliance.translation.haproxy.directives.statement import Statement
+
+_BY_CONTENT: Final = frozenset({"uri", "url_param", "hdr", "rdp-cookie", "sticky", "log-hash"})
+
+
+def balance(statement: Statement) -> None:
+    """Take the algorithm; one that reads what HTTP says is refused."""
+    name = statement.argument(0)
+    plain, _, inside = name.partition("(")
+    known = _ALGORITHMS.get(plain)
+    if plain in _BY_CONTENT:
+        statement.refuse(
+            f"{shown(plain)} reads HTTP, not read here: `balance source` keeps clients at their servers",
+            0,
+        )
+    elif known is None:
+        meant = nearest(plain, _ALGORITHMS)
+        right = f"did you mean {shown(meant)}?" if meant else f"write one of {listed(_ALGORITHMS)}"
+        statement.refuse(f"{shown(name)} is no algorithm: {right}", 0)
+    else:
+        known(statement, inside.rstrip(")"))
+
+
+def _same(name: str) -> Callable[[Statement, str], None]:
+    def take(statement: Statement, _: str) -> None:
+        statement.section.settings.texts["balance"] = statement.said(name)
+
+    return take
+
+
+def _static(statement: Statement, _: str) -> None:
+    statement.section.settings.texts["balance"] = statement.said("roundrobin")
+    statement.change("`roundrobin`: the same turns, with weights that may change at any time", 0)
+
+
+def _first(statement: Statement, _: str) -> None:
+    statement.refuse("servers are not filled one after another: write `balance leastconn` or `roundrobin`", 0)
+
+
+def _random(statement: Statement, draws: str) -> None:
+    statement.section.settings.texts["balance"] = statement.said("random")
+    if draws not in {"", "2"}:
+        statement.change("the less busy of two servers is taken, not of another number", 0)
+
+
+def _hash(statement: Statement, _: str) -> None:
+    if statement.arguments[1:] != ("src",):
+        statement.refuse(
+            "of a hash's expressions only `src` is known here: write `balance source`, or `balance: hash` "
+            "with `hash_on` in our own file",
+            1,
+        )
+        return
+    statement.section.settings.texts["balance"] = statement.said("source")
+
+
+_ALGORITHMS: Final[Mapping[str, Callable[[Statement, str], None]]] = {
+    "roundrobin": _same("roundrobin"),
+    "static-rr": _static,
+    "leastconn": _same("leastconn"),
+    "source": _same("source"),
+    "random": _random,
+    "first": _first,
+    "hash": _hash,
+}

@@ -1,0 +1,131 @@
+"""`bind`: the addresses of a frontend, and their options (configuration.txt, 5.1)."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from appliance.translation.haproxy.directives import keywords
+from appliance.translation.haproxy.directives.keywords import Keyword, Word
+from appliance.translation.haproxy.directives.section import Bind, Said
+from appliance.translation.haproxy.directives.statement import Statement
+from appliance.translation.haproxy.values.endpoints import ANY_IPV6, binds
+from appliance.translation.haproxy.values.quantities import milliseconds
+
+
+@dataclass(slots=True, kw_only=True)
+class _Options:
+    """What the keywords of one line said."""
+
+    ipv6_only: bool = False
+    user_timeout: Said[int] | None = None
+
+
+def bind(statement: Statement) -> None:
+    """Take the addresses and options of a line."""
+    said = statement.read(binds)
+    if said is None:
+        return
+    options = _Options()
+    keywords.take_all(statement, options, _KEYWORDS, start=1)
+    statement.section.binds.append(
+        Bind(
+            line=statement.line,
+            endpoints=said.value,
+            ipv6_only=options.ipv6_only,
+            user_timeout=options.user_timeout,
+        )
+    )
+    statement.report.use(statement.line.number)
+
+
+def _ipv6_only(word: Word[_Options]) -> None:
+    word.options.ipv6_only = any(each.host == ANY_IPV6 for each in binds(word.statement.argument(0)))
+
+
+def _user_timeout(word: Word[_Options]) -> None:
+    word.options.user_timeout = word.read(milliseconds)
+
+
+_TLS: Final = (
+    "TLS is not ended here: clients' TLS goes through to the servers as it is; take `ssl` and what belongs "
+    "to it out, and let the servers show the certificate"
+)
+_WITH_TLS: Final = "means nothing without `ssl`"
+_OURS: Final = "our workers share a socket, and settle that by themselves"
+_UNIX: Final = "is for sockets of other kinds"
+
+_KEYWORDS: Final[Mapping[str, Keyword[_Options]]] = {
+    "v4v6": keywords.kept(),
+    "v6only": Keyword(values=0, take=_ipv6_only),
+    "tcp-ut": Keyword(values=1, take=_user_timeout),
+    "name": keywords.ignored("the frontend's own name stands in logs and status", values=1),
+    "id": keywords.ignored("things have names with us, not numbers", values=1),
+    "ssl": keywords.refused(_TLS),
+    "accept-proxy": keywords.refused(
+        "a PROXY header of clients is not read here: let clients connect directly, or forward without it"
+    ),
+    "accept-netscaler-cip": keywords.refused("a NetScaler's header is not read here: leave it out", values=1),
+    "interface": keywords.refused("an interface cannot be chosen: bind to its address", values=1),
+    "namespace": keywords.refused(
+        "another network namespace cannot be chosen: start the appliance in it", values=1
+    ),
+    "transparent": keywords.refused(
+        "foreign addresses cannot be bound to: name an address of this machine, or one of its virtual IPs"
+    ),
+    "maxconn": keywords.refused("a bind has no limit of its own: write `maxconn` for the frontend", values=1),
+    **{
+        name: keywords.ignored(_WITH_TLS, values=1)
+        for name in (
+            "alpn",
+            "ca-file",
+            "ca-ignore-err",
+            "ca-sign-file",
+            "ca-sign-pass",
+            "ca-verify-file",
+            "ciphers",
+            "ciphersuites",
+            "crl-file",
+            "crt",
+            "crt-ignore-err",
+            "crt-list",
+            "curves",
+            "ecdhe",
+            "npn",
+            "ssl-max-ver",
+            "ssl-min-ver",
+            "tls-ticket-keys",
+            "verify",
+        )
+    },
+    **{
+        name: keywords.ignored(_WITH_TLS)
+        for name in (
+            "allow-0rtt",
+            "force-sslv3",
+            "force-tlsv10",
+            "force-tlsv11",
+            "force-tlsv12",
+            "force-tlsv13",
+            "generate-certificates",
+            "no-ca-names",
+            "no-sslv3",
+            "no-tls-tickets",
+            "no-tlsv10",
+            "no-tlsv11",
+            "no-tlsv12",
+            "no-tlsv13",
+            "prefer-client-ciphers",
+            "strict-sni",
+            "quic-force-retry",
+        )
+    },
+    **{
+        name: keywords.ignored(_OURS, values=1)
+        for name in ("backlog", "nice", "process", "thread", "shards", "mss", "proto", "quic-cc-algo")
+    },
+    **{name: keywords.ignored(_OURS) for name in ("defer-accept", "tfo")},
+    **{
+        name: keywords.ignored(_UNIX, values=1)
+        for name in ("gid", "group", "level", "mode", "severity-output", "uid", "user", "expose-fd")
+    },
+}

@@ -1,0 +1,297 @@
+r"""How servers are checked: `option httpchk`, `http-check`, `option tcp-check`, `option ssl-hello-chk`.
+
+Old forms too: the version of `option httpchk GET /readyz HTTP/1.1\r\nHost:\ api` carries headers behind a
+line break (configuration.txt, option httpchk).
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from appliance.model.config.values import http
+from appliance.model.config.values.addresses import dns_name, server_host
+from appliance.model.config.values.http import Statuses
+from appliance.model.messages.quoting import shown
+from appliance.translation.haproxy.directives.section import CheckKind, CheckSettings, Said
+from appliance.translation.haproxy.directives.statement import Handler, Statement
+from appliance.translation.haproxy.values.quantities import within
+
+_HARMLESS: Final = frozenset({"connection", "user-agent", "accept"})
+_VERSION: Final = re.compile(r"HTTP/[0-9.]+")
+_PLAIN_REGEX: Final = re.compile(r"[A-Za-z0-9 _/:;,=\"'<>@%&~!-]+")
+_STATUS_REGEX: Final = re.compile(r"\^?[0-9.\[\]|()-]{1,40}\$?")
+_BEFORE_MATCH: Final = frozenset(
+    (
+        "min-recv",
+        "comment",
+        "ok-status",
+        "error-status",
+        "tout-status",
+        "on-success",
+        "on-error",
+        "status-code",
+    )
+)
+_ALL: Final = range(100, 600)
+
+
+def kind(found: CheckKind) -> Handler:
+    """Return the handler of an option that chooses what is checked; the last one of a section holds."""
+
+    def handle(statement: Statement) -> None:
+        off = statement.negated
+        statement.section.settings.check.kind = statement.said(CheckKind.PLAIN if off else found)
+
+    return handle
+
+
+def ssl_hello(statement: Statement) -> None:
+    """`option ssl-hello-chk`."""
+    kind(CheckKind.TLS_HELLO)(statement)
+    statement.change("a whole TLS handshake is made, not a hello of SSL 3")
+
+
+def httpchk(statement: Statement) -> None:
+    """`option httpchk [METHOD] [URI] [VERSION]`; one word alone is the URI, and the method then OPTIONS."""
+    statement.section.settings.check = CheckSettings()
+    kind(CheckKind.HTTP)(statement)
+    if statement.negated:
+        return
+    check = statement.section.settings.check
+    words = statement.arguments
+    path = 0 if len(words) == 1 else 1
+    check.method = statement.read(http.method) if path else statement.said("OPTIONS")
+    check.path = statement.read(http.path, path) if words else statement.said("/")
+    if len(words) > 2:
+        version, *headers = words[2].replace("\r\n", "\n").split("\n")
+        if not _VERSION.fullmatch(version):
+            statement.refuse(f"{shown(version)} is no version: write `HTTP/1.0` or `HTTP/1.1`", 2)
+        for header in headers:
+            _header(statement, 2, *_cut_header(header))
+
+
+def _own_rules(statement: Statement) -> CheckSettings:
+    """Return the rules of this section: its first one takes the place of all that its defaults gave it."""
+    check = statement.section.settings.check
+    if check.inherited:
+        check.inherited = False
+        check.statuses = check.body = check.port = check.address = None
+        check.tls = check.sni = check.send_proxy = None
+        check.connects = 0
+    return check
+
+
+def _cut_header(text: str) -> tuple[str, str]:
+    name, _, value = text.partition(":")
+    return name.strip(), value.strip()
+
+
+def _header(statement: Statement, index: int, name: str, value: str) -> None:
+    if name.lower() == "host":
+        try:
+            found = http.host_header(value)
+        except ValueError as error:
+            statement.refuse(str(error), index)
+            return
+        statement.section.settings.check.host = statement.said(found, index)
+    elif name.lower() in _HARMLESS:
+        statement.ignore(f"the header {shown(name)}: ours is sent", index)
+    elif name:
+        statement.refuse(f"the header {shown(name)} cannot be sent: only `Host` can", index)
+
+
+def http_send(statement: Statement) -> None:
+    """`http-check send meth METHOD uri URI ver VERSION hdr NAME VALUE ...`."""
+    check = _own_rules(statement)
+    at = 0
+    while at < len(statement.arguments):
+        match statement.argument(at):
+            case "meth":
+                check.method = statement.read(http.method, at + 1)
+            case "uri":
+                check.path = statement.read(http.path, at + 1)
+            case "hdr":
+                _header(statement, at + 1, statement.argument(at + 1), statement.argument(at + 2))
+                at += 1
+            case "ver" | "comment":
+                pass
+            case word:
+                statement.refuse(f"{shown(word)} cannot be sent: `meth`, `uri` and `hdr Host` can", at)
+        at += 2
+    statement.said(value=True)
+
+
+def connect(statement: Statement) -> None:
+    """`http-check connect`, `tcp-check connect`: port, address and TLS of the one connection of a check."""
+    check = _own_rules(statement)
+    check.connects += 1
+    if check.connects > 1:
+        statement.refuse("a check makes one connection: leave the others out")
+        return
+    at = 0
+    while at < len(statement.arguments):
+        take = _CONNECT.get(statement.argument(at))
+        if take is None:
+            statement.refuse(f"{shown(statement.argument(at))} cannot be said of a check's connection", at)
+            at += 1
+        else:
+            at += take(statement, check, at)
+    statement.said(value=True)
+
+
+def _value(
+    put: Callable[[CheckSettings, Statement, int], None],
+) -> "Callable[[Statement, CheckSettings, int], int]":
+    def take(statement: Statement, check: CheckSettings, at: int) -> int:
+        put(check, statement, at + 1)
+        return 2
+
+    return take
+
+
+def _put_port(check: CheckSettings, statement: Statement, at: int) -> None:
+    check.port = statement.read(within(1, 65535), at)
+
+
+def _put_address(check: CheckSettings, statement: Statement, at: int) -> None:
+    check.address = statement.read(server_host, at)
+
+
+def _put_sni(check: CheckSettings, statement: Statement, at: int) -> None:
+    check.sni = statement.read(dns_name, at)
+
+
+def _tls(statement: Statement, check: CheckSettings, at: int) -> int:
+    check.tls = statement.said(value=True, index=at)
+    return 1
+
+
+def _proxy(statement: Statement, check: CheckSettings, at: int) -> int:
+    check.send_proxy = statement.said(value=True, index=at)
+    return 1
+
+
+def _nothing(count: int) -> "Callable[[Statement, CheckSettings, int], int]":
+    return lambda *_: count
+
+
+_CONNECT: Final[Mapping[str, Callable[[Statement, CheckSettings, int], int]]] = {
+    "port": _value(_put_port),
+    "addr": _value(_put_address),
+    "sni": _value(_put_sni),
+    "ssl": _tls,
+    "send-proxy": _proxy,
+    "default": _nothing(1),
+    "linger": _nothing(1),
+    "comment": _nothing(2),
+    "alpn": _nothing(2),
+    "proto": _nothing(2),
+}
+
+
+def http_expect(statement: Statement) -> None:
+    """`http-check expect [!] status|rstatus|string|rstring PATTERN`.
+
+    With one of them, HAProxy asks for nothing else: a text alone is good with any status.
+    """
+    _own_rules(statement)
+    at = 0
+    while statement.argument(at) in _BEFORE_MATCH:
+        at += 2
+    negated = statement.argument(at) == "!"
+    at += negated
+    known = _EXPECT.get((statement.argument(at), negated))
+    if known is None:
+        what = " ".join(statement.arguments[at - negated : at + 1])
+        statement.refuse(f"{shown(what)} is not checked: `status`, `! status` and `string` are", at)
+        return
+    known(statement, at + 1)
+
+
+def _status(statement: Statement, at: int) -> None:
+    _put_statuses(statement, statement.read(_listed, at))
+
+
+def _no_status(statement: Statement, at: int) -> None:
+    _put_statuses(statement, statement.read(_others, at))
+
+
+def _status_regex(statement: Statement, at: int) -> None:
+    _put_statuses(statement, statement.read(_matching, at))
+
+
+def _listed(text: str) -> Statuses:
+    """Return the statuses of `200,204,300-399`."""
+    return http.statuses(list(text.split(",")))
+
+
+def _others(text: str) -> Statuses:
+    barred = {status for low, high in _listed(text) for status in range(low, high + 1)}
+    return _ranges([each for each in _ALL if each not in barred])
+
+
+def _matching(pattern: str) -> Statuses:
+    """Return the statuses that a regular expression without repetitions finds itself in."""
+    if not _STATUS_REGEX.fullmatch(pattern):
+        raise ValueError(f"{shown(pattern)} is not understood: write `status 200-399`")
+    try:
+        found = re.compile(pattern)
+    except re.error:
+        raise ValueError(f"{shown(pattern)} is no regular expression: write `status 200-399`") from None
+    return _ranges([each for each in _ALL if found.search(str(each))])
+
+
+def _ranges(statuses: list[int]) -> Statuses:
+    """Return inclusive ranges for ascending statuses; raises ValueError for none: no server could be good."""
+    found: list[tuple[int, int]] = []
+    for each in statuses:
+        if found and found[-1][1] == each - 1:
+            found[-1] = (found[-1][0], each)
+        else:
+            found.append((each, each))
+    if not found:
+        raise ValueError("no status at all is good then")
+    return tuple(found)
+
+
+def _put_statuses(statement: Statement, said: Said[Statuses] | None) -> None:
+    check = statement.section.settings.check
+    if said and check.statuses:
+        statement.refuse(
+            f"line {check.statuses.place.line} says which statuses are good: leave one of them out"
+        )
+    elif said:
+        check.statuses = said
+
+
+def _string(statement: Statement, at: int) -> None:
+    check = statement.section.settings.check
+    said = statement.read(_text, at)
+    if said and check.body:
+        statement.refuse("an answer is searched for one text: leave the others out", at)
+    elif said:
+        check.body = said
+
+
+def _text(text: str) -> str:
+    if text:
+        return text
+    raise ValueError("a text is needed that the answer must hold")
+
+
+def _string_regex(statement: Statement, at: int) -> None:
+    if not _PLAIN_REGEX.fullmatch(statement.argument(at)):
+        statement.refuse(
+            "answers are not searched for regular expressions: write `string` and a plain text", at
+        )
+        return
+    _string(statement, at)
+
+
+_EXPECT: Final[Mapping[tuple[str, bool], Callable[[Statement, int], None]]] = {
+    ("status", False): _status,
+    ("status", True): _no_status,
+    ("rstatus", False): _status_regex,
+    ("string", False): _string,
+    ("rstring", False): _string_regex,
+}

@@ -1,0 +1,99 @@
+"""Lines of keywords with values, such as `bind` and `server` are: each word's meaning is in a table."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from appliance.model.messages.problems import nearest
+from appliance.model.messages.quoting import shown
+from appliance.translation.haproxy.directives.section import Said
+from appliance.translation.haproxy.directives.statement import Statement
+
+_Options = TypeVar("_Options")
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keyword(Generic[_Options]):
+    """A keyword: how many words belong to it, and what they do to the options of the line."""
+
+    values: int
+    take: "Callable[[Word[_Options]], None]"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Word(Generic[_Options]):
+    """A keyword of a line at work; `index` is its place among the arguments of the statement."""
+
+    statement: Statement
+    options: _Options
+    index: int
+
+    @property
+    def name(self) -> str:
+        """The keyword itself."""
+        return self.statement.argument(self.index)
+
+    @property
+    def value(self) -> str:
+        """The word behind it."""
+        return self.statement.argument(self.index + 1)
+
+    def said(self, value: _Value) -> Said[_Value]:
+        """Return a value with the place of the keyword."""
+        return Said(value=value, place=self.statement.line.at(self.statement.first + self.index))
+
+    def read(self, reader: Callable[[str], _Value]) -> Said[_Value] | None:
+        """Return the word behind the keyword as a value; where it is none it is refused, the answer None."""
+        try:
+            return self.said(reader(self.value))
+        except ValueError as error:
+            self.statement.refuse(f"{self.name}: {error}", self.index + 1)
+            return None
+
+
+def ignored(reason: str, *, values: int = 0) -> Keyword[_Options]:
+    """Return a keyword that is safe to leave out."""
+    return Keyword(
+        values=values, take=lambda word: word.statement.ignore(f"{word.name}: {reason}", word.index)
+    )
+
+
+def changed(reason: str, *, values: int = 0) -> Keyword[_Options]:
+    """Return a keyword that has another form with us, and nothing to hand on."""
+    return Keyword(
+        values=values, take=lambda word: word.statement.change(f"{word.name}: {reason}", word.index)
+    )
+
+
+def refused(reason: str, *, values: int = 0) -> Keyword[_Options]:
+    """Return a keyword that cannot be obeyed."""
+    return Keyword(
+        values=values, take=lambda word: word.statement.refuse(f"{word.name}: {reason}", word.index)
+    )
+
+
+def kept(*, values: int = 0) -> Keyword[_Options]:
+    """Return a keyword that is as with us, and nothing to hand on."""
+    return Keyword(values=values, take=lambda _: None)
+
+
+def take_all(
+    statement: Statement, options: _Options, known: Mapping[str, Keyword[_Options]], *, start: int
+) -> None:
+    """Give each keyword from an argument on to the table; an unknown one is refused, with the nearest."""
+    at = start
+    while at < len(statement.arguments):
+        name = statement.argument(at)
+        keyword = known.get(name)
+        if keyword is None:
+            meant = nearest(name, sorted(known, key=lambda each: abs(len(each) - len(name)))[:100])
+            hint = f": did you mean {shown(meant)}?" if meant else ""
+            statement.refuse(f"{shown(name)} is unknown{hint}", at)
+            at += 1
+        elif at + keyword.values >= len(statement.arguments) and keyword.values:
+            statement.refuse(f"{shown(name)} needs a value", at)
+            return
+        else:
+            keyword.take(Word(statement=statement, options=options, index=at))
+            at += 1 + keyword.values

@@ -1,0 +1,177 @@
+"""What one proxy section of haproxy.cfg says: `defaults`, `frontend`, `backend` or `listen`.
+
+Filled line by line. What `defaults` hands on is in `Settings`, and is copied into each section behind it.
+"""
+
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+from appliance.model.config.values.addresses import Endpoint
+from appliance.model.config.values.http import Statuses
+from appliance.model.messages.problems import FilePosition
+from appliance.translation.haproxy.text.line import Line
+from appliance.translation.haproxy.values.endpoints import ServerTarget
+
+_Value = TypeVar("_Value")
+
+
+class Kind(StrEnum):
+    """A kind of section; a `listen` is a frontend and a backend in one."""
+
+    DEFAULTS = "defaults"
+    FRONTEND = "frontend"
+    BACKEND = "backend"
+    LISTEN = "listen"
+
+    @property
+    def takes_clients(self) -> bool:
+        """Whether a frontend's directives mean something in it."""
+        return self is not Kind.BACKEND
+
+    @property
+    def has_servers(self) -> bool:
+        """Whether a backend's directives mean something in it."""
+        return self is not Kind.FRONTEND
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said(Generic[_Value]):
+    """A value, and the place of the word that said it."""
+
+    value: _Value
+    place: FilePosition
+
+
+class CheckKind(StrEnum):
+    """What the last `option ...chk` of a section asked for; PLAIN is none."""
+
+    PLAIN = "plain"
+    HTTP = "httpchk"
+    TLS_HELLO = "ssl-hello-chk"
+    TCP_RULES = "tcp-check"
+
+
+@dataclass(slots=True, kw_only=True)
+class CheckSettings:
+    """How the servers of a section are checked, as far as the section says it and not each server.
+
+    `inherited` is set until the section says a rule of its own.
+    """
+
+    kind: Said[CheckKind] | None = None
+    method: Said[str] | None = None
+    path: Said[str] | None = None
+    host: Said[str] | None = None
+    statuses: Said[Statuses] | None = None
+    body: Said[str] | None = None
+    port: Said[int] | None = None
+    address: Said[str] | None = None
+    tls: Said[bool] | None = None
+    sni: Said[str] | None = None
+    send_proxy: Said[bool] | None = None
+    connects: int = 0
+    inherited: bool = False
+
+
+@dataclass(slots=True, kw_only=True)
+class ServerOptions:
+    """The keywords of `server` and `default-server`, by their own names."""
+
+    flags: dict[str, Said[bool]] = field(default_factory=dict)
+    numbers: dict[str, Said[int]] = field(default_factory=dict)
+    times: dict[str, Said[int]] = field(default_factory=dict)
+    texts: dict[str, Said[str]] = field(default_factory=dict)
+
+    def copy(self) -> "ServerOptions":
+        """Return options that can be changed without changing these."""
+        return ServerOptions(
+            flags=dict(self.flags), numbers=dict(self.numbers), times=dict(self.times), texts=dict(self.texts)
+        )
+
+    def flag(self, name: str) -> bool:
+        """Tell whether a flag is set."""
+        said = self.flags.get(name)
+        return said is not None and said.value
+
+
+@dataclass(slots=True, kw_only=True)
+class StatsSettings:
+    """The directives `stats` of a section."""
+
+    on: Said[bool] | None = None
+    uri: Said[str] | None = None
+    auth: Said[tuple[str, str]] | None = None
+    guarded: Said[str] | None = None
+    admin: Said[bool] | None = None
+
+
+@dataclass(slots=True, kw_only=True)
+class Settings:
+    """What a `defaults` section hands on. Times are milliseconds, 0 for none."""
+
+    times: dict[str, Said[int]] = field(default_factory=dict)
+    numbers: dict[str, Said[int]] = field(default_factory=dict)
+    flags: dict[str, Said[bool]] = field(default_factory=dict)
+    texts: dict[str, Said[str]] = field(default_factory=dict)
+    check: CheckSettings = field(default_factory=CheckSettings)
+    server: ServerOptions = field(default_factory=ServerOptions)
+    stats: StatsSettings = field(default_factory=StatsSettings)
+
+    def handed_on(self) -> "Settings":
+        """Return what a section behind begins with, which it can change for itself."""
+        return Settings(
+            times=dict(self.times),
+            numbers=dict(self.numbers),
+            flags=dict(self.flags),
+            texts=dict(self.texts),
+            check=replace(self.check, inherited=True),
+            server=self.server.copy(),
+            stats=replace(self.stats),
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bind:
+    """The addresses of one `bind` line."""
+
+    line: Line
+    endpoints: tuple[Endpoint, ...]
+    ipv6_only: bool = False
+    user_timeout: Said[int] | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Server:
+    """One `server` line."""
+
+    name: str
+    line: Line
+    target: ServerTarget
+    options: ServerOptions
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rule:
+    """A line that has a condition: `tcp-request connection`, `monitor fail`. `condition` are its words."""
+
+    line: Line
+    verb: str
+    condition: tuple[str, ...]
+
+
+@dataclass(slots=True, kw_only=True)
+class Section:
+    """A section, as far as it was read."""
+
+    kind: Kind
+    name: str
+    header: Line
+    settings: Settings
+    lines: list[Line] = field(default_factory=list)
+    binds: list[Bind] = field(default_factory=list)
+    servers: list[Server] = field(default_factory=list)
+    acls: dict[str, list[Line]] = field(default_factory=dict)
+    access: list[Rule] = field(default_factory=list)
+    failures: list[Rule] = field(default_factory=list)
+    template: bool = False

@@ -1,0 +1,172 @@
+"""Gives each line to its section and its directive: what the whole file says, not yet what it amounts to."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Final
+
+from appliance.model.messages.problems import nearest
+from appliance.model.messages.quoting import shown
+from appliance.translation.haproxy.directives.global_table import (
+    GLOBAL,
+    Global,
+    GlobalStatement,
+    global_directive,
+)
+from appliance.translation.haproxy.directives.other_sections import OTHERS
+from appliance.translation.haproxy.directives.proxy_table import PROXY, Directive
+from appliance.translation.haproxy.directives.section import Kind, Section, Settings
+from appliance.translation.haproxy.directives.statement import Statement
+from appliance.translation.haproxy.text.line import Line
+from appliance.translation.haproxy.text.report import Report
+from appliance.translation.haproxy.text.variables import Variables
+from appliance.translation.translation import Outcome
+
+MOST_SECTIONS: Final = 5000
+
+_KINDS: Final = frozenset(Kind)
+_HEADERS: Final = frozenset({"global", *Kind, *OTHERS})
+
+
+@dataclass(slots=True, kw_only=True)
+class Sections:
+    """All that a file says: its global section, and its frontends, backends and listens in their order."""
+
+    found: Global = field(default_factory=Global)
+    proxies: list[Section] = field(default_factory=list)
+
+
+def read_sections(lines: Iterable[Line], report: Report, variables: Variables) -> Sections:
+    """Return what the sections say; what a line cannot say is refused in the report."""
+    reader = _Reader(report, variables)
+    for line in lines:
+        reader.line(line)
+    return reader.sections
+
+
+class _Reader:
+    """Keeps the section that lines belong to now, and the defaults that hold for the next."""
+
+    def __init__(self, report: Report, variables: Variables) -> None:
+        self.sections = Sections()
+        self._report = report
+        self._variables = variables
+        self._current: Section | str = ""
+        self._defaults = Settings()
+        self._named: dict[str, Section] = {}
+        self._names: dict[tuple[str, bool], Line] = {}
+
+    def line(self, line: Line) -> None:
+        word = line.text(0)
+        if word in _HEADERS and not line.negation:
+            self._header(line)
+        elif isinstance(self._current, Section):
+            self._current.lines.append(line)
+            self._directive(line, self._current)
+        elif self._current == "global":
+            self._global(line)
+        elif self._current:
+            outcome, reason = OTHERS[self._current]
+            self._report.say(outcome, line.place, reason)
+        else:
+            meant = nearest(word, _HEADERS)
+            hint = f": did you mean {shown(meant)}?" if meant else ""
+            self._refuse(line, f"{shown(word)} stands before the first section{hint}")
+
+    def _header(self, line: Line) -> None:
+        word = line.text(0)
+        self._variables.section = line.text(1) or word
+        if word in _KINDS:
+            self._current = self._proxy(line, Kind(word))
+            return
+        self._current = word
+        if word in OTHERS:
+            outcome, reason = OTHERS[word]
+            self._report.say(outcome, line.place, reason)
+
+    def _proxy(self, line: Line, kind: Kind) -> Section:
+        base, rest = self._base(line)
+        if kind is Kind.DEFAULTS and not rest:
+            base = Settings()  # a `defaults` begins with nothing, whatever the one before it said
+        name = line.text(1) if line.text(1) != "from" or kind is not Kind.DEFAULTS else ""
+        section = Section(kind=kind, name=name, header=line, settings=base.handed_on())
+        if kind is Kind.DEFAULTS:
+            self._defaults = section.settings
+            if name:
+                self._named[name] = section
+            return section
+        if self._named_well(section):
+            self.sections.proxies.append(section)
+        return section
+
+    def _base(self, line: Line) -> tuple[Settings, bool]:
+        """Return the settings that a section begins with, and whether the line names them with `from`."""
+        words = line.texts[1:]
+        if "from" not in words:
+            return self._defaults, False
+        at = words.index("from") + 1
+        found = self._named.get(line.text(at + 1))
+        if found is None:
+            self._refuse(line, f"there is no `defaults {line.text(at + 1)}` before this line", at + 1)
+            return Settings(), True
+        return found.settings, True
+
+    def _named_well(self, section: Section) -> bool:
+        line = section.header
+        if not section.name:
+            self._refuse(line, f"a name is needed: `{section.kind} NAME`")
+            return False
+        if len(self.sections.proxies) >= MOST_SECTIONS:
+            self._refuse(line, f"more than {MOST_SECTIONS} sections")
+            return False
+        if len(line.words) > 2 and line.text(2) != "from":
+            self._refuse(line, f"an address does not stand here: write `bind {line.text(2)}` below", 2)
+        sides = [side for side in (True, False) if _has_side(section.kind, clients=side)]
+        for side in sides:
+            first = self._names.setdefault((section.name, side), line)
+            if first is not line:
+                self._refuse(line, f"line {first.number} has a section of this name already", 1)
+                return False
+        return True
+
+    def _directive(self, line: Line, section: Section) -> None:
+        found, length = _known(line)
+        if found is None:
+            self._unknown(line, list(PROXY))
+            return
+        statement = Statement(line=line, section=section, report=self._report, first=length)
+        name = " ".join(line.texts[:length])
+        if line.negation and not found.negatable:
+            self._refuse(line, f"`{line.negation}` means nothing before {shown(name)}")
+        elif not found.place.includes(section.kind):
+            statement.ignore(f"{shown(name)} means nothing in a `{section.kind}`")
+        else:
+            found.handle(statement)
+
+    def _global(self, line: Line) -> None:
+        statement = GlobalStatement(
+            line=line, found=self.sections.found, report=self._report, variables=self._variables
+        )
+        if not global_directive(statement, GLOBAL):
+            self._unknown(line, list(GLOBAL))
+
+    def _unknown(self, line: Line, known: list[str]) -> None:
+        word = line.text(0)
+        first = sorted({each.split()[0] for each in known})
+        second = [each for each in known if each.startswith(f"{word} ")]
+        written = f"{word} {line.text(1)}" if second else word
+        meant = nearest(written, (second or first)[:100])
+        hint = f": did you mean {shown(meant)}?" if meant else ""
+        self._refuse(line, f"{shown(written)} is unknown{hint}", 1 if second else 0)
+
+    def _refuse(self, line: Line, reason: str, index: int = 0) -> None:
+        self._report.say(Outcome.REFUSED, line.at(index), reason)
+
+
+def _known(line: Line) -> tuple[Directive | None, int]:
+    """Return the directive of a line, and how many words name it."""
+    two = PROXY.get(" ".join(line.texts[:2])) if len(line.words) > 1 else None
+    return (two, 2) if two else (PROXY.get(line.text(0)), 1)
+
+
+def _has_side(kind: Kind, *, clients: bool) -> bool:
+    return kind.takes_clients if clients else kind.has_servers

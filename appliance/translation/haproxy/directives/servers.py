@@ -1,0 +1,247 @@
+"""`server`, `default-server` and `server-template`: the members of a backend (configuration.txt, 5.2)."""
+
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from appliance.model.config.values.addresses import dns_name, server_host
+from appliance.model.config.values.field_types import MOST_CONNECTIONS, MOST_WEIGHT
+from appliance.model.messages.quoting import shown
+from appliance.translation.haproxy.directives import keywords
+from appliance.translation.haproxy.directives.keywords import Keyword, Word
+from appliance.translation.haproxy.directives.section import Server, ServerOptions
+from appliance.translation.haproxy.directives.statement import Statement
+from appliance.translation.haproxy.values.endpoints import server_target
+from appliance.translation.haproxy.values.quantities import milliseconds, within
+
+
+def server(statement: Statement) -> None:
+    """Take a server with the options that `default-server` gave so far, and its own laid over them.
+
+    A server without an address is left out, with all that its line says: the machine that it stands for is
+    not known yet (OpenShift's monitor writes ` server master-2 :6443` for a node without one), and the others
+    serve. It is that server's problem and not the file's, so its line is ignored and not refused.
+    """
+    if len(statement.arguments) < 2:
+        statement.refuse("a name and an address are needed: `server NAME ADDRESS:PORT`")
+        return
+    try:
+        target = server_target(statement.argument(1))
+    except ValueError as error:
+        statement.refuse(str(error), 1)
+        return
+    options = statement.section.settings.server.copy()
+    keywords.take_all(statement, options, KEYWORDS, start=2)
+    if not target.host:
+        reason = (
+            f"the server {shown(statement.argument(0))} has no address: it is left out, and the others serve"
+        )
+        statement.report.leave_out(statement.line.number, reason)
+        return
+    name = statement.argument(0)
+    if any(each.name == name for each in statement.section.servers):
+        statement.refuse(f"there is a server {shown(name)} already: another name is needed", 0)
+        return
+    statement.section.servers.append(Server(name=name, line=statement.line, target=target, options=options))
+
+
+def default_server(statement: Statement) -> None:
+    """Take options for the servers on the lines that follow."""
+    keywords.take_all(statement, statement.section.settings.server, KEYWORDS, start=0)
+
+
+def server_template(statement: Statement) -> None:
+    """Refuse servers that a name's addresses make: the section is known to lack them."""
+    statement.section.template = True
+    statement.refuse(
+        "servers are not made of a DNS name's addresses: write a line `server` for each, or let them be "
+        "found (`servers: {discover: ...}` in our own file)"
+    )
+
+
+def _flag(name: str, *, value: bool = True) -> Keyword[ServerOptions]:
+    def take(word: Word[ServerOptions]) -> None:
+        word.options.flags[name] = word.said(value)
+
+    return Keyword(values=0, take=take)
+
+
+def _number(name: str, least: int, most: int) -> Keyword[ServerOptions]:
+    def take(word: Word[ServerOptions]) -> None:
+        said = word.read(within(least, most))
+        if said:
+            word.options.numbers[name] = said
+
+    return Keyword(values=1, take=take)
+
+
+def _time(name: str) -> Keyword[ServerOptions]:
+    def take(word: Word[ServerOptions]) -> None:
+        said = word.read(milliseconds)
+        if said:
+            word.options.times[name] = said
+
+    return Keyword(values=1, take=take)
+
+
+def _text(name: str, reader: Callable[[str], str] = str) -> Keyword[ServerOptions]:
+    def take(word: Word[ServerOptions]) -> None:
+        said = word.read(reader)
+        if said:
+            word.options.texts[name] = said
+
+    return Keyword(values=1, take=take)
+
+
+def _one_of(*words: str) -> Callable[[str], str]:
+    def read(text: str) -> str:
+        if text in words:
+            return text
+        raise ValueError(f"{shown(text)} is unknown: write {' or '.join(words)}")
+
+    return read
+
+
+def _proxy_header(version: str) -> Keyword[ServerOptions]:
+    def take(word: Word[ServerOptions]) -> None:
+        word.options.texts["send-proxy"] = word.said(version)
+
+    return Keyword(values=0, take=take)
+
+
+def _check_sni(word: Word[ServerOptions]) -> None:
+    said = word.read(dns_name)
+    if said:
+        word.options.texts["check-sni"] = said
+
+
+_TLS: Final = (
+    "servers are not spoken to in TLS: clients' own goes through as it is (`check-ssl` is TLS for the "
+    "check alone)"
+)
+_WITH_TLS: Final = "a setting of TLS, of which checks use the system's"
+_HTTP: Final = "is for HTTP, which is not read here"
+_RESOLVED: Final = (
+    "a name is asked for again and again of this machine's own resolver, and one that is not known "
+    "prevents no start"
+)
+_AGENT: Final = "a server's agent is not asked: weights and states are set with `appliance drain|maint|ready`"
+
+KEYWORDS: Final[Mapping[str, Keyword[ServerOptions]]] = {
+    "check": _flag("check"),
+    "no-check": _flag("check", value=False),
+    "check-ssl": _flag("check-ssl"),
+    "no-check-ssl": _flag("check-ssl", value=False),
+    "check-send-proxy": _flag("check-send-proxy"),
+    "no-check-send-proxy": _flag("check-send-proxy", value=False),
+    "backup": _flag("backup"),
+    "no-backup": _flag("backup", value=False),
+    "disabled": _flag("disabled"),
+    "enabled": _flag("disabled", value=False),
+    "send-proxy": _proxy_header("v1"),
+    "no-send-proxy": _proxy_header("none"),
+    "send-proxy-v2": _proxy_header("v2"),
+    "no-send-proxy-v2": _proxy_header("none"),
+    "weight": _number("weight", 0, MOST_WEIGHT),
+    "rise": _number("rise", 1, 1000),
+    "fall": _number("fall", 1, 1000),
+    "port": _number("port", 1, 65535),
+    "maxconn": _number("maxconn", 0, MOST_CONNECTIONS),
+    "maxqueue": _number("maxqueue", 0, MOST_CONNECTIONS),
+    "error-limit": _number("error-limit", 1, 1000),
+    "inter": _time("inter"),
+    "fastinter": _time("fastinter"),
+    "downinter": _time("downinter"),
+    "slowstart": _time("slowstart"),
+    "tcp-ut": _time("tcp-ut"),
+    "addr": _text("addr", server_host),
+    "verify": _text("verify", _one_of("none", "required")),
+    "ca-file": _text("ca-file"),
+    "check-sni": Keyword(values=1, take=_check_sni),
+    "on-marked-down": _text("on-marked-down", _one_of("shutdown-sessions")),
+    "observe": _text("observe", _one_of("layer4")),
+    "on-error": _text("on-error", _one_of("fastinter", "fail-check", "sudden-death", "mark-down")),
+    "minconn": keywords.changed(
+        "the limit does not grow with the load: `maxconn` holds from the start", values=1
+    ),
+    "init-addr": keywords.ignored(_RESOLVED, values=1),
+    "resolvers": keywords.changed(_RESOLVED, values=1),
+    "resolve-opts": keywords.ignored(_RESOLVED, values=1),
+    "resolve-prefer": keywords.changed("addresses are tried in the resolver's own order", values=1),
+    "resolve-net": keywords.refused(
+        "addresses of a name are not chosen by network: name the address", values=1
+    ),
+    "on-marked-up": keywords.refused(
+        "sessions at backup servers are not ended when others come up: leave it out, and use "
+        "`appliance drain` for the backup",
+        values=1,
+    ),
+    "ssl": keywords.refused(_TLS),
+    "track": keywords.refused(
+        "a server does not take another one's state: write `check` with the same address and port", values=1
+    ),
+    "agent-check": keywords.refused(f"{_AGENT}; leave it out"),
+    "send-proxy-v2-ssl": keywords.refused("there is no TLS to tell of: write `send-proxy-v2`"),
+    "send-proxy-v2-ssl-cn": keywords.refused("there is no TLS to tell of: write `send-proxy-v2`"),
+    "proxy-v2-options": keywords.refused("the header has no extras: leave it out", values=1),
+    "socks4": keywords.refused("servers are connected to directly: leave it out", values=1),
+    "namespace": keywords.refused("another network namespace cannot be chosen: leave it out", values=1),
+    "source": keywords.refused(
+        "the system chooses the address that connections come from: set it on the route (`ip route ... src`)",
+        values=1,
+    ),
+    "usesrc": keywords.refused(
+        "servers see our address: write `send-proxy-v2` if they can read it", values=1
+    ),
+    "verifyhost": keywords.changed("the name is checked where `check-sni` asks for it", values=1),
+    "sni": keywords.ignored("means nothing without `ssl`", values=1),
+    "id": keywords.ignored("servers have names with us, not numbers", values=1),
+    "cookie": keywords.ignored(_HTTP, values=1),
+    "redir": keywords.ignored(_HTTP, values=1),
+    "proto": keywords.ignored(_HTTP, values=1),
+    "ws": keywords.ignored(_HTTP, values=1),
+    "alpn": keywords.ignored(_WITH_TLS, values=1),
+    "check-alpn": keywords.ignored(_WITH_TLS, values=1),
+    "check-proto": keywords.ignored(_HTTP, values=1),
+    "check-via-socks4": keywords.refused("checks connect directly: leave it out"),
+    "log-proto": keywords.ignored("is for logs", values=1),
+    **{
+        name: keywords.ignored(_AGENT, values=1)
+        for name in ("agent-send", "agent-inter", "agent-addr", "agent-port")
+    },
+    "no-agent-check": keywords.kept(),
+    **{
+        name: keywords.ignored(_HTTP, values=1)
+        for name in ("max-reuse", "pool-low-conn", "pool-max-conn", "pool-purge-delay")
+    },
+    **{name: keywords.ignored("sessions do not stick to a table") for name in ("non-stick", "stick")},
+    **{
+        name: keywords.ignored(_WITH_TLS, values=1)
+        for name in ("ciphers", "ciphersuites", "crl-file", "crt", "npn", "ssl-max-ver", "ssl-min-ver")
+    },
+    **{
+        name: keywords.ignored(_WITH_TLS)
+        for name in (
+            "allow-0rtt",
+            "force-sslv3",
+            "force-tlsv10",
+            "force-tlsv11",
+            "force-tlsv12",
+            "force-tlsv13",
+            "no-ssl",
+            "no-ssl-reuse",
+            "no-sslv3",
+            "no-tls-tickets",
+            "no-tlsv10",
+            "no-tlsv11",
+            "no-tlsv12",
+            "no-tlsv13",
+            "no-verifyhost",
+            "ssl-reuse",
+            "tls-tickets",
+            "no-send-proxy-v2-ssl",
+            "no-send-proxy-v2-ssl-cn",
+        )
+    },
+    **{name: keywords.ignored("connections are opened as usual") for name in ("tfo", "no-tfo")},
+}
+"""The keywords of a server, by name."""

@@ -1,0 +1,112 @@
+"""Directives that are one value of their section: times, limits, switches, the mode and the backend."""
+
+from appliance.model.config.values.field_types import MOST_CONNECTIONS, MOST_PROBES
+from appliance.model.messages.quoting import shown
+from appliance.translation.haproxy.directives.statement import Handler, Statement
+from appliance.translation.haproxy.values.quantities import milliseconds, within
+
+_MOST: int = 2_147_483_647
+
+
+def time(name: str) -> Handler:
+    """Return the handler of a time."""
+
+    def handle(statement: Statement) -> None:
+        said = statement.read(milliseconds)
+        if said:
+            statement.section.settings.times[name] = said
+
+    return handle
+
+
+def number(name: str, *, least: int = 0, most: int = _MOST) -> Handler:
+    """Return the handler of a whole number."""
+
+    def handle(statement: Statement) -> None:
+        said = statement.read(within(least, most))
+        if said:
+            statement.section.settings.numbers[name] = said
+
+    return handle
+
+
+def flag(name: str) -> Handler:
+    """Return the handler of a switch, which `no` turns off."""
+
+    def handle(statement: Statement) -> None:
+        statement.section.settings.flags[name] = statement.said(not statement.negated)
+
+    return handle
+
+
+def seconds(name: str, *, most: int) -> Handler:
+    """Return the handler of a time of TCP keepalive, which HAProxy gives to the kernel in whole seconds."""
+
+    def handle(statement: Statement) -> None:
+        said = statement.read(milliseconds)
+        if said is None:
+            return
+        whole = max(1, min(most, said.value // 1000))
+        if whole * 1000 != said.value:
+            statement.change(f"{whole}s: the kernel counts whole seconds, from 1 to {most}", 0)
+        statement.section.settings.times[name] = statement.said(whole * 1000)
+
+    return handle
+
+
+def mode(statement: Statement) -> None:
+    """`mode tcp`, `mode http`; whether http can stand is judged when the section is known whole."""
+    said = statement.read(_mode)
+    if said:
+        statement.section.settings.texts["mode"] = said
+
+
+def _mode(text: str) -> str:
+    if text in {"tcp", "http"}:
+        return text
+    raise ValueError(f"the mode {shown(text)} is not served here: write `mode tcp`")
+
+
+def default_backend(statement: Statement) -> None:
+    """`default_backend NAME`."""
+    said = statement.read(str)
+    if said:
+        statement.section.settings.texts["default_backend"] = said
+
+
+def use_backend(statement: Statement) -> None:
+    """`use_backend NAME`: with a condition it routes by content, and without one it is the default."""
+    if len(statement.arguments) > 1:
+        statement.refuse(
+            "connections are not routed by a condition: give what it tells apart an address or a port of its "
+            "own, or leave it to the ingress controller behind"
+        )
+        return
+    default_backend(statement)
+
+
+def redispatch(statement: Statement) -> None:
+    """`option redispatch`: ours is always so."""
+    flag("redispatch")(statement)
+    if statement.negated:
+        statement.change("a further try goes to another server if there is one, always")
+
+
+def disabled(statement: Statement) -> None:
+    """`disabled` of a section."""
+    statement.section.settings.flags["disabled"] = statement.said(value=True)
+
+
+def enabled(statement: Statement) -> None:
+    """Undo the `disabled` of a section's defaults."""
+    statement.section.settings.flags["disabled"] = statement.said(value=False)
+
+
+def connections(statement: Statement) -> None:
+    """`maxconn` of a section: 0 is the process's own limit."""
+    number("maxconn", most=MOST_CONNECTIONS)(statement)
+
+
+def probes(name: str) -> Handler:
+    """Return the handler of a number of keepalive probes."""
+    return number(name, least=1, most=MOST_PROBES)

@@ -1,0 +1,92 @@
+"""One directive at work: its line, the section that it belongs to, and how it tells what became of it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from appliance.translation.haproxy.directives.section import Said, Section
+from appliance.translation.haproxy.text.line import Line
+from appliance.translation.haproxy.text.report import Report
+from appliance.translation.translation import Outcome
+
+_Value = TypeVar("_Value")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Statement:
+    """A line of a section; `first` is the number of words that name the directive (`timeout client`: 2)."""
+
+    line: Line
+    section: Section
+    report: Report
+    first: int = 1
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The words behind the directive's name."""
+        return self.line.texts[self.first :]
+
+    def argument(self, index: int) -> str:
+        """Return an argument, "" where there are fewer."""
+        return self.line.text(self.first + index)
+
+    @property
+    def negated(self) -> bool:
+        """Whether `no` or `default` stands before it."""
+        return bool(self.line.negation)
+
+    def said(self, value: _Value, index: int = 0) -> Said[_Value]:
+        """Return a value with the place of the argument that said it; a value that is never used is told."""
+        self.report.settle(self.line.number)
+        return Said(value=value, place=self.line.at(self.first + index if self.arguments else 0))
+
+    def read(self, reader: Callable[[str], _Value], index: int = 0) -> Said[_Value] | None:
+        """Return an argument as a value; where it is none the line is refused, and the answer None."""
+        if index >= len(self.arguments):
+            self.refuse("a value is missing")
+            return None
+        try:
+            value = reader(self.argument(index))
+        except ValueError as error:
+            self.refuse(str(error), index)
+            return None
+        return self.said(value, index)
+
+    def change(self, reason: str, index: int | None = None) -> None:
+        """Tell that something is nearly the same with us."""
+        self._tell(Outcome.CHANGED, reason, index)
+
+    def ignore(self, reason: str, index: int | None = None) -> None:
+        """Tell that something is left out, and why that is safe."""
+        self._tell(Outcome.IGNORED, reason, index)
+
+    def refuse(self, reason: str, index: int | None = None) -> None:
+        """Tell that something cannot be obeyed, and what to write instead."""
+        self._tell(Outcome.REFUSED, reason, index)
+
+    def _tell(self, outcome: Outcome, reason: str, index: int | None) -> None:
+        place = self.line.place if index is None else self.line.at(self.first + index)
+        self.report.say(outcome, place, reason)
+
+
+Handler = Callable[[Statement], None]
+"""Puts what a directive says into its section. A statement that it says nothing about is kept."""
+
+
+def ignored(reason: str) -> Handler:
+    """Return the handler of a directive that is safe to leave out."""
+    return lambda statement: statement.ignore(reason)
+
+
+def changed(reason: str) -> Handler:
+    """Return the handler of a directive that has another form with us, and nothing to hand on."""
+    return lambda statement: statement.change(reason)
+
+
+def refused(reason: str) -> Handler:
+    """Return the handler of a directive that cannot be obeyed."""
+    return lambda statement: statement.refuse(reason)
+
+
+def kept(statement: Statement) -> None:  # a handler's signature
+    """Leave a line as kept."""

@@ -1,0 +1,49 @@
+"""The directives `stats` of a section: where HAProxy's statistics are seen (configuration.txt, stats ...)."""
+
+from appliance.model.messages.quoting import shown
+from appliance.translation.haproxy.directives.statement import Statement
+
+
+def enable(statement: Statement) -> None:
+    """`stats enable`."""
+    statement.section.settings.stats.on = statement.said(value=True)
+
+
+def uri(statement: Statement) -> None:
+    """`stats uri PATH`, which turns them on too."""
+    said = statement.read(str)
+    if said:
+        statement.section.settings.stats.uri = said
+        statement.section.settings.stats.on = statement.said(value=True)
+
+
+def auth(statement: Statement) -> None:
+    """`stats auth USER:PASSWORD`, of which ours takes one."""
+    stats = statement.section.settings.stats
+    user, colon, password = statement.argument(0).partition(":")
+    if not (user and colon and password):
+        statement.refuse("a user and a password are needed: `stats auth USER:PASSWORD`", 0)
+        return
+    stats.on = statement.said(value=True)
+    if stats.auth is not None and stats.auth.place.line > statement.section.header.number:
+        statement.refuse("one user can look: leave the others out", 0)
+        return
+    stats.auth = statement.said((user, password))
+
+
+def admin(statement: Statement) -> None:
+    """`stats admin if CONDITION`: servers can be changed from the page."""
+    stats = statement.section.settings.stats
+    stats.on = statement.said(value=True)
+    if statement.arguments in {("if", "TRUE"), ("if", "{", "always_true", "}")}:
+        stats.admin = statement.said(value=True)
+    else:
+        statement.change(
+            f"the page cannot change servers: {shown(' '.join(statement.arguments))} cannot be asked; "
+            "`appliance drain|maint|ready` does it"
+        )
+
+
+def guard(statement: Statement) -> None:
+    """`stats http-request`, `http-request` and their like in a section of statistics: who may look."""
+    statement.section.settings.stats.guarded = statement.said(" ".join(statement.arguments))

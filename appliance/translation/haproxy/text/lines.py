@@ -1,0 +1,178 @@
+"""haproxy.cfg as the lines that hold: words cut, comments gone, conditional blocks decided.
+
+A line that cannot be cut, or whose condition cannot be known, is refused in the report, and the others go on:
+so all errors are seen at once. Limits: a file of 1 MiB, lines of 16384 characters, 64 words.
+"""
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import Final
+
+from appliance.model.messages.quoting import shown
+from appliance.translation.haproxy.text.conditions import ConditionError, Truth, truth
+from appliance.translation.haproxy.text.line import Line
+from appliance.translation.haproxy.text.report import Report
+from appliance.translation.haproxy.text.variables import Variables
+from appliance.translation.haproxy.text.words import Unset, Word, WordError, cut
+from appliance.translation.translation import Outcome
+
+LARGEST_FILE: Final = 1 << 20
+"""Bytes; a configuration of ten thousand servers has about as many."""
+
+LONGEST_LINE: Final = 16384
+"""Characters."""
+
+_NEGATIONS: Final = frozenset({"no", "default"})
+_UNDECODED: Final = "\ufffd"
+_MESSAGES: Final = frozenset({".notice", ".warning", ".diag"})
+_CONDITIONALS: Final = frozenset({".if", ".elif", ".else", ".endif"})
+_KNOWN: Final = _MESSAGES | _CONDITIONALS | {".alert"}
+
+
+class _Branch(Enum):
+    """The state of a conditional block: which of its branches holds."""
+
+    HOLDS = "this one"
+    PAST = "one before this, or none that can be known"
+    AHEAD = "none so far"
+
+
+def lines(text: bytes | str, report: Report, variables: Variables) -> Iterator[Line]:
+    """Yield the lines that hold, one by one: what a line does to `variables` counts for those behind it."""
+    characters = text.decode(errors="replace") if isinstance(text, bytes) else text
+    if len(characters) > LARGEST_FILE:
+        report.open(1, characters[:LONGEST_LINE].partition("\n")[0])
+        message = f"the file is larger than {LARGEST_FILE >> 20} MiB"
+        report.say(Outcome.REFUSED, report.place(1), message)
+        return
+    yield from _Reader(report, variables).lines(characters)
+
+
+class _Reader:
+    """Reads line by line; `_blocks` are the conditional blocks around it, each with its first line."""
+
+    def __init__(self, report: Report, variables: Variables) -> None:
+        self._report = report
+        self._variables = variables
+        self._blocks: list[tuple[_Branch, int, bool]] = []
+        self._number = 0
+
+    def lines(self, characters: str) -> Iterator[Line]:
+        *whole, rest = characters.split("\n")
+        for text in whole:
+            yield from self._line(text)
+        if rest:
+            yield from self._line(rest)
+        if rest.strip():
+            self._refuse("the last line has no line break: the file may be cut short", 1, rest)
+        for _, number, _ in self._blocks:
+            self._report.say(Outcome.REFUSED, self._report.place(number), "this `.if` has no `.endif`")
+
+    def _line(self, text: str) -> Iterator[Line]:
+        self._number += 1
+        self._variables.line = self._number
+        bare = text.partition("\0")[0].strip(" \t\v\f\r")
+        if not bare or bare.startswith("#"):
+            return
+        directive = bare.startswith(".")
+        if not self._holds() and not directive:
+            self._report.open(self._number, text)
+            self._say(Outcome.IGNORED, "its conditional block (`.if`) does not hold")
+            return
+        words = self._words(text, Unset.EMPTY if directive else Unset.ERROR)
+        if not words or not words[0].text:
+            return
+        if directive and words[0].text in _KNOWN:
+            self._directive(words)
+        elif self._holds():
+            yield from self._plain(words)
+
+    def _plain(self, words: tuple[Word, ...]) -> Iterator[Line]:
+        if words[0].text.startswith("["):
+            self._say(
+                Outcome.REFUSED, "a scope in brackets is for files of HAProxy's filters", words[0].column
+            )
+            return
+        undecoded = next((each for each in words if _UNDECODED in each.text), None)
+        if undecoded is not None:
+            self._say(Outcome.REFUSED, "this is not UTF-8", undecoded.column)
+            return
+        negation = words[0].text if words[0].text in _NEGATIONS and len(words) > 1 else ""
+        rest = words[1:] if negation else words
+        yield Line(number=self._number, words=rest, source=self._report.source, negation=negation)
+
+    def _words(self, text: str, unset: Unset) -> tuple[Word, ...]:
+        if len(text) > LONGEST_LINE:
+            self._refuse(f"the line is longer than {LONGEST_LINE} characters", 1, text)
+            return ()
+        try:
+            words = cut(text, self._variables, unset=unset)
+        except WordError as error:
+            self._refuse(error.message, error.column, text)
+            return ()
+        self._report.open(self._number, text)
+        if not words or not words[0].text:
+            self._say(Outcome.IGNORED, "an empty line to HAProxy: its first word is empty")
+        return words
+
+    def _holds(self) -> bool:
+        return all(branch is _Branch.HOLDS for branch, _, _ in self._blocks)
+
+    def _directive(self, words: tuple[Word, ...]) -> None:
+        name = words[0].text
+        rest = " ".join(each.text for each in words[1:])
+        if name in _CONDITIONALS:
+            self._say(Outcome.KEPT)
+            self._conditional(name, rest)
+        elif not self._holds():
+            self._say(Outcome.IGNORED, "its conditional block (`.if`) does not hold")
+        elif name == ".alert":
+            self._say(Outcome.REFUSED, f"the file itself says that it must not be used: {shown(rest)}")
+        else:
+            self._say(Outcome.IGNORED, "a message for whoever starts HAProxy")
+
+    def _conditional(self, name: str, condition: str) -> None:
+        if name == ".if":
+            # Within a block that does not hold nothing is asked, so that no branch of it can hold.
+            start = _Branch.AHEAD if self._holds() else _Branch.PAST
+            self._blocks.append((start, self._number, False))
+            self._enter(condition)
+            return
+        if not self._blocks:
+            self._say(Outcome.REFUSED, f"{shown(name)} without an `.if` before it")
+            return
+        branch, number, ended = self._blocks.pop()
+        if name == ".endif":
+            return
+        if ended:
+            self._say(Outcome.REFUSED, f"{shown(name)} behind `.else`")
+        self._blocks.append((branch, number, name == ".else"))
+        self._enter("1" if name == ".else" else condition)
+
+    def _enter(self, condition: str) -> None:
+        """Begin another branch of the innermost block; it holds if none before it did, and its condition."""
+        branch, number, ended = self._blocks[-1]
+        if branch is _Branch.AHEAD:
+            branch = self._judged(condition)
+        elif branch is _Branch.HOLDS:
+            branch = _Branch.PAST
+        self._blocks[-1] = branch, number, ended
+
+    def _judged(self, condition: str) -> _Branch:
+        try:
+            found, unknown = truth(condition, self._variables)
+        except ConditionError as error:
+            self._say(Outcome.REFUSED, str(error))
+            return _Branch.PAST
+        if found is Truth.UNKNOWN:
+            message = f"only HAProxy itself knows {shown(unknown)}: leave one of the branches, without `.if`"
+            self._say(Outcome.REFUSED, message)
+            return _Branch.PAST
+        return _Branch.HOLDS if found is Truth.TRUE else _Branch.AHEAD
+
+    def _refuse(self, reason: str, column: int, text: str) -> None:
+        self._report.open(self._number, text)
+        self._say(Outcome.REFUSED, reason, column)
+
+    def _say(self, outcome: Outcome, reason: str | None = None, column: int | None = None) -> None:
+        self._report.tell(outcome, self._number, reason, column)

@@ -1,0 +1,95 @@
+"""Gathers what became of each line, until the last one that has a word to say has spoken."""
+
+import re
+from dataclasses import dataclass, field
+from typing import Final
+
+from appliance.model.messages.problems import FilePosition
+from appliance.model.messages.quoting import printable
+from appliance.translation.translation import LineOutcome, Outcome
+
+_SECRETS: Final = (
+    re.compile(r"(?P<before>\bauth\s+[^\s:]+:)(?P<secret>\S+)"),
+    re.compile(r"(?P<before>\b(?:password|insecure-password|ca-sign-pass|cluster-secret)\s+)(?P<secret>\S+)"),
+)
+_LONGEST_TEXT: Final = 200
+_MOST_OUTCOMES: Final = 20
+"""Outcomes of one line; a line of sixty unknown words needs no more."""
+
+
+@dataclass(slots=True, kw_only=True)
+class _Told:
+    place: FilePosition
+    text: str
+    outcomes: dict[tuple[Outcome, str | None, FilePosition], None] = field(default_factory=dict)
+    left_out: str | None = None
+
+
+class Report:
+    """The lines of one file, in their order.
+
+    A line is kept unless something else is said of it; whoever does not understand a line must refuse it.
+    """
+
+    def __init__(self, source: str) -> None:
+        self.source = source
+        self._told: dict[int, _Told] = {}
+        self._settings: dict[int, bool] = {}
+
+    def place(self, number: int, column: int = 1) -> FilePosition:
+        """Return a place in this file."""
+        return FilePosition(line=number, column=column, source=self.source)
+
+    def open(self, number: int, text: str) -> None:
+        """Begin a line that is neither empty nor a comment; passwords are not shown again."""
+        column = len(text) - len(text.lstrip()) + 1
+        self._told.setdefault(number, _Told(place=self.place(number, column), text=_shown(text)))
+
+    def say(self, outcome: Outcome, place: FilePosition, reason: str | None = None) -> None:
+        """Note an outcome at a place of an open line."""
+        outcomes = self._told[place.line].outcomes
+        if len(outcomes) < _MOST_OUTCOMES:
+            outcomes[outcome, reason, place] = None
+
+    def tell(self, outcome: Outcome, number: int, reason: str | None, column: int | None) -> None:
+        """Note an outcome of a line at a column, or at its first character."""
+        place = self._told[number].place if column is None else self.place(number, column)
+        self.say(outcome, place, reason)
+
+    def leave_out(self, number: int, reason: str) -> None:
+        """Note that a line is left out with its section; what was refused in it stays refused."""
+        self._told[number].left_out = reason
+
+    def settle(self, number: int) -> None:
+        """Note that a line is a setting, which has a meaning only if a section uses it."""
+        self._settings.setdefault(number, False)
+
+    def use(self, number: int) -> None:
+        """Note that the setting of a line is used."""
+        self._settings[number] = True
+
+    def lines(self) -> tuple[LineOutcome, ...]:
+        """Return what became of each line."""
+        return tuple(
+            outcome for number, told in sorted(self._told.items()) for outcome in self._outcomes(number, told)
+        )
+
+    def _outcomes(self, number: int, told: _Told) -> list[LineOutcome]:
+        said = [each for each in told.outcomes if each[0] is not Outcome.KEPT]
+        refused = [each for each in said if each[0] is Outcome.REFUSED]
+        if told.left_out is not None and not refused:
+            said = [(Outcome.IGNORED, told.left_out, told.place)]
+        if not said and not self._settings.get(number, True):
+            reason = "nothing uses it: the sections that could have values of their own, or there are none"
+            said = [(Outcome.IGNORED, reason, told.place)]
+        return [
+            LineOutcome(place=place, text=told.text, outcome=outcome, reason=reason)
+            for outcome, reason, place in said or [(Outcome.KEPT, None, told.place)]
+        ]
+
+
+def _shown(text: str) -> str:
+    for secret in _SECRETS:
+        text = secret.sub(r"\g<before>***", text)
+    line = printable(text.strip().replace("\t", " "))
+    return line if len(line) <= _LONGEST_TEXT else f"{line[:_LONGEST_TEXT]}..."

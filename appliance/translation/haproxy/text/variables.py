@@ -1,0 +1,47 @@
+"""The environment variables that a line of haproxy.cfg may name: `"${NAME}"`, `"$NAME"` and `"$.LINE"`.
+
+`setenv` and its kin in the section `global` change them for the lines that follow (configuration.txt, 2.3).
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+_OWN: Final = "HAPROXY_"
+
+
+class Variables:
+    """The environment, as the lines read so far have left it.
+
+    `line` and `section` are those that are being read; whoever reads lines keeps them right.
+    """
+
+    def __init__(self, environment: Mapping[str, str], *, source: str) -> None:
+        self._values = dict(environment)
+        self._source = source
+        self.line = 0
+        self.section = ""
+
+    def value(self, name: str) -> str | None:
+        """Return the value of a variable, None where it is not set; raises KeyError for another `.NAME`."""
+        if not name.startswith("."):
+            return self._values.get(name)
+        known = {".FILE": self._source, ".LINE": str(self.line), ".SECTION": self.section}
+        return known[name]
+
+    def is_haproxys(self, name: str) -> bool:
+        """Tell whether HAProxy itself sets a variable, so that nobody else knows its value."""
+        return name.startswith(_OWN) and name not in self._values
+
+    def set(self, name: str, value: str) -> None:
+        """Set a variable (setenv)."""
+        self._values[name] = value
+
+    def unset(self, names: Iterable[str]) -> None:
+        """Remove variables (unsetenv)."""
+        for name in names:
+            self._values.pop(name, None)
+
+    def keep_only(self, names: Iterable[str]) -> None:
+        """Remove all variables but these (resetenv)."""
+        kept = frozenset(names)
+        self._values = {name: value for name, value in self._values.items() if name in kept}

@@ -1,0 +1,1 @@
+"""What stands behind one word of haproxy.cfg: times, addresses, networks, names."""
