@@ -64,7 +64,6 @@ def run(paths: Paths, *, user: str | None) -> NoReturn:
         start = boot.choose(paths)
         refused = _let_readers_in(paths, start.snapshot.readers)
         not_kept = boot.write(paths, start)
-        boot.forget_stop(paths)
         boot.remove_stale_sockets(paths)
     except boot.BootError as error:
         for problem in error.problems:

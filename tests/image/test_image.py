@@ -3,16 +3,12 @@
 import re
 
 import pytest
-import yaml
-from click.testing import CliRunner
 from support.machines import podman
 
 import appliance
-from appliance.console.command import main
 
 _NEEDS = [pytest.mark.image, pytest.mark.needs("podman", "runc", "mmdebstrap", root=True)]
 _UNIT = podman.ROOT / "image" / "appliance.container"
-_POD = podman.ROOT / "image" / "haproxy-pod.yaml"
 _README = podman.ROOT / "image" / "README.md"
 _LEFT_OUT = "for each in gcc cc make pip pip3 git curl; do command -v $each; done; true"
 _SET_UID = "find / -xdev -type f -perm /6000 2>/dev/null; true"
@@ -97,25 +93,3 @@ def test_readme_and_unit_agree():
     for setting in ("--read-only", "no-new-privileges", "--stop-timeout", "130"):
         assert setting in words
         assert setting in unit
-
-
-def test_pod_is_openshifts_but_for_one_container():
-    """The pod keeps the ports and the mounts of OpenShift's, and gives our container no right."""
-    pod = yaml.safe_load(_POD.read_text())
-    ours, monitor = pod["spec"]["containers"]
-    mounts = {each["name"]: each["mountPath"] for each in ours["volumeMounts"]}
-    assert (ours["name"], monitor["name"]) == ("haproxy", "haproxy-monitor")
-    assert mounts["run-dir"] == "/var/run/haproxy"
-    assert mounts["conf-dir"] == "/etc/haproxy"
-    assert ours["livenessProbe"]["exec"] == {"command": ["appliance", "alive"]}
-    assert ours["securityContext"]["capabilities"] == {"drop": ["ALL"]}
-    volumes = {each["name"] for each in pod["spec"]["volumes"]}
-    assert {each["name"] for box in (ours, monitor) for each in box["volumeMounts"]} <= volumes
-
-
-def test_configuration_of_the_pod():
-    """The configuration that comes with the pod has no error, and finishes within the pod's grace."""
-    path = _POD.with_name("haproxy-pod.appliance.yaml")
-    assert CliRunner().invoke(main, ["check", str(path)]).exit_code == 0
-    drain = int(yaml.safe_load(path.read_text())["defaults"]["drain"].removesuffix("s"))
-    assert drain < yaml.safe_load(_POD.read_text())["spec"]["terminationGracePeriodSeconds"]

@@ -10,12 +10,9 @@ from typing import Final
 
 import pytest
 import yaml
-from click.testing import CliRunner
 from support.machines import podman
 from support.machines.container_site import Site
 from support.processes.waiting import wait_until
-
-from appliance.console.command import main
 
 pytestmark = [
     pytest.mark.image,
@@ -147,22 +144,3 @@ def test_podman_plays_the_pod(around: Site, folder: Path):
     wait_until(lambda: answer.exists() and answer.read_text(), what="the monitor has its answer", timeout=60)
     assert json.loads(answer.read_text())["ok"] is True
     _on_node(around, "healthcheck", "run", "haproxy-haproxy")
-
-
-def test_configuration_of_each_release(tmp_path: Path):
-    """Each line that a comment has for another release is one that may take the place of its own."""
-    lines = _CONFIG.read_text().splitlines()
-    alternatives = [
-        (at, each.replace("# ", "", 1))
-        for at, each in enumerate(lines)
-        if each.strip().startswith(("# check:", "# timeouts:", "# slow_start:", "# on_down:"))
-    ]
-    assert len(alternatives) == 7
-    for at, line in alternatives:
-        key = line.strip().partition(":")[0]
-        others = [each for each in lines if not each.strip().startswith(f"{key}:")]
-        others.insert(others.index(lines[at]), line)
-        path = tmp_path / "appliance.yaml"
-        path.write_text("\n".join(others))
-        checked = CliRunner().invoke(main, ["check", str(path)])
-        assert checked.exit_code == 0, checked.output

@@ -1,4 +1,4 @@
-"""OpenShift's `monitor` (a stand-in, see support.peers.monitor) drives the appliance through an hour of changes.
+"""OpenShift's `monitor` (a stand-in: support.peers.monitor) drives the appliance through an hour of changes.
 
 One loop of it is 6 s there. Here 600 of them are 30 times shorter; `E2E_FULL=1` makes it 3 times.
 """
@@ -170,7 +170,7 @@ def test_an_hour_of_changes(masters: Masters):
 
 @contextlib.contextmanager
 def other_clients(masters: Masters) -> Iterator[None]:
-    """Clients that hold the socket for the whole time: one says much and reads nothing, one says nonsense."""
+    """Clients that hold the socket all the time: one says much and reads nothing, one says nonsense."""
     with contextlib.closing(masters.connection()) as talker, contextlib.closing(masters.connection()) as liar:
         talker.setblocking(False)  # noqa: FBT003  # its only parameter
         for _ in range(5):
@@ -211,7 +211,7 @@ def a_template_that_cannot_be_rendered(masters: Masters, monitor: Kubelet) -> No
 
 
 def the_lost_reload(masters: Masters, monitor: Kubelet) -> None:
-    """Our reload program is killed: `monitor` writes the file, fails to say so, and says nothing afterwards."""
+    """Our reload program dies: `monitor` writes the file, fails to say so, and says nothing afterwards."""
     ends = len(monitor.ends)
     pid = masters.appliance.kill("reload")
     masters.announce("master-0", "master-3")

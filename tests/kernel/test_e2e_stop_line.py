@@ -71,10 +71,10 @@ def test_a_stop_lasts_until_the_next_reload(
     wait_until(lambda: appliance.status()["ok"], what="nothing is wrong")
 
 
-def test_a_stop_outlives_our_programs_and_not_our_container(
+def test_a_stop_outlives_our_programs_and_our_container(
     ground: Field, beside_keepalived: tuple[Appliance, Dynkeepalived]
 ):
-    """Vrrp and reload are killed, the file changes by itself: we stay out; a new `run` takes part."""
+    """Programs are killed, the file changes by itself, `run` is started again: we stay out."""
     appliance, lines = beside_keepalived
     lines.say("stop")
     ground.wait_for_holder(ground.two)
@@ -88,6 +88,9 @@ def test_a_stop_outlives_our_programs_and_not_our_container(
     appliance.stop(patience=30.0)
     with ground.one.inside():
         appliance.start()
+    assert appliance.ask("vrrp", "status")["takes_part"] is False
+    assert ground.holders() == [ground.two]
+    appliance.command("reload")
     ground.wait_for_holder(ground.one)
 
 

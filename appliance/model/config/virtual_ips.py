@@ -85,7 +85,7 @@ class AnnounceSection(Section):
 
 
 class TrackSection(Section):
-    """One thing that is watched: one of http, tcp, script, process, interface, file, pool, program."""
+    """What is watched: one of http, tcp, script, process, interface, file, pool, program, exists."""
 
     http: Url | None = Field(default=None, examples=["https://localhost:6443/readyz"])
     """URL that must answer, http or https."""
@@ -103,6 +103,8 @@ class TrackSection(Section):
     """Pool of this configuration that must have a server up."""
     program: str | None = Field(default=None, examples=["proxy-api"])
     """Proxy of this appliance that must accept connections: proxy-api or proxy-ingress."""
+    exists: FilePath | None = Field(default=None, examples=["/var/run/keepalived/iptables-rule-exists"])
+    """Path that must exist (`[ -e PATH ]` of a check script); beside another kind: both must hold."""
     interval: Duration = written("1s", duration)
     """Time from one check to the next."""
     timeout: Duration | None = Field(default=None, examples=["900ms"])
@@ -122,13 +124,17 @@ class TrackSection(Section):
 
     @property
     def watched(self) -> tuple[tuple[TrackKind, tuple[str, ...]], ...]:
-        """The keys that say what is watched, each with its value; a section without errors has one."""
+        """The keys that say what is watched, each with its value; a section without errors has one.
+
+        `exists` is one of them where it stands alone, else a condition of the other one.
+        """
         given = ((kind, getattr(self, kind.value)) for kind in TrackKind)
-        return tuple(
+        watched = tuple(
             (kind, target if isinstance(target, tuple) else (str(target),))
             for kind, target in given
             if target is not None
         )
+        return tuple(each for each in watched if len(watched) == 1 or each[0] is not TrackKind.EXISTS)
 
 
 class NotifySection(Section):

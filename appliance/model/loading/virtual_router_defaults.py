@@ -14,6 +14,7 @@ from appliance.model.snapshot.virtual_router import (
     HmacKey,
     Notify,
     Track,
+    TrackKind,
     VirtualRouter,
 )
 
@@ -111,6 +112,7 @@ def _track(name: str, given: TrackSettings) -> Track:
         user=given.user,
         verify=given.verify,
         expect=given.expect,
+        exists=None if kind is TrackKind.EXISTS else given.exists,
     )
 
 

@@ -40,6 +40,16 @@ def _track(path: Path, track: TrackSection, config: Config) -> Iterator[Finding]
         if key in track.model_fields_set and kind not in kinds:
             message = f"means nothing to `{kinds[0]}`: it belongs to `{kind}`"
             yield Finding(path=(*path, key), message=message, spot=FindingTarget.KEY)
+    if track.interface is not None and track.exists is not None:
+        message = (
+            "means nothing to `interface`, of which the kernel tells by itself: make it a track of its own"
+        )
+        yield Finding(
+            path=(*path, "exists"),
+            message=message,
+            spot=FindingTarget.KEY,
+            touches=((*path, "interface"),),
+        )
     if track.verify is not None and track.http is not None and track.http.startswith("http:"):
         message = "means nothing to http, which has no certificate: `https://...`"
         yield Finding(

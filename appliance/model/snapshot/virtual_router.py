@@ -102,6 +102,7 @@ class TrackKind(StrEnum):
     FILE = "file"
     POOL = "pool"
     PROGRAM = "program"
+    EXISTS = "exists"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,11 +110,12 @@ class Track:
     """One tracked thing.
 
     `target` is a URL (http), host:port (tcp), the first word of the command (script), a process's name, an
-    interface, a file's path, a pool or a program of this appliance. `arguments` are the further words of a
-    script. `weight` None means fault while it is down. A positive weight is added while it is up, a negative
-    one while it is down (keepalived's rule); for a file the number in it is multiplied by the weight.
+    interface, a path (file, exists), a pool or a program of this appliance. `arguments` are the further words
+    of a script. `weight` None means fault while it is down. A positive weight is added while it is up, a
+    negative one while it is down (keepalived's rule); for a file its number is multiplied by the weight.
     `verify` is a CA file for https, None accepts any certificate; `expect` are inclusive status ranges.
-    `user` None runs a script as the user that vrrp runs as.
+    `user` None runs a script as the user that vrrp runs as. `exists` is a path that must be there besides,
+    None for none: while it is not, the track is down without a look.
     """
 
     name: str
@@ -128,6 +130,7 @@ class Track:
     user: str | None
     verify: str | None
     expect: tuple[tuple[int, int], ...]
+    exists: str | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

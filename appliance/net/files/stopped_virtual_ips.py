@@ -1,8 +1,8 @@
 """The note that the virtual IPs of this node are left to others: the line `stop` came, and no `reload` since.
 
 `reload` writes and removes it; `vrrp` looks for it at its start, so that one that is started again stays out
-of what it was told to leave. A new `appliance run` removes it, as a new container of OpenShift's keepalived
-pod starts keepalived again.
+of what it was told to leave. It lies in the runtime directory: like the note of OpenShift's keepalived pod
+(`/var/run/keepalived/stopped`) it outlives the container, and not the pod or the machine.
 """
 
 from pathlib import Path

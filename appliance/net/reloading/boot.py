@@ -13,7 +13,7 @@ from appliance.model.document.document import read
 from appliance.model.document.tree import DocumentError
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
-from appliance.net.files import config_file, lock_files, snapshots, state_files, stopped_virtual_ips
+from appliance.net.files import config_file, lock_files, snapshots, state_files
 from appliance.net.files.degraded import Degraded, clear_degraded, write_degraded
 from appliance.net.files.operators_file import judge
 from appliance.net.files.state_files import FileUnusable
@@ -173,14 +173,6 @@ def _set_aside(paths: Paths) -> Iterator[AnswerProblem]:
     for path, reason in list(snapshots.damaged(paths)):
         aside = state_files.set_aside(path)
         yield AnswerProblem(message=f"{reason}: " + (f"set aside as {aside}" if aside else "passed over"))
-
-
-def forget_stop(paths: Paths) -> None:
-    """Take part in the virtual routers again, whatever an earlier run was told; raises BootError."""
-    try:
-        stopped_virtual_ips.forget_stop(paths)
-    except OSError as error:
-        raise BootError(_problem(error)) from error
 
 
 def remove_stale_sockets(paths: Paths) -> None:

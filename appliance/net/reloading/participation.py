@@ -32,11 +32,12 @@ class Participation:
         """Have `vrrp` leave all virtual IPs to others, in order."""
         if VRRP not in needed(accepted):
             return bad("there are no virtual IPs to stop")
-        try:
-            stopped_virtual_ips.note_stop(self._paths)
-        except OSError as error:
-            return bad(str(error))
-        self._log.info("virtual-ips-stopped", virtual_ips=[each.name for each in accepted.virtual_routers])
+        if not stopped_virtual_ips.are_stopped(self._paths):  # dynkeepalived says it every five seconds
+            try:
+                stopped_virtual_ips.note_stop(self._paths)
+            except OSError as error:
+                return bad(str(error))
+            self._log.info("virtual-ips-stopped", names=[each.name for each in accepted.virtual_routers])
         problem = self._tell()
         return bad(problem) if problem else good(stopped=[each.name for each in accepted.virtual_routers])
 

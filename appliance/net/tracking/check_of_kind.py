@@ -8,6 +8,7 @@ import gevent
 from appliance.model.paths import Paths
 from appliance.model.snapshot.virtual_router import Track, TrackKind
 from appliance.net.probing.tls_contexts import TlsContexts
+from appliance.net.tracking.exists import ExistsTrack, OnlyWhileExists
 from appliance.net.tracking.file import FileTrack
 from appliance.net.tracking.http import http_track
 from appliance.net.tracking.pool import PoolTrack
@@ -24,9 +25,10 @@ def check_of(track: Track, *, paths: Paths, contexts: TlsContexts) -> TrackCheck
     if make is None:
         return _Impossible(f"{track.kind} is not tracked here")
     try:
-        return make(track, paths, contexts)
+        check = make(track, paths, contexts)
     except ValueError as error:
         return _Impossible(str(error))
+    return check if track.exists is None else OnlyWhileExists(track.exists, check, timeout=track.timeout)
 
 
 class _Impossible:
@@ -64,5 +66,6 @@ _BY_KIND: Final[dict[TrackKind, _Make]] = {
     TrackKind.PROCESS: lambda track, _, __: ProcessTrack(track.target),
     TrackKind.FILE: lambda track, _, __: _file(track),
     TrackKind.POOL: lambda track, paths, _: PoolTrack(track.target, paths.health_board),
+    TrackKind.EXISTS: lambda track, _, __: ExistsTrack(track.target, timeout=track.timeout),
     TrackKind.PROGRAM: lambda track, paths, _: program_track(track.target, paths, timeout=track.timeout),
 }

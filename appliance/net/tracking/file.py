@@ -7,14 +7,12 @@ always up, and the number says how much the priority changes.
 import os
 import re
 import stat
-import time
 from typing import Final
 
 import gevent
-from gevent.event import AsyncResult
 
-from appliance.net.loop import thread_pool
-from appliance.net.tracking.track_check import LookResult, TrackUnknown, raise_if_stalled
+from appliance.net.tracking.thread_answer import ThreadAnswer
+from appliance.net.tracking.track_check import LookResult
 
 _LONGEST: Final = 64
 _NUMBER: Final = re.compile(rb"[+-]?[0-9]{1,10}")
@@ -25,26 +23,14 @@ class FileTrack:
     """The check of a file. It is read in a thread: where the file system hangs the track is down."""
 
     def __init__(self, path: str, *, weighted: bool, timeout: float) -> None:
-        self._path = path
         self._weighted = weighted
-        self._timeout = timeout
-        self._reading: AsyncResult | None = None
+        self._content = ThreadAnswer(_read, path, timeout=timeout)
 
     def look(self) -> LookResult:
         """Read the file and return the result; raises TrackUnknown."""
-        started = time.monotonic()
-        try:
-            reading = self._reading = self._reading or thread_pool.begin(_read, self._path)
-        except OSError as error:
-            raise TrackUnknown(f"it cannot be read: {error.strerror}") from error
-        try:
-            found: bytes | OSError = reading.get(timeout=self._timeout)
-        except gevent.Timeout:
-            raise_if_stalled(started, self._timeout)
-            return LookResult(up=False, detail=f"not read within {self._timeout:g} s")
-        finally:
-            if reading.ready():
-                self._reading = None
+        found = self._content.get()
+        if found is None:
+            return LookResult(up=False, detail=f"not read within {self._content.timeout:g} s")
         if isinstance(found, OSError):
             return LookResult(up=False, detail=f"cannot be read: {found.strerror}")
         return self._judge(found.strip())

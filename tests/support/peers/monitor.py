@@ -1,9 +1,9 @@
 """A stand-in for OpenShift's `monitor` (baremetal-runtimecfg), which is a Go program: the same, step by step.
 
-It connects to the reload socket once and never reads from it; lists the masters; believes a change that it has
-seen three times in a row; renders the template in place; compares the file with what it was, by MD5; writes
-`reload`; asks the appliance for its health, and has nftables redirect the API's port accordingly. It ends with
-an error where it cannot connect, render or write, as the kubelet starts it again.
+It connects to the reload socket once and never reads from it; lists the masters; believes a change that it
+has seen three times in a row; renders the template in place; compares the file with what it was, by MD5;
+writes `reload`; asks the appliance for its health, and has nftables redirect the API's port accordingly. It
+ends with an error where it cannot connect, render or write, as the kubelet starts it again.
 
 Not as there: times are shorter by `--scale`; the API is plain HTTP with nodes that are this short:
 `{"items": [{"name": "master-0", "address": "192.0.2.1"}]}`; addresses are not looked for in annotations.
@@ -123,7 +123,7 @@ class Monitor:
         settings, failure = self._settings, OSError("no server")
         for server in settings.servers:
             try:
-                with urllib.request.urlopen(server, timeout=settings.timeout) as answer:
+                with urllib.request.urlopen(server, timeout=settings.timeout) as answer:  # noqa: S310  # ours
                     nodes = json.load(answer)["items"]
                 break
             except OSError as error:

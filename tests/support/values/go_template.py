@@ -1,17 +1,21 @@
 """Go's text/template, as far as OpenShift's templates use it, in place of `runtimecfg`'s renderer.
 
-Understood: fields of the data (`.A.B`, `$.A`, `$name.B`), variables (`$name :=`), `range` over lists with one or
-two variables and `else`, `if` / `else if` / `else`, `with`, comments, `{{-` and `-}}`, parentheses, strings in
-quotes and backquotes, whole numbers, true and false, and the functions of `_FUNCTIONS`. Anything else, and a
-field that the data does not have, is a GoTemplateError: Go ends with an error there too.
+Understood: fields of the data (`.A.B`, `$.A`, `$name.B`), variables (`$name :=` and `=`), `range` over lists
+with one or two variables and `else`, `if` / `else if` / `else`, `with`, comments, `{{-` and `-}}`,
+parentheses, strings in quotes and backquotes, whole numbers, true and false, and the functions of
+`_FUNCTIONS`. Anything else, and a field that the data does not have, is a GoTemplateError: Go ends with an
+error there too.
 """
 
 import re
+from collections import ChainMap
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
 Value = object
+Variables = ChainMap[str, Value]
+"""By name with its `$`; a child for each block."""
 
 
 class GoTemplateError(Exception):
@@ -33,12 +37,14 @@ _FUNCTIONS: Final[dict[str, Callable[..., Value]]] = {
     "printf": lambda form, *each: form.replace("%v", "%s") % each,
 }
 
+_CONSTANTS: Final = {"true": True, "false": False}
+
 _ACTION: Final = re.compile(
     r"\{\{(-\s)?((?:`[^`]*`|\"(?:\\.|[^\"\\])*\"|[^}`\"]|\}(?!\}))*?)(\s-)?\}\}", re.DOTALL
 )
 _WORD: Final = re.compile(
     r"""\s*(?:(?P<text>"(?:\\.|[^"\\])*"|`[^`]*`)|(?P<number>-?\d+)|(?P<path>\$?\w*(?:\.\w+)+|\$\w*|\.)"""
-    r"""|(?P<name>[A-Za-z_]\w*)|(?P<mark>:=|[(),|]))"""
+    r"""|(?P<name>[A-Za-z_]\w*)|(?P<mark>:=|[=(),|]))"""
 )
 
 
@@ -66,7 +72,7 @@ _Node = _Text | _Print | _Block
 def render(template: str, data: Value) -> str:
     """Return the text of a template; raises GoTemplateError."""
     nodes = _parse(template)
-    return "".join(_run(nodes, data, {"$": data}))
+    return "".join(_run(nodes, data, ChainMap({"$": data})))
 
 
 def _parse(template: str) -> list[_Node]:
@@ -133,13 +139,15 @@ def _words(action: str) -> Iterator[str]:
         at = found.end()
 
 
-def _run(nodes: Sequence[_Node], dot: Value, variables: dict[str, Value]) -> Iterator[str]:
+def _run(nodes: Sequence[_Node], dot: Value, variables: Variables) -> Iterator[str]:
     for node in nodes:
         match node:
             case _Text(text=text):
                 yield text
             case _Print(words=(name, ":=", *rest)):
                 variables[name] = _value(tuple(rest), dot, variables)
+            case _Print(words=(name, "=", *rest)):
+                _assign(variables, name, _value(tuple(rest), dot, variables))
             case _Print(words=words):
                 yield _shown(_value(words, dot, variables))
             case _Block(kind="range"):
@@ -148,16 +156,25 @@ def _run(nodes: Sequence[_Node], dot: Value, variables: dict[str, Value]) -> Ite
                 yield from _choose(node, dot, variables)
 
 
-def _choose(block: _Block, dot: Value, variables: dict[str, Value]) -> Iterator[str]:
+def _assign(variables: Variables, name: str, value: Value) -> None:
+    """Give a variable of this block, or of one around it, another value."""
+    for scope in variables.maps:
+        if name in scope:
+            scope[name] = value
+            return
+    raise GoTemplateError(f"no variable {name}")
+
+
+def _choose(block: _Block, dot: Value, variables: Variables) -> Iterator[str]:
     for words, body in block.branches:
         value = _value(words, dot, variables) if words else True
         if value:
             inner = value if block.kind == "with" and words else dot
-            yield from _run(body, inner, dict(variables))
+            yield from _run(body, inner, variables.new_child())
             return
 
 
-def _range(block: _Block, dot: Value, variables: dict[str, Value]) -> Iterator[str]:
+def _range(block: _Block, dot: Value, variables: Variables) -> Iterator[str]:
     words, body = block.branches[0]
     names: tuple[str, ...] = ()
     if ":=" in words:
@@ -168,10 +185,10 @@ def _range(block: _Block, dot: Value, variables: dict[str, Value]) -> Iterator[s
         raise GoTemplateError(f"range over {items!r}")
     for number, item in enumerate(items):
         named = dict(zip(names, (number, item) if len(names) > 1 else (item,), strict=True)) if names else {}
-        yield from _run(body, item, {**variables, **named})
+        yield from _run(body, item, variables.new_child(dict(named)))
     if not items:
         for _, otherwise in block.branches[1:]:
-            yield from _run(otherwise, dot, dict(variables))
+            yield from _run(otherwise, dot, variables.new_child())
 
 
 def _value(words: Sequence[str], dot: Value, variables: Mapping[str, Value]) -> Value:
@@ -235,10 +252,12 @@ def _atom(word: str, dot: Value, variables: Mapping[str, Value]) -> Value:
         return word[1:-1].replace('\\"', '"').replace("\\n", "\n").replace("\\\\", "\\")
     if word.lstrip("-").isdigit():
         return int(word)
-    if word in ("true", "false"):
-        return word == "true"
-    if word in _FUNCTIONS:
-        return _Function(name=word)
+    if word in _CONSTANTS:
+        return _CONSTANTS[word]
+    return _Function(name=word) if word in _FUNCTIONS else _field(word, dot, variables)
+
+
+def _field(word: str, dot: Value, variables: Mapping[str, Value]) -> Value:
     name, *fields = word.split(".")
     if name.startswith("$"):
         if name not in variables:
