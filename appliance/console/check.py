@@ -1,6 +1,6 @@
 """`appliance check`: prints all problems of a configuration at once."""
 
-import os
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -9,14 +9,15 @@ from rich.console import Console
 from rich.text import Text
 
 from appliance.console.output.printing import print_json
-from appliance.model.document.document import read
-from appliance.model.loading.loading import DRAIN_VARIABLE, Loaded, load
+from appliance.model.loading.loading import Loaded
 from appliance.model.messages.problems import Finding, Problem, Severity, ordered
 from appliance.model.paths import Paths
 from appliance.model.rules.machine_needs import needs
+from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.commands.machine_needs import objection
-from appliance.net.files import config_file
-from appliance.net.files.state_files import FileUnusable
+from appliance.net.sources.judging import OperatorsFiles, collect, load
+from appliance.net.sources.read_files import ReadFiles
+from appliance.translation.composing import changes, together
 
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
 
@@ -33,59 +34,60 @@ _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
 def check(paths: Paths, *, file: Path | None, as_json: bool, here: bool) -> None:
     """Validate FILE, by default the configuration of --config, and print every problem with its place.
 
-    Exits 0 when there is no error; warnings do not count. Changes nothing, asks no program.
+    With it the files of --haproxy and --keepalived, or of its `source`; their lines that do not mean quite
+    the same here are warnings. Exits 0 when there is no error; warnings do not count. Changes nothing, asks
+    no program.
 
-    JSON: ok, file, errors, warnings; each problem has message, severity, source, path, line and column.
+    JSON: ok, file, files, errors, warnings; each problem has message, severity, source, path, line and
+    column.
     """
-    path = paths.config if file is None else file
-    loaded = _with_this_machine(_loaded(path), path) if here else _loaded(path)
+    found = collect(paths if file is None else _with(paths, file), ReadFiles())
+    loaded = load(found, number=0)
+    added = list(changes(found.translations))
+    if here and loaded.snapshot is not None:
+        added += _lacks(loaded.snapshot, found)
+    loaded = replace(loaded, problems=ordered((*loaded.problems, *added)))
+    files = [str(each) for each in found.files]
     if as_json:
         print_json(
             {
                 "ok": not loaded.errors,
-                "file": str(path),
+                "file": files[0],
+                "files": files,
                 "errors": loaded.errors,
                 "warnings": loaded.warnings,
             }
         )
     else:
-        _print(path, loaded)
+        _print(files, loaded)
     if loaded.errors:
         raise SystemExit(1)
 
 
-def _loaded(path: Path) -> Loaded:
-    try:
-        text = config_file.read(path)
-    except FileUnusable as error:
-        problem = Problem(message=f"cannot be read: {error}", source=str(path))
-        return Loaded(snapshot=None, problems=(problem,))
-    return load(text, source=str(path), number=0, drain=os.environ.get(DRAIN_VARIABLE))
+def _with(paths: Paths, file: Path) -> Paths:
+    """Return the places with another file of ours, which is then needed, whatever is beside it."""
+    alone = replace(paths, config=file, haproxy=None, keepalived=None)
+    return replace(paths, config=file) if file.exists() else alone
 
 
-def _with_this_machine(loaded: Loaded, path: Path) -> Loaded:
-    """Add what this machine lacks; only where the file itself has no errors."""
-    if loaded.snapshot is None:
-        return loaded
-    document = read(config_file.read(path))
-    lacks = [
-        Finding(path=need.path, message=why)
-        for need in needs(loaded.snapshot.virtual_routers)
-        if (why := objection(need))
-    ]
-    file = loaded.snapshot.log.file
+def _lacks(snapshot: Snapshot, found: OperatorsFiles) -> Iterator[Problem]:
+    """Yield what this machine lacks for a configuration without errors."""
+    source = str(found.config)
+    document, _ = together(found.text, found.translations, source=source)
+    for need in needs(snapshot.virtual_routers):
+        if why := objection(need):
+            yield document.problem(Finding(path=need.path, message=why), source=source)
+    file = snapshot.log.file
     if file is not None and not Path(file).parent.is_dir():
         message = f"there is no directory `{Path(file).parent}` here"
-        lacks.append(Finding(path=("log", "file"), message=message))
-    found = [document.problem(each, source=str(path)) for each in lacks]
-    return replace(loaded, problems=ordered((*loaded.problems, *found)))
+        yield document.problem(Finding(path=("log", "file"), message=message), source=source)
 
 
-def _print(path: Path, loaded: Loaded) -> None:
+def _print(files: Sequence[str], loaded: Loaded) -> None:
     console = Console(highlight=False, soft_wrap=True)
     for problem in loaded.problems:
         console.print(_line(problem))
-    console.print(Text(f"{path}: {_result(loaded)}", style="bold" if loaded.errors else "green"))
+    console.print(Text(f"{', '.join(files)}: {_result(loaded)}", style="bold" if loaded.errors else "green"))
 
 
 def _line(problem: Problem) -> Text:

@@ -17,7 +17,15 @@ from typing import Final
 import click
 
 import appliance
-from appliance.model.paths import CONFIG_VARIABLE, RUNTIME_VARIABLE, STATE_VARIABLE, Paths
+from appliance.model.paths import (
+    CONFIG_VARIABLE,
+    HAPROXY_VARIABLE,
+    KEEPALIVED_VARIABLE,
+    RELOAD_SOCKETS_VARIABLE,
+    RUNTIME_VARIABLE,
+    STATE_VARIABLE,
+    Paths,
+)
 from appliance.net.privileges import drop_privileges
 
 INTERRUPTED: Final = 130
@@ -39,6 +47,7 @@ COMMANDS: Final[Mapping[str, Subcommand]] = {
         ("run", "run", "run", "Run the whole appliance in the foreground."),
         ("demo", "demo.demo", "demo", "The same with generated backends, without root."),
         ("check", "check", "check", "Validate a configuration and print every error."),
+        ("import", "import_files", "import_files", "Turn haproxy.cfg and keepalived.conf into YAML."),
         ("schema", "schema", "schema", "Print the JSON Schema of the configuration."),
         ("reload", "reload", "reload", "Make the appliance obey its configuration as it is now."),
         ("status", "status.status", "status", "Show programs, virtual IPs, frontends, pools and servers."),
@@ -54,7 +63,9 @@ COMMANDS: Final[Mapping[str, Subcommand]] = {
 }
 
 
-_SHARED: Final = frozenset({"--config", "--runtime-dir", "--state-dir"})
+_SHARED: Final = frozenset(
+    {"--config", "--runtime-dir", "--state-dir", "--haproxy", "--keepalived", "--reload-socket"}
+)
 
 
 class Appliance(click.Group):
@@ -150,14 +161,53 @@ def _shared_first(args: list[str]) -> list[str]:
     show_envvar=True,
     help="What outlives a reboot.",
 )
+@click.option(
+    "--haproxy",
+    type=click.Path(path_type=Path, readable=False),
+    envvar=HAPROXY_VARIABLE,
+    show_envvar=True,
+    help="A haproxy.cfg to obey beside the configuration, or without any.",
+)
+@click.option(
+    "--keepalived",
+    type=click.Path(path_type=Path, readable=False),
+    envvar=KEEPALIVED_VARIABLE,
+    show_envvar=True,
+    help="A keepalived.conf to obey, likewise.",
+)
+@click.option(
+    "--reload-socket",
+    "reload_sockets",
+    type=click.Path(path_type=Path, readable=False),
+    multiple=True,
+    envvar=RELOAD_SOCKETS_VARIABLE,
+    show_envvar=True,
+    help="A further socket that takes the line `reload`, from the first moment on; may be given again.",
+)
 @click.version_option(appliance.__version__, prog_name="appliance", message="%(prog)s %(version)s")
 @click.pass_context
-def main(ctx: click.Context, *, config: Path, runtime_dir: Path, state_dir: Path) -> None:
+def main(
+    ctx: click.Context,
+    *,
+    config: Path,
+    runtime_dir: Path,
+    state_dir: Path,
+    haproxy: Path | None,
+    keepalived: Path | None,
+    reload_sockets: tuple[Path, ...],
+) -> None:
     """Balance the API and ingress of a cluster: the work of HAProxy and keepalived together.
 
     The options here may also stand behind a command: appliance status --runtime-dir DIR.
     """
-    paths = Paths(config=config.absolute(), runtime=runtime_dir.absolute(), state=state_dir.absolute())
+    paths = Paths(
+        config=config,
+        runtime=runtime_dir,
+        state=state_dir,
+        haproxy=haproxy,
+        keepalived=keepalived,
+        reload_sockets=reload_sockets,
+    ).absolute()
     if user := os.environ.get(drop_privileges.USER_VARIABLE):
         try:
             drop_privileges.become(user, owned=(paths.runtime, paths.state))

@@ -40,8 +40,8 @@ def reload(paths: Paths, *, as_json: bool, timeout: float, forced: bool) -> None
     that is asked for while another runs is answered when its own turn is done.
 
     JSON: ok, configuration (its number; generation is the same), changed (paths), duration_s, warnings; or
-    ok and errors (message, path, line, column), with configuration and changed where it was accepted and a
-    program does not obey it yet.
+    ok and errors (message, path, line, column, and source where that is not the YAML), with configuration
+    and changed where it was accepted and a program does not obey it yet.
     """
     require_access(paths.runtime)
     try:
@@ -93,7 +93,10 @@ def _about_supervisord(paths: Paths) -> str:
 
 def _errors(answer: Answer) -> dict[str, object]:
     fields = ("message", "path", "line", "column")
-    errors = [{name: getattr(each, name) for name in fields} for each in answer.errors]
+    errors = [
+        {name: getattr(each, name) for name in fields} | ({"source": each.source} if each.source else {})
+        for each in answer.errors
+    ]
     return {"errors": errors} if errors else {}
 
 

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from functools import partial
-from pathlib import Path
 from typing import NoReturn
 
 import click
@@ -52,6 +51,10 @@ def run(paths: Paths, *, user: str | None) -> NoReturn:
     themselves, without a deadline. With errors in the
     configuration it starts from the copy that was accepted last, and says so; without such a copy it prints
     every error and ends with exit code 1.
+
+    With --haproxy, --keepalived, --reload-socket or `source` somebody else writes the files, and may want the
+    reload socket first: then it waits for the first good ones, serves nothing until they are there, and
+    `appliance status` says what it waits for.
     """
     # Blocked signals stay pending over execve(2): supervisord, which can end what an earlier one left, gets
     # them.
@@ -135,9 +138,7 @@ def environment(paths: Paths, snapshot: Snapshot) -> Mapping[str, str]:
         f"APPLIANCE_START_{program.upper().replace('-', '_')}": "true" if program in programs else "false"
         for program in PROGRAMS
     }
-    absolute = Paths(
-        config=_absolute(paths.config), runtime=_absolute(paths.runtime), state=_absolute(paths.state)
-    )
+    absolute = paths.absolute()
     return {
         **absolute.environment(),
         **starts,
@@ -152,7 +153,9 @@ def environment(paths: Paths, snapshot: Snapshot) -> Mapping[str, str]:
 
 def _announce(start: boot.Start, not_kept: Iterable[AnswerProblem], paths: Paths) -> Logger:
     log: Logger = configure("run", level=start.snapshot.log.level, form=start.snapshot.log.format)
-    if start.errors:
+    if start.snapshot.awaited:
+        log.warning("configuration-awaited", errors=as_values(start.errors))
+    elif start.errors:
         log.error("started-from-last-good", config=str(paths.config), errors=as_values(start.errors))
     for warning in as_values(start.warnings):
         log.warning("config-warning", **{"config": str(paths.config), **warning})
@@ -162,7 +165,7 @@ def _announce(start: boot.Start, not_kept: Iterable[AnswerProblem], paths: Paths
         log.error("state-damaged", reason=each.message)
     for each in not_kept:
         log.error("state-not-kept", reason=each.message)
-    control = f"supervisorctl -s unix://{_absolute(paths.supervisor_socket)}"
+    control = f"supervisorctl -s unix://{paths.absolute().supervisor_socket}"
     if capabilities.is_root():
         log.warning("runs-as-root", reason="every program has all capabilities: CAP_SETPCAP is missing")
     log.info(
@@ -184,7 +187,3 @@ def _short_of_files(snapshot: Snapshot) -> list[tuple[str, Shortage]]:
         if (lack := shortage(group, workers=group.workers or limits.processors(), open_files=files))
     ]
     return sorted(found, key=lambda each: each[1].wanted)[-1:]
-
-
-def _absolute(path: Path) -> Path:
-    return path.absolute()

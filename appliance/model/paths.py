@@ -8,33 +8,63 @@ from typing import Final
 CONFIG_VARIABLE: Final = "APPLIANCE_CONFIG"
 RUNTIME_VARIABLE: Final = "APPLIANCE_RUNTIME_DIR"
 STATE_VARIABLE: Final = "APPLIANCE_STATE_DIR"
+HAPROXY_VARIABLE: Final = "APPLIANCE_HAPROXY"
+KEEPALIVED_VARIABLE: Final = "APPLIANCE_KEEPALIVED"
+RELOAD_SOCKETS_VARIABLE: Final = "APPLIANCE_RELOAD_SOCKETS"
+"""Paths of sockets, with `:` between them."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paths:
-    """The operator's file, the runtime directory (gone at reboot) and the state directory (kept)."""
+    """The operator's files, the runtime directory (gone at reboot) and the state directory (kept).
+
+    `haproxy` and `keepalived` are files of theirs that are obeyed beside `config`, which may then be missing;
+    they win over its `source`. `reload_sockets` take the line `reload` from the first moment on, before there
+    is a configuration.
+    """
 
     config: Path = Path("/etc/appliance/appliance.yaml")
     runtime: Path = Path("/run/appliance")
     state: Path = Path("/var/lib/appliance")
+    haproxy: Path | None = None
+    keepalived: Path | None = None
+    reload_sockets: tuple[Path, ...] = ()
 
     @classmethod
     def from_environment(cls, environment: Mapping[str, str]) -> "Paths":
-        """Return the roots that APPLIANCE_CONFIG, _RUNTIME_DIR and _STATE_DIR move."""
+        """Return the places that APPLIANCE_CONFIG, _RUNTIME_DIR, _STATE_DIR and the others give."""
         given = {
             "config": environment.get(CONFIG_VARIABLE),
             "runtime": environment.get(RUNTIME_VARIABLE),
             "state": environment.get(STATE_VARIABLE),
+            "haproxy": environment.get(HAPROXY_VARIABLE),
+            "keepalived": environment.get(KEEPALIVED_VARIABLE),
         }
-        return cls(**{name: Path(value) for name, value in given.items() if value})
+        sockets = environment.get(RELOAD_SOCKETS_VARIABLE, "").split(":")
+        places = {name: Path(value) for name, value in given.items() if value}
+        return cls(**places, reload_sockets=tuple(Path(each) for each in sockets if each))
 
     def environment(self) -> dict[str, str]:
-        """Return the variables that give a child these roots."""
+        """Return the variables that give a child these places; "" is for one that there is not."""
         return {
             CONFIG_VARIABLE: str(self.config),
             RUNTIME_VARIABLE: str(self.runtime),
             STATE_VARIABLE: str(self.state),
+            HAPROXY_VARIABLE: str(self.haproxy or ""),
+            KEEPALIVED_VARIABLE: str(self.keepalived or ""),
+            RELOAD_SOCKETS_VARIABLE: ":".join(map(str, self.reload_sockets)),
         }
+
+    def absolute(self) -> "Paths":
+        """Return the same places for a process with another working directory."""
+        return Paths(
+            config=self.config.absolute(),
+            runtime=self.runtime.absolute(),
+            state=self.state.absolute(),
+            haproxy=self.haproxy.absolute() if self.haproxy else None,
+            keepalived=self.keepalived.absolute() if self.keepalived else None,
+            reload_sockets=tuple(each.absolute() for each in self.reload_sockets),
+        )
 
     @property
     def reload_socket(self) -> Path:
@@ -97,7 +127,7 @@ class Paths:
         return self.runtime / "guest.json"
 
     def below(self, root: Path) -> "Paths":
-        """Return the same places in a file system that lies below `root`."""
+        """Return the same three places in a file system that lies below `root`."""
         moved = (root / each.relative_to(each.anchor) for each in (self.config, self.runtime, self.state))
         config, runtime, state = moved
         return Paths(config=config, runtime=runtime, state=state)

@@ -54,7 +54,8 @@ class ReloadProgram:
         participation = Participation(paths, clients, log)
         self._queue = ReloadQueue(self._transaction, log, participation=participation, after=self._follow)
         degraded = read_degraded(paths)
-        self._queue.refused = degraded.problems if degraded else ()
+        # While the first configuration is awaited nothing was refused: `status` says what is waited for.
+        self._queue.refused = degraded.problems if degraded and not accepted.awaited else ()
         self._control = ControlServer(
             paths.control("reload"),
             {"status": self._status, "reload": lambda _: self._queue.ask("control")},
@@ -84,7 +85,8 @@ class ReloadProgram:
         """Do what the accepted configuration asks of this program; return what could not be done."""
         accepted = self._transaction.accepted
         obey("reload", accepted.log)
-        self._sockets.follow([self._paths.reload_socket, *map(Path, accepted.reload.sockets)])
+        further = (*self._paths.reload_sockets, *map(Path, accepted.reload.sockets))
+        self._sockets.follow([self._paths.reload_socket, *further])
         failures = self._sockets.failures
         return [AnswerProblem(message=f"reload socket {path}: {why}") for path, why in failures.items()]
 

@@ -24,17 +24,20 @@ def load_together(
     source: str,
     number: int,
     drain: str | None = None,
+    unread: Sequence[Problem] = (),
 ) -> Loaded:
     """Return the snapshot of our YAML and of the files beside it, or all their problems; never raises.
 
-    `text` is the YAML, None where there is none; an empty one says nothing. `source` is its name. The other
-    parameters are those of `loading.load`.
+    `text` is the YAML, None where there is none; an empty one says nothing. `source` is its name. `unread`
+    are problems of files that could not be read: without one of them much of what the others say makes no
+    sense, and is not judged. The other parameters are those of `loading.load`.
     """
     try:
         document, found = together(text, translations, source=source)
     except DocumentError as error:
-        unread = unreadable(error, source=source)
-        return Loaded(snapshot=None, problems=ordered((unread, *_refusals(translations))))
+        unread = (*unread, unreadable(error, source=source))
+    if unread:
+        return Loaded(snapshot=None, problems=ordered((*unread, *_refusals(translations))))
     return load_document(document, source=source, number=number, drain=drain, known=found)
 
 

@@ -105,7 +105,7 @@ def _scalar(value: Scalar) -> str:
 
 
 def _is_plain(text: str) -> bool:
-    if not _PLAIN.fullmatch(text) or text.endswith(":"):
+    if not _PLAIN.fullmatch(text) or text.endswith(":") or text.startswith("0o"):
         return False
     try:
         node = read_yaml(text)

@@ -135,6 +135,7 @@ def test_json_of_a_right_file(run: Run, file: Path):
     assert json.loads(run("check", "--json").stdout) == {
         "ok": True,
         "file": str(file),
+        "files": [str(file)],
         "errors": [],
         "warnings": [],
     }

@@ -9,9 +9,10 @@ from click.testing import CliRunner
 
 from appliance.console.command import COMMANDS, main
 from appliance.console.demo.demo_site import DEMO_PORTS, configuration
+from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
-from appliance.net.files.operators_file import judge
 from appliance.net.files.packaged import packaged
+from appliance.net.sources.judging import judge
 
 pytestmark = pytest.mark.pure
 
@@ -22,7 +23,7 @@ README: Final = (ROOT / "README.md").read_text()
 def judged(path: Path, text: str) -> Snapshot:
     """Return the snapshot of a configuration that must have neither errors nor warnings."""
     path.write_text(text)
-    found = judge(path, number=1)
+    found = judge(Paths(config=path), number=1)
     assert found.errors == ()
     assert found.warnings == ()
     assert found.snapshot is not None

@@ -32,8 +32,8 @@ from support.processes.processes import kill
 from support.processes.waiting import wait_until
 from support.programs.appliance import Appliance
 
-from appliance.net.files.operators_file import judge
 from appliance.net.files.snapshots import read, same
+from appliance.net.sources.judging import judge
 
 pytestmark = pytest.mark.programs
 
@@ -120,7 +120,7 @@ class Site:
     def obeyed(self) -> bool:
         """Say whether everything obeys what is accepted, which is what the operator wants."""
         accepted = read(self.appliance.paths.accepted)
-        wanted = judge(self.appliance.paths.config, number=1).snapshot
+        wanted = judge(self.appliance.paths, number=1).snapshot
         if accepted is None or wanted is None or not same(accepted, wanted):
             return False
         try:

@@ -20,7 +20,7 @@ from appliance.model.paths import Paths
 from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.net.files import lock_files, snapshots
 from appliance.net.files.atomic_write import write_atomically
-from appliance.net.files.operators_file import judge
+from appliance.net.sources.judging import judge
 from appliance.wire.lines.control import Answer, AnswerProblem, Question
 
 pytestmark = pytest.mark.programs
@@ -46,7 +46,7 @@ class House:
         self.paths.state.mkdir()
         self.journal: list[str] = []
         self.write(weight=1)
-        first = judge(self.paths.config, number=1).snapshot
+        first = judge(self.paths, number=1).snapshot
         assert first is not None
         snapshots.accept(self.paths, first)
         self.health = FakeProgram(self.paths, "health", self.journal, obeys=1)
@@ -287,7 +287,7 @@ def test_what_an_earlier_one_accepts_at_its_end_is_obeyed():
         starting = gevent.spawn(made.start)
         until(lambda: (made.root / "log").exists() and made.events("predecessor-awaited"))
         made.write(weight=2)
-        second = judge(made.paths.config, number=2).snapshot
+        second = judge(made.paths, number=2).snapshot
         assert second is not None
         snapshots.accept(made.paths, second)
         snapshots.propose(made.paths, second)

@@ -88,6 +88,15 @@ def test_others_read_the_same_texts(value: dict[str, str]):
     assert {key: found[key] for key in expected} == expected
 
 
+@pytest.mark.parametrize("text", ["2001-99-99", "9" * 5000, "0o17", "1_000", "12:30:00"])
+def test_what_looks_like_something_else_is_quoted(text: str):
+    """A date that there is not, a number without end: no reader stumbles over it."""
+    written = write_yaml(_tree({"a": text}).root, _no_comment)
+
+    assert written == f'a: "{text}"\n'
+    assert plain(read(written).root) == yaml.safe_load(written) == {"a": text}
+
+
 def test_the_example_reads_back_as_the_same():
     """The whole of the documentation's example is the same after it was written and read."""
     document = read(EXAMPLE.read_bytes())

@@ -17,9 +17,9 @@ from typing import Final
 
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
-from appliance.net.files.operators_file import judge
 from appliance.net.files.packaged import packaged
 from appliance.net.process import python
+from appliance.net.sources.judging import judge
 
 DEMO_PORTS: Final = re.compile(r"(?<=[:\s])(?:9445|9444|9454|8080|8443|16443|11936|18080|18443)\b")
 _IPV6_BINDS: Final = re.compile(r', "\[::1\]:\d+"')
@@ -107,7 +107,7 @@ def _has_ipv6() -> bool:
 
 
 def _judged(path: Path) -> Snapshot:
-    loaded = judge(path, number=1)
+    loaded = judge(Paths(config=path), number=1)
     if loaded.snapshot is None:
         raise DemoError("; ".join(error.message for error in loaded.errors))
     return loaded.snapshot

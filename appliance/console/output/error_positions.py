@@ -7,6 +7,6 @@ from appliance.wire.lines.control import AnswerProblem
 
 def located(problem: AnswerProblem, file: Path | None) -> str:
     """Return `file:line:column: path: message`, as much of it as there is."""
-    place = [str(each) for each in (file, problem.line, problem.column) if each is not None]
+    place = [str(each) for each in (problem.source or file, problem.line, problem.column) if each is not None]
     prefix = [":".join(place)] if problem.line is not None else []
     return ": ".join([*prefix, *filter(None, [problem.path]), problem.message])

@@ -29,7 +29,7 @@ def assess(observations: Observations, now: float) -> Status:
         configuration=snapshot.number if snapshot else None,
         source=snapshot.source if snapshot else None,
         cluster=snapshot.cluster if snapshot else None,
-        degraded=observations.degraded,
+        degraded=None if snapshot and snapshot.awaited else observations.degraded,
         supervisor=None if isinstance(observations.supervised, tuple) else str(observations.supervised),
         programs=programs,
         frontends=frontends,

@@ -43,6 +43,14 @@ def problems(
     )
 
 
+def _awaited(observations: Observations) -> Iterator[str]:
+    """Yield what is waited for, where no configuration was accepted yet."""
+    if isinstance(observations.snapshot, Snapshot) and observations.snapshot.awaited:
+        errors = observations.degraded.errors if observations.degraded else ()
+        reasons = "; ".join(_located(each) for each in errors)
+        yield f"waits for a first configuration: {reasons or 'there is none yet'}"
+
+
 def _while_it_runs(
     observations: Observations,
     programs: Iterable[ProgramStatus],
@@ -50,6 +58,7 @@ def _while_it_runs(
     pools: Iterable[PoolStatus],
     now: float,
 ) -> Iterator[str]:
+    yield from _awaited(observations)
     yield from (_program(each) for each in programs if not each.ok)
     yield from _reload_sockets(observations.answers)
     yield from _full(frontends)
@@ -94,7 +103,8 @@ def _refused(answers: Mapping[str, StatusAnswer]) -> Iterator[str]:
 
 
 def _located(problem: AnswerProblem) -> str:
-    line = f"line {problem.line}" if problem.line else None
+    file = f"{problem.source} " if problem.source else ""
+    line = f"{file}line {problem.line}" if problem.line else None
     return ": ".join(part for part in (line, problem.path, problem.message) if part)
 
 

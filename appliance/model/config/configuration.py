@@ -83,6 +83,18 @@ class DefaultsSection(Section):
     """Time an old generation has to finish. OLD_HAPROXY_PS_FORCE_DEL_TIMEOUT (seconds) set outside wins."""
 
 
+class SourceSection(Section):
+    """Files of HAProxy and keepalived that are obeyed beside this one, read again at every reload.
+
+    What they say must not be said here too; what they cannot say (log, stats, drain ...) is said here.
+    """
+
+    haproxy: FilePath | None = Field(default=None, examples=["/etc/haproxy/haproxy.cfg"])
+    """File of HAProxy: its frontends, pools and timeouts. APPLIANCE_HAPROXY or --haproxy set outside wins."""
+    keepalived: FilePath | None = Field(default=None, examples=["/etc/keepalived/keepalived.conf"])
+    """File of keepalived: its virtual IPs. APPLIANCE_KEEPALIVED or --keepalived set outside wins."""
+
+
 class ReloadSection(Section):
     """The reload handler."""
 
@@ -142,6 +154,8 @@ class Config(Section):
     """What holds for every frontend and pool that does not say its own."""
     virtual_ips: dict[Name, VirtualIpSection] = Field(default_factory=dict)
     """Virtual IPs by name: addresses that one appliance of several holds, by VRRP, as keepalived does."""
+    source: SourceSection = Field(default_factory=SourceSection)
+    """Files of HAProxy and keepalived that are obeyed beside this one."""
     reload: ReloadSection = Field(default_factory=ReloadSection)
     """The reload handler."""
     stats: StatsSection | None = None

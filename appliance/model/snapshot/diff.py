@@ -2,7 +2,7 @@
 
 A snapshot is compared as a tree whose lists of named things (groups, frontends, pools, servers, virtual
 routers) are mappings by name; their order is an entry of its own. Number and source are a snapshot's
-identity, not its content.
+identity, not its content, and so is that it only stands for one that is to come.
 """
 
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ from appliance.model.snapshot.snapshot import Snapshot
 
 _ORDER: Final = "*"  # the key for the order of named things; no name may be `*`
 _NAMED: Final = frozenset({"groups", "frontends", "pools", "servers", "virtual_routers"})
-_IDENTITY: Final = ("number", "source")
+_IDENTITY: Final = ("number", "source", "awaited")
 _SECTIONS: Final = {
     "cluster": "cluster.name",
     "domain": "cluster.domain",
@@ -52,7 +52,7 @@ def apply(snapshot: Snapshot, changes: tuple[ConfigChange, ...]) -> Snapshot:
     tree = _tree(snapshot)
     for change in changes:
         _make(tree, change)
-    tree |= {"number": snapshot.number, "source": snapshot.source}
+    tree |= {key: getattr(snapshot, key) for key in _IDENTITY}
     return msgspec.convert(_in_order(tree), Snapshot)
 
 

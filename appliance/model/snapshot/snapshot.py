@@ -64,6 +64,8 @@ class Snapshot:
     watchdog: float = WATCHDOG
     readers: str | None = None
     """Group that may read the sockets, None for nobody."""
+    awaited: bool = False
+    """Whether it only stands for a first configuration that is still to come, and obeys nothing."""
 
     @property
     def virtual_addresses(self) -> frozenset[str]:

@@ -46,7 +46,7 @@ class AcceptedFiles:
         for path, reason in list(snapshots.damaged(self._paths)):
             aside = state_files.set_aside(path)
             self._log.error("state-damaged", reason=reason, aside=str(aside) if aside else None)
-        heals = (snapshots.heal, snapshots.heal_last_good)
+        heals = (snapshots.heal,) if accepted.awaited else (snapshots.heal, snapshots.heal_last_good)
         failed = [error for heal in heals if (error := _error(partial(heal, self._paths, accepted)))]
         self.not_kept = {str(each.filename): each.strerror or str(each) for each in failed}
         for name, why in self.not_kept.items():

@@ -15,10 +15,10 @@ from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files import config_file, lock_files, snapshots, state_files
 from appliance.net.files.degraded import Degraded, clear_degraded, write_degraded
-from appliance.net.files.operators_file import judge
 from appliance.net.files.state_files import FileUnusable
 from appliance.net.privileges import private_directory
 from appliance.net.process.own_processes import own_processes
+from appliance.net.sources.judging import first_to_come, judge
 from appliance.wire.lines.control import AnswerProblem
 
 # sun_path holds 107 bytes (unix(7)); below the runtime directory a name such as
@@ -37,9 +37,10 @@ class BootError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Start:
-    """What to start with; `errors` are of the operator's file, where the last-good copy is used instead.
+    """What to start with; `errors` are of the operator's files, where something else is used instead.
 
-    `damaged` are files of ours that could not be read, and what became of each.
+    That is the last-good copy, or a snapshot that is `awaited`: nothing runs but what takes the first good
+    one. `damaged` are files of ours that could not be read, and what became of each.
     """
 
     snapshot: Snapshot
@@ -107,17 +108,23 @@ def choose(paths: Paths) -> Start:
     """Return the operator's configuration, or what was accepted last where that has errors; raises BootError.
 
     That is the last-good copy, or what is left of the last run where the copy is older or cannot be read.
+    Where nothing was ever accepted, and somebody else writes the files, they are waited for.
     """
     damaged = tuple(_set_aside(paths))
-    known = [each for each in map(snapshots.readable, (paths.accepted, paths.last_good)) if each]
-    judged = judge(paths.config, number=snapshots.unused_number(paths, known))
+    found = [each for each in map(snapshots.readable, (paths.accepted, paths.last_good)) if each]
+    known = [each for each in found if not each.awaited]
+    number = snapshots.unused_number(paths, found)
+    judged = judge(paths, number=number)
     if judged.snapshot is not None:
         last = known[0] if known else None
         unchanged = last is not None and snapshots.same(last, judged.snapshot)
         chosen = last if last and unchanged else judged.snapshot
         return Start(snapshot=chosen, errors=(), warnings=judged.warnings, damaged=damaged)
     if not known:
-        raise BootError(*judged.errors, *damaged)
+        awaiting = first_to_come(paths, number=number)
+        if awaiting is None:
+            raise BootError(*judged.errors, *damaged)
+        return Start(snapshot=awaiting, errors=judged.errors, warnings=(), damaged=damaged)
     last_good = max(known, key=lambda each: each.number)
     return Start(snapshot=last_good, errors=judged.errors, warnings=judged.warnings, damaged=damaged)
 
@@ -143,7 +150,7 @@ def write(paths: Paths, start: Start, *, clock: Callable[[], float] = time.time)
     except OSError as error:
         raise BootError(_problem(error)) from error
     steps = (
-        partial(snapshots.keep_as_last_good, paths, start.snapshot),
+        *(() if start.snapshot.awaited else (partial(snapshots.keep_as_last_good, paths, start.snapshot),)),
         partial(snapshots.prune, paths, start.snapshot.number),
         partial(_note, paths, start, clock),
     )

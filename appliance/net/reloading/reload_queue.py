@@ -16,7 +16,7 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.net.reloading.participation import Participation
 from appliance.net.reloading.reload_transaction import ReloadTransaction
-from appliance.net.reloading.watched_file import Content
+from appliance.net.sources.read_files import ReadFiles
 from appliance.wire.lines.control import Answer, AnswerProblem, as_values, bad, good
 
 _TURN: Final = 1.0  # seconds between two looks at what is due
@@ -103,9 +103,9 @@ class ReloadQueue:
         answer = self._obey(request.source, forced=request.forced)
         return _with_warnings(answer, self._guarded(self._participation.resume) or [])
 
-    def _obey(self, source: str, content: Content | None = None, *, forced: bool = False) -> Answer:
+    def _obey(self, source: str, files: ReadFiles | None = None, *, forced: bool = False) -> Answer:
         self._log.info("reload-started", source=source, waiting=self._queue.qsize())
-        answer = self._guarded(lambda: self._transaction.reload(content, forced=forced))
+        answer = self._guarded(lambda: self._transaction.reload(files, forced=forced))
         answer = _with_warnings(answer or bad(_BUG), self._after())
         self._remember(source, answer)
         return answer
@@ -141,9 +141,9 @@ class ReloadQueue:
         watch = self._transaction.watch
         if watch and now - self._looked_at >= watch:
             self._looked_at = now
-            content: Content | None = self._guarded(self._transaction.unasked)
-            if content is not None:
-                self._obey("watch", content)
+            files: ReadFiles | None = self._guarded(self._transaction.unasked)
+            if files is not None:
+                self._obey("watch", files)
 
     def _guarded(self, work: Callable[[], _Done]) -> _Done | None:
         """Do one piece of work; a bug in it costs its answer, not this program."""

@@ -31,11 +31,12 @@ from appliance.net.reloading.program_clients import ProgramClients, ProgramDown,
 from appliance.net.reloading.program_outcomes import failures_of, not_committed, skipped
 from appliance.net.reloading.refusals import ReloadRefused, refuse_group, refuse_log_file, unbindable
 from appliance.net.reloading.supervisor_rpc import SupervisorUnavailable
-from appliance.net.reloading.watched_file import Content, WatchedFile
+from appliance.net.sources.read_files import ReadFiles
+from appliance.net.sources.watched_files import WatchedFiles
 from appliance.wire.lines.control import Answer, AnswerProblem, as_values, bad, good
 
 if TYPE_CHECKING:
-    from appliance.net.files.operators_file import Judged
+    from appliance.net.sources.judging import Judged
 
 
 class ReloadTransaction:
@@ -48,7 +49,7 @@ class ReloadTransaction:
         self._paths = paths
         self._clients = clients
         self._log = log
-        self._file = WatchedFile(paths.config)
+        self._watched = WatchedFiles(paths)
         self._once = OnceLog(log)
         self._files = AcceptedFiles(paths, log, self._once)
         self._refused = False
@@ -58,14 +59,14 @@ class ReloadTransaction:
         """Files that a later start may want and that cannot be written, with the reason."""
         return self._files.not_kept
 
-    def reload(self, content: Content | None = None, *, forced: bool = False) -> Answer:
-        """Make the operator's file real, or refuse it with every reason; `content` is what was read of it.
+    def reload(self, files: ReadFiles | None = None, *, forced: bool = False) -> Answer:
+        """Make the operator's files real, or refuse them with every reason; `files` is what was read.
 
         With `forced` a virtual IP that is held here does not stand in its way.
         """
         begun = time.monotonic()
         try:
-            values, errors = self._change(self._file.read() if content is None else content, forced=forced)
+            values, errors = self._change(self._watched.read() if files is None else files, forced=forced)
         except ReloadRefused as refusal:
             self._refused = True
             self._log.warning("reload-refused", errors=as_values(refusal.problems))
@@ -102,44 +103,45 @@ class ReloadTransaction:
         """Return the seconds between two looks at the operator's file, 0.0 for none."""
         return self.accepted.reload.watch
 
-    def unasked(self) -> Content | None:
-        """Return what the operator's file holds where it has changed without a reload, else None."""
-        content = self._file.unasked()
-        return None if content is None or self._is_known(content) else content
+    def unasked(self) -> ReadFiles | None:
+        """Return what the operator's files hold where that has changed without a reload, else None."""
+        files = self._watched.unasked()
+        return None if files is None or self._is_known(files) else files
 
-    def _is_known(self, content: Content) -> bool:
+    def _is_known(self, files: ReadFiles) -> bool:
         """Say whether a file holds what is accepted, and there is no trouble that a reload would end."""
         if self._refused:
             return False
-        judged = self._judged(content, self.accepted.number)
-        same = judged.snapshot is not None and snapshots.same(judged.snapshot, self.accepted)
-        return same and read_degraded(self._paths) is None
+        judged, note = self._judged(files, self.accepted.number), read_degraded(self._paths)
+        if judged.snapshot is None:  # what the start has waited for since, and has said
+            return self.accepted.awaited and note is not None and note.problems == judged.errors
+        return snapshots.same(judged.snapshot, self.accepted) and note is None
 
-    def _judged(self, content: Content, number: int) -> "Judged":
+    def _judged(self, files: ReadFiles, number: int) -> "Judged":
         """Validate a file in a thread: a long one takes seconds, and this program has to answer meanwhile."""
-        judge = partial(self._validator(), content, path=self._file.path, number=number)
+        judge = partial(self._validator(), self._paths, files, number=number)
         judged: Judged = get_hub().threadpool.apply(judge)
         return judged
 
     @staticmethod
     def _validator() -> "Callable[..., Judged]":
-        from appliance.net.files.operators_file import judge_content  # noqa: PLC0415
+        from appliance.net.sources.judging import judge  # noqa: PLC0415
 
-        return judge_content
+        return judge
 
     def _change(
-        self, content: Content, *, forced: bool
+        self, files: ReadFiles, *, forced: bool
     ) -> tuple[dict[str, object], tuple[AnswerProblem, ...]]:
         # The directory may be gone; where it cannot be made, what follows says why.
         self._files.heal(self.accepted)
-        judged = self._judged(content, snapshots.unused_number(self._paths, [self.accepted]))
+        judged = self._judged(files, snapshots.unused_number(self._paths, [self.accepted]))
         if judged.snapshot is None:
             raise ReloadRefused(judged.errors)
         refuse_log_file(self.accepted, judged.snapshot)
         later = refuse_group(self.accepted, judged.snapshot)
         changed = diff.changed(self.accepted, judged.snapshot)
         errors: tuple[AnswerProblem, ...] = ()
-        if changed:
+        if changed or self.accepted.awaited:
             errors, warnings = self._accept(judged.snapshot, forced=forced)
         else:
             warnings = self._files.heal(self.accepted)

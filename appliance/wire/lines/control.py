@@ -18,12 +18,16 @@ class ControlError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AnswerProblem:
-    """One thing that is wrong; path, line and column where it has a place in a file."""
+    """One thing that is wrong; path, line and column where it has a place in a file.
+
+    `source` is the file where it is another one than our YAML: haproxy.cfg, keepalived.conf.
+    """
 
     message: str
     path: str | None = None
     line: int | None = None
     column: int | None = None
+    source: str | None = None
 
 
 def as_values(problems: Iterable[AnswerProblem]) -> list[dict[str, object]]:

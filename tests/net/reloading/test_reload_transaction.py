@@ -17,9 +17,9 @@ from support.peers.fake_programs import FakeProgram
 from appliance.model.paths import Paths
 from appliance.net.files import snapshots
 from appliance.net.files.degraded import Degraded, degraded_path, read_degraded, write_degraded
-from appliance.net.files.operators_file import judge
 from appliance.net.reloading.program_clients import ProgramClients, ProgramTimeouts
 from appliance.net.reloading.reload_transaction import ReloadTransaction
+from appliance.net.sources.judging import judge
 from appliance.wire.lines.control import AnswerProblem
 
 pytestmark = pytest.mark.programs
@@ -45,7 +45,7 @@ class House:
         self.paths.state.mkdir()
         self.journal: list[str] = []
         self.write()
-        first = judge(self.paths.config, number=1).snapshot
+        first = judge(self.paths, number=1).snapshot
         assert first is not None
         snapshots.accept(self.paths, first)
         self.health = FakeProgram(self.paths, "health", self.journal, obeys=1)

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from support.fuzzing.damage import SPOILS
 
-from appliance.net.files import operators_file
+from appliance.model.paths import Paths
+from appliance.net.sources import judging
 
 pytestmark = pytest.mark.programs
 
@@ -20,8 +21,8 @@ def test_what_is_no_regular_file_is_refused_at_once(tmp_path: Path, damage: str)
     path = tmp_path / "c.yaml"
     path.touch()
     SPOILS[damage](path)
-    (error,) = operators_file.judge(path, number=1).errors
-    assert error.message.startswith(f"{path}: is a ")
+    (error,) = judging.judge(Paths(config=path), number=1).errors
+    assert error.message.startswith(f"{path}: cannot be read: is a ")
     assert error.message.endswith(", not a file")
 
 
@@ -29,15 +30,15 @@ def test_a_link_to_a_file_is_a_file(tmp_path: Path):
     """Kubernetes mounts a ConfigMap as links."""
     (tmp_path / "..data").write_text("{}")
     (tmp_path / "c.yaml").symlink_to("..data")
-    assert operators_file.judge(tmp_path / "c.yaml", number=1).snapshot is not None
+    assert judging.judge(Paths(config=tmp_path / "c.yaml"), number=1).snapshot is not None
 
 
 def test_a_missing_file_is_an_error_with_its_name(tmp_path: Path):
     """Nothing there, or a link to nothing, is told as the system tells it."""
     (tmp_path / "dangling").symlink_to("nowhere")
     for path in (tmp_path / "absent", tmp_path / "dangling"):
-        (error,) = operators_file.judge(path, number=1).errors
-        assert error.message == f"{path}: No such file or directory"
+        (error,) = judging.judge(Paths(config=path), number=1).errors
+        assert error.message == f"{path}: cannot be read: No such file or directory"
 
 
 def test_a_file_above_the_limit_is_not_read(tmp_path: Path):
@@ -46,8 +47,8 @@ def test_a_file_above_the_limit_is_not_read(tmp_path: Path):
     path.write_text("{}")
     os.truncate(path, 100 << 20)
     begun = time.monotonic()
-    (error,) = operators_file.judge(path, number=1).errors
-    assert error.message == f"{path}: is larger than {8 << 20} bytes"
+    (error,) = judging.judge(Paths(config=path), number=1).errors
+    assert error.message == f"{path}: cannot be read: is larger than {8 << 20} bytes"
     assert time.monotonic() - begun < _GENEROUS
 
 
@@ -72,7 +73,7 @@ def test_many_mistakes_cost_each_the_same_and_a_hundred_are_told(tmp_path: Path,
     path = tmp_path / "c.yaml"
     path.write_text(_MISTAKEN[mistaken])
     begun = time.monotonic()
-    judged = operators_file.judge(path, number=1)
+    judged = judging.judge(Paths(config=path), number=1)
     assert time.monotonic() - begun < _GENEROUS
     assert judged.snapshot is None
     assert len(judged.errors) == 101
@@ -99,7 +100,7 @@ def test_bombs_are_refused(tmp_path: Path, content: bytes, said: str):
     path = tmp_path / "c.yaml"
     path.write_bytes(content)
     begun = time.monotonic()
-    (error,) = operators_file.judge(path, number=1).errors
+    (error,) = judging.judge(Paths(config=path), number=1).errors
     assert time.monotonic() - begun < _GENEROUS
     assert said in error.message
     assert error.line is not None

@@ -1,0 +1,96 @@
+"""`appliance import`: haproxy.cfg and keepalived.conf as our YAML, with a word on each of their lines."""
+
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import msgspec
+
+from appliance.model.paths import Paths
+from appliance.net.files import state_files
+from appliance.net.files.atomic_write import write_atomically
+from appliance.net.sources.foreign_files import ForeignFiles, translated
+from appliance.net.sources.read_files import ReadFiles
+from appliance.translation import import_report
+from appliance.translation.import_result import ImportResult, import_result
+
+
+@click.command("import", epilog="Example: appliance import haproxy.cfg keepalived.conf -o appliance.yaml")
+@click.argument("haproxy", required=False, type=click.Path(path_type=Path))
+@click.argument("keepalived", required=False, type=click.Path(path_type=Path))
+@click.option(
+    "-o", "--output", type=click.Path(path_type=Path), help="Write the YAML there, not to standard output."
+)
+@click.option(
+    "--report", type=click.Path(path_type=Path), help="Write the report there, not to standard error."
+)
+@click.option("--json", "as_json", is_flag=True, help="The report as JSON; the keys are stable.")
+@click.option("--force", is_flag=True, help="Also where there is a file already.")
+@click.pass_obj
+def import_files(
+    paths: Paths,
+    *,
+    haproxy: Path | None,
+    keepalived: Path | None,
+    output: Path | None,
+    report: Path | None,
+    as_json: bool,
+    force: bool,
+) -> None:
+    """Print the configuration that HAPROXY (a haproxy.cfg) and KEEPALIVED (a keepalived.conf) amount to.
+
+    Each entry has the line that it came from as a comment. The report says of every line whether it was kept,
+    changed, ignored or refused, and why; then what could be better than it was there. Either file will do:
+    appliance --keepalived FILE import.
+
+    Exits 0 when no line is refused and `appliance check` accepts the YAML, else 1; 2 where a file cannot be
+    read or is there already.
+
+    JSON: ok, counts, lines (file, line, column, text, outcome, reason), problems (as those of check),
+    proposals (name, message, file, line, example).
+    """
+    foreign = ForeignFiles(haproxy=haproxy or paths.haproxy, keepalived=keepalived or paths.keepalived)
+    if not foreign.paths:
+        raise click.UsageError("nothing to import: name a haproxy.cfg, or a keepalived.conf by --keepalived")
+    targets = [each for each in (output, report) if each]
+    _refuse_taken(targets, force=force)
+    result = _result(foreign)
+    _give(result.yaml, output, foreign.paths)
+    values = msgspec.json.format(msgspec.json.encode(import_report.as_values(result)), indent=2).decode()
+    text = f"{values}\n" if as_json else import_report.as_text(result)
+    if report:
+        _give(text, report, foreign.paths)
+    else:
+        click.echo(text, nl=False, err=True)
+    if not result.ok:
+        raise SystemExit(1)
+
+
+def _refuse_taken(targets: Sequence[Path], *, force: bool) -> None:
+    for each in targets:
+        if each.exists() and not force:
+            raise click.UsageError(f"{each} is there already: --force replaces it")
+        if each.exists() and (found := state_files.unusual(each)):
+            raise click.UsageError(f"{each} is {found}, not a file")
+
+
+def _result(foreign: ForeignFiles) -> ImportResult:
+    found = translated(foreign, ReadFiles())
+    if found.problems:
+        raise click.UsageError("; ".join(map(str, found.problems)))
+    return import_result(found.translations)
+
+
+def _give(text: str, target: Path | None, sources: Sequence[Path]) -> None:
+    """Print a text, or write it where nobody may read it who may not read what it was made of."""
+    if target is None:
+        click.echo(text, nl=False)
+        return
+    mode = 0o666
+    for each in sources:
+        mode &= stat.S_IMODE(each.stat().st_mode)
+    try:
+        write_atomically(target, text.encode(), mode=mode | stat.S_IRUSR | stat.S_IWUSR)
+    except OSError as error:
+        raise click.ClickException(f"{target}: {error.strerror or error}") from error

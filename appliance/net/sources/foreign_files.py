@@ -1,0 +1,87 @@
+"""haproxy.cfg and keepalived.conf, read and translated: which ones, and what of them could not be read."""
+
+import os
+import socket
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from appliance.model.document.tree import Node
+from appliance.model.messages.problems import Problem
+from appliance.net.sources.read_files import Content, ReadFiles
+from appliance.translation.haproxy import reader as haproxy_reader
+from appliance.translation.keepalived import reader as keepalived_reader
+from appliance.translation.translation import Translation
+
+GROUPS: Final = ("api", "ingress")
+"""The groups of frontends; the program of each is `proxy-` and its name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForeignFiles:
+    """The files beside our YAML, None where there is none."""
+
+    haproxy: Path | None = None
+    keepalived: Path | None = None
+
+    @property
+    def paths(self) -> tuple[Path, ...]:
+        """Those that there are."""
+        return tuple(each for each in (self.haproxy, self.keepalived) if each)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Translated:
+    """What became of the files; `problems` are of those that hold nothing, or could not be read."""
+
+    translations: tuple[Translation, ...] = ()
+    problems: tuple[Problem, ...] = ()
+
+
+def translated(foreign: ForeignFiles, files: ReadFiles, *, groups: Iterable[str] = ()) -> Translated:
+    """Return what the files say in our words.
+
+    `groups` are those that our own YAML has: a check in keepalived.conf for a process of HAProxy's asks for
+    the programs of all groups.
+    """
+    haproxy = _haproxy(foreign.haproxy, files) if foreign.haproxy else Translated()
+    named = {*groups, *(name for each in haproxy.translations for name in _keys(each.root))}
+    programs = [f"proxy-{name}" for name in GROUPS if name in named]
+    keepalived = _keepalived(foreign.keepalived, files, programs) if foreign.keepalived else Translated()
+    return Translated(
+        translations=(*haproxy.translations, *keepalived.translations),
+        problems=(*haproxy.problems, *keepalived.problems),
+    )
+
+
+def _haproxy(path: Path, files: ReadFiles) -> Translated:
+    content = files.content(path)
+    if not isinstance(content, bytes) or not content.strip():
+        return _nothing(path, content)
+    found = haproxy_reader.translate(content, source=str(path), environment=dict(os.environ))
+    return Translated(translations=(found,))
+
+
+def _keepalived(path: Path, files: ReadFiles, programs: Sequence[str]) -> Translated:
+    content = files.content(path)
+    if not isinstance(content, bytes) or not content.strip():
+        return _nothing(path, content)
+    found = keepalived_reader.translate(
+        str(path),
+        read=files.read,
+        matching=files.matching,
+        hostname=socket.gethostname(),
+        environment=dict(os.environ),
+        programs=programs,
+    )
+    return Translated(translations=(found,))
+
+
+def _nothing(path: Path, content: Content) -> Translated:
+    why = "the file is empty" if isinstance(content, bytes) else f"cannot be read: {content}"
+    return Translated(problems=(Problem(message=why, source=str(path)),))
+
+
+def _keys(node: Node) -> Iterable[str]:
+    return node.value.keys() if isinstance(node.value, dict) else ()

@@ -1,0 +1,98 @@
+"""What was read of files at one moment, so that all that is made of them is of that moment.
+
+Which files there are to read is only known from what others hold (`include` of keepalived), so each is read
+when it is first asked for, and remembered.
+"""
+
+import errno
+import glob
+import hashlib
+import os
+from collections.abc import Iterable
+from itertools import islice
+from pathlib import Path
+from typing import Final
+
+from appliance.net.files import config_file, state_files
+from appliance.net.files.state_files import FileUnusable
+
+MOST_FILES: Final = 500
+"""Most files and patterns that one configuration may consist of."""
+
+Content = bytes | FileUnusable
+"""What a file holds, or why it cannot be read."""
+
+
+_TOO_MANY: Final = f"is one of more than {MOST_FILES} files"
+
+
+class FileMissing(FileUnusable):
+    """There is nothing at the path."""
+
+
+class ReadFiles:
+    """Files by their paths, each read once."""
+
+    def __init__(self) -> None:
+        self._contents: dict[str, Content] = {}
+        self._matches: dict[str, tuple[str, ...]] = {}
+        self._size = 0
+
+    def content(self, path: Path | str) -> Content:
+        """Return what a file held when it was first asked for."""
+        name = str(path)
+        if name in self._contents:
+            return self._contents[name]
+        if self._is_full():
+            return FileUnusable(_TOO_MANY)
+        found = self._contents[name] = self._read(name)
+        return found
+
+    def read(self, path: str) -> bytes:
+        """Return what a file held, as `content`; raises OSError."""
+        found = self.content(path)
+        if isinstance(found, bytes):
+            return found
+        raise OSError(errno.ENOENT if isinstance(found, FileMissing) else errno.EIO, str(found), path)
+
+    def matching(self, pattern: str) -> tuple[str, ...]:
+        """Return the paths that a glob pattern stood for, in alphabetical order; raises OSError."""
+        if pattern not in self._matches:
+            if self._is_full():
+                raise OSError(errno.EMFILE, _TOO_MANY, pattern)
+            found = glob.iglob(pattern)  # noqa: PTH207  # a whole pattern, as glob(3) takes it
+            self._matches[pattern] = tuple(sorted(islice(found, MOST_FILES + 1)))
+        return self._matches[pattern]
+
+    def again(self, paths: Iterable[Path]) -> "ReadFiles":
+        """Return what the same files and patterns hold now, and those of `paths`."""
+        fresh = ReadFiles()
+        for path in (*map(str, paths), *self._contents):
+            fresh.content(path)
+        for pattern in self._matches:
+            fresh.matching(pattern)
+        return fresh
+
+    def digest(self) -> str:
+        """Return a text that differs where any of it does."""
+        found = hashlib.sha256()
+        for path, content in sorted(self._contents.items()):
+            said = content if isinstance(content, bytes) else str(content).encode()
+            found.update(repr((path, hashlib.sha256(said).hexdigest())).encode())
+        found.update(repr(sorted(self._matches.items())).encode())
+        return found.hexdigest()
+
+    def _read(self, path: str) -> Content:
+        try:
+            content = state_files.read(Path(path), limit=config_file.LIMIT)
+        except FileUnusable as error:
+            return error
+        if content is None:
+            return FileMissing(os.strerror(errno.ENOENT))
+        self._size += len(content)
+        if self._size > config_file.LIMIT:
+            return FileUnusable(f"is more than {config_file.LIMIT} bytes, with the files before it")
+        return content
+
+    def _is_full(self) -> bool:
+        return len(self._contents) + len(self._matches) >= MOST_FILES

@@ -1,0 +1,31 @@
+"""The operator's files, as the reload program looks at them: when it is asked to, and now and then."""
+
+from appliance.core.rollout.unasked_reload import UnaskedReload
+from appliance.model.paths import Paths
+from appliance.net.sources.read_files import ReadFiles
+
+
+class WatchedFiles:
+    """All files that the configuration is made of, and what of them was judged already."""
+
+    def __init__(self, paths: Paths) -> None:
+        self._known = [each for each in (paths.config, paths.haproxy, paths.keepalived) if each]
+        self._judged = ReadFiles()
+        self._watch = UnaskedReload()
+
+    def read(self) -> ReadFiles:
+        """Return what they hold, which is judged now."""
+        self._judged = self._judged.again(self._known)
+        return self._judged
+
+    def unasked(self) -> ReadFiles | None:
+        """Return what they hold where that has not changed since the last look, and was never judged.
+
+        Looked at is what the last judgement has read: it knows which files the others include.
+        """
+        self._watch.judged(self._judged.digest())
+        seen = self._judged.again(self._known)
+        if not self._watch.settled(seen.digest()):
+            return None
+        self._judged = seen
+        return seen

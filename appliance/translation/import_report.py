@@ -1,0 +1,84 @@
+"""The report of an import, for people and for machines: each line of the files, then what could be better."""
+
+from collections.abc import Iterator
+
+from appliance.model.messages.problems import Problem
+from appliance.model.messages.quoting import printable
+from appliance.translation.import_result import ImportResult, where
+from appliance.translation.translation import LineOutcome, Outcome, Proposal
+
+_OUTCOME_WIDTH = max(map(len, Outcome))
+
+
+def as_text(result: ImportResult) -> str:
+    """Return the report as a table of lines with the reasons below them, problems and proposals."""
+    width = max((len(where(each.place)) for each in result.lines), default=0)
+    return "".join(
+        f"{line}\n"
+        for part in (
+            *(_line(each, width) for each in result.lines),
+            _counts(result),
+            *(_problem(each) for each in result.problems),
+            *(_proposals(result.proposals)),
+        )
+        for line in part
+    )
+
+
+def as_values(result: ImportResult) -> dict[str, object]:
+    """Return the report as JSON has it; the keys are stable."""
+    return {
+        "ok": result.ok,
+        "counts": {each.value: result.counts.get(each, 0) for each in Outcome},
+        "lines": [
+            {
+                "file": each.place.source,
+                "line": each.place.line,
+                "column": each.place.column,
+                "text": each.text,
+                "outcome": each.outcome.value,
+                "reason": each.reason,
+            }
+            for each in result.lines
+        ],
+        "problems": list(result.problems),
+        "proposals": [
+            {
+                "name": each.name,
+                "message": each.message,
+                "file": each.place.source if each.place else None,
+                "line": each.place.line if each.place else None,
+                "example": each.example,
+            }
+            for each in result.proposals
+        ],
+    }
+
+
+def _line(line: LineOutcome, width: int) -> Iterator[str]:
+    text = printable(" ".join(line.text.split()))
+    yield f"{where(line.place):<{width}}  {line.outcome:<{_OUTCOME_WIDTH}}  {text}".rstrip()
+    if line.reason:
+        yield f"{'':<{width}}  {'':<{_OUTCOME_WIDTH}}    {printable(line.reason)}"
+
+
+def _counts(result: ImportResult) -> Iterator[str]:
+    yield ", ".join(f"{result.counts.get(each, 0)} {each}" for each in Outcome)
+
+
+def _problem(problem: Problem) -> Iterator[str]:
+    yield f"{problem.severity}: {problem}"
+
+
+def _proposals(proposals: tuple[Proposal, ...]) -> Iterator[Iterator[str]]:
+    if proposals:
+        yield iter(("", "Proposals, of which the YAML has nothing:"))
+    for each in proposals:
+        yield _proposal(each)
+
+
+def _proposal(proposal: Proposal) -> Iterator[str]:
+    place = f"{where(proposal.place)}: " if proposal.place else ""
+    yield f"  {proposal.name}: {place}{printable(proposal.message)}"
+    for line in (proposal.example or "").splitlines():
+        yield f"      {printable(line)}"

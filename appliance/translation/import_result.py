@@ -1,0 +1,89 @@
+"""What `appliance import` prints: a configuration as YAML, what became of each line, and proposals."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from appliance.model.loading.loading import load_document
+from appliance.model.messages.problems import FilePosition, Problem, Severity
+from appliance.model.messages.quoting import printable
+from appliance.translation.composing import together
+from appliance.translation.key_order import in_order
+from appliance.translation.translation import LineOutcome, Outcome, Proposal, Translation
+from appliance.translation.yaml_text import write_yaml
+
+_LONGEST = 60  # characters of a line that a comment quotes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ImportResult:
+    """A configuration of ours that says what the files say.
+
+    `ok` is whether no line is refused and `appliance check` has no error in the YAML; `problems` are what it
+    has, with their places in the files.
+    """
+
+    ok: bool
+    yaml: str
+    counts: Mapping[Outcome, int]
+    lines: tuple[LineOutcome, ...]
+    problems: tuple[Problem, ...]
+    proposals: tuple[Proposal, ...]
+
+
+def import_result(translations: Sequence[Translation]) -> ImportResult:
+    """Return what the files say as one configuration."""
+    document, clashes = together(None, translations, source="")
+    lines = tuple(line for each in translations for line in each.lines)
+    refused = {(line.place.source, line.place.line) for each in translations for line in each.refused}
+    loaded = load_document(document, source="", number=0, known=clashes)
+    problems = tuple(each for each in loaded.problems if (each.source, each.line) not in refused)
+    head = "".join(f"# {line}".rstrip() + "\n" for line in _head(lines))
+    return ImportResult(
+        ok=not refused and all(each.severity is not Severity.ERROR for each in problems),
+        yaml=f"{head}\n{write_yaml(in_order(document.root), _comments(lines))}",
+        counts=dict(Counter(line.outcome for line in lines)),
+        lines=lines,
+        problems=problems,
+        proposals=tuple(proposal for each in translations for proposal in each.proposals),
+    )
+
+
+def _head(lines: Sequence[LineOutcome]) -> Iterator[str]:
+    """Yield what stands above the configuration: where it is from, and what it does not say."""
+    files = dict.fromkeys(each.place.source or "" for each in lines)
+    yield f"Made by `appliance import` from {' and '.join(files)}."
+    refused = [each for each in lines if each.outcome is Outcome.REFUSED]
+    if not refused:
+        return
+    yield ""
+    yield "These lines were refused, and nothing below stands for them:"
+    for each in refused:
+        yield f"  {where(each.place)}: {_quoted(each.text)}"
+        yield f"    {printable(each.reason or '')}"
+
+
+def _comments(lines: Sequence[LineOutcome]) -> "_Comments":
+    return _Comments({(each.place.source, each.place.line): each.text for each in lines})
+
+
+class _Comments:
+    """Says of a place what its line is."""
+
+    def __init__(self, texts: Mapping[tuple[str | None, int], str]) -> None:
+        self._texts = texts
+
+    def __call__(self, place: FilePosition) -> str:
+        text = self._texts.get((place.source, place.line))
+        position = f"{place.source}:{place.line}"
+        return f"{position}: {_quoted(text)}" if text else position
+
+
+def where(place: FilePosition) -> str:
+    """Return a place as editors and compilers write it."""
+    return f"{place.source}:{place.line}:{place.column}"
+
+
+def _quoted(text: str) -> str:
+    words = printable(" ".join(text.split()))
+    return words if len(words) <= _LONGEST else f"{words[:_LONGEST]}..."
