@@ -75,7 +75,7 @@ class _Comments:
 
     def __call__(self, place: FilePosition) -> str:
         text = self._texts.get((place.source, place.line))
-        position = f"{place.source}:{place.line}"
+        position = f"{(place.source or '').rpartition('/')[2]}:{place.line}"
         return f"{position}: {_quoted(text)}" if text else position
 
 
