@@ -23,7 +23,7 @@ from appliance.model.config.values.field_types import (
     Name,
     Percentage,
     ProxyHeader,
-    ServerAddress,
+    ServerAddressToCome,
     ServerHost,
     UserTimeoutOrOff,
     Verify,
@@ -92,8 +92,8 @@ class CheckSection(Section):
 class ServerSection(Section):
     """One member of a pool."""
 
-    address: ServerAddress = Field(examples=["10.0.0.34:6443"])
-    """Address or DNS name, and port."""
+    address: ServerAddressToCome = Field(examples=["10.0.0.34:6443"])
+    """Address or DNS name, and port. A server with a port alone (`:6443`) is left out, with a warning."""
     weight: int = Field(default=1, ge=0, le=MOST_WEIGHT)
     """Share of new connections, relative to the others, 0 to 256; 0 takes no new ones."""
     backup: bool = Field(default=False)
@@ -146,3 +146,8 @@ class PoolSection(Section):
     """As in `defaults`, towards servers (HAProxy's tcp-ut)."""
     servers: dict[Name, ServerSection] = Field(default_factory=dict)
     """The servers by name."""
+
+    @property
+    def usable(self) -> dict[str, ServerSection]:
+        """The servers that have an address."""
+        return {name: server for name, server in self.servers.items() if server.address.host}

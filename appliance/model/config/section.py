@@ -1,6 +1,8 @@
 """What every mapping of the configuration has in common."""
 
-from pydantic import BaseModel, ConfigDict
+from typing import get_args, get_origin
+
+from pydantic import BaseModel, ConfigDict, model_validator
 
 
 def _title(section: type) -> str:
@@ -9,7 +11,10 @@ def _title(section: type) -> str:
 
 
 class Section(BaseModel):
-    """A mapping of the file: unknown keys are refused, and nothing is converted silently."""
+    """A mapping of the file: unknown keys are refused, and nothing is converted silently.
+
+    A key of a mapping with nothing behind it (`servers:` of a template that had none) is an empty mapping.
+    """
 
     model_config = ConfigDict(
         extra="forbid",
@@ -18,3 +23,21 @@ class Section(BaseModel):
         use_attribute_docstrings=True,
         model_title_generator=_title,
     )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _nothing_is_empty(cls, value: object) -> object:
+        if not isinstance(value, dict):
+            return value
+        fields = {field.alias or name: field.annotation for name, field in cls.model_fields.items()}
+        return {
+            key: each for key, each in value.items() if each is not None or not _is_mapping(fields.get(key))
+        }
+
+
+def _is_mapping(annotation: object) -> bool:
+    if get_origin(annotation) is dict:
+        return True
+    if isinstance(annotation, type):
+        return issubclass(annotation, Section)
+    return any(map(_is_mapping, get_args(annotation)))

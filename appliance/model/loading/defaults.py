@@ -97,9 +97,7 @@ def _pool(name: str, given: PoolSettings, defaults: DefaultsSection) -> Pool:
         timeout_server_fin=_first(given.timeouts.server_fin, timeouts.server_fin),
         keepalive=_keepalive(given.keepalive or defaults.keepalive),
         tcp_user_timeout=_first(given.tcp_user_timeout, defaults.tcp_user_timeout) or None,
-        servers=tuple(
-            _server(each, server, given, connect=connect) for each, server in given.servers.items()
-        ),
+        servers=tuple(_server(each, server, given, connect=connect) for each, server in given.usable.items()),
     )
 
 

@@ -30,9 +30,10 @@ def findings(config: Config) -> Iterator[Finding]:
 def _pool(name: str, pool: PoolSection) -> Iterator[Finding]:
     path: Path = ("pools", name)
     pool_type = pool.check.type if pool.check else "tcp"
-    if not pool.servers:
+    yield from _without_address(path, pool)
+    if not pool.usable:
         yield warning(path, "has no servers: every connection is refused", (*path, "servers"))
-    elif not any(server.weight for server in pool.servers.values()):
+    elif not any(server.weight for server in pool.usable.values()):
         message = "all servers have weight 0: none of them takes connections"
         yield warning((*path, "servers"), message)
     if "hash_on" in pool.model_fields_set and pool.balance is not Balance.HASH:
@@ -79,9 +80,16 @@ def _bodiless(path: Path, check: CheckSection, below: CheckSection) -> Iterator[
         yield Finding(path=(*path, key), message=message, touches=((*path, "method"),))
 
 
+def _without_address(path: Path, pool: PoolSection) -> Iterator[Finding]:
+    for name in pool.servers:
+        if name not in pool.usable:
+            message = "has no address, only a port: this server is left out until it has one"
+            yield warning((*path, "servers", name, "address"), message)
+
+
 def _same_addresses(path: Path, pool: PoolSection) -> Iterator[Finding]:
     seen: dict[Endpoint, str] = {}
-    for name, server in pool.servers.items():
+    for name, server in pool.usable.items():
         first = seen.setdefault(server.address, name)
         if first != name:
             yield warning(

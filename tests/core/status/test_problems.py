@@ -13,6 +13,7 @@ from appliance.core.status.observations import (
     StatusAnswer,
 )
 from appliance.core.status.status import (
+    DegradedStart,
     GenerationPhase,
     ProgramState,
 )
@@ -138,3 +139,34 @@ def test_wrong_properties_of_a_virtual_machine_are_problems():
     assert status.problems == ("property DNS servers (dns): no address", "edited")
     assert status.guest is report
     assert assess(observations(guest=replace(report, problems=())), NOW).ok
+
+
+@pytest.mark.parametrize(
+    ("errors", "said"),
+    [
+        (
+            (
+                AnswerProblem(message="/etc/haproxy/haproxy.cfg: the file is empty"),
+                AnswerProblem(message="no", line=2, source="/k.conf"),
+            ),
+            "/etc/haproxy/haproxy.cfg: the file is empty; /k.conf line 2: no",
+        ),
+        (None, "there is none yet"),
+    ],
+)
+def test_what_is_waited_for_is_a_problem(errors: tuple[AnswerProblem, ...] | None, said: str):
+    """Before the first good configuration nothing is served; that is no start with a last good one."""
+    awaited = replace(snapshot(), groups=(), pools=(), awaited=True)
+    degraded = DegradedStart(since=NOW, errors=errors) if errors else None
+    found = observations(
+        snapshot=awaited,
+        supervised=(supervised("reload"),),
+        answers={"reload": StatusAnswer()},
+        degraded=degraded,
+        workers=(),
+    )
+
+    status = assess(found, NOW)
+
+    assert status.problems == (f"waits for a first configuration: {said}",)
+    assert status.degraded is None

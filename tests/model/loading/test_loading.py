@@ -249,6 +249,15 @@ def test_no_server_of_an_unchecked_pool_is_checked():
     assert _pool("check: false").servers[0].check is None
 
 
+def test_a_server_that_has_no_address_yet_is_left_out():
+    """One node without an address takes nothing away from the others."""
+    servers = '{ to-come: { address: ":6443" }, there: { address: "192.0.2.1:6443" } }'
+    loaded = load(f"pools: {{ masters: {{ servers: {servers} }} }}", source="FILE", number=1)
+
+    assert loaded.snapshot is not None
+    assert [each.name for each in loaded.snapshot.pools[0].servers] == ["there"]
+
+
 def test_a_group_without_frontends_is_not_there():
     """A program that has nothing to do is not started."""
     assert _loaded("api: { workers: 2 }\ningress: { frontends: {} }").groups == ()

@@ -75,6 +75,16 @@ def server_endpoint(value: object) -> Endpoint:
     return found
 
 
+def server_endpoint_to_come(value: object) -> Endpoint:
+    """Return a `host:port` that connections can be made to; `:6443` has a host of "", which is to come.
+
+    OpenShift's monitor renders that of a node that has no address yet.
+    """
+    text = str(value)
+    port = text.removeprefix(":")
+    return Endpoint(host="", port=_port(port)) if port != text and ":" not in port else server_endpoint(value)
+
+
 def host(value: object) -> str:
     """Return an address or DNS name without a port."""
     return _host(_text(value, right="an address or a DNS name"))

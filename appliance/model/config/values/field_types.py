@@ -84,6 +84,9 @@ Address = Annotated[Endpoint, PlainValidator(addresses.endpoint), _pattern(addre
 ServerAddress = Annotated[
     Endpoint, PlainValidator(addresses.server_endpoint), _pattern(addresses.ENDPOINT_PATTERN)
 ]
+ServerAddressToCome = Annotated[
+    Endpoint, PlainValidator(addresses.server_endpoint_to_come), _pattern(addresses.ENDPOINT_PATTERN)
+]
 ServerHost = Annotated[str, PlainValidator(addresses.server_host), WithJsonSchema({"type": "string"})]
 DnsName = Annotated[str, PlainValidator(addresses.dns_name), WithJsonSchema({"type": "string"})]
 GroupName = Annotated[str, PlainValidator(names.group_name), _pattern(names.GROUP_PATTERN)]
