@@ -13,6 +13,7 @@ from appliance.translation.haproxy.building.pools import put_pools
 from appliance.translation.haproxy.building.stats_page import put_stats
 from appliance.translation.haproxy.building.values import Build
 from appliance.translation.haproxy.directives.sections import read_sections
+from appliance.translation.haproxy.proposals import proposals
 from appliance.translation.haproxy.text.lines import lines
 from appliance.translation.haproxy.text.report import Report
 from appliance.translation.haproxy.text.variables import Variables
@@ -36,4 +37,4 @@ def translate(text: bytes | str, *, source: str, environment: Mapping[str, str])
     put_pools(plan, sections.found, defaults, build)
     common.put_defaults(defaults, sections.found, build)
     put_stats(plan, build)
-    return Translation(root=build.tree.root, lines=report.lines())
+    return Translation(root=build.tree.root, lines=report.lines(), proposals=proposals(plan))

@@ -84,7 +84,7 @@ def listened(section: Section, build: Build) -> list[Placed[Endpoint]]:
     found: dict[Endpoint, Placed[Endpoint]] = {}
     for bind in section.binds:
         for endpoint in bind.endpoints:
-            place = bind.line.at(1)
+            place = bind.place
             if endpoint.host == ANY_IPV4 and endpoint.port in wide:
                 reason = f"`{Endpoint(host=ANY_IPV6, port=endpoint.port)}` takes IPv4 too: it stands for both"
                 build.report.say(Outcome.CHANGED, place, reason)
@@ -108,10 +108,10 @@ def _open_machine_config(front: Front, lists: Access, build: Build) -> None:
     ports = front.ports | {each.target.port for each in servers}
     if MACHINE_CONFIG_PORT not in ports or lists.allow:
         return
-    line = front.section.binds[0].line
-    lists.allow = [Placed(value=each, place=line.place) for each in EVERYBODY]
+    place = front.section.binds[0].place
+    lists.allow = [Placed(value=each, place=place) for each in EVERYBODY]
     reason = (
         f"port {MACHINE_CONFIG_PORT} serves machine configuration, which holds secrets: that everybody may "
         "connect has to be said here (`allow`)"
     )
-    build.report.say(Outcome.CHANGED, line.place, reason)
+    build.report.say(Outcome.CHANGED, place, reason)

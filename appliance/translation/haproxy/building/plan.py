@@ -174,7 +174,7 @@ class _Planner:
         named = [(front.name, front.section) for front in self._plan.fronts]
         for name, section in (*named, *self._plan.pools.items()):
             if name != section.name:
-                reason = f"the name is {shown(name)} with us: letters, digits, dots, hyphens, underscores"
+                reason = f"the name is {shown(name)} with us, where each is there once, without colons"
                 self._report.say(Outcome.CHANGED, section.header.at(1), reason)
 
     def _unused(self) -> None:

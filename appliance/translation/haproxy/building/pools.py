@@ -88,7 +88,7 @@ def _served(section: Section, plan: Plan, build: Build) -> list[tuple[str, Serve
         name = our_name(server.name, names)
         names.add(name)
         if name != server.name:
-            reason = f"the name is {shown(name)} with us: letters, digits, dots, hyphens, underscores"
+            reason = f"the name is {shown(name)} with us, where names are short and have no colons"
             build.report.say(Outcome.CHANGED, server.line.at(1), reason)
         served.append((name, server, Endpoint(host=server.target.host, port=port)))
     return served

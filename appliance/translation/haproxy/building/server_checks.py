@@ -42,7 +42,9 @@ def server_check(server: Server, section: Section, found: Global, build: Build) 
     if name in WITH_REQUEST:
         keys |= _request(settings, build)
     if name in WITH_TLS:
-        keys |= _tls(server, settings, found, build)
+        keys |= _name(server, settings, build)
+    if tls:
+        keys |= _authority(server, found, build)
     keys |= _target(server, settings, build)
     keys |= _timing(server, section, build, place)
     keys |= _errors(server, build, checked.place)
@@ -88,12 +90,15 @@ def _ranges(statuses: Statuses) -> Plain:
     return written[0] if len(written) == 1 else written
 
 
-def _tls(server: Server, settings: CheckSettings, found: Global, build: Build) -> dict[str, Placed[Plain]]:
+def _name(server: Server, settings: CheckSettings, build: Build) -> dict[str, Placed[Plain]]:
+    sni = server.options.texts.get("check-sni") or settings.sni
+    return {"sni": Placed(value=build.take(sni), place=sni.place)} if sni else {}
+
+
+def _authority(server: Server, found: Global, build: Build) -> dict[str, Placed[Plain]]:
+    """Return whose certificates are good: of anybody, or of a CA; `ssl-hello-chk` asks for none."""
     keys: dict[str, Placed[Plain]] = {}
     texts = server.options.texts
-    sni = texts.get("check-sni") or settings.sni
-    if sni:
-        keys["sni"] = Placed(value=build.take(sni), place=sni.place)
     verify, authority = texts.get("verify"), texts.get("ca-file")
     required = verify.value == "required" if verify else found.servers_verified
     if authority is None or not required:

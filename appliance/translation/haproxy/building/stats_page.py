@@ -25,7 +25,7 @@ def _put_page(front: Front, first: Front | None, build: Build) -> None:
     _take(_settings(front), build)
     if first is not None:
         reason = f"there is one page, that of `{first.section.name}`"
-        build.report.say(Outcome.CHANGED, section.binds[0].line.place, reason)
+        build.report.say(Outcome.CHANGED, section.binds[0].place, reason)
         return
     endpoint, *others = listened(section, build)
     build.put(("stats",), {}, section.header.place)

@@ -29,7 +29,7 @@ def bind(statement: Statement) -> None:
     keywords.take_all(statement, options, _KEYWORDS, start=1)
     statement.section.binds.append(
         Bind(
-            line=statement.line,
+            place=said.place,
             endpoints=said.value,
             ipv6_only=options.ipv6_only,
             user_timeout=options.user_timeout,

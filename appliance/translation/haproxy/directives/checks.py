@@ -59,9 +59,8 @@ def httpchk(statement: Statement) -> None:
         return
     check = statement.section.settings.check
     words = statement.arguments
-    path = 0 if len(words) == 1 else 1
-    check.method = statement.read(http.method) if path else statement.said("OPTIONS")
-    check.path = statement.read(http.path, path) if words else statement.said("/")
+    check.method = statement.read(http.method) if len(words) > 1 else statement.said("OPTIONS")
+    check.path = statement.read(http.path, min(1, len(words) - 1)) if words else statement.said("/")
     if len(words) > 2:
         version, *headers = words[2].replace("\r\n", "\n").split("\n")
         if not _VERSION.fullmatch(version):

@@ -86,16 +86,6 @@ def _server_verify(statement: GlobalStatement) -> None:
     statement.found.servers_verified = statement.line.text(1) != "none"
 
 
-def _socket(statement: GlobalStatement) -> None:
-    path = statement.line.text(2)
-    if statement.found.socket is None and path.startswith("/"):
-        statement.found.socket = Said(value=path, place=statement.line.at(2))
-    else:
-        statement.tell(
-            Outcome.IGNORED, "commands are given to `appliance`, or to the first socket that is named"
-        )
-
-
 def _set_variable(statement: GlobalStatement) -> None:
     name, value = statement.line.text(1), statement.line.text(2)
     if not name or (statement.line.text(0) == "presetenv" and statement.variables.value(name) is not None):
@@ -141,7 +131,10 @@ GLOBAL: Final[Mapping[str, GlobalHandler]] = {
     "hard-stop-after": _drain,
     "ca-base": _authorities,
     "ssl-server-verify": _server_verify,
-    "stats socket": _socket,
+    "stats socket": _ignored(
+        "`appliance status|drain|maint|ready` takes its place; a socket for HAProxy's own commands is said "
+        "in the section `stats` of our own file"
+    ),
     "stats timeout": _ignored("commands have a deadline of their own"),
     "stats bind-process": _ignored(_TUNED),
     "stats maxconn": _ignored("the number of those who look is bounded anyway"),

@@ -252,10 +252,7 @@ PROXY: Final[Mapping[str, Directive]] = {
             "cookie": _HTTP,
             "fullconn": ignored("limits of servers do not grow with the load"),
             "persist": _PERSIST,
-            "source": refused(
-                "the system chooses the address that connections come from: set it on the route "
-                "(`ip route ... src`)"
-            ),
+            "source": settings.source,
             "transparent": refused("write `server NAME ADDRESS:PORT`"),
             "load-server-state-from-file": _STATE_FILE,
             "server-state-file-name": _STATE_FILE,

@@ -135,7 +135,7 @@ class Settings:
 class Bind:
     """The addresses of one `bind` line."""
 
-    line: Line
+    place: FilePosition
     endpoints: tuple[Endpoint, ...]
     ipv6_only: bool = False
     user_timeout: Said[int] | None = None

@@ -6,6 +6,7 @@ from typing import Final
 
 from appliance.model.messages.problems import nearest
 from appliance.model.messages.quoting import shown
+from appliance.translation.haproxy.directives.binds import bind
 from appliance.translation.haproxy.directives.global_table import (
     GLOBAL,
     Global,
@@ -53,7 +54,7 @@ class _Reader:
         self._current: Section | str = ""
         self._defaults = Settings()
         self._named: dict[str, Section] = {}
-        self._names: dict[tuple[str, bool], Line] = {}
+        self._names: dict[str, Line] = {}
 
     def line(self, line: Line) -> None:
         word = line.text(0)
@@ -119,14 +120,14 @@ class _Reader:
             self._refuse(line, f"more than {MOST_SECTIONS} sections")
             return False
         if len(line.words) > 2 and line.text(2) != "from":
-            self._refuse(line, f"an address does not stand here: write `bind {line.text(2)}` below", 2)
-        sides = [side for side in (True, False) if _has_side(section.kind, clients=side)]
-        for side in sides:
-            first = self._names.setdefault((section.name, side), line)
-            if first is not line:
-                self._refuse(line, f"line {first.number} has a section of this name already", 1)
-                return False
-        return True
+            # HAProxy 1 took the address of a `bind` here.
+            bind(Statement(line=line, section=section, report=self._report, first=2))
+        if not section.kind.has_servers:
+            return True
+        first = self._names.setdefault(section.name, line)
+        if first is not line:
+            self._refuse(line, f"line {first.number} has servers of this name already", 1)
+        return first is line
 
     def _directive(self, line: Line, section: Section) -> None:
         found, length = _known(line)
@@ -166,7 +167,3 @@ def _known(line: Line) -> tuple[Directive | None, int]:
     """Return the directive of a line, and how many words name it."""
     two = PROXY.get(" ".join(line.texts[:2])) if len(line.words) > 1 else None
     return (two, 2) if two else (PROXY.get(line.text(0)), 1)
-
-
-def _has_side(kind: Kind, *, clients: bool) -> bool:
-    return kind.takes_clients if clients else kind.has_servers

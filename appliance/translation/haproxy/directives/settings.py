@@ -3,6 +3,7 @@
 from appliance.model.config.values.field_types import MOST_CONNECTIONS, MOST_PROBES
 from appliance.model.messages.quoting import shown
 from appliance.translation.haproxy.directives.statement import Handler, Statement
+from appliance.translation.haproxy.values.endpoints import ANY_IPV4
 from appliance.translation.haproxy.values.quantities import milliseconds, within
 
 _MOST: int = 2_147_483_647
@@ -100,6 +101,15 @@ def disabled(statement: Statement) -> None:
 def enabled(statement: Statement) -> None:
     """Undo the `disabled` of a section's defaults."""
     statement.section.settings.flags["disabled"] = statement.said(value=False)
+
+
+def source(statement: Statement) -> None:
+    """`source ADDRESS`: only the one that leaves it to the system."""
+    if statement.arguments not in {(ANY_IPV4,), ("*",), (f"{ANY_IPV4}:0",)}:
+        statement.refuse(
+            "the system chooses the address that connections come from: set it on the route "
+            "(`ip route ... src`)"
+        )
 
 
 def connections(statement: Statement) -> None:

@@ -6,7 +6,13 @@ from appliance.translation.haproxy.directives.statement import Statement
 
 def enable(statement: Statement) -> None:
     """`stats enable`."""
-    statement.section.settings.stats.on = statement.said(value=True)
+    _turn_on(statement)
+
+
+def _turn_on(statement: Statement) -> None:
+    """Note the first line that turns the statistics on."""
+    stats = statement.section.settings.stats
+    stats.on = stats.on or statement.said(value=True)
 
 
 def uri(statement: Statement) -> None:
@@ -14,7 +20,7 @@ def uri(statement: Statement) -> None:
     said = statement.read(str)
     if said:
         statement.section.settings.stats.uri = said
-        statement.section.settings.stats.on = statement.said(value=True)
+        _turn_on(statement)
 
 
 def auth(statement: Statement) -> None:
@@ -24,7 +30,7 @@ def auth(statement: Statement) -> None:
     if not (user and colon and password):
         statement.refuse("a user and a password are needed: `stats auth USER:PASSWORD`", 0)
         return
-    stats.on = statement.said(value=True)
+    _turn_on(statement)
     if stats.auth is not None and stats.auth.place.line > statement.section.header.number:
         statement.refuse("one user can look: leave the others out", 0)
         return
@@ -34,7 +40,7 @@ def auth(statement: Statement) -> None:
 def admin(statement: Statement) -> None:
     """`stats admin if CONDITION`: servers can be changed from the page."""
     stats = statement.section.settings.stats
-    stats.on = statement.said(value=True)
+    _turn_on(statement)
     if statement.arguments in {("if", "TRUE"), ("if", "{", "always_true", "}")}:
         stats.admin = statement.said(value=True)
     else:

@@ -80,7 +80,7 @@ class Report:
         if told.left_out is not None and not refused:
             said = [(Outcome.IGNORED, told.left_out, told.place)]
         if not said and not self._settings.get(number, True):
-            reason = "nothing uses it: the sections that could have values of their own, or there are none"
+            reason = "no section uses it: each that could says its own, or there is none"
             said = [(Outcome.IGNORED, reason, told.place)]
         return [
             LineOutcome(place=place, text=told.text, outcome=outcome, reason=reason)

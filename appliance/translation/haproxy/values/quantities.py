@@ -26,7 +26,7 @@ _LONGEST: Final = 2_147_483_647
 
 def milliseconds(text: str) -> int:
     """Return a time in milliseconds, rounded up; a plain number has this unit. Raises ValueError."""
-    match = _TIME.fullmatch(text)
+    match = _TIME.fullmatch(text.strip())
     if match is None:
         raise ValueError(f"{shown(text)} is not a time of HAProxy: `5000`, `300ms`, `5s`, `2m`, `1h` or `1d`")
     found = -int(-float(match[1]) * _MILLISECONDS[match[2] or "ms"] // 1)

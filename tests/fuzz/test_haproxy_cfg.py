@@ -1,0 +1,66 @@
+"""Damaged files of HAProxy: whatever became of one, each line has its word, and what comes out is a configuration.
+
+See support/fuzzing/fuzzing.py. With E2E_FULL=1 a million damaged lines are read.
+"""
+
+import os
+from pathlib import Path
+from random import Random
+from typing import Final
+
+import pytest
+from support.fuzzing.fuzzing import Target, fuzz
+from support.fuzzing.mutation import Mutator
+from support.values.openshift_templates import RELEASES, haproxy_cfg
+
+from appliance.model.config.configuration import Config
+from appliance.model.document.tree import plain
+from appliance.translation.haproxy.directives.global_table import GLOBAL
+from appliance.translation.haproxy.directives.proxy_table import PROXY
+from appliance.translation.haproxy.directives.servers import KEYWORDS
+from appliance.translation.haproxy.reader import translate
+
+pytestmark = pytest.mark.pure
+
+CORPUS: Final = Path(__file__).parents[1] / "translation" / "corpus" / "haproxy"
+MILLION: Final = 1_000_000
+
+
+def read(data: bytes) -> None:
+    """Read a file; each of its lines that says anything has an outcome, and each key of ours is a valid one."""
+    found = translate(data, source="haproxy.cfg", environment={"A": "1"})
+    Config.model_validate(plain(found.root))
+    rows = data.decode(errors="replace").split("\n")
+    told = {each.place.line for each in found.lines}
+    assert told <= set(range(1, len(rows) + 1))
+    for number, row in enumerate(rows, 1):
+        bare = row.partition("\0")[0].strip(" \t\v\f\r")
+        assert not bare or bare.startswith("#") or number in told, row
+
+
+HAPROXY_CFG: Final = Target(
+    name="haproxy-cfg",
+    run=read,
+    seeds=(
+        *(path.read_bytes() for path in sorted(CORPUS.glob("*.cfg"))),
+        *(haproxy_cfg(release).encode() for release in RELEASES.values()),
+    ),
+    words=tuple(f" {name} ".encode() for name in (*PROXY, *GLOBAL, *KEYWORDS)),
+)
+
+
+def test_no_file_breaks_the_reader(fuzz_seconds: float, fuzz_seed: int):
+    """Every damaged file is read to its end."""
+    assert fuzz(HAPROXY_CFG, seconds=fuzz_seconds, seed=fuzz_seed) > len(HAPROXY_CFG.seeds)
+
+
+@pytest.mark.skipif(os.environ.get("E2E_FULL") != "1", reason="a million lines take a minute: E2E_FULL=1")
+def test_a_million_damaged_lines(fuzz_seed: int):
+    """As the first test, counted in lines."""
+    random = Random(fuzz_seed)  # noqa: S311  # has to be the same again
+    lines = 0
+    for data in Mutator(random, HAPROXY_CFG.seeds, words=HAPROXY_CFG.words, longest=16384):
+        read(data)
+        lines += data.count(b"\n")
+        if lines >= MILLION:
+            return
