@@ -1,4 +1,4 @@
-"""Whatever a file says: every line that is not empty has an outcome, every place is in the file, nothing is raised."""
+"""Whatever a file says: each line that is not empty has an outcome, and each place is in the file."""
 
 import pytest
 from hypothesis import given, settings
