@@ -3,6 +3,7 @@
 import os
 import tempfile
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -176,3 +177,27 @@ def test_stale_sockets_go(paths: Paths):
     boot.remove_stale_sockets(paths)
     boot.remove_stale_sockets(paths)
     assert list(paths.runtime.iterdir()) == []
+
+
+def test_a_first_file_that_somebody_else_writes_is_waited_for(paths: Paths):
+    """Nothing is accepted but how to wait; it is no last-good copy, and the next start waits again."""
+    waiting = replace(paths, haproxy=paths.config.parent / "haproxy.cfg")
+    paths.config.write_text("reload: { sockets: [/run/lb-test.sock] }\n")
+    for _ in range(2):
+        start = started(waiting)
+        assert start.snapshot.awaited is True
+        assert start.snapshot.reload.sockets == ("/run/lb-test.sock",)
+        assert start.errors[0].message == f"{waiting.haproxy}: cannot be read: No such file or directory"
+        assert not paths.last_good.exists()
+        note = read_degraded(paths)
+        assert note is not None
+        assert note.problems == start.errors
+
+
+def test_what_was_accepted_once_is_not_waited_for(paths: Paths):
+    """With a last-good copy the appliance serves, whoever is to write the next file."""
+    first = started(paths).snapshot
+    paths.config.unlink()
+    start = started(replace(paths, reload_sockets=(paths.runtime / "a.sock",)))
+    assert (start.snapshot, start.snapshot.awaited) == (first, False)
+    assert start.errors

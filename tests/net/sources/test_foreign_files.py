@@ -1,0 +1,172 @@
+"""haproxy.cfg and keepalived.conf beside our YAML, read and judged together."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from appliance.model.paths import Paths
+from appliance.net.sources.foreign_files import ForeignFiles, translated
+from appliance.net.sources.judging import first_to_come, judge
+from appliance.net.sources.read_files import ReadFiles
+from appliance.net.sources.watched_files import WatchedFiles
+
+pytestmark = pytest.mark.programs
+
+HAPROXY = """\
+defaults
+  mode tcp
+  timeout connect 1s
+  timeout client 1m
+  timeout server 1m
+frontend main
+  bind :6443
+  default_backend masters
+backend masters
+  server m0 "${MASTER}:6443" check
+"""
+KEEPALIVED = """\
+vrrp_script alive {
+  script "/usr/bin/killall -0 haproxy"
+}
+vrrp_instance api {
+  interface eth0
+  virtual_router_id 51
+  virtual_ipaddress { 192.0.2.200/24 }
+  track_script { alive }
+}
+"""
+
+Write = Callable[..., Paths]
+
+
+@pytest.fixture
+def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+    """Return a function that writes the files of a machine, and says where they are."""
+    monkeypatch.setenv("MASTER", "192.0.2.1")
+
+    def files(*, yaml: str | None = None, haproxy: str | None = None, keepalived: str | None = None) -> Paths:
+        given = {"c.yaml": yaml, "haproxy.cfg": haproxy, "keepalived.conf": keepalived}
+        for name, text in given.items():
+            if text is not None:
+                (tmp_path / name).write_text(text)
+        return Paths(
+            config=tmp_path / "c.yaml",
+            haproxy=None if haproxy is None else tmp_path / "haproxy.cfg",
+            keepalived=None if keepalived is None else tmp_path / "keepalived.conf",
+        )
+
+    return files
+
+
+def test_both_files_alone_are_a_configuration(write: Write):
+    """No YAML is needed; variables are of our environment; haproxy's process is our program."""
+    snapshot = judge(write(haproxy=HAPROXY, keepalived=KEEPALIVED), number=1).snapshot
+    assert snapshot is not None
+    (server,) = snapshot.pools[0].servers
+    assert server.host == "192.0.2.1"
+    (router,) = snapshot.virtual_routers
+    assert [(each.kind.value, each.target) for each in router.track] == [("program", "proxy-api")]
+
+
+def test_the_yaml_says_what_the_files_cannot(write: Write):
+    """Log and drain time come from it, and so may the names of the files."""
+    paths = write(haproxy=HAPROXY)
+    said = "log: { level: debug }\npools: { masters: { panic: 50% } }\n"
+    snapshot = judge(write(yaml=f"{said}source: {{ haproxy: {paths.haproxy} }}\n"), number=1).snapshot
+    assert snapshot is not None
+    assert (snapshot.log.level, snapshot.pools[0].panic) == ("debug", 0.5)
+
+
+def test_what_is_set_outside_wins_over_the_source(write: Write):
+    """A YAML of another machine may name another file."""
+    paths = write(yaml="source: { haproxy: /absent/haproxy.cfg }\n", haproxy=HAPROXY)
+    assert judge(paths, number=1).snapshot is not None
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        (
+            "{ haproxy: /absent/haproxy.cfg }",
+            "/absent/haproxy.cfg: cannot be read: No such file or directory",
+        ),
+        ("{ keepalived: /dev/null }", "/dev/null: cannot be read: is a device, not a file"),
+        ("{ haproxy: relative.cfg }", "must be the absolute path of a file, from `/` on, not `relative.cfg`"),
+        ("5", "must be a mapping, not `5`"),
+    ],
+)
+def test_a_source_that_cannot_be_read_is_the_error(write: Write, source: str, said: str):
+    """What the YAML says besides makes little sense without it, and is not judged."""
+    text = f"source: {source}\napi: {{ frontends: {{ a: {{ bind: ['[::]:1'] }} }} }}\n"
+    judged = judge(write(yaml=text), number=1)
+    assert judged.snapshot is None
+    assert judged.errors[0].message == said
+
+
+def test_an_empty_file_is_an_error(write: Write):
+    """Somebody may have truncated it to write it anew."""
+    (error,) = judge(write(haproxy="\n \n"), number=1).errors
+    assert error.message.endswith("haproxy.cfg: the file is empty")
+
+
+def test_errors_are_in_their_files(write: Write):
+    """Our own YAML is not named, for who asks knows it; the others are."""
+    paths = write(
+        yaml="log: { level: loud }\n",
+        haproxy=HAPROXY + "  nonsense\n",
+        keepalived=KEEPALIVED.replace("51", "500"),
+    )
+    errors = judge(paths, number=1).errors
+    found = {(each.source and Path(each.source).name, each.line) for each in errors}
+    assert {(None, 1), ("haproxy.cfg", 11), ("keepalived.conf", 6)} <= found
+
+
+@pytest.mark.parametrize(
+    ("yaml", "waits"),
+    [
+        ("source: { haproxy: /absent }\nreload: { sockets: [/run/a.sock] }\n", True),
+        ("source: { haproxy: 5 }\n", False),
+        ("reload: { sockets: [/run/a.sock] }\n", False),
+        ("a: [", False),
+        (None, False),
+    ],
+)
+def test_who_is_waited_for(write: Write, *, yaml: str | None, waits: bool):
+    """A YAML alone is the operator's, who is there; foreign files are written by programs."""
+    assert (first_to_come(write(yaml=yaml), number=1) is not None) is waits
+
+
+def test_sockets_or_files_from_outside_have_it_wait(tmp_path: Path):
+    """With a socket from outside somebody will ask, whatever is written for."""
+    for paths in (
+        Paths(config=tmp_path / "c.yaml", reload_sockets=(tmp_path / "a.sock",)),
+        Paths(config=tmp_path / "c.yaml", haproxy=tmp_path / "haproxy.cfg"),
+        Paths(config=tmp_path / "c.yaml", keepalived=tmp_path / "keepalived.conf"),
+    ):
+        found = first_to_come(paths, number=4)
+        assert found is not None
+        assert (found.awaited, found.number) == (True, 4)
+
+
+def test_included_files_are_watched(tmp_path: Path, write: Write):
+    """Which ones there are is known from the last judgement."""
+    paths = write(keepalived=f"include {tmp_path}/more*.conf\n")
+    more = tmp_path / "more.conf"
+    more.write_text(KEEPALIVED)
+    watched = WatchedFiles(paths)
+    judge(paths, watched.read(), number=1)
+    assert [watched.unasked(), watched.unasked()] == [None, None]
+    more.write_text(KEEPALIVED + "# more\n")
+    assert watched.unasked() is None, "it may still be written"
+    found = watched.unasked()
+    assert found is not None
+    assert found.content(more) == more.read_bytes()
+    judge(paths, found, number=1)
+    assert [watched.unasked(), watched.unasked()] == [None, None]
+
+
+def test_nothing_to_translate_is_nothing():
+    """Without foreign files there is nothing of them."""
+    found = translated(ForeignFiles(), ReadFiles())
+    assert (found.translations, found.problems) == ((), ())
