@@ -109,7 +109,8 @@ def _print_success(answer: Answer, paths: Paths) -> None:
         for path in changed:
             click.echo(f"  {path}")
     else:
-        click.echo(f"Unchanged: the appliance already obeys {paths.config}.")
+        files = [str(each) for each in paths.operators_files if each.exists()] or [str(paths.config)]
+        click.echo(f"Unchanged: the appliance already obeys {' with '.join(files)}.")
     console = Console(stderr=True, soft_wrap=True, highlight=False)
     for warning in msgspec.convert(answer.values.get("warnings", []), list[AnswerProblem]):
         text = f"warning: {located(warning, paths.config)}"

@@ -67,6 +67,11 @@ class Paths:
         )
 
     @property
+    def operators_files(self) -> tuple[Path, ...]:
+        """What the operator writes, as far as it is named outside of our YAML."""
+        return (self.config, *(each for each in (self.haproxy, self.keepalived) if each))
+
+    @property
     def reload_socket(self) -> Path:
         """Socket that takes the line `reload`."""
         return self.runtime / "reload.sock"

@@ -1,5 +1,6 @@
 """`model.paths`: three roots can be moved, and everything else lies below them."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -25,6 +26,26 @@ def test_environment_moves_the_roots_and_passes_them_on():
     paths = Paths(config=Path("/a.yaml"), runtime=Path("/b"), state=Path("/c"))
 
     assert Paths.from_environment(paths.environment()) == paths
+
+
+def test_foreign_files_and_sockets_are_passed_on():
+    """A program looks at the files that `run` was told, and listens where it was told."""
+    paths = Paths(haproxy=Path("/h.cfg"), keepalived=Path("/k.conf"), reload_sockets=(Path("/a"), Path("/b")))
+
+    assert Paths.from_environment(paths.environment()) == paths
+    assert paths.operators_files == (paths.config, Path("/h.cfg"), Path("/k.conf"))
+
+
+def test_relative_places_become_absolute(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """A program has another working directory than whoever named the places."""
+    monkeypatch.chdir(tmp_path)
+    given = Paths(config=Path("c"), runtime=Path("r"), state=Path("s"), haproxy=Path("h"))
+
+    found = replace(given, reload_sockets=(Path("a"),), keepalived=Path("k")).absolute()
+
+    assert [each.parent for each in (found.config, found.runtime, found.state)] == [tmp_path] * 3
+    assert (found.haproxy, found.keepalived) == (tmp_path / "h", tmp_path / "k")
+    assert found.reload_sockets == (tmp_path / "a",)
 
 
 def test_an_empty_variable_moves_nothing():

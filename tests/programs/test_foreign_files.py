@@ -98,6 +98,7 @@ def refused(port: int) -> bool:
 def test_the_first_file_comes_after_the_start(pod: HaproxyPod, backend: Backend):
     """Monitor's first boot: it finds the socket, renders, says so on the connection that it holds."""
     assert f"{pod.file}: cannot be read: No such file" in pod.waits()
+    assert "waits" in pod.appliance.command("alive").stdout, "a restart would only take the socket away"
     assert refused(pod.ready_port), "a 200 there would attract virtual IPs to a node that serves nothing"
     with pod.connect() as monitor:
         pod.render(backend.port)

@@ -39,7 +39,7 @@ def current_facts(paths: Paths, links: Links | None = None) -> ScreenFacts:
     return ScreenFacts(
         host=socket.gethostname(),
         config=paths.config,
-        configured=paths.config.exists(),
+        configured=any(each.exists() for each in paths.operators_files),
         addresses=interface_addresses(links),
         host_keys=host_keys(SSH),
         status=current_status(paths),

@@ -34,10 +34,14 @@ def alive(paths: Paths, *, timeout: float) -> None:
 
     It asks over HTTP for the endpoint that answers `respond: /haproxy_ready`, or whichever it has that needs
     no pool. Without any it asks each program whether it is there. Servers that are down are no reason to
-    restart the appliance, and do not matter here.
+    restart the appliance, and do not matter here; nor does a first configuration that is still to come.
     """
     require_access(paths.runtime)
     snapshot = _accepted(paths)
+    if snapshot.awaited:
+        ask_program(paths.control("reload"), Question(command="status"), timeout=timeout)
+        click.echo("waits for its first configuration")
+        return
     endpoint = next(_endpoints(snapshot), None)
     if endpoint is None:
         for program in needed(snapshot):

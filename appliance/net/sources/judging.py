@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from appliance.model.document.document import read
@@ -78,7 +78,7 @@ def load(found: OperatorsFiles, *, number: int) -> Loaded:
     drain = os.environ.get(loading.DRAIN_VARIABLE)
     if found.text is not None and not found.foreign.paths:
         return loading.load(found.text, source=str(found.config), number=number, drain=drain)
-    return load_together(
+    loaded = load_together(
         found.text,
         found.translations,
         source=str(found.config),
@@ -86,6 +86,10 @@ def load(found: OperatorsFiles, *, number: int) -> Loaded:
         drain=drain,
         unread=found.problems,
     )
+    if loaded.snapshot is None:
+        return loaded
+    origin = " with ".join(map(str, found.files))
+    return replace(loaded, snapshot=replace(loaded.snapshot, source=origin))
 
 
 def judge(paths: Paths, files: ReadFiles | None = None, *, number: int) -> Judged:

@@ -9,7 +9,7 @@ class WatchedFiles:
     """All files that the configuration is made of, and what of them was judged already."""
 
     def __init__(self, paths: Paths) -> None:
-        self._known = [each for each in (paths.config, paths.haproxy, paths.keepalived) if each]
+        self._known = paths.operators_files
         self._judged = ReadFiles()
         self._watch = UnaskedReload()
 

@@ -63,6 +63,7 @@ def test_both_files_alone_are_a_configuration(write: Write):
     """No YAML is needed; variables are of our environment; haproxy's process is our program."""
     snapshot = judge(write(haproxy=HAPROXY, keepalived=KEEPALIVED), number=1).snapshot
     assert snapshot is not None
+    assert [Path(each).name for each in snapshot.source.split(" with ")] == ["haproxy.cfg", "keepalived.conf"]
     (server,) = snapshot.pools[0].servers
     assert server.host == "192.0.2.1"
     (router,) = snapshot.virtual_routers
