@@ -12,9 +12,10 @@ from appliance.console.output.printing import print_json
 from appliance.model.loading.loading import Loaded
 from appliance.model.messages.problems import Finding, Problem, Severity, ordered
 from appliance.model.paths import Paths
-from appliance.model.rules.machine_needs import needs
+from appliance.model.rules.machine_needs import needs, redirect_paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.commands.machine_needs import objection
+from appliance.net.nftables.nftables import unusable
 from appliance.net.sources.judging import OperatorsFiles, collect, load
 from appliance.net.sources.read_files import ReadFiles
 from appliance.translation.composing import changes, together
@@ -28,7 +29,7 @@ _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
 @click.option(
     "--here",
     is_flag=True,
-    help="Also what this machine lacks: interfaces, commands, the directory of log.file.",
+    help="Also what this machine lacks: interfaces, commands, nftables, the directory of log.file.",
 )
 @click.pass_obj
 def check(paths: Paths, *, file: Path | None, as_json: bool, here: bool) -> None:
@@ -77,6 +78,10 @@ def _lacks(snapshot: Snapshot, found: OperatorsFiles) -> Iterator[Problem]:
     for need in needs(snapshot.virtual_routers):
         if why := objection(need):
             yield document.problem(Finding(path=need.path, message=why), source=source)
+    if (redirected := redirect_paths(snapshot)) and (why := unusable()):
+        for path in redirected:
+            message = f"nftables cannot be used here: {why}"
+            yield document.problem(Finding(path=path, message=message), source=source)
     file = snapshot.log.file
     if file is not None and not Path(file).parent.is_dir():
         message = f"there is no directory `{Path(file).parent}` here"

@@ -14,10 +14,12 @@ from collections.abc import Callable, Sequence
 
 import gevent
 
+from appliance.core.rollout.needed_programs import REDIRECT
 from appliance.core.rollout.states import GenerationState, WorkerId
 from appliance.core.rollout.timing import NO_DEADLINE, Timing
 from appliance.model.paths import Paths
 from appliance.net.boards.hub_heartbeat import HubHeartbeat
+from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.net.control.control_server import ControlServer
 from appliance.net.files import program_failures, snapshots
 from appliance.net.files.program_failures import ProgramFailure
@@ -36,6 +38,7 @@ _RETRY_FIRST = 1.0
 _RETRY_LONGEST = 30.0
 _BROKEN = 70  # EX_SOFTWARE of sysexits.h; supervisord starts the program again
 _LEAVE_TIMEOUT = 20.0  # seconds that orphans wait for a next master before they drain
+_WITHDRAWN = 2.0  # seconds for `redirect` to take its rules away
 _LAST_ANSWER = 2.0  # seconds for workers to answer a master that ends
 
 
@@ -124,6 +127,7 @@ class Proxy:
         master = self._master
         self._state.stopping = True
         if self._everything_ends():
+            self._withdraw_redirects()
             if self._soft:
                 self._drain(None, until=1)
             self._drain(self._state.rollout.drain_settings.drain, until=2)
@@ -140,6 +144,18 @@ class Proxy:
             self._state.log.info("stopping", workers="drain", seconds=seconds)
         master.retire(within=NO_DEADLINE if seconds is None else seconds)
         self._wait(lambda: self._signals >= until or not len(master.workers))
+
+    def _withdraw_redirects(self) -> None:
+        """Have the rules taken away that lead here, while we accept; without `redirect` there are none."""
+        current = self._state.current
+        group = current.group(self._state.group) if current else None
+        if group is None or not any(each.redirect for each in group.frontends):
+            return
+        question = Question(command="withdraw", values={"program": self._state.program})
+        try:
+            ask(self._paths.control(REDIRECT), question, timeout=_WITHDRAWN)
+        except ControlUnavailable as error:
+            self._state.log.warning("redirect-not-withdrawn", reason=str(error))
 
     def _everything_ends(self) -> bool:
         """Say whether the appliance ends, and not only this program."""

@@ -30,7 +30,7 @@ def judged(path: Path, text: str) -> Snapshot:
     return found.snapshot
 
 
-FIRST, *ADDED = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+FIRST, *ADDED, REDIRECTED = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
 
 
 def test_first_configuration_is_good(tmp_path: Path):
@@ -46,6 +46,14 @@ def test_first_configuration_is_good(tmp_path: Path):
 def test_virtual_ips_can_be_added(tmp_path: Path, text: str):
     """Each example of virtual IPs is good behind the first configuration."""
     assert judged(tmp_path / "appliance.yaml", FIRST + text).virtual_routers
+
+
+def test_a_frontend_can_take_the_api_server_s_connections(tmp_path: Path):
+    """The example of a redirect is good in place of the first configuration's frontend."""
+    line = next(each for each in FIRST.splitlines(keepends=True) if each.strip().startswith("kube-api:"))
+    found = judged(tmp_path / "appliance.yaml", FIRST.replace(line, REDIRECTED)).group("api")
+    assert found is not None
+    assert [len(each.redirect.sources) for each in found.frontends if each.redirect] == [2]
 
 
 @pytest.mark.parametrize("ipv6", [True, False])

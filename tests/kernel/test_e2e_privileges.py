@@ -26,6 +26,7 @@ _EXPECTED: Mapping[str, tuple[int, int]] = {  # effective, permitted
     "supervisor": (0, _ALL),
     "reload": (_READ | _BIND, _READ | _BIND),
     "health": (0, 0),
+    "redirect": (_ADMIN, _ADMIN),
     "proxy": (_BIND, _BIND),
     "worker": (0, 0),
     "vrrp": (_VRRP, _VRRP),
@@ -45,8 +46,10 @@ _USER = (
 def _config(script: Path, *, revision: int) -> dict[str, object]:
     track = {"script": str(script), "interval": "10s"}
     router = {"addresses": ["192.0.2.7/32"], "interface": "lo", "router_id": 7, "track": {"watched": track}}
+    redirect = {"from": ["192.0.2.8:6443"]}
+    frontend = {"bind": ["127.0.0.1:443", "0.0.0.0:444"], "pool": "p", "redirect": redirect}
     return {
-        "api": {"workers": 1, "frontends": {"a": {"bind": ["127.0.0.1:443"], "pool": "p"}}},
+        "api": {"workers": 1, "frontends": {"a": frontend}},
         "pools": {"p": {"check": {"type": "tcp"}, "servers": {"s": {"address": f"127.0.0.1:{revision}"}}}},
         "virtual_ips": {"v": router},
     }

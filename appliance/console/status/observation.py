@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from appliance.console.program_questions import at_once
-from appliance.core.rollout.needed_programs import VRRP
+from appliance.core.rollout.needed_programs import REDIRECT, VRRP
 from appliance.core.status.observations import (
     Observations,
     StatusAnswer,
@@ -35,8 +35,9 @@ from appliance.net.reloading.supervisor_rpc import ProcessInfo, SupervisorClient
 from appliance.wire.boards import health_board, worker_board
 from appliance.wire.boards.health_board import BoardFormatError, HealthBoard
 from appliance.wire.boards.worker_board import WorkerBoard
-from appliance.wire.lines import vrrp_status
+from appliance.wire.lines import redirect_status, vrrp_status
 from appliance.wire.lines.control import Answer, Question
+from appliance.wire.lines.redirect_status import RedirectStatus, RedirectStatusError
 from appliance.wire.lines.vrrp_status import VrrpStatus, VrrpStatusError
 
 TIMEOUT: Final = 2.0
@@ -67,6 +68,7 @@ def observe(paths: Paths, *, timeout: float = TIMEOUT) -> Observations:
         failures={name: each.reason for name, each in program_failures.read_all(paths.runtime)},
         degraded=_degraded(paths),
         vrrp=vrrp_said(programs[VRRP]) if VRRP in programs else None,
+        redirect=_redirect_said(programs[REDIRECT]) if REDIRECT in programs else None,
         guest=report_file.read(paths),
         set_aside=tuple(
             str(each) for root in (paths.runtime, paths.state) for each in state_files.found_aside(root)
@@ -78,6 +80,12 @@ def vrrp_said(answer: Answer) -> VrrpStatus | None:
     """Return what vrrp answered to `status`, None where it is no such answer."""
     with contextlib.suppress(VrrpStatusError):
         return vrrp_status.decode(answer.values) if answer.ok else None
+    return None
+
+
+def _redirect_said(answer: Answer) -> RedirectStatus | None:
+    with contextlib.suppress(RedirectStatusError):
+        return redirect_status.decode(answer.values) if answer.ok else None
     return None
 
 

@@ -34,6 +34,8 @@ _STATE_STYLES: Final = {
     ServerState.CHECKING: "dim",
 }
 
+_REDIRECT_STYLES: Final = {"on": "green", "stands-back": "green", "failed": "bold red"}
+
 ROUTER_STYLES: Final = {"active": "bold green", "backup": "green", "fault": "bold red"}
 """Styles of a virtual router's state; other states are on the way to one of these."""
 
@@ -47,6 +49,8 @@ def tables(status: Status) -> RenderableType:
             "",
             FittedTable(table=_virtual_ips(status), optional=("since", "id", "interface", "priority")),
         ]
+    if status.redirects:
+        parts += ["", FittedTable(table=_redirects(status), optional=("since",))]
     if status.pools:
         optional = ("weight", "queue", "total", "failed", "address", "since")
         parts += ["", FittedTable(table=_servers(status), optional=optional)]
@@ -154,6 +158,20 @@ def _virtual_ip_row(each: VirtualIpStatus, now: float) -> tuple[RenderableType, 
         _number(each.priority),
         Text("this node" if each.active else each.active_peer or "-"),
     )
+
+
+def _redirects(status: Status) -> Table:
+    table = columns("redirect", "from", "state", "since>", "reason...")
+    for each in status.redirects:
+        state = each.state or "unknown"
+        table.add_row(
+            each.name,
+            Text(" ".join(each.sources)),
+            Text(state, style=_REDIRECT_STYLES.get(state, "yellow")),
+            duration(status.at - each.since) if each.since else "-",
+            Text(printable(each.reason or "")),
+        )
+    return table
 
 
 def _frontends(status: Status) -> Table:

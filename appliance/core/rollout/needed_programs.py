@@ -12,7 +12,10 @@ VRRP: Final = "vrrp"
 PROXIES: Final = ("proxy-api", "proxy-ingress")
 """The programs that serve groups of frontends."""
 
-PROGRAMS: Final = ("health", *PROXIES, VRRP)
+REDIRECT: Final = "redirect"
+"""The program that leads connections for other programs' ports to frontends."""
+
+PROGRAMS: Final = ("health", REDIRECT, *PROXIES, VRRP)
 """Every program that a configuration can need."""
 
 VRRP_STOP_SECONDS: Final = 65
@@ -26,7 +29,8 @@ STOP_MARGIN: Final = 5
 class ProgramChanges:
     """Programs in the order of commits: `health` first, so that a new generation finds its servers' verdicts.
 
-    `vrrp` is last: it attracts clients, and what serves them has to be there.
+    `redirect` is next: its rules are gone before a proxy closes what they lead to, and new ones come when
+    workers accept. `vrrp` is last: it attracts clients, and what serves them has to be there.
 
     `prepare` holds all that the old configuration needed, `stop` those of them that the new one does not:
     they are prepared and committed too, which drains them. `start` holds those that only the new one needs.
@@ -38,10 +42,12 @@ class ProgramChanges:
 
 
 def needed(snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the programs that have something to do, `health` first and `vrrp` last."""
+    """Return the programs that have something to do, in the order of commits."""
     health = ("health",) if snapshot.pools else ()
+    redirected = any(each.redirect for group in snapshot.groups for each in group.frontends)
+    redirect = (REDIRECT,) if redirected else ()
     vrrp = (VRRP,) if snapshot.virtual_routers else ()
-    return (*health, *sorted(group.program for group in snapshot.groups), *vrrp)
+    return (*health, *redirect, *sorted(group.program for group in snapshot.groups), *vrrp)
 
 
 def stop_seconds(snapshot: Snapshot, program: str) -> int | None:
@@ -58,7 +64,12 @@ def plan(old: Snapshot, new: Snapshot) -> ProgramChanges:
     """Return what going from `old` to `new` asks of the programs."""
     before, after = needed(old), needed(new)
     return ProgramChanges(
-        prepare=tuple(sorted(before, key=lambda each: (each == VRRP, each not in after))),
+        prepare=tuple(sorted(before, key=lambda each: _turn(each, goes=each not in after))),
         start=tuple(each for each in after if each not in before),
         stop=tuple(each for each in before if each not in after),
     )
+
+
+def _turn(program: str, *, goes: bool) -> tuple[bool, bool]:
+    """Return what sorts programs into the order of commits: those that go come behind those that stay."""
+    return program == VRRP, goes and program != REDIRECT

@@ -6,6 +6,7 @@ from appliance.core.status.observations import Observations
 from appliance.core.status.pools import pool_statuses
 from appliance.core.status.problems import problems
 from appliance.core.status.programs import program_statuses
+from appliance.core.status.redirects import redirected_frontends
 from appliance.core.status.status import (
     Status,
 )
@@ -37,6 +38,7 @@ def assess(observations: Observations, now: float) -> Status:
         generations=tuple(generation_statuses(observations.workers)),
         ended=ended_connections(observations.workers),
         virtual_ips=virtual_ips(snapshot, observations.vrrp) if snapshot else (),
+        redirects=redirected_frontends(snapshot, observations.redirect) if snapshot else (),
         guest=observations.guest,
         set_aside=observations.set_aside,
     )

@@ -16,6 +16,7 @@ from appliance.model.snapshot.snapshot import Snapshot
 from appliance.wire.boards.health_board import HealthBoard
 from appliance.wire.boards.worker_board import WorkerBoard
 from appliance.wire.lines.control import AnswerProblem
+from appliance.wire.lines.redirect_status import RedirectStatus
 from appliance.wire.lines.vrrp_status import VrrpStatus
 
 
@@ -77,6 +78,7 @@ class Observations:
     vrrp: VrrpStatus | None = None
     guest: GuestReport | None = None
     set_aside: tuple[str, ...] = ()
+    redirect: RedirectStatus | None = None
 
     @property
     def living(self) -> bool:

@@ -69,6 +69,8 @@ def _while_it_runs(
         yield from outdated(observations.snapshot, health_records(observations), now=now)
     if observations.vrrp:
         yield from troubles(observations.vrrp)
+    if observations.redirect and observations.redirect.trouble:
+        yield f"connections cannot be redirected: {observations.redirect.trouble}"
 
 
 def _missing(observations: Observations) -> Iterator[str]:

@@ -159,6 +159,21 @@ class VirtualIpStatus:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RedirectedFrontendStatus:
+    """The redirect of one frontend: new connections to `sources` come to it while `state` is `on`.
+
+    What the program redirect knows is None where it does not answer: `state` (off, on, stands-back, failed),
+    `since` and `reason`.
+    """
+
+    name: str
+    sources: tuple[str, ...]
+    state: str | None
+    since: float | None
+    reason: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ServerConnections:
     """Connections that a generation has open to one server."""
 
@@ -215,5 +230,6 @@ class Status:
     generations: tuple[GenerationStatus, ...]
     ended: Mapping[str, int]
     virtual_ips: tuple[VirtualIpStatus, ...] = ()
+    redirects: tuple[RedirectedFrontendStatus, ...] = ()
     guest: GuestReport | None = None
     set_aside: tuple[str, ...] = ()

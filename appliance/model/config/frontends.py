@@ -13,13 +13,15 @@ from appliance.model.config.values.field_types import (
     Name,
     Networks,
     Percentage,
+    RedirectCondition,
     UserTimeoutOrOff,
     Workers,
     not_empty,
     or_off,
     written,
 )
-from appliance.model.config.values.units import lifetime_or_off, percentage
+from appliance.model.config.values.units import duration, lifetime_or_off, percentage
+from appliance.model.snapshot.frontends import RedirectWhen
 
 
 class FrontendTimeoutsSection(Section):
@@ -29,6 +31,23 @@ class FrontendTimeoutsSection(Section):
     """Longest silence of a client (HAProxy's timeout client)."""
     client_fin: Duration | None = Field(default=None, examples=["1s"])
     """Longest silence of a client after one side has closed (HAProxy's timeout client-fin)."""
+
+
+class RedirectSection(Section):
+    """Connections to addresses where another program of this node listens, led here by rules of nftables."""
+
+    sources: Addresses = Field(
+        alias="from", min_length=1, examples=[["10.0.0.200:6443", "[2001:db8::200]:6443"]]
+    )
+    """Addresses whose new connections come here: a virtual IP with the port of the API server, say."""
+    when: RedirectCondition = Field(default=RedirectWhen.READY)
+    """ready: workers accept, and a server of the pool is up; accepting: workers accept, whatever is up."""
+    interval: Duration = written("6s", duration)
+    """Time between two looks at that, as in OpenShift. Where no worker accepts, the rules go at once."""
+    rise: int = Field(default=3, ge=1, le=1000)
+    """Good looks in a row after which connections are redirected. 3 as in OpenShift."""
+    fall: int = Field(default=11, ge=1, le=1000)
+    """Bad looks in a row after which they are not any more. 11 as in OpenShift."""
 
 
 class FrontendSection(Section):
@@ -63,6 +82,8 @@ class FrontendSection(Section):
     """TCP keepalive towards clients (HAProxy's clitcpka); `off`, or how."""
     tcp_user_timeout: UserTimeoutOrOff | None = Field(default=None, examples=["off"])
     """As in `defaults`, towards clients (HAProxy's tcp-ut on bind)."""
+    redirect: RedirectSection | None = None
+    """Brings connections here that are made to another program's port: on a master, to the API server's."""
 
 
 class ProxyGroupSection(Section):

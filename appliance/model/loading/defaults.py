@@ -5,6 +5,7 @@ from typing import TypeVar
 
 from appliance.model.config.configuration import Config, DefaultsSection
 from appliance.model.config.frontends import FrontendSection as FrontendSettings
+from appliance.model.config.frontends import RedirectSection as RedirectSettings
 from appliance.model.config.keepalive import KeepAliveSection as KeepAliveSettings
 from appliance.model.config.pools import CheckSection as CheckSettings
 from appliance.model.config.pools import PoolSection as PoolSettings
@@ -12,7 +13,7 @@ from appliance.model.config.pools import ServerSection as ServerSettings
 from appliance.model.config.values.addresses import Endpoint
 from appliance.model.loading.virtual_router_defaults import virtual_router
 from appliance.model.rules.references import groups
-from appliance.model.snapshot.frontends import Bind, Frontend, Group
+from appliance.model.snapshot.frontends import Bind, Frontend, Group, Redirect
 from appliance.model.snapshot.keepalive import KeepAlive
 from appliance.model.snapshot.pools import Check, CheckType, Pool, SendProxy, Server
 from appliance.model.snapshot.snapshot import Log, Reload, Snapshot
@@ -75,6 +76,17 @@ def _frontend(name: str, given: FrontendSettings, defaults: DefaultsSection) -> 
         max_age_jitter=given.max_age_jitter,
         keepalive=_keepalive(given.keepalive or defaults.keepalive),
         tcp_user_timeout=_first(given.tcp_user_timeout, defaults.tcp_user_timeout) or None,
+        redirect=_redirect(given.redirect) if given.redirect else None,
+    )
+
+
+def _redirect(given: RedirectSettings) -> Redirect:
+    return Redirect(
+        sources=tuple(_bind(endpoint) for endpoint in given.sources),
+        when=given.when,
+        interval=given.interval,
+        rise=given.rise,
+        fall=given.fall,
     )
 
 

@@ -13,6 +13,7 @@ from appliance.model.rules import (
     bind_rules,
     frontend_rules,
     pool_rules,
+    redirect_rules,
     virtual_router_conflicts,
     virtual_router_rules,
 )
@@ -24,6 +25,7 @@ def findings(config: Config) -> Iterator[Finding]:
     return chain(
         frontend_rules.findings(config),
         bind_rules.findings(config),
+        redirect_rules.findings(config),
         pool_rules.findings(config),
         virtual_router_rules.findings(config),
         virtual_router_conflicts.findings(config),

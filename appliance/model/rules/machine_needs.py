@@ -1,10 +1,11 @@
-"""What virtual routers need of the machine, interfaces and commands, each with its path in the file."""
+"""What a configuration needs of the machine, each with its path: interfaces and commands, and nftables."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import Enum
 
 from appliance.model.messages.problems import Path
+from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.snapshot.virtual_router import TrackKind, VirtualRouter
 
 
@@ -46,3 +47,13 @@ def _of_notify(router: VirtualRouter, at: Path) -> Iterator[MachineNeed]:
         words: tuple[str, ...] = getattr(router.notify, event)
         if words:
             yield MachineNeed(path=(*at, "notify", event), kind=MachineNeedKind.COMMAND, name=words[0])
+
+
+def redirect_paths(snapshot: Snapshot) -> tuple[Path, ...]:
+    """Return the paths of all redirects, which need nftables."""
+    return tuple(
+        (group.name, "frontends", each.name, "redirect")
+        for group in snapshot.groups
+        for each in group.frontends
+        if each.redirect
+    )

@@ -1,6 +1,7 @@
 """The frontends of an accepted configuration, by the proxy program that serves them. Times are seconds."""
 
 from dataclasses import dataclass
+from enum import StrEnum
 
 from appliance.model.snapshot.keepalive import KeepAlive
 
@@ -14,6 +15,27 @@ class Bind:
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+class RedirectWhen(StrEnum):
+    """What has to hold for connections to be redirected."""
+
+    READY = "ready"
+    ACCEPTING = "accepting"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redirect:
+    """Addresses of other programs of this node whose new connections come to the frontend instead.
+
+    `rise` good looks in a row begin it, `fall` bad ones end it; `interval` seconds are between two looks.
+    """
+
+    sources: tuple[Bind, ...]
+    when: RedirectWhen
+    interval: float
+    rise: int
+    fall: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,6 +59,8 @@ class Frontend:
     max_age_jitter: float
     keepalive: KeepAlive | None
     tcp_user_timeout: float | None
+    # Optional, because the last-good copy of an older version lacks it.
+    redirect: Redirect | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -26,6 +26,7 @@ _USED: Final[Mapping[str, frozenset[Capability]]] = {
     # The operator's file may be root's alone, and is to be read at each reload.
     # It tries the binds of a group that is new before it accepts it.
     "appliance.programs.reload": frozenset({Capability.CAP_DAC_READ_SEARCH, Capability.CAP_NET_BIND_SERVICE}),
+    "appliance.programs.redirect": frozenset({Capability.CAP_NET_ADMIN}),
     "appliance.programs.proxy": frozenset({Capability.CAP_NET_BIND_SERVICE}),
     _VRRP: frozenset(
         {

@@ -2,7 +2,7 @@
 
 import pytest
 from hypothesis import HealthCheck, given, settings
-from support.values.snapshots import group, pool, snapshot, snapshots, virtual_router
+from support.values.snapshots import frontend, group, pool, redirect, snapshot, snapshots, virtual_router
 
 from appliance.core.rollout.needed_programs import PROGRAMS, ProgramChanges, needed, plan, stop_seconds
 from appliance.model.snapshot.snapshot import Snapshot
@@ -31,13 +31,14 @@ def test_virtual_ips_alone_need_vrrp():
 
 def test_vrrp_comes_last():
     """What attracts clients is told after what serves them, even where that goes away."""
-    both = snapshot(groups=[group("api"), group("ingress")], virtual_routers=[virtual_router()])
+    redirected = group("ingress", frontends=[frontend(redirect=redirect())])
+    both = snapshot(groups=[group("api"), redirected], virtual_routers=[virtual_router()])
     api = snapshot(groups=[group("api")], virtual_routers=[virtual_router()])
 
     assert needed(both) == PROGRAMS
-    assert plan(both, api).prepare == ("health", "proxy-api", "proxy-ingress", "vrrp")
+    assert plan(both, api).prepare == ("health", "redirect", "proxy-api", "proxy-ingress", "vrrp")
     assert plan(both, snapshot(groups=[group("api")])).prepare[-1] == "vrrp"
-    assert plan(api, both).start == ("proxy-ingress",)
+    assert plan(api, both).start == ("redirect", "proxy-ingress")
 
 
 def test_programs_have_the_time_that_they_need_to_stop():

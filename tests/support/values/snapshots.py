@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from hypothesis import strategies as st
 
-from appliance.model.snapshot.frontends import Bind, Frontend, Group
+from appliance.model.snapshot.frontends import Bind, Frontend, Group, Redirect, RedirectWhen
 from appliance.model.snapshot.keepalive import KeepAlive
 from appliance.model.snapshot.pools import (
     Balance,
@@ -94,6 +94,13 @@ _FRONTEND = Frontend(
     keepalive=None,
     tcp_user_timeout=None,
 )
+_REDIRECT = Redirect(
+    sources=(Bind(host="10.0.0.200", port=6443),),
+    when=RedirectWhen.READY,
+    interval=6.0,
+    rise=3,
+    fall=11,
+)
 _TRACK = Track(
     name="ready",
     kind=TrackKind.TCP,
@@ -167,6 +174,11 @@ def server(name: str = "server-0", *, port: int = 8080, **changes: object) -> Se
 def pool(name: str = "pool", *, servers: Iterable[Server] = (_SERVER,), **changes: object) -> Pool:
     """Return a roundrobin pool of one server on 127.0.0.1:8080."""
     return replace(_POOL, name=name, servers=tuple(servers), **changes)
+
+
+def redirect(**changes: object) -> Redirect:
+    """Return a redirect of one address, as OpenShift has it."""
+    return replace(_REDIRECT, **changes)  # type: ignore[arg-type]  # the test's own fields
 
 
 def frontend(name: str = "frontend", *, binds: Iterable[Bind] | None = None, **changes: object) -> Frontend:

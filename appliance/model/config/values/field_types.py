@@ -11,6 +11,7 @@ from appliance.model.config.values import addresses, http, names, units, vrrp
 from appliance.model.config.values.addresses import Endpoint
 from appliance.model.config.values.http import Statuses
 from appliance.model.messages import quoting
+from appliance.model.snapshot.frontends import RedirectWhen
 from appliance.model.snapshot.pools import Balance, CheckInit, OnDown, SendProxy
 from appliance.model.snapshot.virtual_router import AntiReplay, Checksum, HmacMode, OnConflict
 
@@ -106,6 +107,7 @@ BodyText = Annotated[
 ]
 HostHeader = Annotated[str, PlainValidator(http.host_header), WithJsonSchema({"type": "string"})]
 Addresses = Annotated[tuple[Address, ...], _Listed]
+RedirectCondition = Annotated[RedirectWhen, _Word]
 SocketPaths = Annotated[
     tuple[Annotated[str, PlainValidator(names.socket_path), _pattern("^/")], ...], _Listed
 ]

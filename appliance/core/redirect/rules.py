@@ -1,0 +1,176 @@
+"""The rules of nftables that redirect: from what is wanted to one transaction.
+
+They are those of OpenShift's monitor (baremetal-runtimecfg, pkg/monitor/nftables_linux.go), with one
+condition more:
+
+    chain prerouting { type nat hook prerouting priority -100;
+      ip daddr VIP tcp dport 6443 tcp dport set 9445 socket transparent 0 dnat to VIP:9445
+      ip daddr VIP tcp dport 9445 ct original proto-dst 6443 tcp dport set 6443 }
+    chain output     { type nat hook output priority -100;
+      ip daddr VIP tcp dport 6443 oifname "lo" redirect to :9445 }
+
+Packets from outside are sent to the virtual IP itself: Cilium drops them after a `redirect`. `socket` asks
+the kernel whether anybody listens at the address that the packet has at that moment, so the packet gets our
+port first. Where nobody listens, the second rule puts the old port back, and the API server takes the
+connection: however fast our processes die, nobody is refused. In the output hook a packet carries the socket
+of the client that sends it, so that this question cannot be asked there.
+
+A NAT chain sees the first packet of a connection only, and connections keep what it decided, as long as the
+kernel tracks them. It does so only while some rule wants it to, and on a machine without other NAT these are
+the only ones. So a second table, which does not vanish with us, holds a rule that does nothing but want it;
+by the comments of its other rules the next run sees what was on.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Final
+
+from appliance.core.redirect.switch import RedirectSwitch
+from appliance.model.snapshot.frontends import Bind
+from appliance.model.snapshot.redirects import is_every_address, target
+from appliance.wire.nftables.nftables_answer import NftablesObject
+from appliance.wire.nftables.nftables_transaction import (
+    Command,
+    Family,
+    Statement,
+    add_nat_chain,
+    add_rule,
+    add_table,
+    change,
+    equals,
+    flush_chain,
+    header_field,
+)
+
+TABLE: Final = "lb_redirect"
+"""The table of the rules, one of this name in each family."""
+
+FLOWS_TABLE: Final = "lb_redirect_flows"
+"""The table that has the kernel go on with connections that were redirected, once TABLE is gone."""
+
+PREROUTING: Final = "prerouting"
+"""The chain of TABLE for connections from outside, and the only one of FLOWS_TABLE."""
+
+OUTPUT: Final = "output"
+"""The chain of TABLE for connections of the node's own programs."""
+
+MONITOR_TABLE: Final = "ocp_nat"
+"""The table of OpenShift's monitor."""
+
+_MONITOR_COMMENT: Final = "OCP_API_LB_REDIRECT"
+_DSTNAT: Final = -100  # NF_IP_PRI_NAT_DST of linux/netfilter_ipv4.h
+_VERSIONS: Final = {Family.IPV4: 4, Family.IPV6: 6}
+_ON: Final = "on "
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Redirection:
+    """One address whose connections go to another place; `port_only` where that is any address of ours."""
+
+    name: str
+    family: Family
+    source: Bind
+    target: Bind
+    port_only: bool
+
+
+def redirections(switch: RedirectSwitch) -> Iterator[Redirection]:
+    """Yield what the redirect of a frontend means, address by address."""
+    for source in switch.redirect.sources:
+        family = Family.IPV6 if ":" in source.host else Family.IPV4
+        version = _VERSIONS[family]
+        bind = target(switch.frontend.binds, version)
+        if bind is None:  # the rules refuse it; an accepted file of another version may have it
+            continue
+        every = is_every_address(bind, version)
+        place = Bind(host=source.host, port=bind.port) if every else bind
+        yield Redirection(
+            name=switch.name, family=family, source=source, target=place, port_only=every
+        )  # fmt: skip
+
+
+def transaction(
+    families: Iterable[Family], wanted: Iterable[Redirection], *, guarded: bool
+) -> tuple[Command, ...]:
+    """Return what leads from any state to the wanted one in these families; TABLE has to be there.
+
+    Without `guarded` the question whether anybody listens is left out, for kernels that cannot ask it.
+    """
+    all_wanted = tuple(wanted)
+    commands: list[Command] = []
+    for family in families:
+        ours = [each for each in all_wanted if each.family is family]
+        commands += _flows(family, ours)
+        for chain in (PREROUTING, OUTPUT):
+            commands.append(add_nat_chain(family, TABLE, chain, hook=chain, priority=_DSTNAT))
+            commands.append(flush_chain(family, TABLE, chain))
+        for each in ours:
+            commands += _from_outside(each) if guarded else _from_outside_unguarded(each)
+            commands.append(_from_here(each))
+    return tuple(commands)
+
+
+def _flows(family: Family, wanted: Iterable[Redirection]) -> Iterator[Command]:
+    new = equals({"ct": {"key": "state"}}, "new")
+    yield add_table(family, FLOWS_TABLE)
+    yield add_nat_chain(family, FLOWS_TABLE, PREROUTING, hook=PREROUTING, priority=_DSTNAT)
+    yield flush_chain(family, FLOWS_TABLE, PREROUTING)
+    yield add_rule(family, FLOWS_TABLE, PREROUTING, new, comment="keeps what was redirected")
+    for name in dict.fromkeys(each.name for each in wanted):
+        yield add_rule(family, FLOWS_TABLE, PREROUTING, new, comment=f"{_ON}{name}")
+
+
+def _from_outside(each: Redirection) -> Iterator[Command]:
+    port = header_field("tcp", "dport")
+    listened = equals({"socket": {"key": "transparent"}}, 0)
+    to_us = (*_addressed(each, each.source.port), change(port, each.target.port), *_at_target(each))
+    yield _rule(each, PREROUTING, *to_us, listened, _dnat(each))
+    was = equals({"ct": {"key": "proto-dst", "dir": "original"}}, each.source.port)
+    back = (*_from_target(each), change(port, each.source.port))
+    yield _rule(each, PREROUTING, *_addressed(each, each.target.port, moved=True), was, *back)
+
+
+def _at_target(each: Redirection) -> Iterator[Statement]:
+    """Give the packet our address where that is another one than its own."""
+    if each.target.host != each.source.host:
+        yield change(header_field(each.family.value, "daddr"), each.target.host)
+
+
+def _from_target(each: Redirection) -> Iterator[Statement]:
+    if each.target.host != each.source.host:
+        yield change(header_field(each.family.value, "daddr"), each.source.host)
+
+
+def _from_outside_unguarded(each: Redirection) -> Iterator[Command]:
+    yield _rule(each, PREROUTING, *_addressed(each, each.source.port), _dnat(each))
+
+
+def _from_here(each: Redirection) -> Command:
+    """Return the rule for the node's own programs: what they say to an address of the node goes out by lo."""
+    to_us: Statement = {"redirect": {"port": each.target.port}} if each.port_only else _dnat(each)
+    on_lo = equals({"meta": {"key": "oifname"}}, "lo")
+    return _rule(each, OUTPUT, *_addressed(each, each.source.port), on_lo, to_us)
+
+
+def _addressed(each: Redirection, port: int, *, moved: bool = False) -> tuple[Statement, Statement]:
+    host = each.target.host if moved else each.source.host
+    address = header_field(each.family.value, "daddr")
+    return equals(address, host), equals(header_field("tcp", "dport"), port)
+
+
+def _dnat(each: Redirection) -> Statement:
+    return {"dnat": {"addr": each.target.host, "port": each.target.port}}
+
+
+def _rule(each: Redirection, chain: str, *statements: Statement) -> Command:
+    return add_rule(each.family, TABLE, chain, *statements, comment=each.name)
+
+
+def is_monitors(objects: Iterable[NftablesObject]) -> bool:
+    """Say whether OpenShift's monitor has rules among these objects of its table."""
+    return any(each.kind == "rule" and each.comment == _MONITOR_COMMENT for each in objects)
+
+
+def names_on(objects: Iterable[NftablesObject]) -> frozenset[str]:
+    """Return the names of the redirects that were on, by the objects of FLOWS_TABLE's chain."""
+    return frozenset(each.comment.removeprefix(_ON) for each in objects if each.comment.startswith(_ON))

@@ -1,0 +1,101 @@
+"""The redirect of one frontend over time: looks go in, whether it is wanted and why comes out."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from appliance.core.redirect.stabilisation import Look, Stabilised, after
+from appliance.model.snapshot.frontends import Frontend, Group, Redirect, RedirectWhen
+from appliance.model.snapshot.snapshot import Snapshot
+
+NOT_LOOKED_YET: Final = "not looked at yet"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """What a look saw: whether workers accept, whether a server is up, and both in words."""
+
+    accepting: bool
+    up: bool
+    detail: str
+
+
+class RedirectSwitch:
+    """The redirect of one frontend; `wanted` is whether its rules should be there.
+
+    `due` is the time of the next look. With `resumed` it was on when the program ended before: one good look
+    brings it back. `since` is when `wanted` became what it is, by the clock of `now`.
+    """
+
+    def __init__(self, group: Group, frontend: Frontend, redirect: Redirect, *, resumed: bool) -> None:
+        self.program = group.program
+        self.frontend = frontend
+        self.redirect = redirect
+        self.reason = NOT_LOOKED_YET
+        self.since: float | None = None
+        self.due = 0.0
+        self._group = group.name
+        self._stabilised = Stabilised(streak=redirect.rise - 1 if resumed else 0)
+
+    @property
+    def name(self) -> str:
+        """Return the frontend with its group, `api/kube-api`."""
+        return f"{self._group}/{self.frontend.name}"
+
+    @property
+    def wanted(self) -> bool:
+        """Whether its rules should be there."""
+        return self._stabilised.on
+
+    @property
+    def streak(self) -> int:
+        """How many looks in a row have contradicted its state."""
+        return self._stabilised.streak
+
+    @property
+    def pool(self) -> str | None:
+        """Name of the pool that needs a server up, None where none does."""
+        if self.redirect.when is RedirectWhen.ACCEPTING:
+            return None
+        return self.frontend.pool or self.frontend.needs
+
+    def same_as(self, other: "RedirectSwitch") -> bool:
+        """Say whether another one makes the same rules by the same looks, so that its state holds here."""
+        mine, theirs = self.frontend, other.frontend
+        return (
+            (self.name, self.redirect, self.pool) == (other.name, other.redirect, other.pool)
+            and mine.binds == theirs.binds
+        )  # fmt: skip
+
+    def look(self, seen: Seen, now: float) -> bool:
+        """Count a look that was due, and say whether `wanted` changed."""
+        self.due = now + self.redirect.interval
+        return self._count(_look(seen), seen, now)
+
+    def nobody(self, seen: Seen, now: float) -> bool:
+        """Note that no worker accepts, at whatever time; say whether `wanted` changed."""
+        return self._count(Look.NOBODY, seen, now)
+
+    def _count(self, look: Look, seen: Seen, now: float) -> bool:
+        before = self._stabilised
+        self._stabilised = after(before, look, rise=self.redirect.rise, fall=self.redirect.fall)
+        self.reason = seen.detail
+        changed = before.on is not self._stabilised.on
+        if changed or self.since is None:
+            self.since = now
+        return changed
+
+
+def _look(seen: Seen) -> Look:
+    if not seen.accepting:
+        return Look.NOBODY
+    return Look.GOOD if seen.up else Look.BAD
+
+
+def switches(snapshot: Snapshot, *, resumed: frozenset[str] = frozenset()) -> tuple[RedirectSwitch, ...]:
+    """Return a switch for each redirect of a snapshot; `resumed` are names of those that were on."""
+    return tuple(
+        RedirectSwitch(group, each, each.redirect, resumed=f"{group.name}/{each.name}" in resumed)
+        for group in snapshot.groups
+        for each in group.frontends
+        if each.redirect is not None
+    )

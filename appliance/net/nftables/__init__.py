@@ -1,0 +1,1 @@
+"""The kernel's nftables, by way of libnftables."""

@@ -1,0 +1,110 @@
+"""nftables: commands in, objects out, both as JSON; what is given at once is done at once, or not at all.
+
+It is the library behind nft(8), in this process: a transaction takes a few hundred microseconds, where a
+process of its own takes ten times that, and a table can belong to us. Such a table the kernel removes as soon
+as our socket is closed, by a kill too, and nobody else can change it, not even by `nft flush ruleset`
+(NFT_TABLE_F_OWNER of linux/netfilter/nf_tables.h; Linux 5.12).
+
+A call waits for the kernel, which does one transaction at a time in each network. A call that hangs stops the
+heartbeat of the program, which is ended then: so does its rules' time.
+"""
+
+import ctypes
+import os
+from collections.abc import Iterable
+from typing import Final
+
+from appliance.wire.nftables.nftables_answer import NftablesAnswerError, NftablesObject, decode
+from appliance.wire.nftables.nftables_transaction import Command, Family, encode
+
+LIBRARY: Final = "libnftables.so.1"
+
+_JSON: Final = 1 << 4  # NFT_CTX_OUTPUT_JSON of nftables/libnftables.h; input may be JSON then, too
+_BEFORE_REASON: Final = "Error: "
+
+
+class NftablesError(Exception):
+    """A transaction was refused, and nothing of it done; or nftables cannot be used at all."""
+
+    def is_because(self, number: int) -> bool:
+        """Say whether the kernel's reason was this error: the library gives its text and no number."""
+        return os.strerror(number) in str(self)
+
+
+class Nftables:
+    """One connection to nftables. Making one raises NftablesError where the library is not there."""
+
+    def __init__(self, *, library: str = LIBRARY) -> None:
+        self._library = _load(library)
+        self._context = self._library.nft_ctx_new(0)
+        if not self._context:
+            raise NftablesError(f"{library} gives no context")
+        self._library.nft_ctx_output_set_flags(self._context, _JSON)
+        self._library.nft_ctx_buffer_output(self._context)
+        self._library.nft_ctx_buffer_error(self._context)
+
+    def run(self, *commands: Command) -> tuple[NftablesObject, ...]:
+        """Do all commands as one transaction, and return what they list; raises NftablesError."""
+        answer = self._run(encode(commands))
+        try:
+            return decode(answer)
+        except NftablesAnswerError as error:
+            raise NftablesError(f"an answer that is not understood: {error}") from error
+
+    def own_tables(self, families: Iterable[Family], table: str) -> None:
+        """Make tables that belong to us and vanish with us; ours stay as they are. Raises NftablesError.
+
+        The JSON of library versions before 1.1 has no word for that, so it is said in nft's own language.
+        """
+        lines = (f"add table {family.value} {table} {{ flags owner; }}" for family in families)
+        self._run("\n".join(lines).encode())
+
+    def close(self) -> None:
+        """End the connection; tables of our own vanish."""
+        context, self._context = self._context, None
+        if context:
+            self._library.nft_ctx_free(context)
+
+    def _run(self, text: bytes) -> bytes:
+        failed = self._library.nft_run_cmd_from_buffer(self._context, text)
+        # Both are read each time: the library empties a buffer when it has been read.
+        answer: bytes = self._library.nft_ctx_get_output_buffer(self._context) or b""
+        complaint: bytes = self._library.nft_ctx_get_error_buffer(self._context) or b""
+        if failed:
+            raise NftablesError(_reason(complaint))
+        return answer
+
+
+def unusable(*, library: str = LIBRARY) -> str | None:
+    """Return why nftables cannot be used on this machine, None where its library is there."""
+    try:
+        _load(library)
+    except NftablesError as error:
+        return str(error)
+    return None
+
+
+def _reason(complaint: bytes) -> str:
+    """Return the first line of a complaint without the place in the commands, which nobody wrote by hand."""
+    lines = complaint.decode(errors="replace").strip().splitlines() or ["refused without a reason"]
+    return lines[0].partition(_BEFORE_REASON)[2] or lines[0]
+
+
+def _load(name: str) -> ctypes.CDLL:
+    try:
+        library = ctypes.CDLL(name)
+    except OSError as error:
+        message = f"{name} cannot be loaded (Debian's package libnftables1): {error}"
+        raise NftablesError(message) from error
+    context, text = ctypes.c_void_p, ctypes.c_char_p
+    library.nft_ctx_new.argtypes, library.nft_ctx_new.restype = (ctypes.c_uint32,), context
+    library.nft_ctx_free.argtypes, library.nft_ctx_free.restype = (context,), None
+    library.nft_ctx_output_set_flags.argtypes = (context, ctypes.c_uint)
+    library.nft_ctx_output_set_flags.restype = None
+    for each in (library.nft_ctx_buffer_output, library.nft_ctx_buffer_error):
+        each.argtypes, each.restype = (context,), ctypes.c_int
+    for each in (library.nft_ctx_get_output_buffer, library.nft_ctx_get_error_buffer):
+        each.argtypes, each.restype = (context,), text
+    library.nft_run_cmd_from_buffer.argtypes = (context, text)
+    library.nft_run_cmd_from_buffer.restype = ctypes.c_int
+    return library

@@ -1,0 +1,78 @@
+"""The program `redirect`: leads connections for another program's port here, by rules of the kernel.
+
+On a master of a cluster the API server listens on 6443 itself. Connections to a virtual IP and that port come
+to our frontend on 9445 by rules of nftables, as OpenShift's monitor makes them. They are there while the
+frontend can serve, and not longer than this program lives: the kernel removes them with its process.
+Stopping, it goes after the proxies, which have had it withdraw their rules before they stopped to accept.
+"""
+
+import os
+import signal
+import sys
+
+import gevent
+from gevent.event import Event
+
+from appliance.model.paths import Paths
+from appliance.net.boards.hub_heartbeat import HubHeartbeat
+from appliance.net.control.control_server import ControlServer
+from appliance.net.files import lock_files, snapshots
+from appliance.net.logging.line_limiter import limiter
+from appliance.net.privileges import capabilities
+from appliance.net.process.signals import survive
+from appliance.net.reloading.supervisor_rpc import SupervisorClient, SupervisorUnavailable
+from appliance.programs.accepted_log import AcceptedLog
+from appliance.redirect.commands import FOR_READERS, RedirectCommands
+from appliance.redirect.kernel_rules import KernelRules
+from appliance.redirect.redirector import PROGRAM, Redirector
+
+
+def main() -> int:
+    """Run until TERM or INT; 1 when another one has this runtime directory."""
+    capabilities.keep_from_children()
+    paths = Paths.from_environment(os.environ)
+    log = AcceptedLog(PROGRAM, paths).logger
+    gevent.spawn(limiter().follow, gevent.sleep)
+    stop = Event()
+    survive(signal.SIGUSR1, signal.SIGUSR2)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        gevent.signal_handler(number, stop.set)
+    lock = paths.runtime / f"{PROGRAM}.lock"
+    try:
+        held = lock_files.hold(lock)
+    except OSError as error:
+        log.error("cannot-start", path=str(lock), reason=error.strerror or str(error))  # noqa: TRY400  # no bug
+        return 1
+    if held is None:
+        log.error("already-running", lock=str(lock))
+        return 1
+    heartbeat = HubHeartbeat(paths.heartbeat(PROGRAM), log)
+    redirector = Redirector(paths, log, KernelRules(log))
+    accepted = snapshots.accepted(paths, log)
+    if accepted is not None:
+        redirector.apply(accepted)
+    control = ControlServer(
+        paths.control(PROGRAM),
+        RedirectCommands(paths, redirector).handlers(),
+        on_error=lambda command, error: redirector.log.error(
+            "command-failed", command=command, exc_info=error
+        ),
+        for_readers=FOR_READERS,
+    )
+    stop.wait()
+    control.close()
+    redirector.close(keep_flows=not _everything_ends(paths))
+    heartbeat.close()
+    return 0
+
+
+def _everything_ends(paths: Paths) -> bool:
+    """Say whether the appliance ends, and with it every connection, or only this program."""
+    try:
+        return SupervisorClient(paths.supervisor_socket).shutting_down()
+    except SupervisorUnavailable:
+        return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,170 @@
+"""The rules of redirects in the kernel: made, taken away, and put right where somebody has removed them."""
+
+import contextlib
+import errno
+from collections.abc import Callable, Iterable
+from typing import Final
+
+from structlog.typing import FilteringBoundLogger
+
+from appliance.core.redirect.rules import (
+    FLOWS_TABLE,
+    MONITOR_TABLE,
+    PREROUTING,
+    TABLE,
+    Redirection,
+    is_monitors,
+    names_on,
+    transaction,
+)
+from appliance.net.nftables.nftables import Nftables, NftablesError
+from appliance.wire.nftables.nftables_answer import NftablesObject
+from appliance.wire.nftables.nftables_transaction import (
+    Command,
+    Family,
+    add_table,
+    delete_table,
+    list_chain,
+    list_table,
+)
+
+_UNKNOWN_TO_KERNEL: Final = (errno.ENOENT, errno.EOPNOTSUPP, errno.EINVAL)
+_BELONGS_TO_ANOTHER: Final = (
+    "the table {table} belongs to another process: does another appliance run in this network?"
+)
+
+
+class KernelRules:
+    """The rules in each family that is used; `installed` are those that are there, None for unknown.
+
+    `owned` is whether the kernel removes them when we end, however that comes, `guarded` whether each new
+    connection is redirected only where somebody listens. Both are how a kernel of these days has it; with an
+    older one each is told once in the log. Every function raises NftablesError where the kernel refuses.
+    """
+
+    def __init__(self, log: FilteringBoundLogger, *, connect: Callable[[], Nftables] = Nftables) -> None:
+        self.owned = True
+        self.guarded = True
+        self.installed: frozenset[Redirection] | None = None
+        self._log = log
+        self._connect = connect
+        self._nftables: Nftables | None = None
+        self._families: tuple[Family, ...] = ()
+
+    def were_on(self) -> frozenset[str]:
+        """Return the names of the redirects that were on when this program ended before."""
+        found = (self._listed(list_chain(each, FLOWS_TABLE, PREROUTING)) for each in Family)
+        return frozenset(name for objects in found for name in names_on(objects))
+
+    def taken_by_monitor(self, families: Iterable[Family]) -> frozenset[Family]:
+        """Return those of the families in which OpenShift's monitor has its own rules."""
+        return frozenset(
+            each for each in families if is_monitors(self._listed(list_table(each, MONITOR_TABLE)))
+        )
+
+    def install(self, families: Iterable[Family], wanted: Iterable[Redirection]) -> bool:
+        """Make the rules those that are wanted, by one transaction; return whether anything had to be done.
+
+        Families that were used before are emptied, so that nothing of an earlier configuration stays.
+        """
+        used = tuple(dict.fromkeys((*self._families, *families)))
+        rules = frozenset(wanted)
+        if rules == self.installed and used == self._families and self._stand(used, rules):
+            return False
+        self.installed = None
+        self._make_tables(used)
+        self._put(used, rules)
+        self.installed, self._families = rules, used
+        return True
+
+    def close(self, *, keep_flows: bool) -> None:
+        """Take everything away; with `keep_flows` connections that were redirected go on."""
+        nftables, self._nftables = self._nftables, None
+        if nftables is None:
+            return
+        tables = (TABLE,) if keep_flows else (TABLE, FLOWS_TABLE)
+        for family in Family:
+            for table in tables:
+                with contextlib.suppress(NftablesError):  # it is not there, or another appliance's
+                    nftables.run(delete_table(family, table))
+        nftables.close()
+
+    def _open(self) -> Nftables:
+        if self._nftables is None:
+            self._nftables = self._connect()
+        return self._nftables
+
+    def _listed(self, command: Command) -> tuple[NftablesObject, ...]:
+        """Return what a command lists, nothing where the kernel has no such table or chain."""
+        try:
+            return self._open().run(command)
+        except NftablesError as error:
+            if error.is_because(errno.ENOENT):
+                return ()
+            raise
+
+    def _stand(self, families: Iterable[Family], rules: frozenset[Redirection]) -> bool:
+        """Say whether both tables still hold rules: somebody may have flushed what the kernel let him."""
+        return all(
+            any(each.kind == "rule" for each in self._listed(list_chain(family, table, PREROUTING)))
+            for family in families
+            for table in self._tables_with_rules(family, rules)
+        )
+
+    @staticmethod
+    def _tables_with_rules(family: Family, rules: frozenset[Redirection]) -> tuple[str, ...]:
+        return (FLOWS_TABLE, TABLE) if any(each.family is family for each in rules) else (FLOWS_TABLE,)
+
+    def _make_tables(self, families: tuple[Family, ...]) -> None:
+        """Make tables that are ours, or where the kernel does not know of that, tables like any other."""
+        if not (self.owned and self._own_tables(families)):
+            self._open().run(*(add_table(each, TABLE) for each in families))
+
+    def _own_tables(self, families: tuple[Family, ...]) -> bool:
+        nftables = self._open()
+        try:
+            nftables.own_tables(families, TABLE)
+        except NftablesError:
+            self._remove_leftovers(nftables, families)
+        else:
+            return True
+        try:
+            nftables.own_tables(families, TABLE)
+        except NftablesError as error:
+            if not any(map(error.is_because, _UNKNOWN_TO_KERNEL)):
+                raise
+            self.owned = False
+            self._log.warning("redirect-not-owned", reason=str(error))
+        return self.owned
+
+    @staticmethod
+    def _remove_leftovers(nftables: Nftables, families: tuple[Family, ...]) -> None:
+        """Remove what an earlier run left where it could not own its tables: they cannot become ours."""
+        for family in families:
+            try:
+                nftables.run(delete_table(family, TABLE))
+            except NftablesError as error:
+                if error.is_because(errno.EPERM) and _is_there(nftables, family):
+                    raise NftablesError(_BELONGS_TO_ANOTHER.format(table=TABLE)) from error
+
+    def _put(self, families: tuple[Family, ...], rules: frozenset[Redirection]) -> None:
+        ordered = sorted(rules, key=lambda each: (each.name, str(each.source)))
+        nftables = self._open()
+        try:
+            nftables.run(*transaction(families, ordered, guarded=self.guarded))
+        except NftablesError as error:
+            if not (self.guarded and any(map(error.is_because, _UNKNOWN_TO_KERNEL))):
+                raise
+            reason = str(error)
+        else:
+            return
+        nftables.run(*transaction(families, ordered, guarded=False))
+        self.guarded = False  # after it has worked: the reason may have been another one
+        self._log.warning("redirect-not-guarded", reason=reason)
+
+
+def _is_there(nftables: Nftables, family: Family) -> bool:
+    with contextlib.suppress(NftablesError):
+        nftables.run(list_chain(family, TABLE, PREROUTING))
+        return True
+    return False

@@ -1,0 +1,53 @@
+"""The objects in an answer of nftables: tables, chains and rules, of which other programs may have made any.
+
+Only what is needed is looked at: their kind, and their fields as they came.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import msgspec
+
+ANSWER_LIMIT: Final = 1 << 20
+"""Longest answer that is read, bytes: nobody has that many rules in the tables that are asked for."""
+
+
+class NftablesAnswerError(Exception):
+    """It is no answer of nftables that is understood."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NftablesObject:
+    """One object: its kind (`table`, `chain`, `rule` ...), and its fields."""
+
+    kind: str
+    fields: Mapping[str, object]
+
+    @property
+    def comment(self) -> str:
+        """Return the comment that stands behind it, empty for none."""
+        found = self.fields.get("comment")
+        return found if isinstance(found, str) else ""
+
+
+class _Answer(msgspec.Struct):
+    nftables: list[dict[str, object]]
+
+
+def decode(answer: bytes) -> tuple[NftablesObject, ...]:
+    """Return the objects in the order of the answer; an empty answer has none. Raises NftablesAnswerError."""
+    if len(answer) > ANSWER_LIMIT:
+        raise NftablesAnswerError(f"{len(answer)} bytes are more than the {ANSWER_LIMIT} that are read")
+    if not answer.strip():
+        return ()
+    try:
+        found = msgspec.json.decode(answer, type=_Answer).nftables
+    except (ValueError, RecursionError) as error:  # msgspec's own errors are ValueErrors
+        raise NftablesAnswerError(str(error)) from error
+    return tuple(
+        NftablesObject(kind=kind, fields=fields)
+        for each in found
+        for kind, fields in each.items()
+        if isinstance(fields, dict)
+    )

@@ -1,0 +1,152 @@
+"""Restarts and kills under load: nobody who connects to the virtual IP is refused."""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterator
+
+import pytest
+from support.network.namespaces import Node
+from support.processes.processes import kill
+from support.processes.waiting import wait_until
+from support.programs.appliance import Appliance
+from support.programs.redirect_field import (
+    API_SERVER,
+    SERVER,
+    VIPS,
+    Answers,
+    Clients,
+    RedirectField,
+    redirect_field,
+    wait_for_state,
+)
+
+pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", root=True)]
+
+_FOUR, _SIX = VIPS[0], VIPS[2]
+_ROUNDS = 10 if os.environ.get("E2E_FULL") else 1
+
+
+@pytest.fixture
+def field() -> Iterator[RedirectField]:
+    """A master, its API server, and a client."""
+    with redirect_field() as made:
+        yield made
+
+
+class _Load:
+    """Clients of both families elsewhere, 300 connections a second together, and on the node itself."""
+
+    def __init__(self, field: RedirectField) -> None:
+        def clients(node: Node, address: str, rate: int) -> Clients:
+            return self._stack.enter_context(Clients(node, address, rate=rate))
+
+        self._stack = contextlib.ExitStack()
+        self.outside = (clients(field.client, _FOUR, 150), clients(field.client, _SIX, 150))
+        self.here = clients(field.master, _FOUR, 50)
+
+    def __enter__(self) -> "_Load":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def wait_for(self, name: str) -> None:
+        """Wait until all of them are answered by this name."""
+        for each in (*self.outside, self.here):
+            each.wait_for(name)
+
+    def stop(self) -> tuple[Answers, Answers]:
+        """End; return what those elsewhere were answered, and those here."""
+        words = tuple(word for each in self.outside for word in each.stop().words)
+        return Answers(words=words), self.here.stop()
+
+
+def test_a_restart_refuses_nobody(field: RedirectField):
+    """Stopped in order and started again: the API server takes the connections meanwhile."""
+    with field.appliance() as appliance, _Load(field) as load:
+        wait_for_state(appliance, "on")
+        for _ in range(_ROUNDS):
+            load.wait_for(SERVER)
+            appliance.stop(patience=30)
+            load.wait_for(API_SERVER)
+            with field.master.inside():
+                appliance.start()
+            wait_for_state(appliance, "on")
+        load.wait_for(SERVER)
+        outside, here = load.stop()
+        assert outside.errors == here.errors == {}
+
+
+def _killed(program: str) -> Callable[[Appliance], None]:
+    def harm(appliance: Appliance) -> None:
+        appliance.wait_for_restart(program, appliance.kill(program))
+
+    return harm
+
+
+def _restart_proxy(appliance: Appliance) -> None:
+    appliance.supervisorctl("restart", "proxy-api")
+
+
+_HARMS = (*map(_killed, ("redirect", "health", "proxy-api", "reload")), _restart_proxy)
+
+
+def test_no_program_s_death_refuses_anybody(field: RedirectField):
+    """Each killed, and the proxy restarted; an address leads to one of the two, always."""
+    with field.appliance() as appliance, _Load(field) as load:
+        wait_for_state(appliance, "on")
+        for harm in _HARMS * _ROUNDS:
+            load.wait_for(SERVER)
+            harm(appliance)
+            wait_for_state(appliance, "on")
+        load.wait_for(SERVER)
+        outside, here = load.stop()
+        assert outside.errors == here.errors == {}
+
+
+def _kill_all(appliance: Appliance) -> None:
+    """Kill everything, as the end of a container does."""
+    kill(appliance.pid)
+    for pid in appliance.processes():
+        kill(pid)
+    appliance.remove_sockets()
+
+
+def _kill_proxy_with_workers(appliance: Appliance) -> None:
+    pids = [each.pid for each in appliance.workers()]
+    for pid in (appliance.program_pid("proxy-api"), *pids):
+        assert pid
+        kill(pid)
+
+
+def test_a_kill_of_everything_refuses_nobody_elsewhere(field: RedirectField):
+    """What a worker had accepted is lost with it; nobody is refused, and the next start takes over."""
+    with field.appliance() as appliance, _Load(field) as load:
+        wait_for_state(appliance, "on")
+        for _ in range(_ROUNDS):
+            load.wait_for(SERVER)
+            _kill_all(appliance)
+            load.wait_for(API_SERVER)
+            assert "dport" not in field.nft("list", "ruleset")
+            with field.master.inside():
+                appliance.start()
+            wait_for_state(appliance, "on")
+        load.wait_for(SERVER)
+        outside, _ = load.stop()
+        assert "!refused" not in outside.errors
+        assert "!timeout" not in outside.errors
+
+
+def test_a_kill_of_the_proxy_and_its_workers_refuses_nobody_elsewhere(field: RedirectField):
+    """The rules go when the last worker does; until then the kernel sees that nobody listens."""
+    with field.appliance() as appliance, _Load(field) as load:
+        wait_for_state(appliance, "on")
+        for _ in range(_ROUNDS):
+            load.wait_for(SERVER)
+            _kill_proxy_with_workers(appliance)
+            wait_until(appliance.accepting, what="workers are back", timeout=30)
+            wait_for_state(appliance, "on")
+        load.wait_for(SERVER)
+        outside, _ = load.stop()
+        assert "!refused" not in outside.errors
+        assert "!timeout" not in outside.errors
