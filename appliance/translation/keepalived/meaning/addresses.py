@@ -1,14 +1,15 @@
 """`virtual_ipaddress` and `virtual_ipaddress_excluded`: addresses with what ip-address(8) may say of them."""
 
-from ipaddress import ip_interface
+import re
 from typing import Final
 
 from appliance.model.messages.quoting import shown
 from appliance.translation.keepalived.meaning.instance import Instance
-from appliance.translation.keepalived.meaning.values import DirectiveError, address
+from appliance.translation.keepalived.meaning.values import DirectiveError, address, faults_in
 from appliance.translation.keepalived.syntax.directives import Directive
 from appliance.translation.keepalived.syntax.located_text import Word
 
+_LENGTH: Final = re.compile(r"[0-9]{1,3}", re.ASCII)
 _WIDTHS: Final = {4: 32, 6: 128}
 _ALONE: Final = {
     "home": "is Mobile IPv6's, and means nothing to a virtual IP",
@@ -26,6 +27,7 @@ _WITH_VALUE: Final = {
     "preferred_lft": "an address is preferred as long as it is held",
     "track_group": "belongs to static addresses",
 }
+_VALUED: Final = frozenset(("dev", "label", "peer", *_WITH_VALUE))
 
 
 def virtual_addresses(instance: Instance, given: Directive) -> None:
@@ -41,22 +43,14 @@ def excluded_addresses(instance: Instance, given: Directive) -> None:
 
 
 def _one(instance: Instance, given: Directive, key: str) -> None:
-    """Take the addresses of one line: one with its options, or several without."""
+    """Take the address of one line, with its options."""
     if given.block is not None:
         instance.ledger.refuse(given.place, f"{shown(given.keyword)} is an address, and has no block")
         return
-    words = list(given.words)
-    while words:
-        word = words.pop(0)
-        try:
-            text = _with_length(instance, word)
-            elsewhere = _options(instance, words, text)
-        except DirectiveError as fault:
-            instance.ledger.refuse(fault.place, fault.reason)
-            return
-        if not elsewhere:
-            instance.append(key, value=text, place=word.place)
-            instance.addresses.append((text, word.place))
+    with faults_in(instance.ledger):
+        text = _with_length(instance, given.words[0])
+        if not _elsewhere(instance, list(given.values), text):
+            instance.append(key, value=text, place=given.place)
 
 
 def _with_length(instance: Instance, word: Word) -> str:
@@ -74,57 +68,33 @@ def _with_length(instance: Instance, word: Word) -> str:
     if not slash:
         instance.bare_addresses.append(word)
         return f"{found}/{_WIDTHS[family]}"
-    if length.isascii() and length.isdecimal() and int(length[:4]) <= _WIDTHS[family]:
-        return str(ip_interface(f"{found}/{int(length)}"))
-    if family == 4 and "." in length:
-        return _with_mask(host, length, word)
-    raise DirectiveError(f"{shown(length)} is no prefix length: 0 to {_WIDTHS[family]}", word.place)
+    if not _LENGTH.fullmatch(length) or int(length) > _WIDTHS[family]:
+        raise DirectiveError(f"{shown(length)} is no prefix length: 0 to {_WIDTHS[family]}", word.place)
+    return f"{found}/{int(length)}"
 
 
-def _with_mask(host: str, mask: str, word: Word) -> str:
-    try:
-        return str(ip_interface(f"{host}/{mask}"))
-    except ValueError:
-        raise DirectiveError(f"{shown(mask)} is no network mask", word.place) from None
-
-
-def _options(instance: Instance, words: list[Word], text: str) -> bool:
+def _elsewhere(instance: Instance, options: list[Word], text: str) -> bool:
     """Take the options that follow an address; return whether it is on another interface."""
     elsewhere = False
-    while words and not _is_address(words[0]):
-        option = words.pop(0)
+    while options:
+        option = options.pop(0)
         if option.text in _ALONE:
             instance.ledger.ignore(option.place, f"`{option.text}`: {_ALONE[option.text]}")
             continue
-        if not words:
-            raise DirectiveError(
-                f"{shown(option.text)} needs a value, or is no option of an address", option.place
-            )
-        value = words.pop(0)
+        if not options or option.text not in _VALUED:
+            raise DirectiveError(f"{shown(option.text)} is no option of an address", option.place)
+        value = options.pop(0)
         match option.text:
             case "dev":
                 elsewhere = _device(instance, value, text)
             case "label":
                 instance.labels.append(value)
             case "peer":
-                raise DirectiveError(
-                    "a virtual IP has no peer address (point to point): leave it out", option.place
-                )
-            case "scope" if value.text == "global":
-                pass
-            case name if name in _WITH_VALUE:
+                reason = "a virtual IP has no peer address (point to point): leave it out"
+                raise DirectiveError(reason, option.place)
+            case name if value.text != "global":
                 instance.ledger.ignore(option.place, f"`{name}`: {_WITH_VALUE[name]}")
-            case name:
-                raise DirectiveError(f"{shown(name)} is no option of an address", option.place)
     return elsewhere
-
-
-def _is_address(word: Word) -> bool:
-    try:
-        address(Word(text=word.text.partition("/")[0], place=word.place))
-    except DirectiveError:
-        return False
-    return True
 
 
 def _device(instance: Instance, value: Word, text: str) -> bool:

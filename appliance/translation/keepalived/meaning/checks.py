@@ -8,12 +8,12 @@ from typing import Final
 from appliance.model.document.tree import Plain
 from appliance.model.messages.problems import FilePosition
 from appliance.model.messages.quoting import shown
+from appliance.translation.keepalived.commands.check_commands import HAPROXY, Recognised, recognised
+from appliance.translation.keepalived.commands.check_scripts import MARKER, recognised_script
 from appliance.translation.keepalived.ledger import Ledger
-from appliance.translation.keepalived.meaning.check_commands import HAPROXY, Recognised, recognised
-from appliance.translation.keepalived.meaning.check_scripts import MARKER, recognised_script
 from appliance.translation.keepalived.meaning.notify import command, command_is_found
 from appliance.translation.keepalived.meaning.rules import Table, Understood, apply, changed, ignored, refused
-from appliance.translation.keepalived.meaning.values import DirectiveError, duration, only, seconds, whole
+from appliance.translation.keepalived.meaning.values import DirectiveError, duration, only, whole
 from appliance.translation.keepalived.meaning.watched import Watched
 from appliance.translation.keepalived.syntax.directives import Directive
 from appliance.translation.keepalived.syntax.located_text import Word
@@ -21,6 +21,7 @@ from appliance.translation.keepalived.syntax.located_text import Word
 MOST_CHECKS: Final = 1000
 """Greatest `rise` and `fall` of ours."""
 
+_LONGEST: Final = 4294  # seconds: 32 bits of microseconds
 _REVERSE: Final = "there is no `reverse`: turn the check round, so that what is good ends with 0"
 _ANY_STATUS: Final = "100-599"
 
@@ -132,7 +133,7 @@ def _times(check: _Check, own_timeout: str | None) -> list[tuple[str, Plain, Fil
     if timeout is not None and timeout[0] > interval:
         check.ledger.change(timeout[1], "is at most the interval here: checks never overlap")
         timeout = (interval, timeout[1])
-    if timeout is not None and timeout[0]:
+    if timeout is not None:
         found.append(("timeout", duration(timeout[0]), timeout[1]))
     found += [(key, count, place) for key, (count, place) in check.counts.items()]
     return found
@@ -197,14 +198,12 @@ def _take_script(check: _Check, given: Directive) -> None:
 
 def _take_interval(check: _Check, given: Directive) -> None:
     word = only(given)
-    check.interval = (seconds(word), word.place)
-    if not check.interval[0]:
-        raise DirectiveError("`interval` must be more than 0", word.place)
+    check.interval = (Decimal(whole(word, least=1, most=_LONGEST)), word.place)
 
 
 def _take_timeout(check: _Check, given: Directive) -> None:
     word = only(given)
-    check.timeout = (seconds(word), word.place)
+    check.timeout = (Decimal(whole(word, least=1, most=_LONGEST)), word.place)
 
 
 def _take_count(check: _Check, given: Directive) -> None:

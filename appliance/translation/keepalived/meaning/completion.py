@@ -1,6 +1,6 @@
 """What several directives of an instance decide together, as keepalived's vrrp_complete_instance does."""
 
-from decimal import ROUND_CEILING, Decimal
+from decimal import ROUND_HALF_UP, Decimal
 from typing import Final
 
 from appliance.model.rules.auth_rules import PASSWORD_SIZE
@@ -86,7 +86,7 @@ def _advert(instance: Instance, version: int) -> None:
         return
     asked, place = instance.advert
     if version == 2:
-        time = min(max(asked.to_integral_value(ROUND_CEILING), Decimal(1)), Decimal(_LONGEST_V2))
+        time = min(max(asked.to_integral_value(ROUND_HALF_UP), Decimal(1)), Decimal(_LONGEST_V2))
         why = "version 2 counts whole seconds, 1 to 255, and keepalived rounds, too"
     else:
         time = min(max(round(asked, 2), Decimal("0.01")), _LONGEST_V3)

@@ -10,7 +10,7 @@ from appliance.translation.keepalived.meaning.instance import Instance, Membersh
 from appliance.translation.keepalived.meaning.names import own_name
 from appliance.translation.keepalived.meaning.notify import KEYS, notify
 from appliance.translation.keepalived.meaning.rules import Table, Understood, apply, ignored, refused
-from appliance.translation.keepalived.meaning.tracking import add, mentions
+from appliance.translation.keepalived.meaning.tracking import add, mention_of
 from appliance.translation.keepalived.meaning.values import faults_in, only
 from appliance.translation.keepalived.syntax.directives import Directive
 from appliance.translation.keepalived.syntax.located_text import Word
@@ -67,9 +67,9 @@ def finish(group: Group, instances: Mapping[str, Instance]) -> None:
     for kind, given in group.tracks:
         for each in given.within:
             with faults_in(group.ledger):
-                for mention in mentions(each):
-                    for member in members:
-                        add(member, kind, mention, own=False)
+                mention = mention_of(each)
+                for member in members:
+                    add(member, kind, mention, own=False)
     for given in group.commands:
         _command(group, given, members)
 

@@ -59,7 +59,6 @@ class Instance:
     source: Word | None = None
     peers: list[Word] = field(default_factory=list)
     least_ttls: list[tuple[int, FilePosition]] = field(default_factory=list)
-    addresses: list[tuple[str, FilePosition]] = field(default_factory=list)
     family: int | None = None
     devices: list[Word] = field(default_factory=list)
     labels: list[Word] = field(default_factory=list)

@@ -1,6 +1,7 @@
 """The directives of a `vrrp_instance`, each with what becomes of it: keepalived.conf(5)."""
 
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Final
 
 from appliance.model.messages.quoting import shown
@@ -21,6 +22,7 @@ from appliance.translation.keepalived.meaning.values import (
 )
 from appliance.translation.keepalived.syntax.directives import Directive
 
+_LONGEST: Final = 86400  # seconds: keepalived takes more, but means nothing by it
 _GROUPS: Final = ("224.0.0.18", "ff02::12")
 
 
@@ -91,7 +93,8 @@ def _adverts_that_may_be_missing(instance: Instance, given: Directive) -> None:
 def _announce_time(key: str) -> Callable[[Instance, Directive], None]:
     def take(instance: Instance, given: Directive) -> None:
         word = only(given)
-        instance.put("announce", key, value=duration_or_off(seconds(word)), place=word.place)
+        time = Decimal(whole(word, least=0, most=_LONGEST))
+        instance.put("announce", key, value=duration_or_off(time), place=word.place)
 
     return take
 

@@ -21,10 +21,8 @@ def peers(instance: Instance, given: Directive) -> None:
         instance.ledger.change(given.place, reason)
     for each in given.within:
         with faults_in(instance.ledger):
-            words = list(each.words)
-            while words:
-                _peer(instance, words.pop(0))
-                _ttls(instance, words)
+            _ttls(instance, list(each.values))
+            _peer(instance, each.words[0])
 
 
 def _peer(instance: Instance, word: Word) -> None:
@@ -36,8 +34,10 @@ def _peer(instance: Instance, word: Word) -> None:
 
 
 def _ttls(instance: Instance, words: list[Word]) -> None:
-    while words and words[0].text in ("min_ttl", "max_ttl"):
+    while words:
         option = words.pop(0)
+        if option.text not in ("min_ttl", "max_ttl"):
+            raise DirectiveError("a line has one peer, with `min_ttl` and `max_ttl`", option.place)
         if not words:
             raise DirectiveError(f"`{option.text}` needs a number", option.place)
         ttl = whole(words.pop(0), least=0, most=255)

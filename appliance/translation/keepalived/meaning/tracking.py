@@ -17,6 +17,7 @@ _REVERSE: Final = (
     "there is no `reverse`: turn the check round, so that what is good ends with 0, or give the weight to "
     "the other routers"
 )
+_MOST_ANYWHERE: Final = 254  # of a process or a file; a script's is 253
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,25 +29,19 @@ class Mention:
     weight_word: Word | None = None
 
 
-def mentions(given: Directive) -> tuple[Mention, ...]:
-    """Return what a block such as `track_script` names: a name with its weight, or several names."""
-    found: list[Mention] = []
-    words = list(given.words)
-    while words:
-        name = words.pop(0)
-        weight = None
-        if words and words[0].text == "weight":
-            words.pop(0)
-            if not words:
-                raise DirectiveError("`weight` needs a number", name.place)
-            weight = words.pop(0)
-        if words and words[0].text == "reverse":
-            raise DirectiveError(_REVERSE, words[0].place)
-        if words and words[0].text in ("noreverse", "no_reverse"):
-            words.pop(0)
-        number = None if weight is None else whole(weight, least=-254, most=254)
-        found.append(Mention(word=name, weight=number, weight_word=weight))
-    return tuple(found)
+def mention_of(given: Directive) -> Mention:
+    """Return what a line of a block such as `track_script` names: `NAME [weight N [reverse]]`."""
+    name, *words = given.words
+    if not words:
+        return Mention(word=name)
+    if words[0].text != "weight" or len(words) < 2:
+        raise DirectiveError("a line has one name, with `weight N`", words[0].place)
+    for each in words[2:]:
+        if each.text not in ("noreverse", "no_reverse"):
+            reason = _REVERSE if each.text == "reverse" else f"{shown(each.text)} is too much here"
+            raise DirectiveError(reason, each.place)
+    number = whole(words[1], least=-_MOST_ANYWHERE, most=_MOST_ANYWHERE)
+    return Mention(word=name, weight=number, weight_word=words[1])
 
 
 def track(kind: str) -> Callable[[Instance, Directive], None]:
@@ -55,8 +50,7 @@ def track(kind: str) -> Callable[[Instance, Directive], None]:
     def take(instance: Instance, given: Directive) -> None:
         for each in given.within:
             with faults_in(instance.ledger):
-                for mention in mentions(each):
-                    add(instance, kind, mention, own=True)
+                add(instance, kind, mention_of(each), own=True)
 
     return take
 

@@ -91,6 +91,7 @@ class Statements:
             except LineError as fault:
                 self._ledger.found(line.stripped().place(), text)
                 self._ledger.refuse(fault.place, fault.reason)
+                self._go_on("")
                 continue
             if bare.text:
                 self._ledger.found(bare.place(), text)
@@ -146,8 +147,10 @@ class Statements:
             return [_Pending(line=repeated.line, values=each) for each in repeated.values]
         replaced, below = self._variables.replaced(line)
         further = [_Pending(line=_in_place_of(line, each)) for each in below]
-        if replaced != line and replaced.text.startswith(("@", "~")):
-            return [_Pending(line=replaced), *further]
+        if replaced != line:
+            replaced = uncommented(replaced)  # a value may have brought a comment: keepalived looks again
+            if replaced.text.startswith(("@", "~")):
+                return [_Pending(line=replaced), *further]
         keyword, _, pattern = replaced.text.partition(" ")
         if keyword in INCLUDES and pattern.strip():
             yield from self._include(replaced, pattern.strip(), within=within)

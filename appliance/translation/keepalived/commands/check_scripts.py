@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable
 from typing import Final
 
-from appliance.translation.keepalived.meaning.check_commands import Recognised, in_shell
+from appliance.translation.keepalived.commands.check_commands import Recognised, in_shell
 
 LONGEST_SCRIPT: Final = 8192
 """Bytes of a script that is looked at."""

@@ -1,0 +1,1 @@
+"""Commands of keepalived.conf that we can do without: what they look at."""
