@@ -190,10 +190,10 @@ def _take_script(check: _Check, given: Directive) -> None:
     check.script = given.values[0]
     if len(given.values) > 1:
         reason = (
-            f"{shown(given.values[1].text)} is not handed to the command, by keepalived neither: "
-            "quote the command with its words"
+            f"{shown(given.values[1].text)} would not be handed to the command, by keepalived neither: put "
+            "the command and all its words in quotes"
         )
-        check.ledger.ignore(given.values[1].place, reason)
+        raise DirectiveError(reason, given.values[1].place)
 
 
 def _take_interval(check: _Check, given: Directive) -> None:

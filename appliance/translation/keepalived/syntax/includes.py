@@ -14,7 +14,6 @@ INCLUDES: Final = frozenset(("include", "includea", "includeb", "includem", "inc
 
 MOST_ALTERNATIVES: Final = 100
 
-_BRACES: Final = re.compile(r"([^{}]*)\{([^{}]*)\}(.*)", re.DOTALL)
 _WILD: Final = re.compile(r"[*?\[]")
 
 
@@ -27,21 +26,32 @@ def included(pattern: str, *, source: str, matching: Callable[[str], Sequence[st
     return [each for each in dict.fromkeys(found) if not each.endswith("/")]
 
 
-def is_wild(pattern: str) -> bool:
-    """Tell whether a pattern may well match nothing."""
-    return _WILD.search(pattern) is not None
-
-
 def alternatives(pattern: str) -> list[str]:
-    """Return the patterns that one with braces stands for, innermost braces first; at most 100."""
+    """Return the patterns that one with braces stands for, in the order of glob(3); at most 100."""
     done: list[str] = []
-    open_ones = [pattern]
-    while open_ones and len(done) + len(open_ones) <= MOST_ALTERNATIVES:
-        each = open_ones.pop(0)
-        match = _BRACES.search(each)
-        if match is None:
+    waiting = [pattern]
+    while waiting and len(done) + len(waiting) <= MOST_ALTERNATIVES:
+        each = waiting.pop(0)
+        braces = _first_braces(each)
+        if braces is None:
             done.append(each)
-            continue
-        before, middle, after = each[: match.start(2) - 1], match[2], match[3]
-        open_ones[:0] = [before + choice + after for choice in middle.split(",")]
+        else:
+            waiting[:0] = braces
     return done
+
+
+def _first_braces(pattern: str) -> list[str] | None:
+    """Return the pattern with each choice of its first braces in their place, None without braces."""
+    first = pattern.find("{")
+    choices = [""]
+    depth = 0
+    for at, character in enumerate(pattern[first:], first):
+        depth += (character == "{") - (character == "}")
+        if depth == 0:
+            after = pattern[at + 1 :]
+            return [pattern[:first] + each + after for each in choices] if first >= 0 else None
+        if depth == 1 and character == ",":
+            choices.append("")
+        elif at > first:
+            choices[-1] += character
+    return None

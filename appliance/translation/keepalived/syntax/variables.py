@@ -50,10 +50,11 @@ class Variables:
         What is not defined stays as it is: a script may mean a variable of its own. Raises LineError.
         """
         at = 0
+        below: tuple[str, ...] = ()
         for _ in range(MOST_REPLACEMENTS):
             match = _USE.search(line.text, at)
             if match is None:
-                return line, ()
+                return line, below
             value = self._value(match, line)
             if value is None:
                 at = match.start() + 1
@@ -65,8 +66,7 @@ class Variables:
             at = match.start()
             if len(line.text) > LONGEST_LINE:
                 raise LineError(f"is longer than {LONGEST_LINE} characters with its variables", line.place())
-            if len(value) > 1:
-                return line, value[1:]
+            below = (*value[1:], *below)
         raise LineError(
             f"has more than {MOST_REPLACEMENTS} variables: does one contain itself?", line.place(at)
         )

@@ -1,9 +1,9 @@
 """Comments, braces and words of a line, and the words of a command.
 
 keepalived reads a line in two ways. Ordinary words are parted by blanks, and only `"` quotes: what stands
-between two of them is a word of its own, and a backslash is a character like any other. The command behind
-`script` and `notify_*` is one such word, which is then split again: `'` and `"` quote within words, and a
-backslash escapes (keepalived.conf(5), "Quoted strings"; lib/parser.c).
+between two of them is a word of its own, and a backslash is a character like any other. On lines with a
+command, `script` and `notify_*`, `'` and `"` quote within words, and a backslash escapes; the first word
+behind the keyword is the command, and is split so once more (keepalived.conf(5), "Quoted strings").
 """
 
 import re
@@ -13,6 +13,10 @@ from appliance.translation.keepalived.syntax.located_text import LineError, Loca
 
 OPEN: Final = "{"
 CLOSE: Final = "}"
+COMMANDS: Final = frozenset(
+    ("script", "notify", "notify_master", "notify_backup", "notify_fault", "notify_stop", "notify_deleted")
+)
+"""Keywords of lines with a command."""
 
 _BLANKS: Final = " \t\f\n\r\v"
 _NOTED: Final = re.compile(r"[!#\"\\]")
@@ -68,7 +72,25 @@ def first_piece(line: LocatedText) -> tuple[LocatedText, LocatedText]:
 
 
 def words(line: LocatedText) -> tuple[Word, ...]:
-    """Return the ordinary words of a line."""
+    """Return the words of a line; raises LineError where a quote has no end."""
+    found = _ordinary_words(line)
+    return _words_of_command(line) if found and found[0].text in COMMANDS else found
+
+
+def _words_of_command(line: LocatedText) -> tuple[Word, ...]:
+    found: list[Word] = []
+    rest = line.text
+    while rest := rest.lstrip(_BLANKS):
+        place = line.place(len(line.text) - len(rest))
+        try:
+            word, rest = _command_word(rest)
+        except CommandError as fault:
+            raise LineError(str(fault), place) from None
+        found.append(Word(text=word, place=place))
+    return tuple(found)
+
+
+def _ordinary_words(line: LocatedText) -> tuple[Word, ...]:
     found: list[Word] = []
     at = 0
     while True:
