@@ -1,14 +1,14 @@
 """A keepalived.conf as a whole: what it becomes, and that our own validation takes it."""
 
 import json
-from collections.abc import Mapping
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.values.keepalived_files import PATH, instance, translated, virtual_ips
 
-from appliance.model.document.tree import Plain, plain
 from appliance.model.loading.loading import load
-from appliance.translation.keepalived.reader import translate
-from appliance.translation.translation import Outcome, Translation
+from appliance.translation.translation import Outcome
 
 pytestmark = pytest.mark.pure
 
@@ -40,37 +40,9 @@ vrrp_instance VI_1
 """
 
 
-def read(text: str, *, programs: tuple[str, ...] = ("proxy-api",), **files: str) -> Translation:
-    """Translate a text; `files` are those that it may include."""
-    contents = {"/etc/keepalived/keepalived.conf": text, **files}
-
-    def give(path: str) -> bytes:
-        if path not in contents:
-            raise FileNotFoundError(2, "No such file or directory")
-        return contents[path].encode()
-
-    return translate(
-        "/etc/keepalived/keepalived.conf",
-        read=give,
-        matching=lambda _pattern: [],
-        hostname="lb-0.example.com",
-        environment={},
-        programs=programs,
-    )
-
-
-def virtual_ips(translation: Translation) -> Mapping[str, Plain]:
-    """Return the virtual IPs of a translation as plain values."""
-    found = plain(translation.root)
-    assert isinstance(found, dict)
-    under = found["virtual_ips"]
-    assert isinstance(under, dict)
-    return under
-
-
 def test_pair():
     """The file of a common pair becomes one virtual IP, and our validation accepts it."""
-    translation = read(PAIR)
+    translation = translated(PAIR, programs=("proxy-api",))
     assert virtual_ips(translation) == {
         "VI_1": {
             "interface": "ens192",
@@ -89,7 +61,7 @@ def test_pair():
     whole = {
         "api": {"frontends": {"kube-api": {"bind": ["[::]:6443"], "pool": "masters"}}},
         "pools": {"masters": {"servers": {"a": {"address": "10.0.0.1:6443"}}}},
-        "virtual_ips": dict(virtual_ips(translation)),
+        "virtual_ips": virtual_ips(translation),
     }
     assert load(json.dumps(whole), source="x", number=1).problems == ()
 
@@ -97,4 +69,57 @@ def test_pair():
 def test_every_line_has_an_outcome():
     """Each line that is not empty and no comment is told of, in the order of the file."""
     lines = [number for number, line in enumerate(PAIR.splitlines(), 1) if not line.startswith("!")]
-    assert [each.place.line for each in read(PAIR).lines] == lines
+    assert [each.place.line for each in translated(PAIR).lines] == lines
+
+
+def test_places_are_those_of_the_file():
+    """What our own rules find later has the line and the column of keepalived.conf."""
+    root = translated("\n" + instance("priority 150")).root
+    entry = root.value["virtual_ips"].node.value["VI"]  # type: ignore[index,union-attr]  # mappings
+    assert (entry.place.line, entry.place.source) == (3, PATH)  # type: ignore[union-attr]
+    priority = entry.node.value["priority"].node.place  # type: ignore[union-attr,index]
+    assert (priority.line, priority.column) == (6, 10)
+
+
+_LINES = (
+    *(
+        "vrrp_instance VI {",
+        "vrrp_script c {",
+        "vrrp_sync_group G {",
+        "global_defs {",
+        "track_script {",
+        "}",
+        "{",
+    ),
+    *(
+        "virtual_ipaddress {",
+        "192.0.2.1/24",
+        "2001:db8::1",
+        "interface eth0",
+        "virtual_router_id 7",
+        "priority",
+    ),
+    *("script 'killall -0 haproxy'", "interval 2", "weight -3 reverse", "c weight 5", "group { VI }", "@a b"),
+    *("$V=x \\", "$V", "${V}", "~SEQ(V,3) x$V", "include *", 'notify "x', "state MASTER", "nopreempt", "# x"),
+    *(
+        "authentication { auth_type PASS",
+        "auth_pass x",
+        "unicast_peer { 192.0.2.2",
+        "version 3",
+        "\x00",
+        "\x85",
+    ),
+)
+
+
+@given(st.lists(st.one_of(st.sampled_from(_LINES), st.text(max_size=20)), max_size=40))
+def test_any_text(lines: list[str]):
+    """Whatever a file says, every line of it has an outcome with a place in it, and a reason unless kept."""
+    text = "\n".join(lines)
+    translation = translated(text)
+    count = text.count("\n") + 1
+    for each in translation.lines:
+        assert 1 <= each.place.line <= count
+        assert each.place.column >= 1
+        assert (each.reason is None) == (each.outcome is Outcome.KEPT)
+        assert each.text.isprintable()

@@ -32,8 +32,7 @@ class _Check:
 
     name: Word
     ledger: Ledger
-    read: Callable[[str], bytes]
-    default_user: Word | None
+    default_user: Word | None = None
     script: Word | None = None
     interval: tuple[Decimal, FilePosition] = field(init=False)
     timeout: tuple[Decimal, FilePosition] | None = None
@@ -51,11 +50,12 @@ def vrrp_script(
     given: Directive, *, ledger: Ledger, read: Callable[[str], bytes], default_user: Word | None
 ) -> Watched | None:
     """Return what becomes of a `vrrp_script`, None where it is refused."""
-    check = _Check(name=only(given), ledger=ledger, read=read, default_user=default_user)
+    check = _Check(name=only(given), ledger=ledger, default_user=default_user)
     for each in given.within:
         apply(_SCRIPT, check, each, ledger)
     if check.script is None:
-        raise DirectiveError("says no `script`", given.place)
+        _refuse_without(given, "script")
+        return None
     words = command(check.script)
     found = recognised(words)
     marked = False
@@ -139,13 +139,14 @@ def _times(check: _Check, own_timeout: str | None) -> list[tuple[str, Plain, Fil
     return found
 
 
-def vrrp_track_process(given: Directive, *, ledger: Ledger) -> Watched:
-    """Return what becomes of a `vrrp_track_process`."""
-    check = _Check(name=only(given), ledger=ledger, read=_nothing, default_user=None)
+def vrrp_track_process(given: Directive, *, ledger: Ledger) -> Watched | None:
+    """Return what becomes of a `vrrp_track_process`, None where it is refused."""
+    check = _Check(name=only(given), ledger=ledger)
     for each in given.within:
         apply(_PROCESS, check, each, ledger)
     if check.target is None:
-        raise DirectiveError("says no `process`", given.place)
+        _refuse_without(given, "process")
+        return None
     name = check.target.text.rpartition("/")[2]
     if name == HAPROXY:
         reason = "looks whether haproxy lives, and here whether our own proxy accepts connections (`program`)"
@@ -162,13 +163,14 @@ def vrrp_track_process(given: Directive, *, ledger: Ledger) -> Watched:
     )
 
 
-def track_file(given: Directive, *, ledger: Ledger) -> Watched:
-    """Return what becomes of a `track_file`; its weight is 1 unless it says another one."""
-    check = _Check(name=only(given), ledger=ledger, read=_nothing, default_user=None, weight=1)
+def track_file(given: Directive, *, ledger: Ledger) -> Watched | None:
+    """Return what becomes of a `track_file`, None where it is refused; its weight is 1 by default."""
+    check = _Check(name=only(given), ledger=ledger, weight=1)
     for each in given.within:
         apply(_FILE, check, each, ledger)
     if check.target is None:
-        raise DirectiveError("says no `file`", given.place)
+        _refuse_without(given, "file")
+        return None
     return Watched(
         name=check.name.text,
         place=check.name.place,
@@ -180,8 +182,10 @@ def track_file(given: Directive, *, ledger: Ledger) -> Watched:
     )
 
 
-def _nothing(path: str) -> bytes:
-    raise FileNotFoundError(path)
+def _refuse_without(given: Directive, keyword: str) -> None:
+    """Refuse a block that does not say what is tracked, unless that was refused itself."""
+    if not any(each.keyword == keyword for each in given.within):
+        raise DirectiveError(f"says no `{keyword}`", given.place)
 
 
 def _take_script(check: _Check, given: Directive) -> None:

@@ -64,15 +64,12 @@ def _version(instance: Instance) -> int:
 
 def _state(instance: Instance) -> None:
     state = instance.state
-    if state is None:
+    if state is None or (state.text == _MASTER and instance.priority == _OWNER):
         return
-    if instance.owner:
-        if instance.priority is None:
-            instance.put("priority", value=_OWNER, place=state.place)
-            reason = "without a priority it is the owner's, 255, as in keepalived"
-            instance.ledger.change(state.place, reason)
-        return
-    if state.text == _MASTER:
+    if instance.owner and instance.priority is None:
+        instance.put("priority", value=_OWNER, place=state.place)
+        instance.ledger.change(state.place, "without a priority it is the owner's, 255, as in keepalived")
+    elif state.text == _MASTER:
         reason = (
             "every router starts as backup and listens; the highest priority becomes active, as it does there"
         )
@@ -209,9 +206,10 @@ def _user(instance: Instance) -> None:
     if not instance.has("notify"):
         return
     user = instance.users[0] if instance.users else instance.surface.script_user
-    if user is not None:
-        instance.put("notify", "user", value=user.text, place=user.place)
+    if user is None:
+        return
+    instance.put("notify", "user", value=user.text, place=user.place)
     for each in instance.users[1:]:
-        if user is not None and each.text != user.text:
+        if each.text != user.text:
             reason = f"all commands of a virtual IP run as one user, `{user.text}`"
             instance.ledger.change(each.place, reason)

@@ -50,18 +50,18 @@ def refused(reason: str) -> Fixed:
 
 def apply(table: Table[Subject], subject: Subject, given: Directive, ledger: Ledger) -> None:
     """Do with one directive what the table says; what is unknown or wrong is refused, with its block."""
-    match table.get(given.keyword):
-        case None:
-            dispose(given, Outcome.REFUSED, _unknown(given.keyword, table), ledger)
-        case Fixed(outcome=outcome, reason=reason):
-            dispose(given, outcome, reason, ledger)
-        case Understood(block=True) if given.block is None:
-            ledger.refuse(given.place, f"`{given.keyword}` needs a block: `{{` ... `}}`")
-        case Understood(block=False) if given.block is not None:
-            dispose(given, Outcome.REFUSED, f"`{given.keyword}` has no block", ledger)
-        case Understood(act=act):
-            with faults_in(ledger):
-                act(subject, given)
+    rule = table.get(given.keyword)
+    if rule is None:
+        dispose(given, Outcome.REFUSED, _unknown(given.keyword, table), ledger)
+    elif isinstance(rule, Fixed):
+        dispose(given, rule.outcome, rule.reason, ledger)
+    elif rule.block and given.block is None:
+        ledger.refuse(given.place, f"`{given.keyword}` needs a block: `{{` ... `}}`")
+    elif given.block is not None and not rule.block:
+        dispose(given, Outcome.REFUSED, f"`{given.keyword}` has no block", ledger)
+    else:
+        with faults_in(ledger):
+            rule.act(subject, given)
 
 
 def _unknown(keyword: str, table: Mapping[str, object]) -> str:

@@ -1,0 +1,76 @@
+"""`global_defs` and what else stands outside of instances."""
+
+import pytest
+from support.values.keepalived_files import instance, mapping, told, translated, virtual_ips
+
+from appliance.translation.keepalived.meaning.globals import DEFAULTS
+from appliance.translation.keepalived.meaning.instance_rules import INSTANCE
+from appliance.translation.translation import Outcome
+
+pytestmark = pytest.mark.pure
+
+
+def test_defaults():
+    """They hold for each instance that does not say its own, and count once though there are several."""
+    text = "global_defs {\nvrrp_version 3\nvrrp_garp_master_refresh 60\nvrrp_garp_master_delay x\n}\n"
+    translation = translated(text + instance("garp_master_refresh 30") + instance().replace("VI", "B"))
+    first, second = (mapping(virtual_ips(translation)[name]) for name in ("VI", "B"))
+    assert (first["version"], second["version"]) == (3, 3)
+    assert (first["announce"], second["announce"]) == ({"refresh": "30s"}, {"refresh": "60s"})
+    assert [line for line, _, _ in told(translation)] == [4]
+
+
+def test_every_default_has_a_rule():
+    """What `global_defs` says for all instances is a directive of instances."""
+    assert set(DEFAULTS.values()) <= set(INSTANCE)
+
+
+def test_few_announcements():
+    """vrrp_min_garp is one announcement, unless a number is said."""
+    head = "global_defs { vrrp_min_garp }\n"
+    found = mapping(virtual_ips(translated(head + instance()))["VI"], "announce")
+    assert found == {"repeat": 1, "delay": "off"}
+    head = "global_defs { vrrp_min_garp off\nvrrp_garp_master_repeat 2 }\n"
+    assert mapping(virtual_ips(translated(head + instance()))["VI"], "announce") == {"repeat": 2}
+
+
+@pytest.mark.parametrize(
+    ("priority", "more", "listen"),
+    [("128", "", "9s"), ("128", "version 3\nadvert_int 0.5", "7250ms")],
+)
+def test_startup_delay(priority: str, more: str, listen: str):
+    """We listen as long as keepalived waits, and then as long as a death takes to be seen."""
+    head = "global_defs { vrrp_startup_delay 5.5 }\n"
+    found = mapping(virtual_ips(translated(head + instance(f"priority {priority}", more)))["VI"])
+    assert found["listen"] == listen
+    head = "global_defs { vrrp_startup_delay 0 }\n"
+    assert "listen" not in mapping(virtual_ips(translated(head + instance()))["VI"])
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome", "reason"),
+    [
+        ("global_defs { router_id x }", Outcome.IGNORED, "a name for mails"),
+        ("global_defs { notification_email { a@b } }", Outcome.IGNORED, "no mails"),
+        ("global_defs { enable_snmp_vrrp }", Outcome.IGNORED, "no SNMP"),
+        ("global_defs { vrrp_rt_priority 50 }", Outcome.IGNORED, "real time"),
+        ("global_defs { enable_script_security }", Outcome.CHANGED, "as the user"),
+        ("global_defs { script_user a b }", Outcome.CHANGED, "the group is the user's own"),
+        ("global_defs { script_user }", Outcome.REFUSED, "`script_user` needs a value"),
+        ("global_defs { vrrp_notify_fifo /x }", Outcome.REFUSED, "there is no FIFO"),
+        ("global_defs { vrrp_mcast_group4 224.0.0.9 }", Outcome.REFUSED, "the RFC's group"),
+        ("global_defs { bogus }", Outcome.REFUSED, "`bogus` is unknown here"),
+        ("net_namespace x", Outcome.REFUSED, "within the namespace"),
+        ("use_pid_dir", Outcome.IGNORED, "keepalived's own files"),
+        ("virtual_server 10.0.0.1 80 { }", Outcome.REFUSED, "write a frontend"),
+        ("static_routes { }", Outcome.REFUSED, "belongs to the host"),
+        ("bfd_instance x { }", Outcome.REFUSED, "there is no BFD"),
+        ("garp_group { }", Outcome.IGNORED, "announcements are few"),
+        ("vrrp_instanze x { }", Outcome.REFUSED, "did you mean `vrrp_instance`?"),
+    ],
+)
+def test_others(text: str, outcome: Outcome, reason: str):
+    """Each has its outcome and a reason, wherever there is no meaning for it."""
+    translation = translated(f"{text}\n")
+    assert any(reason in why for _, _, why in told(translation, outcome)), translation.lines
+    assert [each for each in translation.lines if each.outcome is not outcome] == []
