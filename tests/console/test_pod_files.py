@@ -180,6 +180,7 @@ def test_a_mode_is_known_by_its_word():
     """`dynkeepalived` looks for `unicast_peer` in the file to see which mode it has."""
     unicast, multicast = KeepalivedNode(), KeepalivedNode(unicast=False)
     assert "unicast_peer" in unicast.render()
+    assert "unicast_peer" in KEEPALIVED_SEED.read_text()
     assert "unicast_peer" not in multicast.render()
     assert all(not each.peers and each.source is None for each in routers(multicast).values())
 
