@@ -1,9 +1,9 @@
-"""The static pod as it stands, with stand-ins for OpenShift's own images: `podman kube play` runs it."""
+"""The static pods as they stand, with stand-ins for OpenShift's programs: `podman kube play` runs them."""
 
 import contextlib
-import json
+import shutil
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -11,7 +11,9 @@ from typing import Final
 import pytest
 import yaml
 from support.machines import podman
-from support.machines.container_site import Site
+from support.machines.container_site import VIP, Site
+from support.peers.node_api import NodeApi
+from support.peers.pod_templates import HAPROXY, HAPROXY_SEED, IMAGE, KEEPALIVED, KEEPALIVED_SEED
 from support.processes.waiting import wait_until
 
 pytestmark = [
@@ -19,24 +21,27 @@ pytestmark = [
     pytest.mark.needs("podman", "runc", "mmdebstrap", "ip", "catatonit", root=True),
 ]
 
-_POD: Final = podman.ROOT / "image" / "haproxy-pod.yaml"
-_CONFIG: Final = podman.ROOT / "image" / "haproxy-pod.appliance.yaml"
 _STAND_IN: Final = "localhost/lb-test-runtimecfg:1"
 _EMPTY: Final = ("run-dir", "appliance-run", "appliance-state")
+_SUPPORT: Final = (
+    "peers/monitor.py",
+    "peers/dynkeepalived.py",
+    "peers/pod_templates.py",
+    "values/go_template.py",
+)
 
-# What haproxy-monitor does with the socket, as root of a container of its own: it holds one connection.
-_MONITOR: Final = """\
-#!/opt/appliance/bin/python
-import pathlib, socket, time
-path = "/var/run/haproxy/haproxy-master.sock"
-while not pathlib.Path(path).exists():
-    time.sleep(0.1)
-connection = socket.socket(socket.AF_UNIX)
-connection.connect(path)
-connection.sendall(b"reload\\n")
-pathlib.Path("/etc/haproxy/answer").write_bytes(connection.recv(65536))
-time.sleep(3600)
+# OpenShift's command lines, whose kubeconfig has two lines here: where the API is, and this node's address.
+# The image has no nft: the rules are added in tests/kernel.
+_COMMANDS: Final = {
+    "monitor": '"$2" "$3" "$4" "$5" --server "$server" --scale 20',
+    "dynkeepalived": '"$2" "$3" --vips "$5,$7" --server "$server" --own "$own" --scale 20',
+}
+_COMMAND: Final = """\
+#!/bin/sh
+{ read -r server; read -r own; } <"$1"
+PYTHONPATH=/opt/stand-in exec /opt/appliance/bin/python -m support.peers.%s %s
 """
+_NFT: Final = "#!/bin/sh\nexit 1\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,21 +61,69 @@ _OWNERS: Final = {
 
 @pytest.fixture(scope="module")
 def runtimecfg(image: str, tmp_path_factory: pytest.TempPathFactory) -> str:
-    """An image with the commands that the pod runs of OpenShift's."""
+    """An image with the commands that the pods run of OpenShift's."""
     folder = tmp_path_factory.mktemp("runtimecfg")
-    (folder / "monitor").write_text(_MONITOR)
-    (folder / "monitor").chmod(0o755)
-    (folder / "Containerfile").write_text(f"FROM {image}\nUSER 0\nCOPY monitor /usr/bin/\nENTRYPOINT []\n")
+    support = Path(__file__).parents[1] / "support"
+    for each in _SUPPORT:
+        target = folder / "support" / each
+        target.parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(support / each, target)
+    scripts = {name: _COMMAND % (name, words) for name, words in _COMMANDS.items()}
+    for name, text in {**scripts, "nft": _NFT}.items():
+        (folder / name).write_text(text)
+        (folder / name).chmod(0o755)
+    lines = (
+        f"FROM {image}",
+        "USER 0",
+        f"COPY {' '.join((*scripts, 'nft'))} /usr/bin/",
+        "COPY support /opt/stand-in/support",
+        "ENTRYPOINT []",
+    )
+    (folder / "Containerfile").write_text("\n".join(lines))
     podman.podman("build", "--quiet", "--tag", _STAND_IN, str(folder), timeout=podman.BUILD)
     return _STAND_IN
 
 
-def _manifest(around: Site, image: str, owner: _Owner) -> Path:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pod:
+    """One of our pods on node `one`; its host paths are folders of the test, by the names of its volumes."""
+
+    name: str
+    around: Site
+    manifest: Path
+
+    def volume(self, name: str) -> Path:
+        """Return the folder of a volume."""
+        return self.around.folder / "node" / name
+
+    def appliance(self, *arguments: str, check: bool = True) -> str:
+        """Run our command in our container."""
+        command = ("exec", f"{self.name}-{self.name}", "appliance", *arguments)
+        return podman.podman(*command, check=check).stdout
+
+    def probe(self) -> None:
+        """Ask what the kubelet asks."""
+        _on_node(self.around, "healthcheck", "run", f"{self.name}-{self.name}")
+
+    def stop(self) -> None:
+        """Stop our container as the kubelet does: TERM, and 65 s for it to end."""
+        podman.podman("stop", "--time", "65", f"{self.name}-{self.name}", timeout=90)
+
+    def is_gone(self) -> bool:
+        """Take the pod down; podman 4.3 may find a container's /dev/shm busy, and not at the next try."""
+        with contextlib.suppress(AssertionError):
+            _on_node(self.around, "kube", "down", str(self.manifest))
+        podman.podman("pod", "rm", "--force", self.name, check=False)
+        return self.name not in podman.podman("pod", "ls", "--format", "{{.Name}}").stdout.split()
+
+
+def _manifest(around: Site, name: str, owner: _Owner) -> Path:
     """Fill the manifest in for a machine whose paths are below a folder."""
-    text = _POD.read_text()
+    text = (IMAGE / f"{name}-pod.yaml").read_text()
     for word, value in (
-        ("APPLIANCE_IMAGE", podman.IMAGE), ("RUNTIMECFG_IMAGE", image), ("PLATFORM", "test"),
-        ("BASE_DOMAIN", "example.com"), ("API_VIPS", "192.0.2.100"),
+        ("APPLIANCE_IMAGE", podman.IMAGE), ("RUNTIMECFG_IMAGE", _STAND_IN), ("PLATFORM", "test"),
+        ("BASE_DOMAIN", "example.com"), ("API_VIPS", VIP), ("INGRESS_VIPS", "192.0.2.101"),
+        ("NAMESPACE", "test"),
     ):  # fmt: skip
         text = text.replace(word, value)
     pod = yaml.safe_load(text)
@@ -86,20 +139,11 @@ def _manifest(around: Site, image: str, owner: _Owner) -> Path:
         if volume["name"] in _EMPTY:
             folder.chmod(owner.mode)
             subprocess.run(["chown", str(owner.user), str(folder)], check=True)
-            del volume["emptyDir"]
+            volume.pop("emptyDir", None)
         volume["hostPath"] = {"path": str(folder)}
     path = around.folder / "pod.yaml"
     path.write_text(yaml.safe_dump(pod))
     return path
-
-
-def _configure(around: Site) -> Path:
-    """Write the configuration that comes with the pod, with this site's servers; return its folder."""
-    config = yaml.safe_load(_CONFIG.read_text())
-    config["pools"]["masters"] |= around.config()["pools"]["masters"]  # type: ignore[index]  # a mapping
-    folder = around.folder / "node" / "conf-dir"
-    (folder / "appliance.yaml").write_text(yaml.safe_dump(config))
-    return folder
 
 
 def _on_node(around: Site, *arguments: str) -> None:
@@ -115,32 +159,74 @@ def _on_node(around: Site, *arguments: str) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
-@pytest.fixture(params=_OWNERS)
-def folder(request: pytest.FixtureRequest, around: Site, runtimecfg: str) -> Iterator[Path]:
-    """The pod runs, with folders of some owner; its /etc/haproxy."""
-    manifest = _manifest(around, runtimecfg, _OWNERS[request.param])
-    folder = _configure(around)
+@contextlib.contextmanager
+def _played(
+    around: Site, name: str, files: Mapping[str, str], owner: _Owner = _OWNERS["podman"]
+) -> Iterator[Pod]:
+    """Run a pod; `files` are by their place below the folder of the volumes."""
+    pod = Pod(name=name, around=around, manifest=_manifest(around, name, owner))
+    for place, text in files.items():
+        path = around.folder / "node" / place
+        path.write_text(text)
+        path.chmod(0o644)
     try:
-        _on_node(around, "kube", "play", str(manifest))
-        yield folder
+        _on_node(around, "kube", "play", str(pod.manifest))
+        yield pod
     finally:
-        print(podman.podman("logs", "haproxy-haproxy", check=False))  # noqa: T201  # pytest shows it where it fails
-        wait_until(lambda: _is_gone(around, manifest), what="the pod is gone", timeout=60, pause=1)
+        for container in (name, f"{name}-monitor"):  # pytest shows it where it fails
+            print(podman.podman("logs", f"{name}-{container}", check=False))  # noqa: T201  # as said
+        wait_until(pod.is_gone, what="the pod is gone", timeout=60, pause=1)
         podman.podman("volume", "rm", "--force", *_EMPTY, check=False)
 
 
-def _is_gone(around: Site, manifest: Path) -> bool:
-    """Take the pod down; podman 4.3 may find a container's /dev/shm busy, and not at the next try."""
-    with contextlib.suppress(AssertionError):
-        _on_node(around, "kube", "down", str(manifest))
-    podman.podman("pod", "rm", "--force", "haproxy", check=False)
-    return "haproxy" not in podman.podman("pod", "ls", "--format", "{{.Name}}").stdout.split()
+@pytest.fixture
+def api(around: Site) -> Iterator[NodeApi]:
+    """The Kubernetes API of node `one`, which lists one master: the server of the site."""
+    with NodeApi(around.one) as made:
+        made.masters = {"master-0": around.servers.address}
+        yield made
 
 
-def test_podman_plays_the_pod(around: Site, folder: Path):
-    """It serves, OpenShift's monitor gets its answer on the socket, and the probe finds it alive."""
-    wait_until(lambda: around.who(around.one.address), what="it serves", timeout=90, pause=0.2)
-    answer = folder / "answer"
-    wait_until(lambda: answer.exists() and answer.read_text(), what="the monitor has its answer", timeout=60)
-    assert json.loads(answer.read_text())["ok"] is True
-    _on_node(around, "healthcheck", "run", "haproxy-haproxy")
+@pytest.mark.parametrize("owner", _OWNERS)
+def test_in_haproxys_place(around: Site, runtimecfg: str, api: NodeApi, owner: str):
+    """From the seed to a client's answer: monitor connects, renders, says `reload`; the probe is content."""
+    del runtimecfg
+    files = {
+        "kubeconfigvarlib/kubeconfig": f"{api.url}\n{around.one.address}\n",
+        "resource-dir/appliance.yaml.seed": HAPROXY_SEED.read_text(),
+        "resource-dir/appliance.yaml.tmpl": HAPROXY.read_text().replace(
+            "type: https, path: /readyz", "type: tcp"
+        ),
+    }
+    with _played(around, "haproxy", files, _OWNERS[owner]) as pod:
+        wait_until(lambda: around.who(around.one.address), what="it serves", timeout=90, pause=0.2)
+        assert "{{" not in (pod.volume("conf-dir") / "appliance.yaml").read_text()
+        pod.probe()
+        pod.appliance("status")
+
+
+def test_in_keepaliveds_place(around: Site, runtimecfg: str, api: NodeApi):
+    """From the seed to a held address; at the end of the pod the address is gone."""
+    del runtimecfg
+    api.masters = {"master-0": around.one.address, "master-1": around.two.address}
+    files = {
+        "kubeconfigvarlib/kubeconfig": f"{api.url}\n{around.one.address}\n",
+        "resource-dir/appliance.yaml.seed": KEEPALIVED_SEED.read_text(),
+        "resource-dir/appliance.yaml.tmpl": KEEPALIVED.read_text(),
+    }
+    with _played(around, "keepalived", files) as pod:
+        wait_until(lambda: around.one.holds(f"{VIP}/32"), what="the address is held", timeout=90, pause=0.2)
+        pod.probe()
+        pod.stop()
+        assert not around.one.holds(f"{VIP}/32")
+
+
+def test_alone(around: Site):
+    """With a configuration of its own: the virtual IP, and a client that is served by it."""
+    folder = {"conf-dir/appliance.yaml": yaml.safe_dump(around.config())}
+    with _played(around, "appliance", folder) as pod:
+        wait_until(lambda: around.who(VIP), what="it serves", timeout=90, pause=0.2)
+        pod.probe()
+        pod.appliance("status")
+        pod.stop()
+        assert not around.one.holds(VIP)

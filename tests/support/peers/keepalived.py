@@ -72,9 +72,8 @@ class Keepalived:
         self._fifo = os.open(self._fifo_path, os.O_RDWR | os.O_NONBLOCK)
         self._heard = b""
         defaults = ["enable_script_security", "script_user root", f"vrrp_notify_fifo {self._fifo_path}"]
-        blocks = "".join(each.text() for each in instances)
-        text = f"global_defs {{\n{_lines([*defaults, *globally])}\n}}\n{head}\n{blocks}"
-        (self.root / "keepalived.conf").write_text(text)
+        self._head = f"global_defs {{\n{_lines([*defaults, *globally])}\n}}\n{head}\n"
+        self.configure(*instances)
         self._process: subprocess.Popen[bytes] | None = None
         self.start()
 
@@ -87,6 +86,11 @@ class Keepalived:
         if kind is not None:
             sys.stderr.write(f"--- log of keepalived in {self.node.name}\n{self.log()[-6000:]}\n")
         self._directory.cleanup()
+
+    def configure(self, *instances: Instance) -> None:
+        """Write other instances into its configuration, for the next `reload` or `start`."""
+        blocks = "".join(each.text() for each in instances)
+        (self.root / "keepalived.conf").write_text(self._head + blocks)
 
     def start(self) -> None:
         """Start it, for the first time or again."""
