@@ -238,3 +238,68 @@ def test_errors_of_the_file_come_before_those_of_the_machine(run: Run, file: Pat
     file.write_text(_HERE + "    nonsense: 1\n")
     result = run("check", "--here", "--json", str(file))
     assert [each["path"] for each in json.loads(result.stdout)["errors"]] == ["virtual_ips.api.nonsense"]
+
+
+HAPROXY = (
+    "defaults\n  mode tcp\n  timeout connect 1s\n  timeout client 1m\n  timeout server 1m\n"
+    "global\n  maxconn 100\n"
+    "frontend main\n  bind :6443\n  default_backend masters\n"
+    "backend masters\n  server m0 192.0.2.1:6443 check\n"
+)
+
+
+def test_lines_that_do_not_mean_the_same_are_warnings(run: Run, file: Path, tmp_path: Path):
+    """They have their place in the foreign file, and do not refuse it; no YAML is needed."""
+    haproxy = tmp_path / "haproxy.cfg"
+    haproxy.write_text(HAPROXY)
+
+    for arguments in (("--haproxy", str(haproxy), "check"), ("check", "--haproxy", str(haproxy))):
+        result = run(*arguments)
+
+        assert result.exit_code == 0
+        assert f"{haproxy}:7:11: warning: `maxconn 100`: " in result.stdout
+        assert f"{haproxy}: ok, 1 warning" in result.stdout
+    file.write_text(f"source: {{ haproxy: {haproxy} }}\n")
+    assert f"{file}, {haproxy}: ok" in run("check").stdout
+    assert json.loads(run("check", "--json").stdout)["files"] == [str(file), str(haproxy)]
+
+
+def test_what_two_files_say_is_an_error_with_both_places(run: Run, file: Path, tmp_path: Path):
+    """Each line of output leads to a place where it can be put right."""
+    haproxy = tmp_path / "haproxy.cfg"
+    haproxy.write_text(HAPROXY)
+    file.write_text("pools:\n  masters:\n    servers:\n      m0: { address: '192.0.2.9:1' }\n")
+
+    result = run("check", "--haproxy", str(haproxy))
+
+    assert result.exit_code == 1
+    assert (
+        f"{file}:4:13: pools.masters.servers.m0.address: {haproxy} says this too, on line 12" in result.stdout
+    )
+
+
+def test_a_named_file_is_needed_whatever_is_beside_it(run: Run, tmp_path: Path):
+    """Without a name the YAML may be missing beside a haproxy.cfg; one that was named may not."""
+    haproxy = tmp_path / "haproxy.cfg"
+    haproxy.write_text(HAPROXY)
+    absent = tmp_path / "absent.yaml"
+
+    result = run("check", str(absent), APPLIANCE_HAPROXY=str(haproxy))
+
+    assert result.exit_code == 1
+    assert f"{absent}: cannot be read: No such file or directory" in result.stdout
+
+
+def test_what_this_machine_lacks_has_its_place_in_the_foreign_file(run: Run, tmp_path: Path):
+    """An interface that is not here is told where keepalived.conf names it."""
+    keepalived = tmp_path / "keepalived.conf"
+    keepalived.write_text(
+        "vrrp_instance api {\n  interface nowhere0\n  virtual_router_id 51\n"
+        "  virtual_ipaddress { 192.0.2.200/24 }\n}\n"
+    )
+
+    result = run("check", "--keepalived", str(keepalived), "--here")
+
+    assert result.exit_code == 1
+    assert f"{keepalived}:2:" in result.stdout
+    assert "nowhere0" in result.stdout

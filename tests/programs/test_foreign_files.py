@@ -148,6 +148,10 @@ def test_what_happens_to_the_file_later_takes_nothing_away(pod: HaproxyPod, back
         assert pod.appliance.reload()["ok"] is False
         assert pod.serves()
         assert any("last reload was refused" in each for each in pod.problems())
+    pod.render(backend.port, more="  nonsense\n")
+    said = pod.appliance.command("reload", check=False)
+    assert f"{pod.file}:{len(pod.file.read_text().splitlines())}:3: `nonsense`" in said.stderr
+    pod.file.unlink()
     pod.appliance.stop(patience=30)
     pod.appliance.launch()
     wait_until(pod.serves, what="the last good one serves", timeout=30)
