@@ -115,6 +115,8 @@ def test_an_empty_file_is_waited_for_and_a_lost_line_does_not_matter(pod: Haprox
     """A file that is truncated before it is rendered is waited for; no line is needed."""
     pod.file.touch()
     pod.waits()
+    pod.appliance.wait_for_restart("reload", pod.appliance.kill("reload"))
+    pod.waits()
     pod.render(backend.port)
     wait_until(pod.serves, what="it serves", timeout=30)
     assert not pod.appliance.events("reload-refused")
