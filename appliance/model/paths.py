@@ -127,6 +127,16 @@ class Paths:
         return self.runtime / "owned-addresses.json"
 
     @property
+    def found_servers(self) -> Path:
+        """Servers that `discover` has found in the cluster, as `reload` is to use them."""
+        return self.runtime / "found-servers.json"
+
+    @property
+    def kept_found_servers(self) -> Path:
+        """Copy of the same for a start without the cluster's API."""
+        return self.state / "found-servers.json"
+
+    @property
     def guest_report(self) -> Path:
         """Report about a virtual machine's properties; exists on virtual machines only."""
         return self.runtime / "guest.json"

@@ -31,7 +31,7 @@ from appliance.net.privileges import capabilities
 from appliance.net.process.signals import survive
 from appliance.net.reloading.participation import Participation
 from appliance.net.reloading.program_clients import ProgramClients, ProgramTimeouts
-from appliance.net.reloading.reload_queue import ReloadQueue
+from appliance.net.reloading.reload_queue import DISCOVER, ReloadQueue
 from appliance.net.reloading.reload_socket import ReloadSockets
 from appliance.net.reloading.reload_transaction import ReloadTransaction
 from appliance.wire.lines.control import Answer, AnswerProblem, as_values, bad, good
@@ -58,7 +58,11 @@ class ReloadProgram:
         self._queue.refused = degraded.problems if degraded and not accepted.awaited else ()
         self._control = ControlServer(
             paths.control("reload"),
-            {"status": self._status, "reload": lambda _: self._queue.ask("control")},
+            {
+                "status": self._status,
+                "reload": lambda _: self._queue.ask("control"),
+                "discovered": lambda _: self._queue.ask(DISCOVER),
+            },
             on_error=lambda command, error: log.error("control-failed", command=command, error=str(error)),
             for_readers={"status"},
         )

@@ -1,5 +1,6 @@
 """Every decoder of `appliance.wire`, fed with whatever a peer may send: see support/fuzzing/fuzzing.py."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -7,19 +8,25 @@ from random import Random
 import pytest
 from support.fuzzing.fuzzing import Target, fuzz, round_trip
 from support.machines import ovf
+from support.peers import kube_api
 from support.values import boards, vip_answers
 from support.values.snapshots import track
 
 from appliance import wire
+from appliance.core.discovery import finding
+from appliance.core.discovery.node_addresses import AddressChoice
+from appliance.core.discovery.reflection import Reflection, TooManyObjectsError
 from appliance.model.snapshot.pools import SendProxy
 from appliance.wire import ovf_environment, proxy_protocol, seal, sockaddr
 from appliance.wire.boards import health_board, vrrp_board, worker_board
 from appliance.wire.boards.health_board import BoardFormatError
 from appliance.wire.ethernet import arp, neighbour_discovery
 from appliance.wire.http import http_request, http_response, response_body
+from appliance.wire.kubernetes import answers, kubeconfig, objects
 from appliance.wire.lines import (
     connect_failure,
     control,
+    discovery_status,
     listed_session,
     redirect_status,
     reload_line,
@@ -30,6 +37,7 @@ from appliance.wire.lines import (
     worker_status,
 )
 from appliance.wire.lines.control import Question, bad, good
+from appliance.wire.lines.discovery_status import DiscoveryStatus, FoundStatus, SourceStatus
 from appliance.wire.lines.line_buffer import LineBuffer
 from appliance.wire.lines.listed_session import ListedSession
 from appliance.wire.lines.vrrp_takeover import KnownRouter, KnownTrack
@@ -273,6 +281,92 @@ JSON_WORDS = (
 ENDPOINTS = (SOURCE, 443), ("10.0.0.200", 6443)
 ENDPOINTS_6 = ("2001:db8::1", 443), ("2001:db8::2", 6443)
 
+API_WORDS = (
+    *JSON_WORDS,
+    b'"continue":"x"',
+    b'"resourceVersion":""',
+    b'{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"9"}}}',
+    b'{"type":"ERROR","object":{"code":410}}',
+    b'"items":null',
+)
+API_ANSWERS = tuple(
+    (
+        name,
+        kind,
+        (
+            json.dumps({"metadata": {"resourceVersion": "7", "continue": ""}, "items": [value]}).encode(),
+            json.dumps({"type": "MODIFIED", "object": value}).encode(),
+            b'{"type":"ERROR","object":{"kind":"Status","code":410,"message":"too old"}}',
+        ),
+    )
+    for name, kind, value in (
+        ("node", objects.Node, kube_api.node("a", "10.0.0.1", "2001:db8::1")),
+        ("slice", objects.EndpointSlice, kube_api.router_slice("s", {"a": "10.0.0.1", "!b": "10.0.0.2"})),
+        (
+            "controller",
+            objects.IngressController,
+            {
+                "metadata": {"name": "default", "resourceVersion": "7"},
+                "status": {
+                    "endpointPublishingStrategy": {
+                        "type": "HostNetwork",
+                        "hostNetwork": {"httpPort": 80, "httpsPort": 443, "protocol": "PROXY"},
+                    }
+                },
+            },
+        ),
+        ("configmap", objects.ConfigMap, {"metadata": {"name": "bootstrap"}, "data": {"status": "complete"}}),
+    )
+)
+KUBECONFIG = b"""\
+current-context: a
+contexts: [{name: a, context: {cluster: c, user: u}}]
+clusters: [{name: c, cluster: {server: "https://10.0.0.1:6443", certificate-authority-data: aGVsbG8=}}]
+users: [{name: u, user: {token: abc, client-certificate: me.crt}}]
+"""
+DISCOVERY_STATUS = DiscoveryStatus(
+    program="discover",
+    pid=7,
+    started_at=1.5,
+    snapshot=3,
+    pending=None,
+    installed=False,
+    sources=(
+        SourceStatus(
+            name="masters",
+            pools=("masters",),
+            servers=(FoundStatus(name="a", host="10.0.0.1", held=False),),
+            seen_at=2.5,
+            changed_at=None,
+            hold=None,
+            proxy=False,
+            resources=(),
+        ),
+    ),
+    problems=(),
+    not_kept={},
+)
+
+
+def api_answer(data: bytes, kind: type[objects.ApiObject]) -> None:
+    """Take an answer as the program does: as a page or an event, which becomes servers, and as a refusal."""
+    choice = AddressChoice(family=None, virtual=())
+    assert answers.decode_refusal(data, status=500).message
+    known: Reflection[objects.ApiObject] = Reflection()
+    try:
+        known.page(answers.decode_page(data, kind))
+    except answers.AnswerError:
+        known.event(answers.decode_event(data, kind))
+    found = known.objects
+    finding.nodes([each for each in found if isinstance(each, objects.Node)], choice)
+    slices = [each for each in found if isinstance(each, objects.EndpointSlice)]
+    controllers = [each for each in found if isinstance(each, objects.IngressController)]
+    finding.routers(slices, controllers, choice)
+    finding.api_servers(slices)
+    finding.expects_proxy(controllers)
+    finding.is_installed([each for each in found if isinstance(each, objects.ConfigMap)])
+
+
 TARGETS = (
     Target(
         name="arp",
@@ -514,6 +608,33 @@ TARGETS = (
         seeds=(vrrp_board.encode(VRRP_BOARD),),
         errors=(BoardFormatError,),
     ),
+    *(
+        Target(
+            name=f"answers-{name}",
+            run=lambda data, kind=kind: api_answer(data, kind),
+            seeds=seeds,
+            errors=(answers.AnswerError, TooManyObjectsError),
+            words=API_WORDS,
+        )
+        for name, kind, seeds in API_ANSWERS
+    ),
+    Target(
+        name="kubeconfig",
+        run=kubeconfig.decode,
+        seeds=(KUBECONFIG,),
+        errors=(kubeconfig.KubeconfigError,),
+        words=(b"exec: {}", b"&a *a", b"current-context: a", b"https://[", b"token: |"),
+    ),
+    Target(
+        name="discovery-status",
+        run=round_trip(
+            lambda line: discovery_status.decode(control.decode_answer(line).values),
+            lambda status: control.encode_answer(good(**discovery_status.encode(status))),
+        ),
+        seeds=(control.encode_answer(good(**discovery_status.encode(DISCOVERY_STATUS))),),
+        errors=(control.ControlError, discovery_status.DiscoveryStatusError),
+        words=JSON_WORDS,
+    ),
     Target(
         name="ovf-environment",
         run=ovf_environment.parse,
@@ -548,4 +669,5 @@ def test_every_decoder_is_fed():
     modules = {path.stem.replace("_", "-") for path in Path(wire.__file__).parent.rglob("*.py")}
     fed = {module for module in modules for target in TARGETS if target.name.startswith(module)}
     undecoded = {"--init--", "need", "literal", "internet-checksum", "hmac-trailer", "nftables-transaction"}
+    undecoded |= {"requests", "objects"}
     assert modules - fed <= undecoded

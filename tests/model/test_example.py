@@ -90,7 +90,7 @@ def test_the_schema_speaks_as_the_file_does():
         definitions["FrontendSection"]["required"],
         definitions["ServerSection"]["required"],
         definitions["ProxyGroupSection"]["properties"]["workers"]["default"],
-        definitions["PoolSection"]["properties"]["servers"]["additionalProperties"],
+        definitions["ServersSection"]["additionalProperties"],
         "null" in json.dumps(definitions),
     ] == ["120s", {"const": False}, {"const": "off"}, ["bind"], ["address"], "auto", False, False]
 

@@ -15,7 +15,10 @@ PROXIES: Final = ("proxy-api", "proxy-ingress")
 REDIRECT: Final = "redirect"
 """The program that leads connections for other programs' ports to frontends."""
 
-PROGRAMS: Final = ("health", REDIRECT, *PROXIES, VRRP)
+DISCOVER: Final = "discover"
+"""The program that watches the cluster's API."""
+
+PROGRAMS: Final = ("health", REDIRECT, *PROXIES, DISCOVER, VRRP)
 """Every program that a configuration can need."""
 
 VRRP_STOP_SECONDS: Final = 65
@@ -47,7 +50,9 @@ def needed(snapshot: Snapshot) -> tuple[str, ...]:
     redirected = any(each.redirect for group in snapshot.groups for each in group.frontends)
     redirect = (REDIRECT,) if redirected else ()
     vrrp = (VRRP,) if snapshot.virtual_routers else ()
-    return (*health, *redirect, *sorted(group.program for group in snapshot.groups), *vrrp)
+    discover = (DISCOVER,) if snapshot.kubernetes else ()
+    proxies = sorted(group.program for group in snapshot.groups)
+    return (*health, *redirect, *proxies, *discover, *vrrp)
 
 
 def stop_seconds(snapshot: Snapshot, program: str) -> int | None:

@@ -11,6 +11,7 @@ from pydantic import Field
 
 from appliance.model.config.frontends import ProxyGroupSection
 from appliance.model.config.keepalive import KeepAliveSection
+from appliance.model.config.kubernetes import KubernetesSection
 from appliance.model.config.pools import PoolSection
 from appliance.model.config.section import Section
 from appliance.model.config.values.addresses import endpoint
@@ -152,6 +153,8 @@ class Config(Section):
     """Servers that serve the same thing, by the name that frontends use."""
     defaults: DefaultsSection = Field(default_factory=DefaultsSection)
     """What holds for every frontend and pool that does not say its own."""
+    kubernetes: KubernetesSection | None = None
+    """The cluster's API, for pools whose servers are discovered."""
     virtual_ips: dict[Name, VirtualIpSection] = Field(default_factory=dict)
     """Virtual IPs by name: addresses that one appliance of several holds, by VRRP, as keepalived does."""
     source: SourceSection = Field(default_factory=SourceSection)

@@ -1,8 +1,9 @@
 """The section `pools`, as in `model.config.configuration`: servers, and how they are checked."""
 
+from collections.abc import Mapping
 from typing import Literal
 
-from pydantic import Field, model_validator
+from pydantic import ConfigDict, Field, model_validator
 
 from appliance.model.config.keepalive import KeepAliveSection
 from appliance.model.config.section import Section
@@ -11,6 +12,7 @@ from appliance.model.config.values.field_types import (
     MOST_WEIGHT,
     Algorithm,
     BodyText,
+    DiscoveredPort,
     DnsName,
     Duration,
     DurationOrOff,
@@ -20,6 +22,7 @@ from appliance.model.config.values.field_types import (
     HttpMethod,
     HttpPath,
     Init,
+    LabelSelector,
     Name,
     Percentage,
     ProxyHeader,
@@ -28,7 +31,9 @@ from appliance.model.config.values.field_types import (
     UserTimeoutOrOff,
     Verify,
     WhenDown,
+    named,
     or_false,
+    or_masters,
     or_off,
     written,
 )
@@ -104,6 +109,40 @@ class ServerSection(Section):
     """What differs from the pool's check; false for a server that is always up."""
 
 
+class DiscoverSection(Section):
+    """Servers that the program `discover` finds in the cluster; `masters` is short for `nodes: masters`.
+
+    Exactly one of `nodes` and `routers` is said. A server gets the name of its Node.
+    """
+
+    nodes: LabelSelector | None = Field(default=None, examples=["node-role.kubernetes.io/infra="])
+    """Nodes with these labels, as `kubectl get nodes -l` has them; `masters` is short for OpenShift's."""
+    routers: DnsName | None = Field(default=None, examples=["default"])
+    """Nodes on which the routers of this IngressController of OpenShift run and are ready."""
+    port: DiscoveredPort | None = Field(default=None, examples=[30443])
+    """Port of the servers: 6443 for masters; http or https (default) is what the IngressController says."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _masters(cls, value: object) -> object:
+        return {"nodes": value} if value == "masters" else value
+
+
+class ServersSection(Section):
+    """The servers of a pool by name, and those that are found."""
+
+    model_config = ConfigDict(extra="allow", json_schema_extra=named)
+    __pydantic_extra__: dict[Name, ServerSection]
+
+    discover: DiscoverSection | None = Field(default=None, examples=["masters"], json_schema_extra=or_masters)
+    """What is found in the cluster, and kept up to date (section kubernetes); so no server has this name."""
+
+    @property
+    def by_name(self) -> Mapping[str, ServerSection]:
+        """The servers that are written by hand."""
+        return self.__pydantic_extra__
+
+
 class PoolTimeoutsSection(Section):
     """Timeouts towards servers."""
 
@@ -144,10 +183,10 @@ class PoolSection(Section):
     """TCP keepalive towards servers (HAProxy's srvtcpka); `off`, or how."""
     tcp_user_timeout: UserTimeoutOrOff | None = Field(default=None, examples=["off"])
     """As in `defaults`, towards servers (HAProxy's tcp-ut)."""
-    servers: dict[Name, ServerSection] = Field(default_factory=dict)
+    servers: ServersSection = Field(default_factory=lambda: ServersSection.model_validate({}))
     """The servers by name."""
 
     @property
     def usable(self) -> dict[str, ServerSection]:
         """The servers that have an address."""
-        return {name: server for name, server in self.servers.items() if server.address.host}
+        return {name: server for name, server in self.servers.by_name.items() if server.address.host}

@@ -1,24 +1,32 @@
 """Makes the snapshot of a configuration: fills in everything that was left out."""
 
-from collections.abc import Iterator
-from typing import TypeVar
+from collections.abc import Iterator, Mapping
+from typing import Final, Literal, TypeVar
 
 from appliance.model.config.configuration import Config, DefaultsSection
 from appliance.model.config.frontends import FrontendSection as FrontendSettings
 from appliance.model.config.frontends import RedirectSection as RedirectSettings
 from appliance.model.config.keepalive import KeepAliveSection as KeepAliveSettings
+from appliance.model.config.kubernetes import KubernetesSection as KubernetesSettings
 from appliance.model.config.pools import CheckSection as CheckSettings
+from appliance.model.config.pools import DiscoverSection as DiscoverSettings
 from appliance.model.config.pools import PoolSection as PoolSettings
 from appliance.model.config.pools import ServerSection as ServerSettings
 from appliance.model.config.values.addresses import Endpoint
 from appliance.model.loading.virtual_router_defaults import virtual_router
 from appliance.model.rules.references import groups
+from appliance.model.snapshot.discovery import ApiAddress, Kubernetes, RouterPort, Source, SourceKind
 from appliance.model.snapshot.frontends import Bind, Frontend, Group, Redirect
 from appliance.model.snapshot.keepalive import KeepAlive
-from appliance.model.snapshot.pools import Check, CheckType, Pool, SendProxy, Server
+from appliance.model.snapshot.pools import Check, CheckType, Discovery, Pool, SendProxy, Server
 from appliance.model.snapshot.snapshot import Log, Reload, Snapshot
 
 _Value = TypeVar("_Value")
+
+MASTERS_PORT: Final = 6443
+"""Port of the API on masters."""
+
+_FAMILIES: Final[Mapping[str, Literal[4, 6] | None]] = {"auto": None, "ipv4": 4, "ipv6": 6}
 
 
 def fill(config: Config, *, number: int, source: str, drain: float | None) -> Snapshot:
@@ -38,6 +46,7 @@ def fill(config: Config, *, number: int, source: str, drain: float | None) -> Sn
         ),
         watchdog=config.watchdog,
         readers=config.group,
+        kubernetes=_kubernetes(config.kubernetes) if config.kubernetes and _discovers(config) else None,
         log=Log(
             level=config.log.level,
             format=config.log.format,
@@ -93,6 +102,7 @@ def _redirect(given: RedirectSettings) -> Redirect:
 def _pool(name: str, given: PoolSettings, defaults: DefaultsSection) -> Pool:
     timeouts = defaults.timeouts
     connect = _first(given.timeouts.connect, timeouts.connect)
+    discover = given.servers.discover
     return Pool(
         name=name,
         balance=given.balance,
@@ -110,6 +120,7 @@ def _pool(name: str, given: PoolSettings, defaults: DefaultsSection) -> Pool:
         keepalive=_keepalive(given.keepalive or defaults.keepalive),
         tcp_user_timeout=_first(given.tcp_user_timeout, defaults.tcp_user_timeout) or None,
         servers=tuple(_server(each, server, given, connect=connect) for each, server in given.usable.items()),
+        discover=_discovery(discover, given, connect=connect) if discover else None,
     )
 
 
@@ -123,6 +134,47 @@ def _server(name: str, given: ServerSettings, pool: PoolSettings, *, connect: fl
         max_connections=given.max_connections,
         check=_check(_merged_check(pool.check, given.check), connect=connect, send_proxy=pool.send_proxy),
     )
+
+
+def _discovery(given: DiscoverSettings, pool: PoolSettings, *, connect: float) -> Discovery:
+    """Return what a pool's discovered servers are like; the port of masters is that of their API."""
+    if given.nodes is not None:
+        source = Source(kind=SourceKind.NODES, what=given.nodes)
+    else:
+        source = Source(kind=SourceKind.ROUTERS, what=given.routers or "")
+    settings = _merged_check(pool.check, None)
+    said = "send_proxy" in pool.model_fields_set
+    return Discovery(
+        source=source,
+        port=_first(given.port, MASTERS_PORT if source.is_masters else RouterPort.HTTPS),
+        template=Server(
+            name="",
+            host="",
+            port=0,
+            weight=1,
+            backup=False,
+            max_connections=0,
+            check=_check(settings, connect=connect, send_proxy=pool.send_proxy),
+            discovered=True,
+        ),
+        send_proxy=pool.send_proxy if said else None,
+        check_follows=settings.send_proxy is None and settings.address is None and settings.port is None,
+    )
+
+
+def _kubernetes(given: KubernetesSettings) -> Kubernetes:
+    return Kubernetes(
+        kubeconfig=given.kubeconfig,
+        token_file=given.token_file,
+        ca=given.ca,
+        api=tuple(ApiAddress(host=each.host, port=each.port) for each in given.api),
+        server_name=given.server_name,
+        family=_FAMILIES[given.family],
+    )
+
+
+def _discovers(config: Config) -> bool:
+    return any(pool.servers.discover for pool in config.pools.values())
 
 
 def _merged_check(below: CheckSettings | None, above: CheckSettings | None) -> CheckSettings:

@@ -82,7 +82,7 @@ def _overlap(one: Endpoint, other: Endpoint) -> bool:
 
 def _loops(path: Path, frontend: FrontendSection, config: Config) -> Iterator[Finding]:
     pool = config.pools.get(frontend.pool or "")
-    for name, server in pool.servers.items() if pool else ():
+    for name, server in pool.servers.by_name.items() if pool else ():
         address = server.address
         index = next((at for at, bind in enumerate(frontend.bind) if _takes(bind, address)), None)
         if index is not None:

@@ -54,8 +54,10 @@ def _same_names(config: Config) -> Iterator[Finding]:
 
 def _open_machine_config(path: Path, frontend: FrontendSection, config: Config) -> Iterator[Finding]:
     pool = config.pools.get(frontend.pool or "")
-    ports = {endpoint.port for endpoint in frontend.bind}
-    ports |= {server.address.port for server in pool.servers.values()} if pool else set()
+    ports: set[int | str | None] = {endpoint.port for endpoint in frontend.bind}
+    ports |= {server.address.port for server in pool.servers.by_name.values()} if pool else set()
+    if pool and pool.servers.discover:
+        ports.add(pool.servers.discover.port)
     if MACHINE_CONFIG_PORT not in ports:
         return
     for index, network in enumerate(frontend.allow):

@@ -31,9 +31,9 @@ def _pool(name: str, pool: PoolSection) -> Iterator[Finding]:
     path: Path = ("pools", name)
     pool_type = pool.check.type if pool.check else "tcp"
     yield from _without_address(path, pool)
-    if not pool.usable:
+    if not pool.usable and not pool.servers.discover:
         yield warning(path, "has no servers: every connection is refused", (*path, "servers"))
-    elif not any(server.weight for server in pool.usable.values()):
+    elif not pool.servers.discover and not any(server.weight for server in pool.usable.values()):
         message = "all servers have weight 0: none of them takes connections"
         yield warning((*path, "servers"), message)
     if "hash_on" in pool.model_fields_set and pool.balance is not Balance.HASH:
@@ -43,7 +43,7 @@ def _pool(name: str, pool: PoolSection) -> Iterator[Finding]:
         yield from _check((*path, "check"), pool.check, kind=pool_type)
         if pool_type in _WITH_REQUEST:
             yield from _bodiless((*path, "check"), pool.check, pool.check)
-    for server_name, server in pool.servers.items():
+    for server_name, server in pool.servers.by_name.items():
         if server.check:
             kind = server.check.type if "type" in server.check.model_fields_set else pool_type
             check_path: Path = (*path, "servers", server_name, "check")
@@ -81,7 +81,7 @@ def _bodiless(path: Path, check: CheckSection, below: CheckSection) -> Iterator[
 
 
 def _without_address(path: Path, pool: PoolSection) -> Iterator[Finding]:
-    for name in pool.servers:
+    for name in pool.servers.by_name:
         if name not in pool.usable:
             message = "has no address, only a port: this server is left out until it has one"
             yield warning((*path, "servers", name, "address"), message)

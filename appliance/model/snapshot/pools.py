@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Literal
 
+from appliance.model.snapshot.discovery import RouterPort, Source
 from appliance.model.snapshot.keepalive import KeepAlive
 
 
@@ -87,7 +88,10 @@ class Check:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Server:
-    """One member of a pool. `max_connections` 0 is no limit; `check` None is never checked, always up."""
+    """One member of a pool. `max_connections` 0 is no limit; `check` None is never checked, always up.
+
+    `discovered` is whether it was found in the cluster, and not written by the operator.
+    """
 
     name: str
     host: str
@@ -96,6 +100,24 @@ class Server:
     backup: bool
     max_connections: int
     check: Check | None
+    # Optional, because the last-good copy of an older version lacks it.
+    discovered: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Discovery:
+    """The servers of a pool that are found: in which source, at which port, and what they are like.
+
+    `template` is such a server without name and address. `send_proxy` is what the operator wants of the
+    pool's connections, None for what the IngressController says; `check_follows` is whether checks begin with
+    the same header.
+    """
+
+    source: Source
+    port: int | RouterPort
+    template: Server
+    send_proxy: SendProxy | None
+    check_follows: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -122,3 +144,5 @@ class Pool:
     keepalive: KeepAlive | None
     tcp_user_timeout: float | None
     servers: tuple[Server, ...]
+    # Optional, because the last-good copy of an older version lacks it.
+    discover: Discovery | None = None

@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from appliance.model.snapshot.discovery import Kubernetes, Source
 from appliance.model.snapshot.frontends import Group
 from appliance.model.snapshot.pools import Pool
 from appliance.model.snapshot.virtual_router import VirtualRouter
@@ -66,6 +67,8 @@ class Snapshot:
     """Group that may read the sockets, None for nobody."""
     awaited: bool = False
     """Whether it only stands for a first configuration that is still to come, and obeys nothing."""
+    kubernetes: Kubernetes | None = None
+    """How the cluster's API is asked, None where nothing is."""
 
     @property
     def virtual_addresses(self) -> frozenset[str]:
@@ -73,6 +76,11 @@ class Snapshot:
         return frozenset(
             str(ip_interface(address).ip) for each in self.virtual_routers for address in each.addresses
         )
+
+    @property
+    def sources(self) -> tuple[Source, ...]:
+        """Return where servers are found, each once, in the order of the pools."""
+        return tuple(dict.fromkeys(each.discover.source for each in self.pools if each.discover))
 
     def group(self, name: str) -> Group | None:
         """Return the group of that name, None where the configuration has none."""

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping, Sequence
 from types import NoneType
-from typing import get_args, get_origin
+from typing import get_args, get_origin, get_type_hints
 
 from pydantic.fields import FieldInfo
 
@@ -21,7 +21,7 @@ def _type(path: Sequence[str]) -> object:
     found: object = Config
     for step in path:
         known = _of(found)
-        found = _solid(known[step].annotation if known else get_args(found)[1])
+        found = _solid(known[step].annotation if step in known else _named(found))
     return found
 
 
@@ -42,6 +42,13 @@ def field_at(path: Path) -> FieldInfo | None:
     """Return the field at a path, the list's for an item of a list; None where the key is a name."""
     *before, last = (step for step in path if isinstance(step, str))
     return fields(before).get(last)
+
+
+def _named(annotation: object) -> object:
+    """Return what stands behind each name in a mapping of named things, beside keys of its own."""
+    if isinstance(annotation, type) and issubclass(annotation, Section):
+        annotation = get_type_hints(annotation)["__pydantic_extra__"]
+    return get_args(annotation)[1]
 
 
 def _of(annotation: object) -> Mapping[str, FieldInfo]:

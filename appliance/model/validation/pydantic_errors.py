@@ -7,7 +7,7 @@ from typing import Final
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 
-from appliance.model.config.values.field_types import or_false, or_off
+from appliance.model.config.values.field_types import or_false, or_masters, or_off
 from appliance.model.config.values.units import INTEGER_PATTERN
 from appliance.model.messages import secrets
 from appliance.model.messages.problems import Finding, FindingTarget, Path, nearest
@@ -18,7 +18,7 @@ from appliance.model.validation.unknown_keys import keys_beside, meant_key
 _KEY: Final = "[key]"  # pydantic's last step for a key of a mapping that is itself wrong
 _QUOTED: Final = re.compile(r"'([^']*)'")
 
-_SHORTHANDS: Final = (("false", or_false), ("off", or_off))
+_SHORTHANDS: Final = (("false", or_false), ("off", or_off), ("masters", or_masters))
 
 
 def findings(error: ValidationError) -> Iterator[Finding]:
@@ -38,7 +38,7 @@ def _finding(details: ErrorDetails) -> Finding:
     path = _path(details)
     word = _WORDS.get(details["type"], _as_said)
     unknown = details["type"] == "extra_forbidden"
-    at_key = _is_key(details) or unknown
+    at_key = _is_key(details) or _is_name(details) or unknown
     message = word(details, path)
     if secrets.is_secret(path[:-1] if unknown else path):
         message = secrets.without(message, path[-1] if unknown else details["input"])
@@ -63,8 +63,15 @@ def _path(details: ErrorDetails) -> Path:
     return path[:-1] if _is_key(details) else path
 
 
+def _is_name(details: ErrorDetails) -> bool:
+    """Tell whether a name is wrong that stands beside a mapping's own keys: there is no last step for it."""
+    path = _path(details)
+    return details["type"] == "value_error" and details["input"] == path[-1] and field_at(path) is None
+
+
 def _is_key(details: ErrorDetails) -> bool:
-    return details["loc"][-1:] == (_KEY,) and details["type"] != "extra_forbidden"
+    before, last = details["loc"][-2:] if len(details["loc"]) > 1 else (None, None)
+    return last == _KEY and before == details["input"] and details["type"] != "extra_forbidden"
 
 
 def _missing(_: ErrorDetails, path: Path) -> str:

@@ -12,8 +12,9 @@ from typing import Final
 from appliance.model.document.document import read
 from appliance.model.document.tree import DocumentError
 from appliance.model.paths import Paths
+from appliance.model.snapshot.found_servers import with_found
 from appliance.model.snapshot.snapshot import Snapshot
-from appliance.net.files import config_file, lock_files, snapshots, state_files
+from appliance.net.files import config_file, found_files, lock_files, snapshots, state_files
 from appliance.net.files.degraded import Degraded, clear_degraded, write_degraded
 from appliance.net.files.state_files import FileUnusable
 from appliance.net.privileges import private_directory
@@ -117,8 +118,9 @@ def choose(paths: Paths) -> Start:
     judged = judge(paths, number=number)
     if judged.snapshot is not None:
         last = known[0] if known else None
-        unchanged = last is not None and snapshots.same(last, judged.snapshot)
-        chosen = last if last and unchanged else judged.snapshot
+        wanted = with_found(judged.snapshot, found_files.read(paths), before=last)
+        unchanged = last is not None and snapshots.same(last, wanted)
+        chosen = last if last and unchanged else wanted
         return Start(snapshot=chosen, errors=(), warnings=judged.warnings, damaged=damaged)
     if not known:
         awaiting = first_to_come(paths, number=number)
@@ -177,7 +179,7 @@ def _problem(error: OSError) -> AnswerProblem:
 
 
 def _set_aside(paths: Paths) -> Iterator[AnswerProblem]:
-    for path, reason in list(snapshots.damaged(paths)):
+    for path, reason in [*snapshots.damaged(paths), *found_files.damaged(paths)]:
         aside = state_files.set_aside(path)
         yield AnswerProblem(message=f"{reason}: " + (f"set aside as {aside}" if aside else "passed over"))
 

@@ -7,6 +7,7 @@ the operator's file is looked at, for a request may have been lost while this pr
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Final, TypeVar
 
 import gevent
@@ -18,6 +19,9 @@ from appliance.net.reloading.participation import Participation
 from appliance.net.reloading.reload_transaction import ReloadTransaction
 from appliance.net.sources.read_files import ReadFiles
 from appliance.wire.lines.control import Answer, AnswerProblem, as_values, bad, good
+
+DISCOVER: Final = "discover"
+"""Source of requests that only give pools the servers that were found in the cluster."""
 
 _TURN: Final = 1.0  # seconds between two looks at what is due
 _CONVERGE: Final = 5.0  # seconds between two looks at which snapshot every program has
@@ -105,7 +109,9 @@ class ReloadQueue:
 
     def _obey(self, source: str, files: ReadFiles | None = None, *, forced: bool = False) -> Answer:
         self._log.info("reload-started", source=source, waiting=self._queue.qsize())
-        answer = self._guarded(lambda: self._transaction.reload(files, forced=forced))
+        found = source == DISCOVER
+        work = partial(self._transaction.reload, files, forced=forced)
+        answer = self._guarded(self._transaction.follow_found if found else work)
         answer = _with_warnings(answer or bad(_BUG), self._after())
         self._remember(source, answer)
         return answer
@@ -113,7 +119,8 @@ class ReloadQueue:
     def _remember(self, source: str, answer: Answer) -> None:
         outcome = "refused" if not answer.ok else "unchanged" if "unchanged" in answer.values else "done"
         self.counts[outcome] += 1
-        self.refused = answer.errors
+        if source != DISCOVER:  # which tries again, and says itself what came of it
+            self.refused = answer.errors
         self._incomplete = bool(answer.errors and answer.values)  # accepted, and not obeyed by all
         errors = {"errors": as_values(answer.errors)} if answer.errors else {}
         self.last = {"at": time.time(), "source": source, "ok": answer.ok, **errors, **answer.values}

@@ -13,6 +13,7 @@ cannot be asked is a refusal: it would go on with the old configuration, and nob
 
 import time
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -22,8 +23,9 @@ from structlog.typing import FilteringBoundLogger
 from appliance.core.rollout.needed_programs import VRRP, ProgramChanges, needed, plan
 from appliance.model.paths import Paths
 from appliance.model.snapshot import diff
+from appliance.model.snapshot.found_servers import with_found
 from appliance.model.snapshot.snapshot import Snapshot
-from appliance.net.files import snapshots
+from appliance.net.files import found_files, snapshots
 from appliance.net.files.degraded import clear_degraded, read_degraded
 from appliance.net.reloading.accepted_files import AcceptedFiles, OnceLog
 from appliance.net.reloading.convergence import converge
@@ -37,6 +39,10 @@ from appliance.wire.lines.control import Answer, AnswerProblem, as_values, bad, 
 
 if TYPE_CHECKING:
     from appliance.net.sources.judging import Judged
+
+
+_Changed = tuple[dict[str, object], tuple[AnswerProblem, ...]]
+"""What a reload answers, and the programs that have not committed."""
 
 
 class ReloadTransaction:
@@ -64,14 +70,22 @@ class ReloadTransaction:
 
         With `forced` a virtual IP that is held here does not stand in its way.
         """
+        read = self._watched.read() if files is None else files
+        answer = self._answer(lambda: self._change(read, forced=forced))
+        self._refused = not answer.ok and not answer.values
+        return answer
+
+    def follow_found(self) -> Answer:
+        """Give pools the servers that `discover` has found; the operator's file is not looked at."""
+        return self._answer(self._change_found)
+
+    def _answer(self, change: Callable[[], _Changed]) -> Answer:
         begun = time.monotonic()
         try:
-            values, errors = self._change(self._watched.read() if files is None else files, forced=forced)
+            values, errors = change()
         except ReloadRefused as refusal:
-            self._refused = True
             self._log.warning("reload-refused", errors=as_values(refusal.problems))
             return bad(*refusal.problems)
-        self._refused = False
         if errors:
             self._log.error("reload-incomplete", **values, errors=as_values(errors))
             return Answer(ok=False, errors=errors, values=values)
@@ -121,7 +135,11 @@ class ReloadTransaction:
         """Validate a file in a thread: a long one takes seconds, and this program has to answer meanwhile."""
         judge = partial(self._validator(), self._paths, files, number=number)
         judged: Judged = get_hub().threadpool.apply(judge)
-        return judged
+        return judged if judged.snapshot is None else replace(judged, snapshot=self._found(judged.snapshot))
+
+    def _found(self, snapshot: Snapshot) -> Snapshot:
+        """Return a snapshot with the servers that were found in the cluster."""
+        return with_found(snapshot, found_files.read(self._paths), before=self.accepted)
 
     @staticmethod
     def _validator() -> "Callable[..., Judged]":
@@ -129,9 +147,17 @@ class ReloadTransaction:
 
         return judge
 
-    def _change(
-        self, files: ReadFiles, *, forced: bool
-    ) -> tuple[dict[str, object], tuple[AnswerProblem, ...]]:
+    def _change_found(self) -> _Changed:
+        self._files.heal(self.accepted)
+        number = snapshots.unused_number(self._paths, [self.accepted])
+        wanted = self._found(self.accepted)
+        changed = diff.changed(self.accepted, wanted)
+        if not changed:
+            return self._result(changed, ()), ()
+        errors, warnings = self._accept(replace(wanted, number=number), forced=False)
+        return self._result(changed, warnings), errors
+
+    def _change(self, files: ReadFiles, *, forced: bool) -> _Changed:
         # The directory may be gone; where it cannot be made, what follows says why.
         self._files.heal(self.accepted)
         judged = self._judged(files, snapshots.unused_number(self._paths, [self.accepted]))

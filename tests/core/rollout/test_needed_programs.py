@@ -5,6 +5,7 @@ from hypothesis import HealthCheck, given, settings
 from support.values.snapshots import frontend, group, pool, redirect, snapshot, snapshots, virtual_router
 
 from appliance.core.rollout.needed_programs import PROGRAMS, ProgramChanges, needed, plan, stop_seconds
+from appliance.model.snapshot.discovery import Kubernetes
 from appliance.model.snapshot.snapshot import Snapshot
 
 pytestmark = pytest.mark.pure
@@ -32,13 +33,16 @@ def test_virtual_ips_alone_need_vrrp():
 def test_vrrp_comes_last():
     """What attracts clients is told after what serves them, even where that goes away."""
     redirected = group("ingress", frontends=[frontend(redirect=redirect())])
-    both = snapshot(groups=[group("api"), redirected], virtual_routers=[virtual_router()])
+    access = Kubernetes(kubeconfig=None, token_file=None, ca=None, api=(), server_name=None, family=None)
+    both = snapshot(groups=[group("api"), redirected], virtual_routers=[virtual_router()], kubernetes=access)
     api = snapshot(groups=[group("api")], virtual_routers=[virtual_router()])
 
     assert needed(both) == PROGRAMS
-    assert plan(both, api).prepare == ("health", "redirect", "proxy-api", "proxy-ingress", "vrrp")
+    assert plan(both, api).prepare == (
+        "health", "redirect", "proxy-api", "proxy-ingress", "discover", "vrrp",
+    )  # fmt: skip
     assert plan(both, snapshot(groups=[group("api")])).prepare[-1] == "vrrp"
-    assert plan(api, both).start == ("redirect", "proxy-ingress")
+    assert plan(api, both).start == ("redirect", "proxy-ingress", "discover")
 
 
 def test_programs_have_the_time_that_they_need_to_stop():

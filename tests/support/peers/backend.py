@@ -33,19 +33,22 @@ from support.values import body
 
 
 class Backend:
-    """A scriptable server in a process of its own, on every address of both families."""
+    """A scriptable server in a process of its own, on `host`, else on every address of both families."""
 
     def __init__(
         self,
         name: str,
         *,
         port: int | None = None,
+        host: str | None = None,
         tls_port: int | None = None,
         certificate: tuple[Path, Path] | None = None,
     ) -> None:
         self.name = name
         self.port = port or free_port()
         arguments = [f"--name={name}", f"--port={self.port}"]
+        if host is not None:
+            arguments.append(f"--host={host}")
         if certificate is not None:
             self.tls_port = tls_port or free_port()
             chain, key = certificate
@@ -180,16 +183,20 @@ def _reset(writer: asyncio.StreamWriter) -> None:
 async def _main(arguments: argparse.Namespace) -> None:
     server = _Server(arguments.name)
     # One listener on :: serves both families.
-    await asyncio.start_server(server.serve, sock=_listener(arguments.port), limit=body.CHUNK)
+    await asyncio.start_server(server.serve, sock=_listener(arguments.port, arguments.host), limit=body.CHUNK)
     if arguments.tls_port:
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(arguments.chain, arguments.key)
-        await asyncio.start_server(server.serve, sock=_listener(arguments.tls_port), ssl=context)
+        await asyncio.start_server(
+            server.serve, sock=_listener(arguments.tls_port, arguments.host), ssl=context
+        )
     say({"port": arguments.port})
     await obey({"ready": server.ready, "counts": server.count})
 
 
-def _listener(port: int) -> socket.socket:
+def _listener(port: int, host: str | None) -> socket.socket:
+    if host is not None:
+        return socket.create_server((host, port), backlog=4096)
     return socket.create_server(("::", port), family=socket.AF_INET6, dualstack_ipv6=True, backlog=4096)
 
 
@@ -197,6 +204,7 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser()
     parser.add_argument("--name", required=True)
     parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--host")
     parser.add_argument("--tls-port", type=int)
     parser.add_argument("--chain")
     parser.add_argument("--key")

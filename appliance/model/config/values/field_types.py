@@ -7,10 +7,11 @@ from typing import Annotated, Final, Literal, TypeVar
 from pydantic import AfterValidator, Field, PlainValidator, Strict, WithJsonSchema
 from pydantic.config import JsonDict
 
-from appliance.model.config.values import addresses, http, names, units, vrrp
+from appliance.model.config.values import addresses, http, kubernetes, names, units, vrrp
 from appliance.model.config.values.addresses import Endpoint
 from appliance.model.config.values.http import Statuses
 from appliance.model.messages import quoting
+from appliance.model.snapshot.discovery import RouterPort
 from appliance.model.snapshot.frontends import RedirectWhen
 from appliance.model.snapshot.pools import Balance, CheckInit, OnDown, SendProxy
 from appliance.model.snapshot.virtual_router import AntiReplay, Checksum, HmacMode, OnConflict
@@ -55,6 +56,17 @@ def or_false(schema: JsonDict) -> None:
 def or_off(schema: JsonDict) -> None:
     """Change the JSON Schema of a key so that it accepts `off` in place of the mapping."""
     schema["anyOf"] = [{"$ref": schema.pop("$ref")}, {"const": "off"}]
+
+
+def or_masters(schema: JsonDict) -> None:
+    """Change the JSON Schema of a key so that it accepts `masters` in place of the mapping."""
+    schema["anyOf"] = [{"$ref": schema.pop("$ref")}, {"const": "masters"}]
+
+
+def named(schema: JsonDict) -> None:
+    """Change the JSON Schema of a mapping with names beside its own keys, so that they have to be names."""
+    schema["patternProperties"] = {names.NAME_PATTERN: schema.pop("additionalProperties")}
+    schema["additionalProperties"] = False
 
 
 def written(text: str, read: Callable[[object], _Value], *, example: str | None = None) -> _Value:
@@ -108,6 +120,7 @@ BodyText = Annotated[
 HostHeader = Annotated[str, PlainValidator(http.host_header), WithJsonSchema({"type": "string"})]
 Addresses = Annotated[tuple[Address, ...], _Listed]
 RedirectCondition = Annotated[RedirectWhen, _Word]
+ServerAddresses = Annotated[tuple[ServerAddress, ...], _Listed]
 SocketPaths = Annotated[
     tuple[Annotated[str, PlainValidator(names.socket_path), _pattern("^/")], ...], _Listed
 ]
@@ -135,6 +148,21 @@ ExpectedStatuses = Annotated[
                     "minItems": 1,
                     "items": {"type": ["string", "integer"], "pattern": http.STATUSES_PATTERN},
                 },
+            ]
+        }
+    ),
+]
+LabelSelector = Annotated[
+    str, PlainValidator(kubernetes.label_selector), WithJsonSchema({"type": "string", "minLength": 1})
+]
+DiscoveredPort = Annotated[
+    int | RouterPort,
+    PlainValidator(kubernetes.discovered_port),
+    WithJsonSchema(
+        {
+            "anyOf": [
+                {"type": "integer", "minimum": 1, "maximum": 65535},
+                {"enum": [each.value for each in RouterPort]},
             ]
         }
     ),

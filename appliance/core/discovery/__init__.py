@@ -1,0 +1,1 @@
+"""Which servers a pool has by what the cluster's API says, and when that is believed."""

@@ -1,0 +1,101 @@
+"""What objects of the cluster amount to: servers of a source, API servers, and the end of a bootstrap."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from appliance.core.discovery.node_addresses import AddressChoice, usable_address
+from appliance.model.snapshot.discovery import ApiAddress
+from appliance.model.snapshot.found_servers import FoundServer
+from appliance.wire.kubernetes.objects import (
+    ConfigMap,
+    Endpoint,
+    EndpointSlice,
+    HostNetwork,
+    IngressController,
+    Node,
+)
+
+_COMPLETE: Final = "complete"
+_PROXY: Final = "PROXY"
+_HOST_NETWORK: Final = "HostNetwork"
+_API_PORT: Final = 6443
+
+
+def nodes(found: Iterable[Node], choice: AddressChoice) -> tuple[FoundServer, ...]:
+    """Return the servers of Nodes, in the order of their names; a Node without an address is left out."""
+    return tuple(
+        FoundServer(name=node.metadata.name, host=host)
+        for node in sorted(found, key=lambda each: each.metadata.name)
+        if (host := choice.choose(_addresses(node)))
+    )
+
+
+def routers(
+    slices: Iterable[EndpointSlice], controllers: Iterable[IngressController], choice: AddressChoice
+) -> tuple[FoundServer, ...]:
+    """Return the servers of routers that are ready, in the order of their names.
+
+    Ports are those of the endpoints; what the IngressController says of its Nodes' ports wins.
+    """
+    said = _host_network(controllers)
+    places: dict[str, dict[str, FoundServer]] = {}
+    for each in slices:
+        ports = {port.name: port.port for port in each.ports or () if port.port}
+        http = (said and said.http_port) or ports.get("http") or 80
+        https = (said and said.https_port) or ports.get("https") or 443
+        for name, host in _ready(each):
+            places.setdefault(name, {})[host] = FoundServer(name=name, host=host, http=http, https=https)
+    return tuple(server for name in sorted(places) if (server := _of_node(places[name], choice)))
+
+
+def expects_proxy(controllers: Iterable[IngressController]) -> bool | None:
+    """Return whether routers expect the PROXY header, None where nothing is known of that."""
+    known = [each for each in controllers if each.status is not None]
+    said = _host_network(known)
+    return (said is not None and said.protocol == _PROXY) if known else None
+
+
+def api_servers(slices: Iterable[EndpointSlice]) -> tuple[ApiAddress, ...]:
+    """Return the API servers that say themselves that they serve."""
+    return tuple(
+        ApiAddress(host=host, port=next((port.port for port in each.ports or () if port.port), _API_PORT))
+        for each in slices
+        for _, host in _ready(each)
+    )
+
+
+def is_installed(found: Iterable[ConfigMap]) -> bool:
+    """Return whether the cluster's bootstrap is complete (installer, waitForBootstrapConfigMap)."""
+    return any((each.data or {}).get("status") == _COMPLETE for each in found)
+
+
+def _addresses(node: Node) -> list[tuple[str, str]]:
+    known = (node.status.addresses if node.status else None) or ()
+    return [(each.type, each.address) for each in known]
+
+
+def _ready(found: EndpointSlice) -> Iterator[tuple[str, str]]:
+    """Yield name and address of the endpoints that are ready."""
+    for each in found.endpoints or ():
+        host = usable_address(each.addresses[0]) if each.addresses else None
+        if host and _is_ready(each):
+            yield each.node_name or host, host
+
+
+def _is_ready(endpoint: Endpoint) -> bool:
+    """Return whether an endpoint takes connections: null is true (API reference, EndpointConditions)."""
+    return endpoint.conditions is None or endpoint.conditions.ready is not False
+
+
+def _of_node(places: dict[str, FoundServer], choice: AddressChoice) -> FoundServer | None:
+    """Return the one server of a Node, which has several addresses where both families are served."""
+    host = choice.choose([("InternalIP", each) for each in sorted(places)])
+    return places[host] if host else None
+
+
+def _host_network(controllers: Iterable[IngressController]) -> HostNetwork | None:
+    for each in controllers:
+        strategy = each.status.endpoint_publishing_strategy if each.status else None
+        if strategy is not None and strategy.type == _HOST_NETWORK:
+            return strategy.host_network
+    return None

@@ -1,0 +1,72 @@
+"""The rules that protect a pool from what the API says: what it calls gone may serve, and it may be wrong.
+
+Servers that are new are used at once, because checks decide about them. Servers that vanished are let go
+
+- never all of them: a list that is empty changes nothing;
+- never the last ones that serve, whatever else is there;
+- never more than half of those that serve, unless others agree: the checks, or the API servers' own list.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from enum import StrEnum
+
+from appliance.model.snapshot.found_servers import FoundServer
+
+
+class Hold(StrEnum):
+    """Why servers stay that the API does not show any more."""
+
+    EMPTY = "the list is empty: no server is let go"
+    LAST = "no other server is up"
+    HALF = "more than half of the servers that are up would go at once"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Decision:
+    """The servers from now on; `held` are the names of those that stay though they vanished, and why."""
+
+    servers: tuple[FoundServer, ...]
+    held: tuple[str, ...] = ()
+    hold: Hold | None = None
+
+
+def decide(
+    current: Collection[FoundServer],
+    shown: Collection[FoundServer],
+    *,
+    up: Collection[str],
+    gone: Collection[str],
+) -> Decision:
+    """Return which servers there are from now on.
+
+    `current` are those until now, `shown` what the API shows. `up` are the names of current ones that checks
+    say are up, `gone` those that somebody else says do not serve.
+    """
+    known = {each.name: each for each in current}
+    wanted = {each.name: each for each in shown}
+    # One that has another address is another machine: the old one vanished.
+    vanished = {name for name, each in known.items() if name not in wanted or wanted[name].host != each.host}
+    serving = set(up) & known.keys()
+    hold, held = _held(vanished, serving, empty=not wanted, gone=set(gone))
+    kept = {name: known[name] for name in held}
+    return Decision(servers=_ordered(wanted | kept), held=tuple(sorted(held)), hold=hold)
+
+
+def _held(
+    vanished: set[str], serving: set[str], *, empty: bool, gone: set[str]
+) -> tuple[Hold | None, set[str]]:
+    """Return why some of those that vanished stay, and which."""
+    if vanished and empty:
+        return Hold.EMPTY, vanished
+    leaving = vanished & serving
+    if leaving and leaving == serving:
+        return Hold.LAST, leaving
+    doubtful = leaving - gone
+    if 2 * len(doubtful) > len(serving):
+        return Hold.HALF, doubtful
+    return None, set()
+
+
+def _ordered(servers: dict[str, FoundServer]) -> tuple[FoundServer, ...]:
+    return tuple(servers[name] for name in sorted(servers))

@@ -1,0 +1,102 @@
+"""The servers of one source over time: what the API shows, when that is believed, what stays anyhow.
+
+`decide` is called when something has changed, and once a second while servers are held: the checks of those
+that came, or of those that vanished, may have spoken.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from appliance.core.discovery.guard import Hold, decide
+from appliance.core.discovery.settling import Settling
+from appliance.core.discovery.verdicts import Verdicts
+from appliance.model.snapshot.discovery import ApiAddress, Source
+from appliance.model.snapshot.found_servers import FoundServer, FoundSource
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemberChange:
+    """What has changed, by name, for the log; one that has another address is in `moved`."""
+
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    moved: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Shown:
+    servers: tuple[FoundServer, ...]
+    proxy: bool
+
+
+class Members:
+    """The servers of a source, from those that were known at the start on. `now` is monotonic seconds.
+
+    `hold` says why servers stay that vanished, `held` which; None and nothing while none has to.
+    """
+
+    def __init__(self, source: Source, known: FoundSource | None) -> None:
+        self.source = source
+        self.found = known or FoundSource(source=source, servers=())
+        self.hold: Hold | None = None
+        self.held: tuple[str, ...] = ()
+        self._settling: Settling[_Shown] = Settling()
+
+    @property
+    def deadline(self) -> float | None:
+        """Return when what was shown last is believed, None where nothing waits for that."""
+        return self._settling.deadline
+
+    def observe(self, servers: tuple[FoundServer, ...], *, proxy: bool | None, now: float) -> None:
+        """Take what the API shows; `proxy` None is that nothing is known of it, and it stays as it is."""
+        wanted = self.found.proxy if proxy is None else proxy
+        self._settling.observe(_Shown(servers=servers, proxy=wanted), now)
+        if not self.found.servers:
+            self._settling.settle_at_once()
+
+    def decide(
+        self, now: float, *, verdicts: Verdicts, api: Collection[ApiAddress], wall: float
+    ) -> MemberChange | None:
+        """Return what changes at `now`, None for nothing.
+
+        `api` are the API servers that say that they serve, nobody where that is not known. `wall` is Unix
+        seconds.
+        """
+        self._settling.settle(now)
+        shown = self._settling.settled
+        if shown is None:
+            return None
+        before = self.found
+        vanished = {each.name for each in before.servers} - {each.name for each in shown.servers}
+        undecided = vanished - verdicts.up - verdicts.down  # not to be let go on a guess
+        decision = decide(
+            before.servers,
+            shown.servers,
+            up=verdicts.up | undecided,
+            gone=verdicts.down | self._not_serving(api),
+        )
+        self.hold, self.held = decision.hold, decision.held
+        if (decision.servers, shown.proxy) == (before.servers, before.proxy):
+            return None
+        self.found = FoundSource(
+            source=self.source, servers=decision.servers, proxy=shown.proxy, changed_at=wall
+        )
+        return _change(before, self.found)
+
+    def _not_serving(self, api: Collection[ApiAddress]) -> frozenset[str]:
+        """Return the masters that the API servers' own list lacks; which says nothing if it knows none."""
+        hosts = {each.host for each in api}
+        here = {each.name for each in self.found.servers if each.host in hosts}
+        if not self.source.is_masters or not here:
+            return frozenset()
+        return frozenset(each.name for each in self.found.servers) - here
+
+
+def _change(before: FoundSource, after: FoundSource) -> MemberChange:
+    old = {each.name: each for each in before.servers}
+    new = {each.name: each for each in after.servers}
+    return MemberChange(
+        added=tuple(name for name in new if name not in old),
+        removed=tuple(name for name in old if name not in new),
+        moved=tuple(name for name in new if name in old and new[name] != old[name]),
+    )

@@ -1,0 +1,93 @@
+"""The commands that `discover` answers on its control socket: to `reload`, and to who wants its status."""
+
+import os
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from appliance.discovery.program import PROGRAM, DiscoverProgram
+from appliance.discovery.watched_source import WatchedSource
+from appliance.model.paths import Paths
+from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.control.control_server import Call, Handler
+from appliance.net.files import snapshots
+from appliance.wire.lines import discovery_status
+from appliance.wire.lines.control import Answer, good
+from appliance.wire.lines.discovery_status import DiscoveryStatus, FoundStatus, SourceStatus
+
+FOR_READERS: Final = frozenset({"status"})
+"""Commands that the members of `group:` may use, too."""
+
+
+class DiscoverCommands:
+    """The commands. Each may be repeated: `reload` does so after a time-out or a crash of its own."""
+
+    def __init__(self, paths: Paths, program: DiscoverProgram) -> None:
+        self._paths = paths
+        self._program = program
+        self._started_at = time.time()
+        self._prepared: Snapshot | None = None
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """Return the commands by their names."""
+        return {
+            "status": self._status,
+            "prepare": self._prepare,
+            "commit": self._commit,
+            "abort": self._abort,
+        }
+
+    def _status(self, _: Call) -> Answer:
+        program = self._program
+        status = DiscoveryStatus(
+            program=PROGRAM,
+            pid=os.getpid(),
+            started_at=self._started_at,
+            snapshot=program.snapshot.number if program.snapshot else 0,
+            pending=self._prepared.number if self._prepared else None,
+            installed=program.found.installed,
+            sources=tuple(_source(each, program.snapshot) for each in program.sources),
+            problems=program.problems(),
+            not_kept=program.handing_over.not_kept,
+        )
+        return good(**discovery_status.encode(status))
+
+    def _prepare(self, call: Call) -> Answer:
+        """Read a proposed snapshot; nothing of it can fail here, whatever the API says."""
+        self._prepared = snapshots.proposed(self._paths, call.question.integer("snapshot"))
+        return good(changed=True, generation=None)
+
+    def _commit(self, call: Call) -> Answer:
+        """Apply a snapshot; one that was prepared by an earlier process is read again."""
+        number, program = call.question.integer("snapshot"), self._program
+        if program.snapshot is None or program.snapshot.number != number:
+            prepared, self._prepared = self._prepared, None
+            if prepared is None or prepared.number != number:
+                prepared = snapshots.proposed(self._paths, number)
+            program.apply(prepared)
+        return good(snapshot=number)
+
+    def _abort(self, call: Call) -> Answer:
+        """Forget a snapshot that was prepared."""
+        number = call.question.integer("snapshot")
+        if self._prepared is not None and self._prepared.number == number:
+            self._prepared = None
+        return good()
+
+
+def _source(watched: WatchedSource, snapshot: Snapshot | None) -> SourceStatus:
+    members, source = watched.members, watched.source
+    pools = snapshot.pools if snapshot else ()
+    return SourceStatus(
+        name=str(source),
+        pools=tuple(each.name for each in pools if each.discover and each.discover.source == source),
+        servers=tuple(
+            FoundStatus(name=each.name, host=each.host, held=each.name in members.held)
+            for each in members.found.servers
+        ),
+        seen_at=watched.seen_at,
+        changed_at=members.found.changed_at or None,
+        hold=members.hold.value if members.hold else None,
+        proxy=members.found.proxy,
+        resources=tuple(each.status() for each in watched.resources.values()),
+    )

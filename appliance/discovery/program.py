@@ -1,0 +1,191 @@
+"""The program `discover` without its commands: sources, what they show, and what becomes of that."""
+
+import time
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Final
+
+import gevent
+from gevent.event import Event
+from structlog.typing import FilteringBoundLogger
+
+from appliance.core.discovery.node_addresses import address_choice
+from appliance.core.discovery.verdicts import Records, verdicts
+from appliance.discovery.handing_over import HandingOver
+from appliance.discovery.reports import DiscoveryReports
+from appliance.discovery.watched_source import WatchedSource
+from appliance.model.paths import Paths
+from appliance.model.snapshot.discovery import ApiAddress, Kubernetes, Source
+from appliance.model.snapshot.found_servers import BOOTSTRAP, NOTHING, known_from, with_found
+from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.boards.board_layout import BoardError
+from appliance.net.boards.board_reader import BoardReader
+from appliance.net.files import found_files
+from appliance.net.kubernetes.api_servers import ApiServers
+from appliance.net.kubernetes.mailbox import Mailbox
+from appliance.net.kubernetes.reflector import Failed, Reflector, Seen
+from appliance.net.logging import log as logs
+from appliance.wire.boards.health_board import BoardFormatError, decode
+from appliance.wire.kubernetes.requests import Resource
+
+PROGRAM: Final = "discover"
+
+_TURN: Final = 1.0  # seconds between two looks at what is held, and at what could not be handed over
+_AGAIN: Final = 5.0  # seconds until what could not be handed over is tried again
+_API_PORT: Final = 6443
+
+
+class DiscoverProgram:
+    """Watches the sources of the snapshot that was applied last; what they show goes to `reload`."""
+
+    def __init__(self, paths: Paths, log: FilteringBoundLogger) -> None:
+        self.snapshot: Snapshot | None = None
+        self.reports = DiscoveryReports(log)
+        self.handing_over = HandingOver(paths, self.reports)
+        self.sources: list[WatchedSource] = []
+        self.found = found_files.read(paths)
+        self._paths = paths
+        self._servers = ApiServers()
+        self._mailbox: Mailbox[Seen | Failed] = Mailbox(self._receive)
+        self._settings: Kubernetes | None = None
+        self._wake = Event()
+        self._again_at = 0.0
+        self._greenlet = gevent.spawn(self._work)
+
+    def apply(self, snapshot: Snapshot) -> None:
+        """Follow the sources of a snapshot from now on; those that stay go on as they are."""
+        self.snapshot = snapshot
+        self.reports.log = logs.obey(PROGRAM, snapshot.log)
+        same = snapshot.kubernetes == self._settings
+        self._settings = snapshot.kubernetes
+        wanted = list(_wanted(snapshot)) if snapshot.kubernetes else []
+        going_on = {each.key: each for each in self.sources if same and each.key in wanted}
+        self._close_all(each for each in self.sources if each.key not in going_on)
+        self.sources = [
+            going_on.get((source, bootstrap)) or self._watch(snapshot, source, bootstrap=bootstrap)
+            for source, bootstrap in wanted
+        ]
+        self._know_servers()
+        self._wake.set()
+
+    def close(self) -> None:
+        """Stop asking."""
+        self._greenlet.kill()
+        self._close_all(self.sources)
+        self._mailbox.close()
+
+    def problems(self) -> tuple[str, ...]:
+        """Return what is wrong, for the operator."""
+        wall = time.time()
+        found = [why for each in self.sources for why in each.problems(wall)]
+        if self.handing_over.trouble:
+            found.append(f"discover: what was found is not in the pools: {self.handing_over.trouble}")
+        return tuple(found)
+
+    def _watch(self, snapshot: Snapshot, source: Source, *, bootstrap: bool) -> WatchedSource:
+        """Begin to watch a source; what is known of it from before is where it goes on from."""
+        known = self.found.of(source) or known_from(snapshot, source)
+        return WatchedSource(source, known, bootstrap=bootstrap, reflect=self._reflect)
+
+    def _reflect(self, resource: Resource) -> Reflector:
+        if self._settings is None:
+            raise RuntimeError("a source without a way to the API")
+        reflector = Reflector(resource, self._settings, self._servers, self._mailbox.post)
+        reflector.start()
+        return reflector
+
+    @staticmethod
+    def _close_all(sources: Iterable[WatchedSource]) -> None:
+        for each in sources:
+            each.close()
+
+    # What the API shows
+
+    def _receive(self, message: Seen | Failed) -> None:
+        source = next((each for each in self.sources if message.reflector in each.resources), None)
+        if source is None or self.snapshot is None:
+            return  # of a source that is not watched any more
+        match message:
+            case Failed():
+                self.reports.failed(source.failed(message), message)
+            case Seen():
+                self.reports.seen(source.seen(message))
+                if message.objects is not None:
+                    source.observe(address_choice(self.snapshot), time.monotonic())
+                    self._know_servers()
+                self._wake.set()
+
+    def _know_servers(self) -> None:
+        """Have the masters asked that are known, beside those of the configuration."""
+        masters = [each for each in self.sources if each.source.is_masters]
+        found = [
+            ApiAddress(host=server.host, port=_API_PORT)
+            for each in masters
+            for server in each.members.found.servers
+        ]
+        self._servers.found((*(api for each in masters for api in each.api_servers), *found))
+
+    # What becomes of it
+
+    def _work(self) -> None:
+        while True:
+            self._wake.wait(timeout=self._patience())
+            self._wake.clear()
+            try:
+                self._turn()
+            except Exception:  # the next turn may do better; the traceback is in the log
+                self.reports.log.exception("discover-failed")
+
+    def _patience(self) -> float:
+        deadlines = [each.members.deadline for each in self.sources]
+        nearest = min((each for each in deadlines if each is not None), default=None)
+        return _TURN if nearest is None else min(_TURN, max(0.01, nearest - time.monotonic()))
+
+    def _turn(self) -> None:
+        """Decide what is due, and hand it over where the pools have something else."""
+        snapshot = self.snapshot
+        if snapshot is None:
+            return
+        self._decide(snapshot, self._records())
+        self.handing_over.keep(self.found)
+        lacking = with_found(snapshot, self.found, before=snapshot) != snapshot
+        if lacking and time.monotonic() >= self._again_at and not self.handing_over.hand_over():
+            self._again_at = time.monotonic() + _AGAIN
+
+    def _decide(self, snapshot: Snapshot, records: Records) -> None:
+        now, wall = time.monotonic(), time.time()
+        for each in self.sources:
+            members = each.members
+            said = verdicts(each.source, members.found.servers, snapshot=snapshot, records=records)
+            change = members.decide(now, verdicts=said, api=each.api_servers, wall=wall)
+            self.reports.held(members)
+            if change is not None:
+                self.reports.changed(members, change)
+                self._know_servers()
+        installed = self.found.installed or any(each.is_installed for each in self.sources)
+        if installed and not self.found.installed:
+            self.reports.installed()
+        sources = tuple(each.members.found for each in self.sources if each.members.found.servers)
+        self.found = replace(NOTHING, sources=sources, installed=installed)
+
+    def _records(self) -> Records:
+        """Return what the checks say; nothing where there is no board."""
+        try:
+            with BoardReader(self._paths.health_board) as board:
+                payload = board.read()
+            found = decode(payload).servers if payload else ()
+        except (BoardError, BoardFormatError):
+            return {}
+        return {(each.pool, each.server): each for each in found}
+
+
+def _wanted(snapshot: Snapshot) -> Iterator[tuple[Source, bool]]:
+    """Yield the sources, and for each whether the end of the bootstrap is to be looked for."""
+    for each in snapshot.sources:
+        yield each, each.is_masters and _has_bootstrap(snapshot)
+
+
+def _has_bootstrap(snapshot: Snapshot) -> bool:
+    """Return whether there is a bootstrap server to leave out when the installation is complete."""
+    masters = (each for each in snapshot.pools if each.discover and each.discover.source.is_masters)
+    return any(server.name == BOOTSTRAP for pool in masters for server in pool.servers)

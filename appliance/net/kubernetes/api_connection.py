@@ -1,0 +1,181 @@
+"""One connection to one API server: requests with a deadline and a limit, and watches line by line.
+
+It blocks, and is used by one thread; `abort` alone may be called by another one. Errors are ApiError.
+"""
+
+import http.client
+import socket
+import ssl
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import Final
+
+from appliance.model.snapshot.discovery import ApiAddress
+from appliance.net.kubernetes.api_access import Access
+from appliance.net.kubernetes.api_errors import ApiError, Failure
+from appliance.wire.kubernetes.answers import GONE, decode_refusal
+
+CONNECT: Final = 3.0
+"""Seconds to connect, and again to shake hands: then the next server is asked."""
+
+LIST: Final = 15.0
+"""Seconds for a page of a list."""
+
+WATCH: Final = 10
+"""Seconds after which the server ends a watch: its end, and not a bookmark, is the sign of life."""
+
+SILENCE: Final = 13.0
+"""Seconds after which a watch that has not ended is one of a dead server."""
+
+_MOST_PAGE: Final = 32 << 20  # bytes; 250 Nodes with the longest status that a kubelet sends are some 10 MB
+_MOST_LINE: Final = 4 << 20  # bytes; etcd holds no object of more than 1.5 MB
+_MOST_REFUSAL: Final = 64 << 10
+_CHUNK: Final = 64 << 10
+_OK: Final = 200
+_FAILURES: Final = {
+    401: Failure.UNAUTHORIZED,
+    403: Failure.FORBIDDEN,
+    404: Failure.MISSING,
+    GONE: Failure.EXPIRED,
+    429: Failure.BUSY,
+}
+
+
+class ApiConnection:
+    """A connection that is made when it is needed, and kept between requests."""
+
+    def __init__(self, address: ApiAddress, access: Access) -> None:
+        self.address = address
+        self.digest = access.digest
+        self._http = _NamedConnection(address, access)
+
+    def get(self, path: str, *, token: str | None) -> bytes:
+        """Return the body of an answer; raises ApiError."""
+        until = time.monotonic() + LIST
+        with self._asked(path, token, until) as response:
+            return _all(response, self._http, until, most=_MOST_PAGE)
+
+    def lines(self, path: str, *, token: str | None) -> Iterator[list[bytes]]:
+        """Yield the lines of a watch, those together that have come together; raises ApiError."""
+        until = time.monotonic() + SILENCE
+        with self._asked(path, token, until) as response:
+            rest = b""
+            while chunk := _some(response, self._http, until):
+                *lines, rest = (rest + chunk).split(b"\n")
+                if max(map(len, (*lines, rest))) > _MOST_LINE:
+                    raise ApiError(Failure.TOO_LARGE, f"an event of more than {_MOST_LINE} bytes")
+                if whole := [line for line in lines if line]:
+                    yield whole
+            if rest:
+                raise ApiError(Failure.NOT_HTTP, "the watch ended in the middle of an event")
+
+    def abort(self) -> None:
+        """End what is under way, from another thread."""
+        self._http.abort()
+
+    def close(self) -> None:
+        """Close the connection; the next request makes another one."""
+        self._http.close()
+
+    @contextmanager
+    def _asked(self, path: str, token: str | None, until: float) -> Iterator[http.client.HTTPResponse]:
+        """Send a request, and give the answer to it, whose status is 200; raises ApiError."""
+        headers = {"Accept": "application/json", "User-Agent": "load-balancer-appliance"}
+        if token:
+            headers["Authorization"] = f"Bearer {token}"
+        try:
+            if self._http.sock is None:
+                self._http.connect()
+            self._http.set_deadline(until)
+            self._http.request("GET", path, headers=headers)
+            response = self._http.getresponse()
+            if response.status != _OK:
+                raise self._refusal(response, until)
+            yield response
+            response.close()  # it was read to its end, which http.client does not always notice
+        except ApiError:
+            self.close()
+            raise
+        except (OSError, http.client.HTTPException, ValueError) as error:
+            self.close()
+            raise _api_error(error) from error
+        except GeneratorExit:
+            self.close()
+            raise
+
+    def _refusal(self, response: http.client.HTTPResponse, until: float) -> ApiError:
+        body = _all(response, self._http, until, most=_MOST_REFUSAL)
+        said = decode_refusal(body, status=response.status)
+        failure = _FAILURES.get(response.status, Failure.ERROR if response.status >= 500 else Failure.REFUSED)
+        return ApiError(failure, said.message, retry_after=_seconds(response.getheader("Retry-After")))
+
+
+class _NamedConnection(http.client.HTTPSConnection):
+    """A connection to an address whose certificate has to have another name than the address."""
+
+    def __init__(self, address: ApiAddress, access: Access) -> None:
+        super().__init__(address.host, address.port, timeout=CONNECT, context=access.context)
+        self._access = access
+        self._aborted = False
+
+    def connect(self) -> None:
+        """Connect within the time for it, and check the name."""
+        if self._aborted:
+            raise ConnectionAbortedError("stopped")
+        plain = socket.create_connection((self.host, self.port), timeout=CONNECT)
+        try:
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self.sock = self._access.context.wrap_socket(plain, server_hostname=self._access.server_name)
+        except BaseException:
+            plain.close()
+            raise
+
+    def set_deadline(self, until: float) -> None:
+        """Let reading and writing take no longer than until then; raises TimeoutError."""
+        left = until - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("no end within the time for it")
+        if self.sock is not None:
+            self.sock.settimeout(left)
+
+    def abort(self) -> None:
+        """Wake whoever reads or writes."""
+        self._aborted = True
+        with suppress(OSError, AttributeError):  # it is not connected
+            self.sock.shutdown(socket.SHUT_RDWR)
+
+
+def _some(response: http.client.HTTPResponse, connection: _NamedConnection, until: float) -> bytes:
+    """Return what has come, b"" at the end."""
+    connection.set_deadline(until)
+    return response.read1(_CHUNK)
+
+
+def _all(
+    response: http.client.HTTPResponse, connection: _NamedConnection, until: float, *, most: int
+) -> bytes:
+    chunks, size = [], 0
+    while chunk := _some(response, connection, until):
+        size += len(chunk)
+        if size > most:
+            raise ApiError(Failure.TOO_LARGE, f"an answer of more than {most} bytes")
+        chunks.append(chunk)
+    return b"".join(chunks)
+
+
+def _api_error(error: Exception) -> ApiError:
+    match error:
+        case ssl.SSLCertVerificationError():
+            return ApiError(Failure.CERTIFICATE, error.verify_message)
+        case TimeoutError():
+            return ApiError(Failure.SILENT, "no answer in time")
+        case OSError():
+            return ApiError(Failure.UNREACHABLE, error.strerror or str(error) or type(error).__name__)
+    return ApiError(Failure.NOT_HTTP, str(error) or type(error).__name__)
+
+
+def _seconds(retry_after: str | None) -> float | None:
+    """Return the seconds of Retry-After (RFC 9110 section 10.2.3); a date is not used by API servers."""
+    text = (retry_after or "").strip()
+    return float(text) if text.isascii() and text.isdecimal() and len(text) < 6 else None

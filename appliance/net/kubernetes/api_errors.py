@@ -1,0 +1,35 @@
+"""Why an API server gave no answer that can be used."""
+
+from enum import StrEnum
+
+
+class Failure(StrEnum):
+    """The kinds of it, as log and status show them."""
+
+    UNREACHABLE = "unreachable"
+    CERTIFICATE = "certificate"
+    SILENT = "silent"
+    NOT_HTTP = "not-http"
+    TOO_LARGE = "too-large"
+    NOT_UNDERSTOOD = "not-understood"
+    BUSY = "busy"
+    UNAUTHORIZED = "unauthorized"
+    FORBIDDEN = "forbidden"
+    MISSING = "missing"
+    REFUSED = "refused"
+    EXPIRED = "expired"
+    ERROR = "error"
+
+
+class ApiError(Exception):
+    """One request has failed; `retry_after` is the seconds that the server asks us to wait, None for none."""
+
+    def __init__(self, failure: Failure, message: str, *, retry_after: float | None = None) -> None:
+        self.failure = failure
+        self.message = message
+        self.retry_after = retry_after
+        super().__init__(f"{failure}: {message}")
+
+
+class AccessError(Exception):
+    """The files that say who we are, or who signs for the API, cannot be used; says which and why."""

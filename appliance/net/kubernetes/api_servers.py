@@ -1,0 +1,35 @@
+"""The API servers that may be asked: the operator's, and the masters that were found since."""
+
+import threading
+from collections.abc import Iterable
+from typing import Final
+
+from appliance.model.snapshot.discovery import ApiAddress
+
+_MOST: Final = 64
+
+
+class ApiServers:
+    """A list that one thread replaces and others read. The last server that answered comes first."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._found: tuple[ApiAddress, ...] = ()
+        self._good: ApiAddress | None = None
+
+    def found(self, addresses: Iterable[ApiAddress]) -> None:
+        """Replace the masters that were found."""
+        with self._lock:
+            self._found = tuple(dict.fromkeys(addresses))[:_MOST]
+
+    def answered(self, address: ApiAddress) -> None:
+        """Note who has answered."""
+        with self._lock:
+            self._good = address
+
+    def to_ask(self, given: Iterable[ApiAddress]) -> tuple[ApiAddress, ...]:
+        """Return whom to ask, in this order; `given` are the operator's."""
+        with self._lock:
+            known = dict.fromkeys((*given, *self._found))
+            first = (self._good,) if self._good in known else ()
+            return tuple(dict.fromkeys((*first, *known)))[:_MOST]

@@ -1,0 +1,32 @@
+"""Messages from threads to the greenlets of the main thread, in the order of their coming."""
+
+from collections import deque
+from collections.abc import Callable
+from typing import Generic, TypeVar
+
+from gevent import get_hub
+
+_Message = TypeVar("_Message")
+
+
+class Mailbox(Generic[_Message]):
+    """`post` is for any thread; `receive` is called in the hub of the thread that made the mailbox."""
+
+    def __init__(self, receive: Callable[[_Message], None]) -> None:
+        self._receive = receive
+        self._waiting: deque[_Message] = deque()
+        self._bell = get_hub().loop.async_()
+        self._bell.start(self._deliver)
+
+    def post(self, message: _Message) -> None:
+        """Leave a message."""
+        self._waiting.append(message)
+        self._bell.send()
+
+    def close(self) -> None:
+        """Take no further message out."""
+        self._bell.stop()
+
+    def _deliver(self) -> None:
+        while self._waiting:
+            self._receive(self._waiting.popleft())

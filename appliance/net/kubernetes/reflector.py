@@ -1,0 +1,179 @@
+"""A thread that keeps one resource of the cluster's API up to date: list, watch, and again from the start.
+
+It asks the servers in turn, from the version that it has, so that the loss of one server costs no list. What
+it learns it gives to `tell`, and never waits for anybody but the API. A watch ends after ten seconds; one
+that does not is on a dead connection.
+"""
+
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from random import Random
+from typing import Final
+
+from appliance.core.discovery.reflection import Reflection, TooManyObjectsError
+from appliance.core.discovery.retries import Retries
+from appliance.model.snapshot.discovery import ApiAddress, Kubernetes
+from appliance.net.kubernetes.api_access import Access, ApiAccess
+from appliance.net.kubernetes.api_connection import WATCH, ApiConnection
+from appliance.net.kubernetes.api_errors import AccessError, ApiError, Failure
+from appliance.net.kubernetes.api_servers import ApiServers
+from appliance.wire.kubernetes.answers import GONE, AnswerError, decode_event, decode_page
+from appliance.wire.kubernetes.objects import ApiObject
+from appliance.wire.kubernetes.requests import Resource
+
+_PAGE: Final = 250  # objects of one answer
+_PACE: Final = 1.0  # seconds from one watch to the next
+_SLOW: Final = frozenset({Failure.UNAUTHORIZED, Failure.FORBIDDEN, Failure.MISSING, Failure.REFUSED})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Seen:
+    """The objects of a resource as they are now, None where nothing has changed; `server` has said so."""
+
+    reflector: "Reflector"
+    server: str
+    objects: tuple[ApiObject, ...] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Failed:
+    """A request that failed, or files that cannot be used; `server` is "" for those."""
+
+    reflector: "Reflector"
+    server: str
+    reason: str
+    message: str
+
+
+class Reflector:
+    """Runs from `start` until `stop`. `tell` is called from its thread."""
+
+    def __init__(
+        self,
+        resource: Resource,
+        settings: Kubernetes,
+        servers: ApiServers,
+        tell: Callable[[Seen | Failed], None],
+    ) -> None:
+        self.resource = resource
+        self._access = ApiAccess(settings)
+        self._servers = servers
+        self._tell = tell
+        self._reflection: Reflection[ApiObject] = Reflection()
+        self._told = 0
+        self._retries = Retries(Random())  # noqa: S311  # it spreads requests, and keeps no secret
+        self._connection: ApiConnection | None = None
+        self._turn = 0
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name=f"watch {resource.what}", daemon=True)
+
+    def start(self) -> None:
+        """Begin."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """End soon; nothing is told any more once the thread has seen it."""
+        self._stop.set()
+        connection = self._connection
+        if connection is not None:
+            connection.abort()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            self._stop.wait(self._step())
+        if self._connection is not None:
+            self._connection.close()
+
+    def _step(self) -> float:
+        """List, or watch until the watch ends; return the seconds to wait before the next step."""
+        try:
+            access = self._access.read()
+        except AccessError as error:
+            self._failed("", "access", str(error))
+            return self._retries.refused()
+        servers = self._servers.to_ask(access.addresses)
+        if not servers:
+            self._failed("", "access", "no API server is known: say `api`")
+            return self._retries.refused()
+        connection = self._connected(servers, access)
+        try:
+            if self._reflection.resource_version is None:
+                self._list(connection, access.token)
+                return 0.0
+            begun = time.monotonic()
+            self._watch(connection, access.token)
+        except (ApiError, AnswerError, TooManyObjectsError) as error:
+            return self._failure(connection, error, servers=len(servers))
+        self._retries.succeeded()
+        # A server that ends every watch at once is not to be asked without end.
+        return max(0.0, _PACE - (time.monotonic() - begun))
+
+    def _connected(self, servers: tuple[ApiAddress, ...], access: Access) -> ApiConnection:
+        """Return the connection that is there, or one to the server whose turn it is."""
+        known = self._connection
+        if known is not None and known.digest == access.digest and known.address in servers:
+            return known
+        if known is not None:
+            known.close()
+        self._connection = ApiConnection(servers[self._turn % len(servers)], access)
+        return self._connection
+
+    def _list(self, connection: ApiConnection, token: str | None) -> None:
+        resource, more = self.resource, None
+        self._reflection.begin_list()
+        while True:
+            body = connection.get(resource.list_path(limit=_PAGE, more=more), token=token)
+            page = decode_page(body, resource.kind)
+            self._reflection.page(page)
+            more = page.more
+            if more is None:
+                break
+        self._seen(connection)
+
+    def _watch(self, connection: ApiConnection, token: str | None) -> None:
+        version = self._reflection.resource_version or ""
+        path = self.resource.watch_path(resource_version=version, seconds=WATCH)
+        for lines in connection.lines(path, token=token):
+            for line in lines:
+                refusal = self._reflection.event(decode_event(line, self.resource.kind))
+                if refusal is not None:
+                    failure = Failure.EXPIRED if refusal.code == GONE else Failure.ERROR
+                    raise ApiError(failure, refusal.message)
+            self._seen(connection)
+        self._seen(connection)
+
+    def _failure(self, connection: ApiConnection, error: Exception, *, servers: int) -> float:
+        connection.close()
+        self._connection = None
+        if isinstance(error, ApiError) and error.failure is Failure.EXPIRED:
+            # The cluster has forgotten that version, or its history is another one: whoever is asked lists.
+            self._reflection.forget_version()
+            self._failed(str(connection.address), error.failure, error.message)
+            return self._retries.failed(servers=servers)
+        self._turn += 1
+        if not isinstance(error, ApiError):
+            self._reflection.forget_version()
+            self._failed(str(connection.address), Failure.NOT_UNDERSTOOD, str(error))
+            return self._retries.failed(servers=servers)
+        self._failed(str(connection.address), error.failure, error.message)
+        if error.retry_after is not None:
+            return self._retries.told(error.retry_after)
+        if error.failure in _SLOW:
+            return self._retries.refused()
+        return self._retries.failed(servers=servers)
+
+    def _seen(self, connection: ApiConnection) -> None:
+        self._servers.answered(connection.address)
+        changed = self._reflection.changes != self._told
+        self._told = self._reflection.changes
+        objects = self._reflection.objects if changed else None
+        self._send(Seen(reflector=self, server=str(connection.address), objects=objects))
+
+    def _failed(self, server: str, reason: str, message: str) -> None:
+        self._send(Failed(reflector=self, server=server, reason=reason, message=message))
+
+    def _send(self, message: Seen | Failed) -> None:
+        if not self._stop.is_set():
+            self._tell(message)

@@ -1,0 +1,66 @@
+"""The program `discover`: watches the cluster's API, and has pools follow what it shows.
+
+It has no privilege, and moves no bytes: without it, or without the API, servers stay as they are. Each list
+is watched by a thread that blocks in the standard library's HTTP and TLS; all else is done by greenlets.
+"""
+
+import os
+import signal
+
+import gevent
+from gevent.event import Event
+
+from appliance.discovery.commands import FOR_READERS, DiscoverCommands
+from appliance.discovery.program import PROGRAM, DiscoverProgram
+from appliance.model.paths import Paths
+from appliance.net.boards.hub_heartbeat import HubHeartbeat
+from appliance.net.control.control_server import ControlServer
+from appliance.net.files import lock_files, snapshots
+from appliance.net.logging.line_limiter import limiter
+from appliance.net.privileges import capabilities
+from appliance.net.process.signals import survive
+from appliance.programs.accepted_log import AcceptedLog
+
+
+def main() -> int:
+    """Run until TERM or INT; 1 when another one has this runtime directory."""
+    capabilities.keep_from_children()
+    paths = Paths.from_environment(os.environ)
+    log = AcceptedLog(PROGRAM, paths).logger
+    gevent.spawn(limiter().follow, gevent.sleep)
+    stop = Event()
+    survive(signal.SIGUSR1, signal.SIGUSR2)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        gevent.signal_handler(number, stop.set)
+    lock = paths.runtime / f"{PROGRAM}.lock"
+    try:
+        held = lock_files.hold(lock)
+    except OSError as error:
+        log.error("cannot-start", path=str(lock), reason=error.strerror or str(error))  # noqa: TRY400  # no bug
+        return 1
+    if held is None:
+        log.error("already-running", lock=str(lock))
+        return 1
+    heartbeat = HubHeartbeat(paths.heartbeat(PROGRAM), log)
+    program = DiscoverProgram(paths, log)
+    accepted = snapshots.accepted(paths, log)
+    if accepted is not None:
+        program.apply(accepted)
+    control = ControlServer(
+        paths.control(PROGRAM),
+        DiscoverCommands(paths, program).handlers(),
+        on_error=lambda command, error: program.reports.log.error(
+            "command-failed", command=command, exc_info=error
+        ),
+        for_readers=FOR_READERS,
+    )
+    stop.wait()
+    control.close()
+    program.close()
+    heartbeat.close()
+    return 0
+
+
+if __name__ == "__main__":
+    # Not sys.exit: a thread that waits for an API server must not keep the process.
+    os._exit(main())
