@@ -5,7 +5,7 @@ from dataclasses import replace
 from typing import get_args, get_origin
 
 from appliance.model.config.configuration import Config
-from appliance.model.config.section import Section
+from appliance.model.config.section import Section, behind_names
 from appliance.model.document.tree import Node
 
 
@@ -21,7 +21,7 @@ def _section(node: Node, kind: type[Section]) -> Node:
     known = [key for key in fields if key in node.value]
     others = [key for key in node.value if key not in fields]
     entries = {
-        key: replace(entry, node=_below(entry.node, fields.get(key)))
+        key: replace(entry, node=_below(entry.node, fields.get(key, behind_names(kind))))
         for key, entry in ((key, node.value[key]) for key in (*known, *others))
     }
     return Node(place=node.place, value=entries)

@@ -1,6 +1,6 @@
 """What every mapping of the configuration has in common."""
 
-from typing import get_args, get_origin
+from typing import get_args, get_origin, get_type_hints
 
 from pydantic import BaseModel, ConfigDict, model_validator
 
@@ -33,6 +33,13 @@ class Section(BaseModel):
         return {
             key: each for key, each in value.items() if each is not None or not _is_mapping(fields.get(key))
         }
+
+
+def behind_names(section: type[Section]) -> object:
+    """Return what stands behind the names that a section has beside its own keys; None where it has none."""
+    if section.model_config.get("extra") != "allow":
+        return None
+    return get_args(get_type_hints(section, include_extras=True)["__pydantic_extra__"])[1]
 
 
 def _is_mapping(annotation: object) -> bool:

@@ -3,12 +3,12 @@
 import json
 from collections.abc import Mapping, Sequence
 from types import NoneType
-from typing import get_args, get_origin, get_type_hints
+from typing import get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
 from appliance.model.config.configuration import Config
-from appliance.model.config.section import Section
+from appliance.model.config.section import Section, behind_names
 from appliance.model.messages.problems import Path
 
 
@@ -47,7 +47,7 @@ def field_at(path: Path) -> FieldInfo | None:
 def _named(annotation: object) -> object:
     """Return what stands behind each name in a mapping of named things, beside keys of its own."""
     if isinstance(annotation, type) and issubclass(annotation, Section):
-        annotation = get_type_hints(annotation)["__pydantic_extra__"]
+        return behind_names(annotation)
     return get_args(annotation)[1]
 
 

@@ -32,7 +32,7 @@ def test_a_file_becomes_a_configuration():
     config = Config.model_validate(plain(found.root))
     assert config.api is not None
     assert [str(each) for each in config.api.frontends["api"].bind] == ["0.0.0.0:6443"]
-    assert list(config.pools["masters"].servers) == ["master-0"]
+    assert list(config.pools["masters"].servers.by_name) == ["master-0"]
     assert config.defaults.timeouts.client == 60.0
     assert [each.place.line for each in found.lines] == [1, 2, 3, 4, 5, 7, 8, 9, 11, 12, 13]
     assert found.lines[-1].outcome is Outcome.IGNORED
