@@ -80,7 +80,7 @@ def _unknown(where: Path, source: Endpoint, config: Config) -> Iterator[Finding]
 
 def _loop(where: Path, source: Endpoint, frontend: FrontendSection, config: Config) -> Iterator[Finding]:
     pool = config.pools.get(frontend.pool or "")
-    for name, server in pool.servers.items() if pool else ():
+    for name, server in pool.servers.by_name.items() if pool else ():
         if server.address == source:
             at: Path = ("pools", frontend.pool or "", "servers", name, "address")
             message = f"`{source}` is the server {dotted(at)} too: connections would go round in a loop"
