@@ -1,19 +1,16 @@
 """`expect_body`: a text that the body of an answer must have; real nginx, and beside a real HAProxy."""
 
 import contextlib
-import csv
-import io
 import socket
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Final
 
 import pytest
 from support.network.ports import free_port
+from support.peers.haproxy import HAProxy
 from support.peers.nginx import nginx
-from support.processes.processes import running
 from support.processes.waiting import wait_until
 from support.values import snapshots
 
@@ -152,30 +149,23 @@ def test_a_server_that_says_nothing_is_no_answer():
 
 
 @pytest.mark.needs("haproxy")
-def test_real_haproxy_judges_the_same(tmp_path: Path):
+def test_real_haproxy_judges_the_same():
     """Twenty answers, good and broken ones: HAProxy's check and ours give the same result for each."""
     with contextlib.ExitStack() as stack:
         ports = {name: stack.enter_context(answering(each)) for name, each in ANSWERS.items()}
         ours = {name: probe(port).result.value for name, port in ports.items()}
-        control = tmp_path / "control.sock"
-        (tmp_path / "haproxy.cfg").write_text(_haproxy_cfg(ports, control))
-        stack.enter_context(
-            running(["haproxy", "-db", "-q", "-f", str(tmp_path / "haproxy.cfg")], log=tmp_path / "log")
-        )
-        wait_until(control.exists, what="HAProxy's control socket", timeout=20)
-        wait_until(
-            lambda: set(_results(control)) == set(ours), what="the end of HAProxy's checks", timeout=60
-        )
-        theirs = _results(control)
+        haproxy = stack.enter_context(HAProxy(_haproxy_cfg(ports)))
+        wait_until(lambda: set(_results(haproxy)) == set(ours), what="HAProxy has checked all", timeout=60)
+        theirs = _results(haproxy)
 
     assert ours == theirs
 
 
-def _haproxy_cfg(ports: dict[str, int], control: Path) -> str:
+def _haproxy_cfg(ports: dict[str, int]) -> str:
     servers = "\n".join(f"  server {name} 127.0.0.1:{port} check" for name, port in ports.items())
     return f"""
 global
-  stats socket {control}
+  stats socket {{control}}
 defaults
   mode tcp
   timeout connect 5s
@@ -193,16 +183,8 @@ backend checked
 """
 
 
-def _results(control: Path) -> dict[str, str]:
+def _results(haproxy: HAProxy) -> dict[str, str]:
     """Return what HAProxy's checks have found so far, without those that have not ended."""
-    with socket.socket(socket.AF_UNIX) as connection:
-        connection.settimeout(10)
-        try:
-            connection.connect(str(control))
-        except ConnectionRefusedError:
-            return {}
-        connection.sendall(b"show stat\n")
-        said = b"".join(iter(lambda: connection.recv(65536), b""))
-    rows = csv.DictReader(io.StringIO(said.decode().removeprefix("# ")))
+    rows = haproxy.rows()
     statuses = {row["svname"]: row["check_status"].removeprefix("* ") for row in rows if row["check_status"]}
     return {name: status for name, status in statuses.items() if status not in {"UNK", "INI"}}

@@ -123,3 +123,19 @@ def test_any_text(lines: list[str]):
         assert each.place.column >= 1
         assert (each.reason is None) == (each.outcome is Outcome.KEPT)
         assert each.text.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("script", "refused"),
+    [
+        ("'killall -0 haproxy' # the quick way", False),
+        ("'pidof haproxy' and more", True),
+        ("'pidof haproxy '", False),
+        ("'pidof haproxy", True),
+        ("'", True),
+    ],
+)
+def test_a_script_in_single_quotes_is_one_word(script: str, *, refused: bool):
+    """Behind `script` they quote as double ones do, and what stands behind them is not handed over."""
+    translation = translated(PAIR.replace('"killall -0 haproxy"', script))
+    assert bool(translation.refused) is refused

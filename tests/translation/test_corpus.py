@@ -1,0 +1,173 @@
+"""Files as people have them, and what becomes of every line: a report beside each file.
+
+`REFRESH_REPORTS=1` writes the reports anew, and `git diff` then shows what is different.
+"""
+
+import os
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Final
+
+import pytest
+from support.values.openshift_templates import RELEASES, haproxy_cfg, keepalived_conf
+
+from appliance.model.loading.loading import load
+from appliance.model.messages.problems import Problem
+from appliance.translation.haproxy import reader as haproxy
+from appliance.translation.import_result import ImportResult, import_result
+from appliance.translation.keepalived import reader as keepalived
+from appliance.translation.translation import LineOutcome, Outcome, Translation
+
+pytestmark = pytest.mark.pure
+
+CORPUS: Final = Path(__file__).parent / "corpus"
+_REFRESH: Final = os.environ.get("REFRESH_REPORTS") == "1"
+_PROGRAMS: Final = ("proxy-api",)
+_BESIDE: Final = "beside.cfg"
+_HOST: Final = "lb1"
+_COMMENT: Final = re.compile(r"^\s*(?:[#!].*)?$")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """A file, by the path of its report below the corpus, without the suffix; both readers take one each."""
+
+    name: str
+    text: str
+
+    @property
+    def is_haproxy(self) -> bool:
+        """Whether it is a haproxy.cfg."""
+        return self.name.startswith("haproxy/") or self.name.endswith(".haproxy")
+
+    def result(self) -> ImportResult:
+        """Return what `import` makes of it; a keepalived.conf has a haproxy.cfg beside it, as ever."""
+        if self.is_haproxy:
+            return import_result([self.translation()])
+        release = RELEASES.get(self.name.removeprefix("openshift/").removesuffix(".keepalived"))
+        beside = haproxy_cfg(release or RELEASES["5.2"])
+        return import_result([haproxy.translate(beside, source=_BESIDE, environment={}), self.translation()])
+
+    def translation(self) -> Translation:
+        """Read it."""
+        if self.is_haproxy:
+            return haproxy.translate(self.text, source="haproxy.cfg", environment={})
+        return keepalived.translate(
+            "keepalived.conf",
+            read=self._read,
+            matching=_matching,
+            hostname=_HOST,
+            environment={},
+            programs=_PROGRAMS,
+        )
+
+    def _read(self, name: str) -> bytes:
+        if name.rpartition("/")[2] == "keepalived.conf":
+            return self.text.encode()
+        return (CORPUS / "keepalived" / name).read_bytes()
+
+
+def _matching(pattern: str) -> list[str]:
+    files = (CORPUS / "keepalived").glob("conf.d/*")
+    names = sorted(str(each.relative_to(CORPUS / "keepalived")) for each in files)
+    return [each for each in names if fnmatch(each, pattern.removeprefix("./"))]
+
+
+def _cases() -> Iterator[Case]:
+    for path in sorted(CORPUS.glob("haproxy/*.cfg")):
+        yield Case(name=f"haproxy/{path.stem}", text=path.read_text())
+    for path in sorted(CORPUS.glob("keepalived/*.conf")):
+        yield Case(name=f"keepalived/{path.stem}", text=path.read_text())
+    for name, release in RELEASES.items():
+        yield Case(name=f"openshift/{name}.haproxy", text=haproxy_cfg(release))
+        yield Case(name=f"openshift/{name}.keepalived", text=keepalived_conf(release))
+
+
+CASES: Final = tuple(_cases())
+by_name = pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
+
+
+def report(result: ImportResult) -> str:
+    """Return what became of a file: its lines, the problems of the result, and the names of proposals."""
+    proposals = [each for each in result.proposals if each.place is None or each.place.source != _BESIDE]
+    lines = [text for each in result.lines if each.place.source != _BESIDE for text in _line(each)]
+    ending = ["", *(f"problem: {_problem(each)}" for each in result.problems if each.source != _BESIDE)]
+    ending += [f"proposal: {_where(each.place)}{each.name}" for each in proposals]
+    return "".join(
+        f"{each}".rstrip() + "\n" for each in [f"ok: {str(result.ok).lower()}", "", *lines, *ending]
+    )
+
+
+def _line(line: LineOutcome) -> Iterator[str]:
+    yield f"{_where(line.place)}{line.outcome:<8} {' '.join(line.text.split())}"
+    if line.reason is not None:
+        yield f"    {line.reason}"
+
+
+def _problem(problem: Problem) -> str:
+    return f"{problem.severity}: {problem}"
+
+
+def _where(place: object) -> str:
+    line, column = getattr(place, "line", 0), getattr(place, "column", 0)
+    source = str(getattr(place, "source", ""))
+    included = "" if source in {"haproxy.cfg", "keepalived.conf"} else f"{source}:"
+    return f"{included}{line}:{column} " if line else ""
+
+
+@by_name
+def test_the_report_is_as_reviewed(case: Case):
+    """What becomes of each line, and of the whole, is what somebody has read and found right."""
+    path = CORPUS / f"{case.name}.report"
+    found = report(case.result())
+    if _REFRESH:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(found)
+
+    assert found == path.read_text()
+
+
+@by_name
+def test_no_line_is_without_an_outcome(case: Case):
+    """Every line that says something has an outcome; what is not plainly kept has a reason."""
+    lines = [
+        each for each in case.translation().lines if each.place.source in {"haproxy.cfg", "keepalived.conf"}
+    ]
+    named = {each.place.line for each in lines}
+    said = {at for at, line in enumerate(case.text.splitlines(), 1) if not _COMMENT.match(line)}
+
+    # A brace that only ends a block says nothing.
+    braces = {at for at, line in enumerate(case.text.splitlines(), 1) if set(line.split()) <= {"{", "}"}}
+    assert said - braces - named == set()
+    assert [each for each in lines if (each.outcome is not Outcome.KEPT) and not each.reason] == []
+
+
+@by_name
+def test_the_printed_configuration_is_accepted_as_told(case: Case):
+    """Where `import` says that all is well, `check` has no error in what it printed."""
+    result = case.result()
+    loaded = load(result.yaml, source="appliance.yaml", number=1)
+
+    assert not result.ok or loaded.errors == ()
+
+
+def test_every_release_of_openshift_loads():
+    """What OpenShift's static pods are given is taken as it is, by all releases."""
+    cases = [each for each in CASES if each.name.startswith("openshift/")]
+
+    assert [each.name for each in cases if not each.result().ok] == []
+
+
+def test_the_corpus_is_as_large_as_it_is_said_to_be():
+    """At least 25 files of HAProxy and 15 of keepalived, each with its origin in the table."""
+    table = (CORPUS / "README.md").read_text()
+    files = {
+        kind: sorted(path.stem for path in CORPUS.glob(f"{kind}/*.c*f*") if path.is_file())
+        for kind in ("haproxy", "keepalived")
+    }
+
+    assert (len(files["haproxy"]) >= 25, len(files["keepalived"]) >= 15) == (True, True)
+    assert [each for names in files.values() for each in names if f"| {each} |" not in table] == []
