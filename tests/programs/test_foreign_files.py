@@ -168,16 +168,18 @@ def _servers(pod: HaproxyPod) -> list[object]:
 
 
 def test_keepalived_conf_is_followed_with_what_it_includes(tmp_path: Path):
-    """`source` in the YAML: a change of an included file is obeyed without a line."""
+    """The first file that `source` names is waited for, and a change of an included one needs no line."""
     included = tmp_path / "vip.conf"
     instance = (
         "vrrp_instance api {{\n  interface lo\n  virtual_router_id 51\n  priority {priority}\n"
         "  virtual_ipaddress {{ 192.0.2.200/32 }}\n}}\n"
     )
     included.write_text(instance.format(priority=40))
-    (tmp_path / "keepalived.conf").write_text(f"include {tmp_path}/vip*.conf\n")
     source = {"keepalived": str(tmp_path / "keepalived.conf")}
     with Appliance({"source": source, "reload": {"watch": "200ms"}}) as appliance:
+        assert "waits for a first configuration" in appliance.command("status", check=False).stdout
+        (tmp_path / "keepalived.conf").write_text(f"include {tmp_path}/vip*.conf\n")
+        wait_until(lambda: appliance.program_pid("vrrp"), what="vrrp runs", timeout=30)
         assert _priority(appliance) == 40
         included.write_text(instance.format(priority=41))
         wait_until(lambda: _priority(appliance) == 41, what="the change is obeyed", timeout=30)
