@@ -18,14 +18,14 @@ _Value = TypeVar("_Value")
 
 def at_once(questions: Iterable[Callable[[], _Value]]) -> list[_Value]:
     """Call all at the same time, each in a greenlet, and return their results in the same order."""
-    _interrupt_quietly()
+    interrupt_quietly()
     asked = [gevent.spawn(question) for question in questions]
     return [greenlet.get() for greenlet in asked]
 
 
 def ask_program(path: Path, question: Question, *, timeout: float) -> Answer:
     """Return the program's answer, good or bad; raises ClickException where it does not answer."""
-    _interrupt_quietly()
+    interrupt_quietly()
     require_access(path.parent)
     try:
         return ask(path, question, timeout=timeout)
@@ -42,7 +42,7 @@ def absent(program: str, path: Path, error: Exception) -> str:
     )
 
 
-def _interrupt_quietly() -> None:
+def interrupt_quietly() -> None:
     """Keep gevent's hub from printing a traceback for Ctrl-C; the command raises KeyboardInterrupt anyway."""
     hub = gevent.get_hub()
     hub.NOT_ERROR = (*hub.NOT_ERROR, KeyboardInterrupt)

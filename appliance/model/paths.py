@@ -159,6 +159,10 @@ class Paths:
         """Return the file of a snapshot by number, accepted or only proposed."""
         return self.runtime / "snapshots" / f"{number}.json"
 
+    def ended_workers(self, program: str) -> Path:
+        """Return the file with what the workers of a proxy counted that have ended."""
+        return self.runtime / f"{program}.ended-workers.json"
+
     def worker_control(self, program: str, generation: int, index: int) -> Path:
         """Return the control socket of one worker."""
         return self.runtime / f"worker-{program}-{generation}-{index}.control"

@@ -160,6 +160,8 @@ def _counters(counters: RouterCounters) -> dict[str, int]:
         "priority_zero_received": counters.priority_zero_received,
         "gratuitous_sent": counters.gratuitous_sent,
         "transitions": counters.transition_count,
+        "became_active": counters.became_active,
+        "left_active": counters.left_active,
         "split_brains": counters.split_brains,
         "send_errors": counters.send_errors,
         "restored": counters.restored,

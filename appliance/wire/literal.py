@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Final
 
 _REMEMBERED: Final = 1024  # anybody can send us any address, so the cache is bounded
+_MAPPED: Final = bytes(10) + b"\xff\xff"
 
 
 @lru_cache(_REMEMBERED)
@@ -29,3 +30,12 @@ def is_literal(host: str) -> bool:
     except ValueError:
         return False
     return True
+
+
+def packed_peer(address: str) -> bytes:
+    """Return the bytes of a peer's address as Python's sockets write it; raises ValueError.
+
+    They are 4 for an IPv4 client of an IPv6 socket, too.
+    """
+    raw = packed(address)
+    return raw[12:] if raw.startswith(_MAPPED) else raw

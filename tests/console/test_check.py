@@ -12,7 +12,8 @@ from appliance.console.command import main
 pytestmark = pytest.mark.pure
 
 WRONG = "pools:\n  masters:\n    retries: many\n    balanse: source\nlog: { level: info }\n"
-WARNED = "stats: {}\n"
+WARNING = "everybody who reaches `[::]:29445` sees servers and addresses: say `auth` or `allow`"
+WARNED = "stats: { bind: '[::]:29445' }\n"
 
 Run = Callable[..., Result]
 
@@ -92,7 +93,7 @@ def test_warnings_do_not_fail(run: Run, file: Path):
     assert (result.exit_code, result.stdout.splitlines()) == (
         0,
         [
-            f"{file}:1:1: warning: stats: this version does not serve the status page yet",
+            f"{file}:1:16: warning: stats.bind: {WARNING}",
             f"{file}: ok, 1 warning",
         ],
     )

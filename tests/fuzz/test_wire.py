@@ -17,10 +17,11 @@ from appliance.core.discovery import finding
 from appliance.core.discovery.node_addresses import AddressChoice
 from appliance.core.discovery.reflection import Reflection, TooManyObjectsError
 from appliance.model.snapshot.pools import SendProxy
-from appliance.wire import ovf_environment, proxy_protocol, seal, sockaddr
-from appliance.wire.boards import health_board, vrrp_board, worker_board
+from appliance.wire import exposition, ovf_environment, proxy_protocol, seal, sockaddr
+from appliance.wire.boards import ended_workers, health_board, vrrp_board, worker_board
 from appliance.wire.boards.health_board import BoardFormatError
 from appliance.wire.ethernet import arp, neighbour_discovery
+from appliance.wire.haproxy import commands
 from appliance.wire.http import http_request, http_response, response_body
 from appliance.wire.kubernetes import answers, kubeconfig, objects
 from appliance.wire.lines import (
@@ -143,6 +144,17 @@ def line_stream(data: bytes) -> None:
     pieces = LineBuffer(1000)
     lines = list(whole.feed(data))
     assert lines == [each for chunk in _chunks(data) for each in pieces.feed(chunk)]
+
+
+def command_line(data: bytes) -> None:
+    """Demand a command of each part of a line; each alone means the same as among others."""
+    found = commands.commands(data)
+    assert found == [each for part in data.split(b";") for each in commands.commands(part)]
+
+
+def accept_header(data: bytes) -> None:
+    """Demand one of the two formats of a header as a WSGI server gives it."""
+    assert exposition.wanted_format(data.decode("latin-1")) in exposition.Format
 
 
 def decoded(decode: Callable[[bytes], object]) -> Callable[[bytes], None]:
@@ -367,6 +379,10 @@ def api_answer(data: bytes, kind: type[objects.ApiObject]) -> None:
     finding.is_installed([each for each in found if isinstance(each, objects.ConfigMap)])
 
 
+ENDED = ended_workers.with_ended(
+    ended_workers.EndedWorkers(),
+    boards.worker(frontends=(boards.frontend_counters(total=3),), servers=(boards.server_counters(total=3),)),
+)
 TARGETS = (
     Target(
         name="arp",
@@ -603,6 +619,33 @@ TARGETS = (
         errors=(BoardFormatError,),
     ),
     Target(
+        name="ended-workers",
+        run=round_trip(ended_workers.decode, ended_workers.encode),
+        seeds=(ended_workers.encode(ENDED), b"{}", b'{"workers":1}'),
+        errors=(ended_workers.EndedWorkersError,),
+        words=JSON_WORDS,
+    ),
+    Target(
+        name="commands",
+        run=command_line,
+        seeds=(
+            b"show info;show stat -1 4 -1",
+            b"set server masters/m0 state drain",
+            b"set weight masters/m0 50%",
+            b"shutdown sessions server masters/m0;prompt;show servers state masters",
+        ),
+        words=(b";", b"/", b"%", b" -1", b"set server ", b"state ", b"weight "),
+    ),
+    Target(
+        name="exposition",
+        run=accept_header,
+        seeds=(
+            b"application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
+            b"*/*",
+        ),
+        words=(b",", b";", b"q=0"),
+    ),
+    Target(
         name="vrrp-board",
         run=board(vrrp_board.decode, vrrp_board.encode),
         seeds=(vrrp_board.encode(VRRP_BOARD),),
@@ -670,4 +713,5 @@ def test_every_decoder_is_fed():
     fed = {module for module in modules for target in TARGETS if target.name.startswith(module)}
     undecoded = {"--init--", "need", "literal", "internet-checksum", "hmac-trailer", "nftables-transaction"}
     undecoded |= {"requests", "objects"}
+    undecoded |= {"statistics"}
     assert modules - fed <= undecoded

@@ -27,6 +27,7 @@ _EXPECTED: Mapping[str, tuple[int, int]] = {  # effective, permitted
     "reload": (_READ | _BIND, _READ | _BIND),
     "health": (0, 0),
     "redirect": (_ADMIN, _ADMIN),
+    "stats": (0, 0),
     "proxy": (_BIND, _BIND),
     "worker": (0, 0),
     "vrrp": (_VRRP, _VRRP),
@@ -52,6 +53,7 @@ def _config(script: Path, *, revision: int) -> dict[str, object]:
         "api": {"workers": 1, "frontends": {"a": frontend}},
         "pools": {"p": {"check": {"type": "tcp"}, "servers": {"s": {"address": f"127.0.0.1:{revision}"}}}},
         "virtual_ips": {"v": router},
+        "stats": {"bind": "127.0.0.1:29445"},
     }
 
 

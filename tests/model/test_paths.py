@@ -76,6 +76,7 @@ def test_names_below_the_roots():
         paths.worker_board("proxy-api", 3, 0),
         paths.heartbeat("health"),
         paths.worker_heartbeat("proxy-api", 3, 0),
+        paths.ended_workers("proxy-api"),
     ]
 
     assert [str(each) for each in names] == [
@@ -98,6 +99,7 @@ def test_names_below_the_roots():
         "/run/worker-proxy-api-3-0.board",
         "/run/health.heartbeat",
         "/run/worker-proxy-api-3-0.heartbeat",
+        "/run/proxy-api.ended-workers.json",
     ]
 
 

@@ -44,6 +44,7 @@ def _config(server: int) -> dict[str, object]:
         "api": {"workers": 1, "frontends": {"a": {"bind": [f"127.0.0.1:{free_port()}"], "pool": "p"}}},
         "ingress": {"workers": 1, "frontends": {"b": {"bind": [f"127.0.0.1:{free_port()}"], "pool": "p"}}},
         "pools": {"p": {"check": {"type": "tcp"}, "servers": {"s": {"address": f"127.0.0.1:{server}"}}}},
+        "stats": {"bind": f"127.0.0.1:{free_port()}"},
         "virtual_ips": {
             "v": {"addresses": ["192.0.2.7/32"], "interface": "lo", "router_id": 7, "track": {"t": track}}
         },
@@ -59,7 +60,7 @@ def test_no_module_of_the_working_directory_is_imported(hostile: Path):
     """Every program starts in a directory with modules of others, and none of them is looked at."""
     wanted = {
         f"appliance.programs.{name}"
-        for name in ("supervisor", "reload", "health", "proxy", "worker", "vrrp", "tracker")
+        for name in ("supervisor", "reload", "health", "proxy", "worker", "vrrp", "tracker", "stats")
     }
     with Backend("one") as backend, Appliance(_config(backend.port)) as appliance:
         wait_until(lambda: wanted <= _modules(appliance), what="every program runs")

@@ -15,11 +15,11 @@ from gevent import socket
 from support.peers.fake_programs import FakeProgram
 from support.processes.greenlets import until
 
-from appliance.console.status.observation import observe
 from appliance.model.paths import Paths
 from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.net.files import lock_files, snapshots
 from appliance.net.files.atomic_write import write_atomically
+from appliance.net.observing.observation import observe
 from appliance.net.sources.judging import judge
 from appliance.wire.lines.control import Answer, AnswerProblem, Question
 

@@ -40,3 +40,17 @@ def test_an_address_is_a_literal(host: str):
 def test_a_name_is_no_literal(host: str):
     """Anything else is a name to resolve."""
     assert not literal.is_literal(host)
+
+
+@pytest.mark.parametrize(
+    ("address", "raw"),
+    [
+        ("10.0.0.1", bytes((10, 0, 0, 1))),
+        ("::ffff:10.0.0.1", bytes((10, 0, 0, 1))),
+        ("::1", bytes(15) + b"\x01"),
+        ("fe80::1%eth0", b"\xfe\x80" + bytes(13) + b"\x01"),
+    ],
+)
+def test_a_peer_is_looked_up_by_its_own_family(address: str, raw: bytes):
+    """An IPv4 client of a socket for both families is an IPv4 client."""
+    assert literal.packed_peer(address) == raw

@@ -18,11 +18,12 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 
 from appliance.console.demo.demo_site import DemoError, DemoSite, site
-from appliance.console.status.observation import observe
+from appliance.console.program_questions import interrupt_quietly
 from appliance.console.status.status_changes import Facts, changed_facts, facts
 from appliance.console.status.status_tables import summary, tables
 from appliance.core.status.assessment import assess
 from appliance.core.status.status import Status
+from appliance.net.observing.observation import observe
 from appliance.net.process import python, subreaper
 from appliance.net.process.prctl import die_with
 
@@ -144,6 +145,7 @@ def _end(child: "subprocess.Popen[bytes]", stop: StopSignal) -> None:
 def _watch(made: DemoSite, child: "subprocess.Popen[bytes]", stop: StopSignal, console: Console) -> bool:
     """Show the status until the operator stops it; return False where the appliance has ended by itself."""
     show = _live if console.is_terminal else _lines
+    interrupt_quietly()
     with show(console, advice(made)) as update:
         while child.poll() is None:
             if made.paths.supervisor_socket.exists():  # before that there is nothing to see

@@ -5,16 +5,18 @@ import time
 import click
 
 from appliance.console.output.printing import print_json, print_table
+from appliance.console.program_questions import interrupt_quietly
 from appliance.console.runtime_access import require_access
-from appliance.console.status.observation import observe
 from appliance.console.status.status_tables import tables
 from appliance.core.status.assessment import assess
 from appliance.core.status.status import Status
 from appliance.model.paths import Paths
+from appliance.net.observing.observation import observe
 
 
 def current_status(paths: Paths) -> Status:
     """Return the status now, by asking all programs and reading all boards."""
+    interrupt_quietly()
     return assess(observe(paths), time.time())
 
 

@@ -18,8 +18,8 @@ class PoolMember:
     address) and `address`, None while the server's name has not been resolved.
 
     `turn` and `seed` belong to the balance algorithms. `errors` counts connects in a row that failed at the
-    server (HAProxy's `observe layer4`), `failed` all that failed, `queued` the connections that wait for it.
-    Bytes are as seen from the client: `bytes_in` came from it.
+    server (HAProxy's `observe layer4`), `queued` the connections that wait for it. What the others count is
+    said at `ServerCounters`. Bytes are as seen from the client: `bytes_in` came from it.
     """
 
     pool: str
@@ -39,6 +39,14 @@ class PoolMember:
     queued: int = 0
     bytes_in: int = 0
     bytes_out: int = 0
+    given_up: int = 0
+    retried: int = 0
+    redispatched: int = 0
+    client_aborts: int = 0
+    server_aborts: int = 0
+    connected: int = 0
+    queue_seconds: float = 0.0
+    connect_seconds: float = 0.0
 
     @property
     def name(self) -> str:
@@ -78,4 +86,12 @@ class PoolMember:
             queued=self.queued,
             bytes_in=self.bytes_in,
             bytes_out=self.bytes_out,
+            given_up=self.given_up,
+            retried=self.retried,
+            redispatched=self.redispatched,
+            client_aborts=self.client_aborts,
+            server_aborts=self.server_aborts,
+            connected=self.connected,
+            queue_seconds=self.queue_seconds,
+            connect_seconds=self.connect_seconds,
         )

@@ -29,4 +29,9 @@ def record(checked: CheckedServer, *, now: float, wall: float) -> ServerHealthRe
         port=checked.server.port,
         detail=last.detail,
         unreachable=health.unreachable,
+        downs=health.history.downs,
+        failed_up=health.history.failed_up,
+        down_seconds=health.history.down_seconds,
+        check_seconds=health.history.check_seconds,
+        check_times=tuple(health.history.check_times),
     )

@@ -12,6 +12,7 @@ new connections and is checked on; one in `maint` gets none and is not checked.
 from enum import StrEnum
 from typing import Final
 
+from appliance.core.checks.check_history import CheckHistory
 from appliance.core.checks.check_outcome import UNCHECKED, CheckOutcome
 from appliance.core.checks.check_schedule import CheckSchedule
 from appliance.core.checks.health_settings import HealthSettings
@@ -57,7 +58,7 @@ class ServerHealth:
     """The state of one server, and when something is due for it.
 
     `since` is when the verdict or the operator's word changed last. `streak` counts results equal to the last
-    one, `failed` all failed checks.
+    one, `failed` all failed checks; `history` is what only monitoring wants to know.
     """
 
     __slots__ = (
@@ -69,6 +70,7 @@ class ServerHealth:
         "admin",
         "checked_at",
         "failed",
+        "history",
         "last",
         "settings",
         "since",
@@ -92,6 +94,7 @@ class ServerHealth:
         self.checked_at: float | None = None
         self.streak = 0
         self.failed = 0
+        self.history = CheckHistory()
         self._presumed = settings.check is not None
         self._was_away = False
         self._slow_start = SlowStart()
@@ -146,6 +149,7 @@ class ServerHealth:
         # Before the first check the streak is 0, so that it is 1 after it, whatever `last` stands for.
         self.streak = self.streak + 1 if outcome.passed is self.last.passed else 1
         self.failed += not outcome.passed
+        self.history.check_ended(passed=outcome.passed, verdict=self.verdict, seconds=outcome.duration)
         self.last = outcome
         self.checked_at = now
         was_unreachable = self.unreachable
@@ -217,6 +221,7 @@ class ServerHealth:
     def restore(self, record: ServerHealthRecord, *, now: float, wall: float) -> None:
         """Go on from what an earlier process published last; `wall` is `now` in Unix seconds."""
         self.failed = record.failed
+        self.history = CheckHistory.of(record)
         if record.admin is self.admin:
             self.since = now - (wall - record.since)
         if record.verdict is HealthVerdict.UNKNOWN:
@@ -260,6 +265,7 @@ class ServerHealth:
         return None if verdict is self.verdict else self._change_verdict(verdict, now)
 
     def _change_verdict(self, verdict: HealthVerdict, now: float) -> HealthEvent:
+        self.history.verdict_changed(before=self.verdict, after=verdict, seconds=now - self.since)
         self.verdict = verdict
         self.since = now
         if verdict is HealthVerdict.DOWN:

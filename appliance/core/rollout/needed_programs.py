@@ -18,7 +18,10 @@ REDIRECT: Final = "redirect"
 DISCOVER: Final = "discover"
 """The program that watches the cluster's API."""
 
-PROGRAMS: Final = ("health", REDIRECT, *PROXIES, DISCOVER, VRRP)
+STATS: Final = "stats"
+"""The program that shows what the others do; no traffic depends on it."""
+
+PROGRAMS: Final = ("health", REDIRECT, *PROXIES, DISCOVER, STATS, VRRP)
 """Every program that a configuration can need."""
 
 VRRP_STOP_SECONDS: Final = 65
@@ -51,8 +54,9 @@ def needed(snapshot: Snapshot) -> tuple[str, ...]:
     redirect = (REDIRECT,) if redirected else ()
     vrrp = (VRRP,) if snapshot.virtual_routers else ()
     discover = (DISCOVER,) if snapshot.kubernetes else ()
+    stats = (STATS,) if snapshot.stats else ()
     proxies = sorted(group.program for group in snapshot.groups)
-    return (*health, *redirect, *proxies, *discover, *vrrp)
+    return (*health, *redirect, *proxies, *discover, *stats, *vrrp)
 
 
 def stop_seconds(snapshot: Snapshot, program: str) -> int | None:

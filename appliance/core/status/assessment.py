@@ -18,7 +18,7 @@ def assess(observations: Observations, now: float) -> Status:
     """Return the status at `now`, Unix seconds."""
     snapshot = observations.snapshot if isinstance(observations.snapshot, Snapshot) else None
     programs = tuple(program_statuses(observations, snapshot, now))
-    frontends = tuple(frontend_statuses(snapshot, observations.workers)) if snapshot else ()
+    frontends = tuple(frontend_statuses(snapshot, observations)) if snapshot else ()
     pools = pool_statuses(snapshot, observations) if snapshot else ()
     found = problems(observations, programs=programs, frontends=frontends, pools=pools, now=now)
     reload = observations.answers.get("reload")
@@ -36,7 +36,7 @@ def assess(observations: Observations, now: float) -> Status:
         frontends=frontends,
         pools=pools,
         generations=tuple(generation_statuses(observations.workers)),
-        ended=ended_connections(observations.workers),
+        ended=ended_connections(observations.workers, observations.ended.values()),
         virtual_ips=virtual_ips(snapshot, observations.vrrp) if snapshot else (),
         redirects=redirected_frontends(snapshot, observations.redirect) if snapshot else (),
         guest=observations.guest,

@@ -1,29 +1,35 @@
 """The frontends in a status, with the sums of what all workers count."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 
+from appliance.core.status.observations import Observations
 from appliance.core.status.status import (
     FrontendStatus,
 )
 from appliance.model.snapshot.frontends import Frontend, Group
 from appliance.model.snapshot.snapshot import Snapshot
-from appliance.wire.boards.worker_board import WorkerBoard
+from appliance.wire.boards.worker_board import FrontendCounters
 
 
-def frontend_statuses(snapshot: Snapshot, workers: tuple[WorkerBoard, ...]) -> Iterator[FrontendStatus]:
-    """Yield every configured frontend; its counters are those of the workers that are alive now."""
+def frontend_statuses(snapshot: Snapshot, observations: Observations) -> Iterator[FrontendStatus]:
+    """Yield every configured frontend; its counters are those of all workers, of ended ones too."""
+    counters = _by_name(observations)
     for group in snapshot.groups:
-        yield from (_frontend(frontend, group, workers) for frontend in group.frontends)
+        for frontend in group.frontends:
+            yield _frontend(frontend, group, counters.get((group.program, frontend.name), ()))
 
 
-def _frontend(frontend: Frontend, group: Group, workers: tuple[WorkerBoard, ...]) -> FrontendStatus:
-    parts = [
-        counters
-        for worker in workers
-        if worker.program == group.program
-        for counters in worker.frontends
-        if counters.name == frontend.name
-    ]
+def _by_name(observations: Observations) -> Mapping[tuple[str, str], list[FrontendCounters]]:
+    found: dict[tuple[str, str], list[FrontendCounters]] = {}
+    counted = [(each.program, each.frontends) for each in observations.workers]
+    counted += [(program, each.frontends) for program, each in observations.ended.items()]
+    for program, frontends in counted:
+        for each in frontends:
+            found.setdefault((program, each.name), []).append(each)
+    return found
+
+
+def _frontend(frontend: Frontend, group: Group, parts: Sequence[FrontendCounters]) -> FrontendStatus:
     current = sum(part.current for part in parts)
     return FrontendStatus(
         name=frontend.name,

@@ -10,6 +10,7 @@ from appliance.core.status.status import (
     ServerConnections,
 )
 from appliance.model.worker_phases import WorkerPhase
+from appliance.wire.boards.ended_workers import EndedWorkers
 from appliance.wire.boards.worker_board import WorkerBoard
 
 
@@ -54,11 +55,12 @@ def _server_connections(workers: Iterable[WorkerBoard]) -> tuple[ServerConnectio
     )
 
 
-def ended_connections(workers: Iterable[WorkerBoard]) -> dict[str, int]:
-    """Return how many connections ended for each reason, of the workers that are alive now."""
+def ended_connections(workers: Iterable[WorkerBoard], gone: Iterable[EndedWorkers]) -> dict[str, int]:
+    """Return how many connections ended for each reason, of living workers and of those that are gone."""
     ended: dict[str, int] = {}
-    for worker in workers:
-        for reason, count in worker.reasons.items():
+    counted: list[WorkerBoard | EndedWorkers] = [*workers, *gone]
+    for each in counted:
+        for reason, count in each.reasons.items():
             if count:
-                ended[reason.value] = ended.get(reason.value, 0) + count
+                ended[str(reason)] = ended.get(str(reason), 0) + count
     return ended

@@ -13,6 +13,7 @@ from appliance.core.status.status import (
 )
 from appliance.model.guest.report import GuestReport
 from appliance.model.snapshot.snapshot import Snapshot
+from appliance.wire.boards.ended_workers import EndedWorkers
 from appliance.wire.boards.health_board import HealthBoard
 from appliance.wire.boards.worker_board import WorkerBoard
 from appliance.wire.lines.control import AnswerProblem
@@ -32,12 +33,20 @@ class SupervisedProgram:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class LastReload:
+    """The reload that ended last: when, in Unix seconds, and whether it did what was asked."""
+
+    at: float
+    ok: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StatusAnswer:
     """What a program answered to `status` on its control socket; what it does not tell has a default.
 
     `not_kept` are files that it cannot write, with the reasons. Only `reload` tells the `version`, the
-    `socket_failures` (reload sockets on which it does not listen, with the reasons), and in `refused` what
-    was wrong with the last reload, nothing after a good one.
+    `socket_failures` (reload sockets on which it does not listen, with the reasons), how many `reloads` had
+    which result, the `last` one, and in `refused` what was wrong with it, nothing after a good one.
     """
 
     pid: int | None = None
@@ -48,12 +57,15 @@ class StatusAnswer:
     socket_failures: Mapping[str, str] = field(default_factory=dict)
     not_kept: Mapping[str, str] = field(default_factory=dict)
     refused: tuple[AnswerProblem, ...] = ()
+    reloads: Mapping[str, int] = field(default_factory=dict)
+    last: LastReload | None = None
 
 
 class SupervisordNotAsked(StrEnum):
     """Why supervisord was not asked, which is no problem: the programs' own answers say that they run."""
 
     PERMISSION = "not asked: permission denied"
+    NOT_WANTED = "not asked"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,7 +77,7 @@ class Observations:
     `answers` are by program, those of programs that did not answer are missing; `vrrp` is all that the
     program of that name told. `workers` are the boards of workers that are alive. `failures` are by program
     why it could not start, as it left that in a file. `set_aside` are damaged files under the names that they
-    have now.
+    have now. `accepted_at` is when the snapshot was accepted, Unix seconds.
     """
 
     snapshot: Snapshot | str
@@ -79,6 +91,8 @@ class Observations:
     guest: GuestReport | None = None
     set_aside: tuple[str, ...] = ()
     redirect: RedirectStatus | None = None
+    ended: Mapping[str, EndedWorkers] = field(default_factory=dict)
+    accepted_at: float | None = None
 
     @property
     def living(self) -> bool:

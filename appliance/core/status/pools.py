@@ -14,12 +14,13 @@ from appliance.model.server_states import ServerState
 from appliance.model.snapshot.frontends import Bind
 from appliance.model.snapshot.pools import Pool, Server
 from appliance.model.snapshot.snapshot import Snapshot
+from appliance.wire.boards.ended_workers import EndedWorkers
 from appliance.wire.boards.health_board import ServerHealthRecord
-from appliance.wire.boards.worker_board import ServerCounters
+from appliance.wire.boards.worker_board import ServerCounters, WorkerBoard
 
 
 def pool_statuses(snapshot: Snapshot, observations: Observations) -> tuple[PoolStatus, ...]:
-    """Return every configured pool; its counters are those of the workers that are alive now."""
+    """Return every configured pool; its counters are those of all workers, of ended ones too."""
     frontends = [frontend for group in snapshot.groups for frontend in group.frontends]
     in_use = frozenset(name for each in frontends for name in (each.pool, each.needs) if name)
     figures = _server_figures(observations)
@@ -46,8 +47,9 @@ def health_records(observations: Observations) -> dict[tuple[str, str], ServerHe
 
 def _server_figures(observations: Observations) -> _ServerFigures:
     counters: dict[tuple[str, str], list[ServerCounters]] = {}
-    for worker in observations.workers:
-        for each in worker.servers:
+    all_workers: list[WorkerBoard | EndedWorkers] = [*observations.workers, *observations.ended.values()]
+    for counted in all_workers:
+        for each in counted.servers:
             counters.setdefault((each.pool, each.server), []).append(each)
     unjudged = ServerState.CHECKING if observations.living else None
     return _ServerFigures(unjudged=unjudged, health=health_records(observations), counters=counters)
@@ -88,6 +90,17 @@ def _server(pool: Pool, server: Server, figures: _ServerFigures) -> ServerStatus
         queued=sum(part.queued for part in parts),
         bytes_in=sum(part.bytes_in for part in parts),
         bytes_out=sum(part.bytes_out for part in parts),
+        given_up=sum(part.given_up for part in parts),
+        retried=sum(part.retried for part in parts),
+        redispatched=sum(part.redispatched for part in parts),
+        client_aborts=sum(part.client_aborts for part in parts),
+        server_aborts=sum(part.server_aborts for part in parts),
+        connected=sum(part.connected for part in parts),
+        queue_seconds=sum(part.queue_seconds for part in parts),
+        connect_seconds=sum(part.connect_seconds for part in parts),
+        downs=health.downs if health else 0,
+        down_seconds=health.down_seconds if health else 0.0,
+        failed_up=health.failed_up if health else 0,
     )
 
 

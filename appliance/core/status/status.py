@@ -1,7 +1,7 @@
 """What `appliance status` shows, as values: the fields and their names are the keys of its JSON.
 
-Times are Unix seconds, durations seconds. Counters are sums over the workers that are alive now: they
-become smaller when a worker ends.
+Times are Unix seconds, durations seconds. Counters are sums over all workers since the runtime directory was
+made, of those too that have ended: they never become smaller.
 """
 
 from collections.abc import Mapping
@@ -118,6 +118,17 @@ class ServerStatus:
     queued: int
     bytes_in: int
     bytes_out: int
+    given_up: int
+    retried: int
+    redispatched: int
+    client_aborts: int
+    server_aborts: int
+    connected: int
+    queue_seconds: float
+    connect_seconds: float
+    downs: int
+    down_seconds: float
+    failed_up: int
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

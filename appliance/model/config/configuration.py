@@ -14,10 +14,9 @@ from appliance.model.config.keepalive import KeepAliveSection
 from appliance.model.config.kubernetes import KubernetesSection
 from appliance.model.config.pools import PoolSection
 from appliance.model.config.section import Section
-from appliance.model.config.values.addresses import endpoint
+from appliance.model.config.stats import StatsSection
 from appliance.model.config.values.field_types import (
     MOST_CONNECTIONS,
-    Address,
     DnsName,
     Duration,
     DurationOrOff,
@@ -107,26 +106,6 @@ class ReloadSection(Section):
     """Time that a changed file must rest to be obeyed though no reload was asked for, or `off`."""
 
 
-class StatsAuthSection(Section):
-    """Who may read the status page."""
-
-    user: str = Field(min_length=1, examples=["admin"])
-    """Name of the one user."""
-    password_file: FilePath = Field(examples=["/etc/appliance/stats.pass"])
-    """File that holds the password."""
-
-
-class StatsSection(Section):
-    """The status page (of a later version)."""
-
-    # Nothing reads it yet. It is accepted, with a warning, so that files written for the next version load.
-
-    bind: Address = written("localhost:29445", endpoint)
-    """Address to listen on."""
-    auth: StatsAuthSection | None = None
-    """Who may read it; everybody if nothing is said."""
-
-
 class LogSection(Section):
     """What the programs log, on standard output or in a file."""
 
@@ -162,7 +141,7 @@ class Config(Section):
     reload: ReloadSection = Field(default_factory=ReloadSection)
     """The reload handler."""
     stats: StatsSection | None = None
-    """The status page. This version does not serve it yet, and says so."""
+    """The program stats: metrics, HAProxy's statistics, status as JSON. It runs where this section is."""
     watchdog: WatchdogTime = written("10s", watchdog)
     """A program that shows no sign of life for so long is ended, and started again."""
     log: LogSection = Field(default_factory=LogSection)

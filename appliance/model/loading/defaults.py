@@ -12,6 +12,7 @@ from appliance.model.config.pools import CheckSection as CheckSettings
 from appliance.model.config.pools import DiscoverSection as DiscoverSettings
 from appliance.model.config.pools import PoolSection as PoolSettings
 from appliance.model.config.pools import ServerSection as ServerSettings
+from appliance.model.config.stats import StatsSection
 from appliance.model.config.values.addresses import Endpoint
 from appliance.model.loading.virtual_router_defaults import virtual_router
 from appliance.model.rules.references import groups
@@ -20,6 +21,7 @@ from appliance.model.snapshot.frontends import Bind, Frontend, Group, Redirect
 from appliance.model.snapshot.keepalive import KeepAlive
 from appliance.model.snapshot.pools import Check, CheckType, Discovery, Pool, SendProxy, Server
 from appliance.model.snapshot.snapshot import Log, Reload, Snapshot
+from appliance.model.snapshot.stats import Stats
 
 _Value = TypeVar("_Value")
 
@@ -47,6 +49,7 @@ def fill(config: Config, *, number: int, source: str, drain: float | None) -> Sn
         watchdog=config.watchdog,
         readers=config.group,
         kubernetes=_kubernetes(config.kubernetes) if config.kubernetes and _discovers(config) else None,
+        stats=_stats(config.stats) if config.stats else None,
         log=Log(
             level=config.log.level,
             format=config.log.format,
@@ -218,6 +221,20 @@ def _keepalive(given: KeepAliveSettings) -> KeepAlive | None:
     if given.count == 0:
         return None
     return KeepAlive(idle=given.idle, interval=given.interval, count=given.count)
+
+
+def _stats(given: StatsSection) -> Stats:
+    return Stats(
+        bind=_bind(given.bind),
+        user=given.auth.user if given.auth else None,
+        password_file=given.auth.password_file if given.auth else None,
+        password=given.auth.password if given.auth else None,
+        certificate=given.tls.certificate if given.tls else None,
+        key=given.tls.key if given.tls else None,
+        allow=given.allow,
+        socket=given.socket,
+        admin=given.admin == "on",
+    )
 
 
 def _bind(endpoint: Endpoint) -> Bind:

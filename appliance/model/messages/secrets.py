@@ -11,7 +11,18 @@ from appliance.model.messages.problems import Path
 from appliance.model.messages.quoting import printable
 
 KNOWN: Final = frozenset(
-    ("anti_replay", "hmac", "keys", "mode", "pass", "password_file", "send", "time_window", "user")
+    (
+        "anti_replay",
+        "hmac",
+        "keys",
+        "mode",
+        "pass",
+        "password",
+        "password_file",
+        "send",
+        "time_window",
+        "user",
+    )
 )
 """Keys below `auth`, of virtual IPs and of the status page; anything else there may be a secret."""
 

@@ -15,10 +15,10 @@ from appliance.model.rules import (
     frontend_rules,
     pool_rules,
     redirect_rules,
+    stats_rules,
     virtual_router_conflicts,
     virtual_router_rules,
 )
-from appliance.model.rules.findings import warning
 
 
 def findings(config: Config) -> Iterator[Finding]:
@@ -31,10 +31,5 @@ def findings(config: Config) -> Iterator[Finding]:
         discovery_rules.findings(config),
         virtual_router_rules.findings(config),
         virtual_router_conflicts.findings(config),
-        _not_served(config),
+        stats_rules.findings(config),
     )
-
-
-def _not_served(config: Config) -> Iterator[Finding]:
-    if config.stats is not None:
-        yield warning(("stats",), "this version does not serve the status page yet")

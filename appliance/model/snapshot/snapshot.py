@@ -14,6 +14,7 @@ import msgspec
 from appliance.model.snapshot.discovery import Kubernetes, Source
 from appliance.model.snapshot.frontends import Group
 from appliance.model.snapshot.pools import Pool
+from appliance.model.snapshot.stats import Stats
 from appliance.model.snapshot.virtual_router import VirtualRouter
 
 MOST_NUMBER: Final = 2**31 - 1
@@ -69,6 +70,7 @@ class Snapshot:
     """Whether it only stands for a first configuration that is still to come, and obeys nothing."""
     kubernetes: Kubernetes | None = None
     """How the cluster's API is asked, None where nothing is."""
+    stats: Stats | None = None
 
     @property
     def virtual_addresses(self) -> frozenset[str]:
@@ -92,9 +94,10 @@ class Snapshot:
 
 
 def without_secrets(snapshot: Snapshot) -> Snapshot:
-    """Return the snapshot without VRRP keys and passwords, for the group that may read but not change."""
+    """Return the snapshot without keys and passwords, for the group that may read but not change."""
     shown = tuple(replace(each, password=None, hmac=None) for each in snapshot.virtual_routers)
-    return replace(snapshot, virtual_routers=shown)
+    stats = replace(snapshot.stats, password=None) if snapshot.stats else None
+    return replace(snapshot, virtual_routers=shown, stats=stats)
 
 
 class SnapshotError(Exception):

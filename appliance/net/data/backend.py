@@ -1,5 +1,6 @@
 """A pool as sessions use it: the balancing decision, and how to connect to its servers."""
 
+from bisect import bisect_left
 from typing import Final
 
 from appliance.core.balancing.pool_state import LostMembers, PoolState
@@ -7,6 +8,7 @@ from appliance.model.snapshot.pools import Balance, Pool, SendProxy
 from appliance.net.data import tcp
 from appliance.net.data.traffic import QueuedSession
 from appliance.wire import proxy_protocol, sockaddr
+from appliance.wire.boards.worker_board import CONNECT_BOUNDS, PoolTimes
 
 _RETRY_DELAY: Final = 1.0
 """Longest wait before the same server is tried again, seconds (HAProxy's `retries`)."""
@@ -16,11 +18,13 @@ class Backend:
     """A pool's decisions, socket options and times (seconds).
 
     The configuration's values are copied into plain attributes, because every connection reads them.
-    `options` are set before a connect, `keepalive` on a connection that lasts. `hashed` says that the
+    `options` are set before a connect, `keepalive` on a connection that lasts. `connects` counts connects by
+    how long they took (`CONNECT_BOUNDS`). `hashed` says that the
     algorithm needs a key, `proxied` that servers expect a PROXY header.
     """
 
     __slots__ = (
+        "connects",
         "hashed",
         "keepalive",
         "options",
@@ -36,6 +40,7 @@ class Backend:
 
     def __init__(self, pool: PoolState[QueuedSession]) -> None:
         self.pool = pool
+        self.connects = [0] * (len(CONNECT_BOUNDS) + 1)
         self._copy(pool.config)
 
     def apply(self, config: Pool) -> LostMembers:
@@ -58,6 +63,14 @@ class Backend:
         self.timeout_queue = config.timeout_queue
         self.timeout_server = config.timeout_server
         self.timeout_server_fin = config.timeout_server_fin
+
+    def count_connect(self, seconds: float) -> None:
+        """Count a connect that was made by the time that it took."""
+        self.connects[bisect_left(CONNECT_BOUNDS, seconds)] += 1
+
+    def times(self) -> PoolTimes:
+        """Return what the worker's board shows of this pool."""
+        return PoolTimes(pool=self.pool.config.name, connects=tuple(self.connects))
 
     def key(self, client: int, address: bytes) -> bytes:
         """Return what the pool hashes of a client, given its descriptor and its address."""

@@ -20,7 +20,8 @@ from appliance.net.process.own_processes import own_processes
 from appliance.wire.lines.control import Question, encode_question
 
 _MODULES: Final = tuple(
-    f"appliance.programs.{name}" for name in ("reload", "health", "redirect", "proxy", "vrrp", "worker")
+    f"appliance.programs.{name}"
+    for name in ("reload", "health", "redirect", "proxy", "stats", "vrrp", "worker")
 )
 _VRRP, _WORKER = _MODULES[-2:]
 VRRP: Final = (_VRRP, "vrrp.control")

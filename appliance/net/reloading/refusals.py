@@ -2,6 +2,7 @@
 
 from collections.abc import Container, Iterable, Iterator
 
+from appliance.core.rollout.needed_programs import STATS
 from appliance.model.paths import Paths
 from appliance.model.snapshot.frontends import Group
 from appliance.model.snapshot.snapshot import Snapshot
@@ -45,9 +46,10 @@ def unbindable(
 
     They are started after the point of no return, so it is tried here, and closed again.
     """
+    problems = list(_unbindable_stats(wanted)) if STATS in starting else []
     groups = [group for group in wanted.groups if group.program in starting]
     removed = removed_addresses(accepted, wanted, paths) if groups else frozenset[str]()
-    return [
+    return problems + [
         problem
         for group in groups
         for problem in _unbindable(
@@ -57,6 +59,16 @@ def unbindable(
             lend=OtherGroups(paths, group.program).lend,
         )
     ]
+
+
+def _unbindable_stats(wanted: Snapshot) -> Iterator[AnswerProblem]:
+    if wanted.stats is None:
+        return
+    probe = Listeners()
+    reserved = probe.reserve([wanted.stats.bind])
+    if not isinstance(reserved, ReservedBinds):
+        yield from (AnswerProblem(message=str(each), path="stats.bind") for each in reserved)
+    probe.keep_only(())
 
 
 def _unbindable(

@@ -7,7 +7,6 @@ somebody removed. Sockets belong to their owner alone (mode 0600).
 """
 
 import os
-import stat
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final
@@ -16,8 +15,7 @@ import gevent
 from gevent import Greenlet, socket
 from structlog.typing import FilteringBoundLogger
 
-from appliance.net.control.gevent_listener import listen_unix
-from appliance.net.privileges.peer_credentials import listening_process
+from appliance.net.control.kept_listener import RETRY, KeptListener
 from appliance.wire.lines.control import Answer, encode_answer
 from appliance.wire.lines.reload_line import ReloadLines, SocketLine
 
@@ -25,7 +23,6 @@ Respond = Callable[[SocketLine], Answer]
 """Obeys one line and returns its answer; blocks the connection's greenlet until its turn is done."""
 
 _CHUNK: Final = 65536
-_RETRY: Final = 1.0  # seconds between two looks at the paths
 _LAST_ANSWER: Final = 5.0  # seconds for a client that has ended its side to read the rest of a line
 
 
@@ -73,7 +70,7 @@ class ReloadSockets:
     def __init__(self, respond: Respond, log: FilteringBoundLogger) -> None:
         self._respond = respond
         self._log = log
-        self._listeners: dict[Path, _ReloadListener] = {}
+        self._listeners: dict[Path, KeptListener] = {}
         self._keeper = gevent.spawn(self._keep)
 
     @property
@@ -87,7 +84,7 @@ class ReloadSockets:
         for path in self._listeners.keys() - wanted:
             self._listeners.pop(path).close()
         for path in wanted - self._listeners.keys():
-            self._listeners[path] = _ReloadListener(path, self._serve, self._log)
+            self._listeners[path] = KeptListener(path, self._serve, self._log, name="reload-socket")
 
     def close(self) -> None:
         """Stop listening and remove the sockets that are ours."""
@@ -96,7 +93,7 @@ class ReloadSockets:
 
     def _keep(self) -> None:
         while True:
-            gevent.sleep(_RETRY)
+            gevent.sleep(RETRY)
             for each in list(self._listeners.values()):
                 each.keep()
 
@@ -113,73 +110,3 @@ class ReloadSockets:
                 self._log.info("reload-line-unfinished")
             outbox.close()
             connection.close()
-
-
-class _ReloadListener:
-    def __init__(self, path: Path, serve: Callable[[socket.socket], None], log: FilteringBoundLogger) -> None:
-        self.failure = ""
-        self._path = path
-        self._serve = serve
-        self._log = log
-        self._socket: socket.socket | None = None
-        self._inode = 0
-        self._loop: Greenlet | None = None
-        self.keep()
-
-    def keep(self) -> None:
-        """Listen, unless that is so already; say once why it cannot be."""
-        if self._is_ours():
-            return
-        self._stop()
-        try:
-            self._start()
-        except OSError as error:
-            if str(error) != self.failure:
-                self._log.warning("reload-socket-failed", path=str(self._path), error=str(error))
-            self.failure = str(error)
-            return
-        self.failure = ""
-        self._log.info("reload-socket-listening", path=str(self._path))
-
-    def close(self) -> None:
-        if self._is_ours():
-            self._path.unlink(missing_ok=True)
-        self._stop()
-
-    def _start(self) -> None:
-        self._refuse_if_taken()
-        self._socket = listen_unix(self._path)
-        self._inode = self._path.stat().st_ino
-        self._loop = gevent.spawn(self._accept, self._socket)
-
-    def _refuse_if_taken(self) -> None:
-        if not self._path.exists():
-            return
-        if not stat.S_ISSOCK(self._path.stat().st_mode):
-            raise OSError("exists and is not a socket")
-        pid = listening_process(self._path)
-        if pid is not None:
-            raise OSError(f"another program listens there (process {pid or 'unknown'})")
-
-    def _stop(self) -> None:
-        if self._loop is not None:
-            self._loop.kill()
-        if self._socket is not None:
-            self._socket.close()
-        self._socket, self._loop = None, None
-
-    def _is_ours(self) -> bool:
-        try:
-            return self._socket is not None and self._path.stat().st_ino == self._inode
-        except OSError:
-            return False
-
-    def _accept(self, accepting: socket.socket) -> None:
-        while True:
-            try:
-                connection, _ = accepting.accept()
-            except OSError as error:  # out of descriptors: others end, then there is room again
-                self._log.warning("reload-accept-failed", error=str(error))
-                gevent.sleep(_RETRY)
-                continue
-            gevent.spawn(self._serve, connection)

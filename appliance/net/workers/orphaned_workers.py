@@ -21,6 +21,7 @@ from appliance.net.boards.board_layout import BoardError
 from appliance.net.boards.board_reader import BoardReader
 from appliance.net.control.control_client import ControlClient, ControlUnavailable
 from appliance.net.process.own_processes import own_processes
+from appliance.net.workers import ended_workers
 from appliance.wire.boards import worker_board
 from appliance.wire.boards.health_board import BoardFormatError
 from appliance.wire.lines import worker_arguments, worker_status
@@ -119,7 +120,8 @@ def listeners_of(living: LivingWorker) -> tuple[int, ...]:
 
 
 def remove_files(paths: Paths, program: str, worker: WorkerId) -> None:
-    """Remove the socket, the board and the heartbeat of a dead worker."""
+    """Remove the socket, the heartbeat and the board of a dead worker, once what it counted is kept."""
+    ended_workers.keep_counts(paths, program, worker)
     for path in (paths.worker_control, paths.worker_board, paths.worker_heartbeat):
         path(program, worker.generation, worker.index).unlink(missing_ok=True)
 

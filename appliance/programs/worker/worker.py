@@ -124,13 +124,14 @@ class Worker:
         self.drain(0.0)
 
     def close(self) -> None:
-        """End the sessions that are left, and remove board and heartbeat."""
+        """End the sessions that are left, write the board a last time, and remove the heartbeat."""
         self._timer.close()
         self.traffic.end_all(EndReason.KILLED)
         self.acceptors.close()
         self.traffic.close()
         self._connect_failures.close()
-        self._board.close(unlink=True)
+        self.publish()
+        self._board.close()  # the file stays for the master, who adds what it counts to its totals
         self._heartbeat.close(unlink=True)
 
     def publish(self) -> None:
@@ -162,6 +163,7 @@ class Worker:
                 for member in backend.pool.counted
             ),
             reasons=self.traffic.reasons,
+            pools=tuple(backend.times() for backend in self.settings.backends.values()),
         )
 
     def _note_board_trouble(self, reason: str) -> None:

@@ -42,6 +42,8 @@ class RouterCounters:
     restored: int = 0
     last_advert: float = 0.0
     transition_count: int = 0
+    became_active: int = 0
+    left_active: int = 0
     transitions: deque[Transition] = field(default_factory=lambda: deque(maxlen=_TRANSITIONS))
     drops: Counter[DropReason] = field(default_factory=Counter)
     peers: dict[str, HeardPeer] = field(default_factory=dict)
@@ -82,6 +84,8 @@ class RouterCounters:
     def entered(self, entered: Entered, *, wall: float) -> None:
         """Count a transition, and keep it among the last ones."""
         self.transition_count += 1
+        self.became_active += entered.state is RouterState.ACTIVE
+        self.left_active += entered.previous is RouterState.ACTIVE
         self.transitions.append(Transition(at=wall, entered=entered))
 
     @property

@@ -15,6 +15,12 @@ NAME_BYTES: Final = 64
 DETAIL_BYTES: Final = 72
 
 
+CHECK_BOUNDS: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""Upper bounds in seconds of the classes of check times; one class above them has none."""
+
+NO_CHECKS: Final = (0,) * (len(CHECK_BOUNDS) + 1)
+
+
 class BoardFormatError(Exception):
     """The payload is not one that this version writes."""
 
@@ -31,6 +37,9 @@ class ServerHealthRecord:
     `status` is the HTTP status, 0 for none. `streak` counts results like the last one. `host` is the literal
     address that the server's name stands for now, "" when it could not be resolved. `failed` counts checks.
     `unreachable` says that a server is down because nothing answers; without it, it answers badly.
+    `downs` is how often it went down, `failed_up` counts the checks that failed while it was up (HAProxy's
+    `chkfail`), `down_seconds` is how long it was down before it came up last.
+    `check_seconds` is the sum of what all checks took, `check_times` how many took how long (CHECK_BOUNDS).
     """
 
     pool: str
@@ -49,6 +58,11 @@ class ServerHealthRecord:
     port: int
     detail: str
     unreachable: bool
+    downs: int = 0
+    failed_up: int = 0
+    down_seconds: float = 0.0
+    check_seconds: float = 0.0
+    check_times: tuple[int, ...] = NO_CHECKS
 
     @property
     def state(self) -> ServerState:
@@ -67,8 +81,10 @@ class HealthBoard:
 
 
 _HEAD: Final = struct.Struct("=4sIIIIxxxxd")
-_MAGIC: Final = b"HLT2"
-_RECORD: Final = struct.Struct(f"={NAME_BYTES}s{NAME_BYTES}sBBB?IIIIxxxxdddd48s{DETAIL_BYTES}s")
+_MAGIC: Final = b"HLT3"
+_RECORD: Final = struct.Struct(
+    f"={NAME_BYTES}s{NAME_BYTES}sBBB?IIIIxxxxdddd48s{DETAIL_BYTES}sQQdd{len(NO_CHECKS)}Q"
+)
 
 
 def encode(board: HealthBoard) -> bytes:
@@ -102,6 +118,11 @@ def encode_server(server: ServerHealthRecord) -> bytes:
         server.duration,
         server.host.encode(),
         server.detail.encode()[:DETAIL_BYTES],
+        server.downs,
+        server.failed_up,
+        server.down_seconds,
+        server.check_seconds,
+        *server.check_times,
     )
 
 
@@ -119,7 +140,8 @@ def decode(payload: bytes) -> HealthBoard:
 
 def _server(record: tuple) -> ServerHealthRecord:  # type: ignore[type-arg]  # struct's own shape, named below
     pool, server, verdict, admin, result, unreachable, status, streak, failed, port = record[:10]
-    weight, since, checked_at, duration, host, detail = record[10:]
+    weight, since, checked_at, duration, host, detail = record[10:16]
+    downs, failed_up, down_seconds, check_seconds, *check_times = record[16:]
     return ServerHealthRecord(
         pool=text_of(pool),
         server=text_of(server),
@@ -137,6 +159,11 @@ def _server(record: tuple) -> ServerHealthRecord:  # type: ignore[type-arg]  # s
         port=port,
         detail=text_of(detail),
         unreachable=unreachable,
+        downs=downs,
+        failed_up=failed_up,
+        down_seconds=down_seconds,
+        check_seconds=check_seconds,
+        check_times=tuple(check_times),
     )
 
 

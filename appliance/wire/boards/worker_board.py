@@ -1,7 +1,8 @@
 """The payload of `worker-<program>-<generation>-<n>.board`: what one worker has done and holds."""
 
 import struct
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from operator import attrgetter
 from typing import Final
 
 from appliance.model.end_reasons import EndReason
@@ -24,7 +25,13 @@ class FrontendCounters:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServerCounters:
-    """One server in one worker. `failed` counts connects that were not made, `queued` who waits for it."""
+    """One server in one worker. `queued` is who waits for it now.
+
+    `failed` counts connects that were not made; `given_up` of them ended their session, after the others it
+    was tried again: `retried` here, `redispatched` at another server (HAProxy's econ, wretr and wredis).
+    `connected` counts those that were made, and `connect_seconds` and `queue_seconds` are the sums of what
+    these had to wait. The aborts are connections that client or server has broken.
+    """
 
     pool: str
     server: str
@@ -34,6 +41,26 @@ class ServerCounters:
     queued: int
     bytes_in: int
     bytes_out: int
+    given_up: int = 0
+    retried: int = 0
+    redispatched: int = 0
+    client_aborts: int = 0
+    server_aborts: int = 0
+    connected: int = 0
+    queue_seconds: float = 0.0
+    connect_seconds: float = 0.0
+
+
+CONNECT_BOUNDS: Final = (0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0)
+"""Upper bounds in seconds of the classes of connect times; one class above them has none."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PoolTimes:
+    """How long the connects to a pool's servers took in one worker: how many in each class."""
+
+    pool: str
+    connects: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,12 +80,16 @@ class WorkerBoard:
     frontends: tuple[FrontendCounters, ...]
     servers: tuple[ServerCounters, ...]
     reasons: dict[EndReason, int]
+    pools: tuple[PoolTimes, ...] = ()
 
 
-_MAGIC: Final = b"WRK1"
-_HEAD: Final = struct.Struct(f"=4s{NAME_BYTES}sIIIIIIIIddd")
+_MAGIC: Final = b"WRK2"
+_HEAD: Final = struct.Struct(f"=4s{NAME_BYTES}sIIIIIIIIIddd")
 _FRONTEND: Final = struct.Struct(f"={NAME_BYTES}sQQQQQQ")
-_SERVER: Final = struct.Struct(f"={NAME_BYTES}s{NAME_BYTES}sQQQQQQ")
+_SERVER: Final = struct.Struct(f"={NAME_BYTES}s{NAME_BYTES}s12Qdd")
+_SERVER_FIELDS: Final = tuple(each.name for each in fields(ServerCounters))
+_SERVER_NUMBERS: Final = attrgetter(*_SERVER_FIELDS[2:])
+_POOL: Final = struct.Struct(f"={NAME_BYTES}s{len(CONNECT_BOUNDS) + 1}Q")
 _REASONS: Final = struct.Struct(f"={len(EndReason)}Q")
 
 
@@ -75,23 +106,27 @@ def encode(board: WorkerBoard) -> bytes:
         board.sessions,
         len(board.frontends),
         len(board.servers),
+        len(board.pools),
         board.started_at,
         board.written_at,
         board.drain_deadline,
     )
     reasons = _REASONS.pack(*(board.reasons.get(reason, 0) for reason in EndReason))
-    return b"".join((head, reasons, *map(_frontend, board.frontends), *map(_server, board.servers)))
+    frontends, servers = map(_frontend, board.frontends), map(_server, board.servers)
+    return b"".join((head, reasons, *frontends, *servers, *map(_pool, board.pools)))
 
 
 def decode(payload: bytes) -> WorkerBoard:
     """Return the board; raises BoardFormatError."""
     try:
-        magic, program, generation, index, pid, phase, snapshot, sessions, frontends, servers, *times = (
-            _HEAD.unpack_from(payload)
+        magic, program, generation, index, pid, phase, snapshot, sessions, *counts = _HEAD.unpack_from(
+            payload
         )
-        at = _HEAD.size + _REASONS.size
-        end = at + frontends * _FRONTEND.size
-        if magic != _MAGIC or len(payload) != end + servers * _SERVER.size:
+        frontends, servers, pools, started, written, drain = counts
+        first = _HEAD.size + _REASONS.size
+        second = first + frontends * _FRONTEND.size
+        third = second + servers * _SERVER.size
+        if magic != _MAGIC or len(payload) != third + pools * _POOL.size:
             raise BoardFormatError("worker board: another layout")
         view = memoryview(payload)
         return WorkerBoard(
@@ -101,33 +136,31 @@ def decode(payload: bytes) -> WorkerBoard:
             pid=pid,
             phase=WorkerPhase(phase),
             snapshot=snapshot,
-            started_at=times[0],
-            written_at=times[1],
-            drain_deadline=times[2],
+            started_at=started,
+            written_at=written,
+            drain_deadline=drain,
             sessions=sessions,
             reasons=dict(zip(EndReason, _REASONS.unpack_from(payload, _HEAD.size), strict=True)),
             frontends=tuple(
                 FrontendCounters(
                     name=text_of(name), current=c, total=t, denied=d, failed=f, bytes_in=i, bytes_out=o
                 )
-                for name, c, t, d, f, i, o in _FRONTEND.iter_unpack(view[at:end])
+                for name, c, t, d, f, i, o in _FRONTEND.iter_unpack(view[first:second])
             ),
-            servers=tuple(
-                ServerCounters(
-                    pool=text_of(pool),
-                    server=text_of(name),
-                    current=c,
-                    total=t,
-                    failed=f,
-                    queued=q,
-                    bytes_in=i,
-                    bytes_out=o,
-                )
-                for pool, name, c, t, f, q, i, o in _SERVER.iter_unpack(view[end:])
+            servers=tuple(map(_server_counters, _SERVER.iter_unpack(view[second:third]))),
+            pools=tuple(
+                PoolTimes(pool=text_of(pool), connects=tuple(connects))
+                for pool, *connects in _POOL.iter_unpack(view[third:])
             ),
         )
     except (struct.error, ValueError) as error:
         raise BoardFormatError(f"worker board: {error}") from error
+
+
+def _server_counters(record: tuple) -> ServerCounters:  # type: ignore[type-arg]  # struct's own shape
+    pool, server, *numbers = record
+    named = dict(zip(_SERVER_FIELDS[2:], numbers, strict=True))
+    return ServerCounters(pool=text_of(pool), server=text_of(server), **named)
 
 
 def _frontend(frontend: FrontendCounters) -> bytes:
@@ -143,13 +176,8 @@ def _frontend(frontend: FrontendCounters) -> bytes:
 
 
 def _server(server: ServerCounters) -> bytes:
-    return _SERVER.pack(
-        server.pool.encode(),
-        server.server.encode(),
-        server.current,
-        server.total,
-        server.failed,
-        server.queued,
-        server.bytes_in,
-        server.bytes_out,
-    )
+    return _SERVER.pack(server.pool.encode(), server.server.encode(), *_SERVER_NUMBERS(server))
+
+
+def _pool(pool: PoolTimes) -> bytes:
+    return _POOL.pack(pool.pool.encode(), *pool.connects)

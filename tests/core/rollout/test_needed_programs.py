@@ -6,7 +6,9 @@ from support.values.snapshots import frontend, group, pool, redirect, snapshot, 
 
 from appliance.core.rollout.needed_programs import PROGRAMS, ProgramChanges, needed, plan, stop_seconds
 from appliance.model.snapshot.discovery import Kubernetes
+from appliance.model.snapshot.frontends import Bind
 from appliance.model.snapshot.snapshot import Snapshot
+from appliance.model.snapshot.stats import Stats
 
 pytestmark = pytest.mark.pure
 
@@ -34,15 +36,20 @@ def test_vrrp_comes_last():
     """What attracts clients is told after what serves them, even where that goes away."""
     redirected = group("ingress", frontends=[frontend(redirect=redirect())])
     access = Kubernetes(kubeconfig=None, token_file=None, ca=None, api=(), server_name=None, family=None)
-    both = snapshot(groups=[group("api"), redirected], virtual_routers=[virtual_router()], kubernetes=access)
+    both = snapshot(
+        groups=[group("api"), redirected],
+        virtual_routers=[virtual_router()],
+        kubernetes=access,
+        stats=Stats(bind=Bind(host="localhost", port=29445)),
+    )
     api = snapshot(groups=[group("api")], virtual_routers=[virtual_router()])
 
     assert needed(both) == PROGRAMS
     assert plan(both, api).prepare == (
-        "health", "redirect", "proxy-api", "proxy-ingress", "discover", "vrrp",
+        "health", "redirect", "proxy-api", "proxy-ingress", "discover", "stats", "vrrp",
     )  # fmt: skip
     assert plan(both, snapshot(groups=[group("api")])).prepare[-1] == "vrrp"
-    assert plan(api, both).start == ("redirect", "proxy-ingress", "discover")
+    assert plan(api, both).start == ("redirect", "proxy-ingress", "discover", "stats")
 
 
 def test_programs_have_the_time_that_they_need_to_stop():

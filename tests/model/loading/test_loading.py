@@ -19,7 +19,8 @@ from appliance.model.snapshot.pools import (
     SendProxy,
     Server,
 )
-from appliance.model.snapshot.snapshot import Log, Reload, Snapshot
+from appliance.model.snapshot.snapshot import Log, Reload, Snapshot, without_secrets
+from appliance.model.snapshot.stats import Stats
 from appliance.model.validation import pydantic_errors
 
 pytestmark = pytest.mark.pure
@@ -270,13 +271,79 @@ def test_workers_of_a_group():
     assert _loaded(text).groups[0].workers == 3
 
 
-@pytest.mark.parametrize("settings", ["{}", "{ bind: '[::1]:80', auth: { user: admin, password_file: /p } }"])
-def test_stats(settings: str):
-    """A section for the status page is accepted with a warning, and nothing of it reaches a program."""
+def test_without_a_section_for_statistics_there_are_none():
+    """Then the program stats has nothing to do."""
+    assert _loaded("{}").stats is None
+
+
+def test_statistics_are_for_this_machine_alone_unless_more_is_said():
+    """An empty section serves where OpenShift's HAProxy does, everybody who is there, and changes nothing."""
+    assert _loaded("stats: {}").stats == Stats(bind=Bind(host="localhost", port=29445))
+
+
+def test_everything_that_is_said_of_statistics():
+    """All keys of the section reach the program."""
+    text = """
+    stats:
+      bind: "[::1]:80"
+      auth: { user: admin, password_file: /p }
+      tls: { certificate: /c, key: /k }
+      allow: [10.0.0.0/8]
+      socket: /run/h.sock
+      admin: on
+    """
+    assert _loaded(text).stats == Stats(
+        bind=Bind(host="::1", port=80),
+        user="admin",
+        password_file="/p",  # noqa: S106  # a path
+        certificate="/c",
+        key="/k",
+        allow=("10.0.0.0/8",),
+        socket="/run/h.sock",
+        admin=True,
+    )
+
+
+def test_a_password_in_the_configuration():
+    """As in HAProxy's `stats auth`; the group that may look is not shown it."""
+    made = _loaded("stats: { auth: { user: Username, password: Password } }")
+    shown = without_secrets(made).stats
+
+    assert (made.stats and made.stats.password, shown and shown.password) == ("Password", None)
+
+
+@pytest.mark.parametrize(
+    ("settings", "path", "words"),
+    [
+        ("{ admin: on }", "stats.admin", "needs `auth`"),
+        ("{ auth: { user: a } }", "stats.auth", "needs `password_file` or `password`"),
+        ("{ auth: { user: a, password: '' } }", "stats.auth.password", "printable characters"),
+        ("{ auth: { user: 'a:b', password: p } }", "stats.auth.user", "without a colon"),
+    ],
+)
+def test_who_may_change_servers_has_said_who_it_is(settings: str, path: str, words: str):
+    """A user without a password is a mistake, and so is admin without a user."""
+    errors = load(f"stats: {settings}", source="a.yaml", number=7).errors
+
+    assert [words in each.message for each in errors if str(each.path) == path] == [True]
+
+
+@pytest.mark.parametrize(
+    ("settings", "paths"),
+    [
+        ("{ bind: 'localhost:1' }", []),
+        ("{ bind: '127.0.0.1:1', auth: { user: a, password: b } }", []),
+        ("{ bind: '[::]:1' }", ["stats.bind"]),
+        ("{ bind: 'lb.example.com:1', allow: [10.0.0.0/8] }", []),
+        ("{ bind: '[::]:1', auth: { user: a, password: b } }", ["stats.auth"]),
+        ("{ bind: '[::]:1', auth: { user: a, password: b }, tls: { certificate: /c, key: /k } }", []),
+    ],
+)
+def test_what_is_seen_from_elsewhere_is_warned_of(settings: str, paths: list[str]):
+    """Servers are shown to everybody, or the password crosses the network, only where that is wanted."""
     loaded = load(f"stats: {settings}", source="a.yaml", number=7)
 
-    assert [str(each.path) for each in loaded.warnings] == ["stats"]
-    assert loaded.snapshot == _loaded("{}")
+    assert [str(each.path) for each in loaded.warnings] == paths
 
 
 @pytest.mark.parametrize(

@@ -61,7 +61,7 @@ _LINES = (
 _OTHERS = (
     f"stats: {{ bind: 'localhost:1', auth: {SECRET} }}",
     f"stats: {{ bind: 'localhost:1', auth: {{ user: a, pass: {SECRET} }} }}",
-    f"stats: {{ bind: 'localhost:1', auth: {{ user: a, password: {SECRET} }} }}",
+    f"stats: {{ bind: 'localhost:1', auth: {{ user: a, password: [{SECRET}] }} }}",
     f"stats: {{ bind: 'localhost:1', auth: {{ user: a, password_file: {SECRET} }} }}",
     f"auth: {SECRET}",
     f"defaults: {{ auth: {{ pass: {SECRET} }} }}",

@@ -10,5 +10,5 @@ pytestmark = pytest.mark.programs
 def test_supervisord_s_configuration_is_found():
     """It is there and names every program."""
     text = packaged("supervisord.conf").read_text()
-    for program in ("reload", "health", "proxy-api", "proxy-ingress", "vrrp"):
+    for program in ("reload", "health", "proxy-api", "proxy-ingress", "stats", "vrrp"):
         assert f"[program:{program}]" in text

@@ -23,7 +23,7 @@ _START = 30.0
 _STOP = 30.0
 _COMMAND = Path(sys.executable).parent / "appliance"
 
-_PROGRAMS = (("pools", "health"), ("virtual_ips", "vrrp"))
+_PROGRAMS = (("pools", "health"), ("virtual_ips", "vrrp"), ("stats", "stats"))
 
 Values = dict[str, "object"]
 

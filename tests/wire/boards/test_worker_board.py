@@ -8,7 +8,13 @@ from appliance.model.end_reasons import EndReason
 from appliance.model.worker_phases import WorkerPhase
 from appliance.wire.boards import worker_board
 from appliance.wire.boards.health_board import BoardFormatError
-from appliance.wire.boards.worker_board import FrontendCounters, ServerCounters, WorkerBoard
+from appliance.wire.boards.worker_board import (
+    CONNECT_BOUNDS,
+    FrontendCounters,
+    PoolTimes,
+    ServerCounters,
+    WorkerBoard,
+)
 
 pytestmark = pytest.mark.pure
 
@@ -37,7 +43,17 @@ SERVERS = st.builds(
     queued=TOTALS,
     bytes_in=TOTALS,
     bytes_out=TOTALS,
+    given_up=TOTALS,
+    retried=TOTALS,
+    redispatched=TOTALS,
+    client_aborts=TOTALS,
+    server_aborts=TOTALS,
+    connected=TOTALS,
+    queue_seconds=FINITE,
+    connect_seconds=FINITE,
 )
+CONNECTS = st.tuples(*[TOTALS] * (len(CONNECT_BOUNDS) + 1))
+POOLS = st.builds(PoolTimes, pool=NAMES, connects=CONNECTS)
 BOARDS = st.builds(
     WorkerBoard,
     program=NAMES,
@@ -53,6 +69,7 @@ BOARDS = st.builds(
     frontends=st.lists(FRONTENDS, max_size=3).map(tuple),
     servers=st.lists(SERVERS, max_size=3).map(tuple),
     reasons=st.fixed_dictionaries(dict.fromkeys(EndReason, TOTALS)),
+    pools=st.lists(POOLS, max_size=3).map(tuple),
 )
 
 

@@ -121,9 +121,8 @@ HostHeader = Annotated[str, PlainValidator(http.host_header), WithJsonSchema({"t
 Addresses = Annotated[tuple[Address, ...], _Listed]
 RedirectCondition = Annotated[RedirectWhen, _Word]
 ServerAddresses = Annotated[tuple[ServerAddress, ...], _Listed]
-SocketPaths = Annotated[
-    tuple[Annotated[str, PlainValidator(names.socket_path), _pattern("^/")], ...], _Listed
-]
+SocketPath = Annotated[str, PlainValidator(names.socket_path), _pattern("^/")]
+SocketPaths = Annotated[tuple[SocketPath, ...], _Listed]
 Init = Annotated[CheckInit, _Word]
 ProxyHeader = Annotated[SendProxy, _Word]
 Algorithm = Annotated[Balance, _Word]
@@ -201,6 +200,8 @@ RouterId = Annotated[
 KeyId = Annotated[str, AfterValidator(vrrp.key_id), _pattern(vrrp.KEY_ID_PATTERN)]
 Secret = Annotated[str, PlainValidator(vrrp.secret), _pattern(vrrp.SECRET_PATTERN)]
 Password = Annotated[str, PlainValidator(vrrp.password), _pattern("^[!-~]+$")]
+StatsUser = Annotated[str, PlainValidator(names.stats_user), _pattern("^[^:]+$")]
+StatsPassword = Annotated[str, PlainValidator(names.stats_password), WithJsonSchema({"type": "string"})]
 User = Annotated[str, PlainValidator(vrrp.user), _pattern(vrrp.USER_PATTERN)]
 Url = Annotated[str, PlainValidator(http.url), _pattern("^https?://")]
 Command = Annotated[

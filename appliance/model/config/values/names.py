@@ -45,3 +45,17 @@ def socket_path(value: object) -> str:
     if len(path.encode()) > _LONGEST_SOCKET_PATH:
         raise ValueError(f"{shown(path)} is longer than the {_LONGEST_SOCKET_PATH} bytes of a socket's path")
     return path
+
+
+def stats_user(value: object) -> str:
+    """Return the name of a user for HTTP's Basic authentication, where a colon ends it (RFC 7617)."""
+    if isinstance(value, str) and value and value.isprintable() and ":" not in value:
+        return value
+    raise ValueError("must be a text of printable characters without a colon")
+
+
+def stats_password(value: object) -> str:
+    """Return the password of the page of statistics: printable, as HTTP's Basic authentication sends it."""
+    if isinstance(value, str) and value and value.isprintable():
+        return value
+    raise ValueError("must be a text of printable characters, in quotes where it looks like a number")

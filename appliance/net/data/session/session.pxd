@@ -13,5 +13,6 @@ cdef class Session(SessionState):
     cpdef connect(self, member)
     cpdef send_first(self, Side server)
     cpdef enter_open(self, Side server)
+    cpdef count_connected(self)
     cpdef retry(self, reason)
     cpdef connect_after_delay(self)

@@ -14,6 +14,7 @@ from errno import EINPROGRESS
 from os import read, write
 from random import random
 from socket import AF_INET, AF_INET6
+from time import monotonic
 from typing import Final
 
 from appliance.core.balancing.pool_member import PoolMember
@@ -76,6 +77,11 @@ class Session(SessionState):
         self.member = member
         if self.tried:
             again = member in self.tried
+            left = self.tried[-1]
+            if again:
+                left.retried += 1
+            else:
+                left.redispatched += 1
             self.traffic.reasons[EndReason.RETRIED if again else EndReason.REDISPATCHED] += 1
 
     def enqueue(self) -> None:
@@ -173,6 +179,7 @@ class Session(SessionState):
         try:
             # The C type below socket.socket, whose constructor is Python code that would run for each
             # connection.
+            self.dialled_at = monotonic()
             connection = _socket.socket(AF_INET6 if ":" in address[0] else AF_INET, STREAM, 0)
             for level, option, value in backend.options:
                 connection.setsockopt(level, option, value)
@@ -236,6 +243,7 @@ class Session(SessionState):
         traffic, client = self.traffic, self.client
         self.phase = OPEN
         self.ready_at = client.active_at = server.active_at = traffic.now
+        self.count_connected()
         self.early = None
         self.tried = ()
         traffic.every_tick.discard(self)
@@ -247,6 +255,17 @@ class Session(SessionState):
         watcher.events = READ
         watcher.start(server.on_readable)
         client.watcher.start(client.on_first)
+
+    def count_connected(self) -> None:
+        """Count the connect at its server and in its pool, with the times that it and the queue took."""
+        member = self.member
+        if member is None:
+            return
+        seconds = monotonic() - self.dialled_at
+        member.connected += 1
+        member.connect_seconds += seconds
+        member.queue_seconds += self.connect_at - self.started
+        self.backend.count_connect(seconds)
 
     def connect_failed(self, error: OSError) -> None:
         """Go on after a connect that failed with this error."""
@@ -271,6 +290,7 @@ class Session(SessionState):
         # client, but to come back to it would only multiply its load.
         alone = reason is EndReason.SERVER_ABORT and not pool.has_others(self.tried)
         if alone or self.attempts >= self.backend.retries:
+            member.given_up += 1
             self.end(reason)
             return
         self.attempts += 1

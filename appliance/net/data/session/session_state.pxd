@@ -24,8 +24,10 @@ cdef class SessionState:
     cdef public double max_age_at
     cdef public double connect_at
     cdef public double ready_at
+    cdef public double dialled_at
     cdef public long long number
 
     cpdef expire_open(self, Side server, double now)
     cpdef count_bytes(self)
     cpdef count_server_error(self, member)
+    cpdef count_abort(self, member, reason)

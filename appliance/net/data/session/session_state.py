@@ -30,7 +30,8 @@ class SessionState:
     `member` is the server that it has a place at, `tried` those that it could not connect to, `early` what
     the client has sent before there was a server. `counted_in` and `counted_out` are the bytes that the
     counters know already. Times are monotonic seconds, 0.0 for what is not reached: `deadline` ends a phase
-    before `open`, `max_age_at` the session; `connect_at` is the first connect, `ready_at` the last one's end.
+    before `open`, `max_age_at` the session; `connect_at` is the first connect, `ready_at` the last one's end,
+    `dialled_at` the last one's beginning, by the clock itself and not by the tick.
     """
 
     # Slots save a dictionary for each of many thousand sessions, and are fields of a C struct when compiled.
@@ -43,6 +44,7 @@ class SessionState:
         "counted_in",
         "counted_out",
         "deadline",
+        "dialled_at",
         "early",
         "frontend",
         "keepalive_set",
@@ -81,6 +83,7 @@ class SessionState:
         self.max_age_at = 0.0
         self.connect_at = 0.0
         self.ready_at = 0.0
+        self.dialled_at = 0.0
         traffic.last_number += 1
         self.number = traffic.last_number
         traffic.live.add(self)
@@ -136,6 +139,13 @@ class SessionState:
         if member.count_error():
             self.traffic.failing_servers.add(member)
 
+    def count_abort(self, member: PoolMember, reason: EndReason) -> None:
+        """Count at the server who has broken the connection, where one of the two has."""
+        if reason is EndReason.CLIENT_ABORT:
+            member.client_aborts += 1
+        elif reason is EndReason.SERVER_ABORT:
+            member.server_aborts += 1
+
     def side_failed(self, side: Side) -> None:
         """End: the connection of a side was reset or has broken.
 
@@ -182,6 +192,8 @@ class SessionState:
             self.frontend.failed += 1
             self.backend.pool.dequeue(self)
         if member is not None:
+            if reason is not EndReason.COMPLETED:
+                self.count_abort(member, reason)
             self.member = None
             traffic.wake_queued(self.backend.pool.release(member))
         if traffic.paused:

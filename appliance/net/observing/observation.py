@@ -7,14 +7,15 @@ import contextlib
 import errno
 import os
 import socket
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
 
+import gevent
 import msgspec
 
-from appliance.console.program_questions import at_once
 from appliance.core.rollout.needed_programs import REDIRECT, VRRP
 from appliance.core.status.observations import (
     Observations,
@@ -32,7 +33,9 @@ from appliance.net.files import program_failures, snapshots, state_files
 from appliance.net.files.degraded import read_degraded
 from appliance.net.guest import report_file
 from appliance.net.reloading.supervisor_rpc import ProcessInfo, SupervisorClient, SupervisorUnavailable
+from appliance.net.workers import ended_workers
 from appliance.wire.boards import health_board, worker_board
+from appliance.wire.boards.ended_workers import EndedWorkers, identity, with_ended
 from appliance.wire.boards.health_board import BoardFormatError, HealthBoard
 from appliance.wire.boards.worker_board import WorkerBoard
 from appliance.wire.lines import redirect_status, vrrp_status
@@ -58,13 +61,11 @@ def observe(paths: Paths, *, timeout: float = TIMEOUT) -> Observations:
 
     questions: list[Callable[[], None]] = [ask_supervisord]
     questions += [partial(ask_program, path) for path in _program_sockets(paths)]
-    at_once(questions)
-    return Observations(
-        snapshot=_snapshot(paths),
+    gevent.joinall([gevent.spawn(question) for question in questions], raise_error=True)
+    return replace(
+        observe_boards(paths),
         supervised=supervised[0],
         answers={name: each for name, answer in sorted(programs.items()) if (each := _status_answer(answer))},
-        health=_health(paths.health_board),
-        workers=tuple(living_workers(paths.runtime)),
         failures={name: each.reason for name, each in program_failures.read_all(paths.runtime)},
         degraded=_degraded(paths),
         vrrp=vrrp_said(programs[VRRP]) if VRRP in programs else None,
@@ -73,6 +74,22 @@ def observe(paths: Paths, *, timeout: float = TIMEOUT) -> Observations:
         set_aside=tuple(
             str(each) for root in (paths.runtime, paths.state) for each in state_files.found_aside(root)
         ),
+        accepted_at=_accepted_at(paths),
+    )
+
+
+def observe_boards(paths: Paths) -> Observations:
+    """Return what the files that programs share tell, without a question to anybody."""
+    living, ended = counted_by_workers(paths)
+    return Observations(
+        snapshot=_snapshot(paths),
+        supervised=SupervisordNotAsked.NOT_WANTED,
+        answers={},
+        health=_health(paths.health_board),
+        workers=living,
+        ended=ended,
+        failures={},
+        degraded=None,
     )
 
 
@@ -89,13 +106,37 @@ def _redirect_said(answer: Answer) -> RedirectStatus | None:
     return None
 
 
-def living_workers(runtime: Path) -> Iterable[WorkerBoard]:
-    """Yield the board of every worker that is alive; files of dead workers are skipped."""
+def counted_by_workers(paths: Paths) -> tuple[tuple[WorkerBoard, ...], Mapping[str, EndedWorkers]]:
+    """Return the boards of the workers that are alive, and by program the sums of those that have ended.
+
+    Each worker is in one of the two. One may end between the looks, so the boards are read first: a board
+    that is gone by then was read already, and the sums say that they hold it.
+    """
+    boards = tuple(_boards(paths.runtime))
+    programs = {each.program for each, _ in boards} | set(_with_sums(paths.runtime))
+    ended = {program: ended_workers.load(paths, program) for program in sorted(programs)}
+    living = []
+    for board, alive in boards:
+        if identity(board) in ended[board.program].recent:
+            continue
+        if alive:
+            living.append(board)
+        else:
+            ended[board.program] = with_ended(ended[board.program], board)
+    return tuple(living), ended
+
+
+def _boards(runtime: Path) -> Iterator[tuple[WorkerBoard, bool]]:
+    """Yield the board of every worker, and whether it is alive."""
     for path in sorted(runtime.glob("worker-*.board")):
         with contextlib.suppress(BoardError, BoardFormatError), BoardReader(path) as reader:
             board = worker_board.decode(reader.read())
-            if _alive(board.pid, path.with_suffix(".control")):
-                yield board
+            yield board, _alive(board.pid, path.with_suffix(".control"))
+
+
+def _with_sums(runtime: Path) -> Iterator[str]:
+    suffix = Paths(runtime=runtime).ended_workers("").name
+    return (path.name.removesuffix(suffix) for path in runtime.glob(f"*{suffix}"))
 
 
 def _alive(pid: int, control: Path) -> bool:
@@ -155,6 +196,14 @@ def _snapshot(paths: Paths) -> Snapshot | str:
         return snapshots.for_readers(paths) or f"{paths.accepted}: {os.strerror(errno.ENOENT)}"
     except SnapshotError as error:
         return str(error)
+
+
+def _accepted_at(paths: Paths) -> float | None:
+    """Return when the snapshot was accepted, by the file that everybody who may look may read."""
+    for path in (paths.accepted, paths.accepted_for_readers):
+        with contextlib.suppress(OSError):
+            return path.stat().st_mtime
+    return None
 
 
 def _health(path: Path) -> HealthBoard | None:

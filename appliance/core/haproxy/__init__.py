@@ -1,0 +1,1 @@
+"""What the appliance does, in HAProxy's terms: rows of its statistics, its counters, its states."""

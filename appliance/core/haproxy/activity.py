@@ -1,0 +1,149 @@
+"""What only who looks again and again can know: rates, peaks, and the means of the last connections.
+
+HAProxy keeps these in its process and begins anew with each reload. Here they are those of the process that
+looks, once a second, at counters that reloads leave alone.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from appliance.core.status.status import Status
+
+_HALF: Final = 512
+"""Connections after which the older half is left out of the means, which are of 512 to 1023 of them then."""
+
+
+class ProxyKind(StrEnum):
+    """What a row of HAProxy's statistics is about; a name may be that of one of each."""
+
+    FRONTEND = "FRONTEND"
+    BACKEND = "BACKEND"
+    SERVER = "SERVER"
+
+
+Place = tuple[ProxyKind, str, str]
+"""A frontend, a pool, or a server of a pool; the last part is "" for the first two."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Counted:
+    """What was counted of one place until now; `connected` and the sums of seconds are of servers only."""
+
+    current: int
+    total: int
+    queued: int = 0
+    connected: int = 0
+    queue_seconds: float = 0.0
+    connect_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trend:
+    """What was seen of one place. `rate` is sessions a second, `last_at` when one came last, None for never.
+
+    `queue_mean` and `connect_mean` are seconds, over about the last thousand connections.
+    """
+
+    rate: int = 0
+    most_rate: int = 0
+    most_current: int = 0
+    most_queued: int = 0
+    last_at: float | None = None
+    queue_mean: float = 0.0
+    connect_mean: float = 0.0
+
+
+@dataclass(slots=True, kw_only=True)
+class _Seen:
+    at: float
+    counted: Counted
+    older: Counted
+    newer: Counted
+    trend: Trend
+
+
+class Activity:
+    """The trends of all places, by looks at their counters; times are Unix seconds."""
+
+    def __init__(self) -> None:
+        self._seen: dict[Place, _Seen] = {}
+
+    def look(self, counted: Mapping[Place, Counted], now: float) -> None:
+        """Take the counters of now; places that are gone are forgotten."""
+        for place in self._seen.keys() - counted.keys():
+            del self._seen[place]
+        for place, each in counted.items():
+            self._look_at(place, each, now)
+
+    def trend(self, place: Place) -> Trend:
+        """Return what was seen of a place, nothing for one that is new."""
+        seen = self._seen.get(place)
+        return seen.trend if seen else Trend()
+
+    def _look_at(self, place: Place, counted: Counted, now: float) -> None:
+        seen = self._seen.get(place)
+        if seen is None:
+            none = Counted(current=0, total=0)
+            trend = Trend(most_current=counted.current, most_queued=counted.queued)
+            self._seen[place] = _Seen(at=now, counted=counted, older=none, newer=none, trend=trend)
+            return
+        came, passed = counted.total - seen.counted.total, now - seen.at
+        rate = round(came / passed) if passed > 0 else seen.trend.rate
+        if counted.connected - seen.newer.connected >= _HALF:
+            seen.older, seen.newer = seen.newer, counted
+        queue_mean, connect_mean = _means(counted, seen.older)
+        seen.trend = Trend(
+            rate=rate,
+            most_rate=max(rate, seen.trend.most_rate),
+            most_current=max(counted.current, seen.trend.most_current),
+            most_queued=max(counted.queued, seen.trend.most_queued),
+            last_at=now if came > 0 else seen.trend.last_at,
+            queue_mean=queue_mean,
+            connect_mean=connect_mean,
+        )
+        seen.at, seen.counted = now, counted
+
+
+def _means(counted: Counted, before: Counted) -> tuple[float, float]:
+    connections = counted.connected - before.connected
+    if connections <= 0:
+        return 0.0, 0.0
+    queued = counted.queue_seconds - before.queue_seconds
+    return queued / connections, (counted.connect_seconds - before.connect_seconds) / connections
+
+
+def counted(status: Status) -> dict[Place, Counted]:
+    """Return the counters of all frontends, pools and servers of a status."""
+    found = {
+        (ProxyKind.FRONTEND, each.name, ""): Counted(current=each.current, total=each.total)
+        for each in status.frontends
+    }
+    for pool in status.pools:
+        servers = {
+            (ProxyKind.SERVER, pool.name, each.name): Counted(
+                current=each.current,
+                total=each.total,
+                queued=each.queued,
+                connected=each.connected,
+                queue_seconds=each.queue_seconds,
+                connect_seconds=each.connect_seconds,
+            )
+            for each in pool.servers
+        }
+        found |= servers
+        found[ProxyKind.BACKEND, pool.name, ""] = _sum(servers.values())
+    return found
+
+
+def _sum(parts: Iterable[Counted]) -> Counted:
+    several = tuple(parts)
+    return Counted(
+        current=sum(each.current for each in several),
+        total=sum(each.total for each in several),
+        queued=sum(each.queued for each in several),
+        connected=sum(each.connected for each in several),
+        queue_seconds=sum(each.queue_seconds for each in several),
+        connect_seconds=sum(each.connect_seconds for each in several),
+    )

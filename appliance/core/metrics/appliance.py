@@ -1,0 +1,220 @@
+"""Our own metrics: programs, reloads, generations, ends of connections, checks, virtual IPs."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from appliance.core.status.observations import Observations
+from appliance.core.status.status import GenerationPhase, ProgramState, Status, VirtualIpStatus
+from appliance.model.server_states import ServerState
+from appliance.wire.boards.ended_workers import EndedWorkers
+from appliance.wire.boards.health_board import CHECK_BOUNDS
+from appliance.wire.boards.worker_board import CONNECT_BOUNDS, WorkerBoard
+from appliance.wire.exposition import Histogram, Metric, MetricKind, Sample, labels
+from appliance.wire.lines.vrrp_status import VrrpStatus
+
+
+def appliance_metrics(
+    status: Status, observations: Observations, *, configuration_hash: str | None
+) -> Iterator[Metric]:
+    """Yield the metrics; `configuration_hash` is equal on appliances that obey the same configuration."""
+    yield from _whole(status, configuration_hash)
+    yield from _reloads(status, observations)
+    yield from _programs(status)
+    yield from _generations(status, observations)
+    yield from _pools(status)
+    yield _ends(status)
+    yield _check_times(observations)
+    yield from _connect_times(status, observations)
+    yield from _virtual_ips(status.virtual_ips, observations.vrrp)
+
+
+def _gauge(name: str, about: str, samples: Sequence[Sample]) -> Metric:
+    return Metric(name=f"appliance_{name}", kind=MetricKind.GAUGE, help=about, samples=samples)
+
+
+def _counter(name: str, about: str, samples: Sequence[Sample]) -> Metric:
+    return Metric(name=f"appliance_{name}_total", kind=MetricKind.COUNTER, help=about, samples=samples)
+
+
+def _whole(status: Status, configuration_hash: str | None) -> Iterator[Metric]:
+    yield _gauge("ok", "1 where `appliance status` finds nothing wrong.", [("", int(status.ok))])
+    yield _gauge("problems", "How many things are wrong.", [("", len(status.problems))])
+    if status.version:
+        yield _gauge("build_info", "The version that runs.", [(labels(version=status.version), 1)])
+    if status.configuration is not None and configuration_hash is not None:
+        given = labels(number=str(status.configuration), sha256=configuration_hash)
+        yield _gauge("configuration_info", "The accepted configuration, and a hash of it.", [(given, 1)])
+    about = "1 where the last good configuration runs, because the file has errors."
+    yield _gauge("degraded", about, [("", int(status.degraded is not None))])
+    about = "Files of ours that were damaged and set aside."
+    yield _gauge("files_set_aside", about, [("", len(status.set_aside))])
+
+
+def _reloads(status: Status, observations: Observations) -> Iterator[Metric]:
+    accepted = observations.accepted_at
+    if accepted is not None:
+        about = "When the configuration was accepted that is obeyed now, Unix seconds."
+        yield _gauge("configuration_accepted_timestamp_seconds", about, [("", accepted)])
+        age = max(0.0, status.at - accepted)
+        yield _gauge("configuration_age_seconds", "How long the configuration is obeyed by now.", [("", age)])
+    answer = observations.answers.get("reload")
+    if answer is None:
+        return
+    counts = [(labels(result=result), count) for result, count in sorted(answer.reloads.items())]
+    yield _counter("reloads", "Reloads by result, since the program reload started.", counts)
+    about = "1 unless the last reload was refused or could not be completed."
+    yield _gauge("last_reload_successful", about, [("", int(answer.last is None or answer.last.ok))])
+    if answer.last is not None:
+        about = "When the last reload ended, Unix seconds."
+        yield _gauge("last_reload_timestamp_seconds", about, [("", answer.last.at)])
+
+
+def _programs(status: Status) -> Iterator[Metric]:
+    programs = [each for each in status.programs if each.expected]
+    named = [(labels(program=each.name), each) for each in programs]
+    about = "1 for a program that runs, of those that the configuration needs."
+    yield _gauge(
+        "program_up", about, [(name, int(each.state is ProgramState.RUNNING)) for name, each in named]
+    )
+    about = "1 for a program that runs and does what it should."
+    yield _gauge("program_ok", about, [(name, int(each.ok)) for name, each in named])
+    about = "When a program started, Unix seconds: each change is a restart."
+    started = [(name, status.at - each.uptime) for name, each in named if each.uptime is not None]
+    yield _gauge("program_start_time_seconds", about, [(name, round(at)) for name, at in started])
+    about = "Number of the configuration that a program obeys."
+    numbers = [(name, each.configuration) for name, each in named if each.configuration is not None]
+    yield _gauge("program_configuration", about, numbers)
+
+
+def _generations(status: Status, observations: Observations) -> Iterator[Metric]:
+    named = [
+        (labels(program=each.program, generation=str(each.generation), phase=each.phase.value), each)
+        for each in status.generations
+    ]
+    yield _gauge(
+        "generation_workers", "Workers of a generation.", [(name, len(each.pids)) for name, each in named]
+    )
+    yield _gauge(
+        "generation_sessions", "Sessions of a generation.", [(name, each.sessions) for name, each in named]
+    )
+    draining = dict.fromkeys((each.name for each in status.programs if each.workers is not None), 0)
+    for each in status.generations:
+        if each.phase is GenerationPhase.DRAINING:
+            draining[each.program] = draining.get(each.program, 0) + 1
+    about = "Generations that finish what they have."
+    yield _gauge("draining_generations", about, [(labels(program=name), n) for name, n in draining.items()])
+    about = "Connections to a server that draining generations still hold."
+    yield _gauge("draining_connections", about, list(_held(status)))
+    about = "Workers that have ended, for whatever reason."
+    ended = [(labels(program=name), each.workers) for name, each in observations.ended.items()]
+    yield _counter("workers_ended", about, ended)
+
+
+def _held(status: Status) -> Iterator[Sample]:
+    for each in status.generations:
+        if each.phase is GenerationPhase.DRAINING:
+            for held in each.holds:
+                given = {"program": each.program, "generation": str(each.generation)}
+                yield labels(**given, pool=held.pool, server=held.server), held.connections
+
+
+def _pools(status: Status) -> Iterator[Metric]:
+    pools = [(labels(pool=each.name), each) for each in status.pools]
+    yield _gauge("pool_servers", "Servers of a pool.", [(name, len(each.servers)) for name, each in pools])
+    yield _gauge(
+        "pool_servers_up", "Servers of a pool that are up.", [(name, each.up) for name, each in pools]
+    )
+    yield _gauge(
+        "pool_queue", "Connections that wait for a server.", [(name, each.queued) for name, each in pools]
+    )
+    about = "1 for a server that no check has judged yet."
+    unjudged = [
+        (labels(pool=pool.name, server=each.name), int(each.state is ServerState.CHECKING))
+        for pool in status.pools
+        for each in pool.servers
+    ]
+    yield _gauge("server_unjudged", about, unjudged)
+    about = "1 for a frontend with as many connections as it may have."
+    full = [(labels(frontend=each.name), int(each.full)) for each in status.frontends]
+    yield _gauge("frontend_full", about, full)
+
+
+def _ends(status: Status) -> Metric:
+    about = "Ends of connections, and connections that were refused, by reason; retries too."
+    return _counter(
+        "connection_ends",
+        about,
+        [(labels(reason=name), count) for name, count in sorted(status.ended.items())],
+    )
+
+
+def _check_times(observations: Observations) -> Metric:
+    seconds: dict[str, float] = {}
+    counts: dict[str, tuple[int, ...]] = {}
+    for each in observations.health.servers if observations.health else ():
+        seconds[each.pool] = seconds.get(each.pool, 0.0) + each.check_seconds
+        counts[each.pool] = _added(counts.get(each.pool), each.check_times)
+    return Metric(
+        name="appliance_check_duration_seconds",
+        kind=MetricKind.HISTOGRAM,
+        help="What the checks of a pool's servers took.",
+        histograms=[
+            Histogram(labels={"pool": pool}, bounds=CHECK_BOUNDS, counts=each, sum=seconds[pool])
+            for pool, each in counts.items()
+        ],
+    )
+
+
+def _connect_times(status: Status, observations: Observations) -> Iterator[Metric]:
+    counts: dict[str, tuple[int, ...]] = {}
+    everybody: list[WorkerBoard | EndedWorkers] = [*observations.workers, *observations.ended.values()]
+    for each in everybody:
+        for times in each.pools:
+            counts[times.pool] = _added(counts.get(times.pool), times.connects)
+    seconds = {pool.name: sum(each.connect_seconds for each in pool.servers) for pool in status.pools}
+    yield Metric(
+        name="appliance_connect_duration_seconds",
+        kind=MetricKind.HISTOGRAM,
+        help="How long it took to connect to a pool's servers.",
+        histograms=[
+            Histogram(labels={"pool": pool}, bounds=CONNECT_BOUNDS, counts=counts[pool], sum=each)
+            for pool, each in seconds.items()
+            if pool in counts
+        ],
+    )
+
+
+def _added(one: Iterable[int] | None, other: tuple[int, ...]) -> tuple[int, ...]:
+    return other if one is None else tuple(map(sum, zip(one, other, strict=True)))
+
+
+def _virtual_ips(virtual_ips: Sequence[VirtualIpStatus], vrrp: VrrpStatus | None) -> Iterator[Metric]:
+    if not virtual_ips:
+        return
+    named = [(labels(virtual_ip=each.name), each) for each in virtual_ips]
+    about = "1 where this node serves a virtual IP."
+    yield _gauge("virtual_ip_active", about, [(name, int(bool(each.active))) for name, each in named])
+    about = "1 where another node is heard serving a virtual IP."
+    heard = [(name, int(each.active_peer is not None)) for name, each in named]
+    yield _gauge("virtual_ip_active_elsewhere", about, heard)
+    priorities = [(name, each.priority) for name, each in named if each.priority is not None]
+    yield _gauge("virtual_ip_priority", "Priority with what tracks add to it.", priorities)
+    if vrrp is None:
+        return
+    routers = [(labels(virtual_ip=each.name), each) for each in vrrp.routers]
+    about = "Other nodes that serve a virtual IP at the same time: split brain."
+    yield _gauge("virtual_ip_rivals", about, [(name, len(each.rivals)) for name, each in routers])
+    about = "Conflicts about a router id or an address."
+    yield _gauge("virtual_ip_conflicts", about, [(name, len(each.conflicts)) for name, each in routers])
+    about = "Packets of VRRP that were dropped, by reason."
+    yield _counter("vrrp_drops", about, list(_drops(vrrp)))
+    about = "Wake-ups of vrrp that came too late."
+    yield _counter("vrrp_late_wakeups", about, [("", vrrp.late_wakeups)])
+    about = "By how many seconds the worst wake-up of vrrp was late."
+    yield _gauge("vrrp_latest_wakeup_seconds", about, [("", vrrp.latest_wakeup_s)])
+
+
+def _drops(vrrp: VrrpStatus) -> Iterator[Sample]:
+    for router in vrrp.routers:
+        drops: Mapping[str, int] = router.drops
+        for reason, count in sorted(drops.items()):
+            yield labels(virtual_ip=router.name, reason=reason), count

@@ -1,0 +1,160 @@
+"""The metrics of HAProxy's own exporter (its `addons/promex`), from the rows of its statistics.
+
+Names, labels and kinds are HAProxy's, so that dashboards and alerts that were made for it work. What this
+appliance has no figure for is absent; what is of HTTP alone is at 0 where a dashboard would be empty without.
+"""
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from appliance.core.haproxy.statistics import Row
+from appliance.wire.exposition import Metric, MetricKind, Sample, labels
+
+_COUNTER, _GAUGE = MetricKind.COUNTER, MetricKind.GAUGE
+_MILLI: Final = 0.001
+
+
+class _Column(NamedTuple):
+    """A metric by the end of its name, the column that it is taken from, and what it tells."""
+
+    name: str
+    column: str
+    kind: MetricKind
+    help: str
+    scale: float | None = None
+
+
+_SESSIONS: Final = (
+    _Column("current_sessions", "scur", _GAUGE, "Sessions now."),
+    _Column("max_sessions", "smax", _GAUGE, "Most sessions at a time that were seen."),
+    _Column("limit_sessions", "slim", _GAUGE, "Most sessions at a time that are allowed."),
+    _Column("sessions_total", "stot", _COUNTER, "Sessions so far."),
+    _Column("bytes_in_total", "bin", _COUNTER, "Bytes from clients."),
+    _Column("bytes_out_total", "bout", _COUNTER, "Bytes to clients."),
+    _Column("max_session_rate", "rate_max", _GAUGE, "Most new sessions in a second that were seen."),
+)
+_FRONTEND: Final = (
+    *_SESSIONS,
+    _Column("requests_denied_total", "dreq", _COUNTER, "Requests denied: of HTTP, 0 here."),
+    _Column("responses_denied_total", "dresp", _COUNTER, "Responses denied: of HTTP, 0 here."),
+    _Column("request_errors_total", "ereq", _COUNTER, "Request errors: of HTTP, 0 here."),
+    _Column("limit_session_rate", "rate_lim", _GAUGE, "Limit of new sessions in a second, 0 for none."),
+    _Column("connections_rate_max", "conn_rate_max", _GAUGE, "Most new connections in a second."),
+    _Column("connections_total", "conn_tot", _COUNTER, "Connections so far, denied ones too."),
+    _Column("denied_connections_total", "dcon", _COUNTER, "Connections that allow and deny have refused."),
+    _Column("denied_sessions_total", "dses", _COUNTER, "Sessions denied after they were accepted."),
+    _Column("internal_errors_total", "eint", _COUNTER, "Internal errors of HTTP, 0 here."),
+)
+_SERVING: Final = (
+    *_SESSIONS,
+    _Column("current_queue", "qcur", _GAUGE, "Connections that wait now."),
+    _Column("max_queue", "qmax", _GAUGE, "Most connections that were seen waiting."),
+    _Column("responses_denied_total", "dresp", _COUNTER, "Responses denied: of HTTP, 0 here."),
+    _Column("connection_errors_total", "econ", _COUNTER, "Sessions that ended as no connection was made."),
+    _Column("response_errors_total", "eresp", _COUNTER, "Connections that servers have broken."),
+    _Column("retry_warnings_total", "wretr", _COUNTER, "Connects tried again at the same server."),
+    _Column("redispatch_warnings_total", "wredis", _COUNTER, "Connects tried again at another server."),
+    _Column("weight", "weight", _GAUGE, "Effective weight."),
+    _Column("uweight", "uweight", _GAUGE, "Configured weight."),
+    _Column("check_last_change_seconds", "lastchg", _GAUGE, "Seconds since the last change of state."),
+    _Column("loadbalanced_total", "lbtot", _COUNTER, "How often it was chosen."),
+    _Column("client_aborts_total", "cli_abrt", _COUNTER, "Connections that clients have broken."),
+    _Column("server_aborts_total", "srv_abrt", _COUNTER, "Connections that servers have broken."),
+    _Column("last_session_seconds", "lastsess", _GAUGE, "Seconds since the last session, -1 for none seen."),
+    _Column("queue_time_average_seconds", "qtime", _GAUGE, "Mean wait for a server, lately.", _MILLI),
+    _Column("connect_time_average_seconds", "ctime", _GAUGE, "Mean time to connect, lately.", _MILLI),
+    _Column("response_time_average_seconds", "rtime", _GAUGE, "Response time: of HTTP, 0 here.", _MILLI),
+    _Column("max_response_time_seconds", "rtime_max", _GAUGE, "Response time: of HTTP, 0 here.", _MILLI),
+    _Column("connection_attempts_total", "connect", _COUNTER, "Connections that were made."),
+    _Column("connection_reuses_total", "reuse", _COUNTER, "Connections used again: of HTTP, 0 here."),
+    _Column("internal_errors_total", "eint", _COUNTER, "Internal errors of HTTP, 0 here."),
+)
+_BACKEND: Final = (
+    *_SERVING,
+    _Column("requests_denied_total", "dreq", _COUNTER, "Requests denied: of HTTP, 0 here."),
+    _Column("active_servers", "act", _GAUGE, "Servers that are up and no backup."),
+    _Column("backup_servers", "bck", _GAUGE, "Servers that are up and backup."),
+)
+_SERVER: Final = (
+    *_SERVING,
+    _Column("check_failures_total", "chkfail", _COUNTER, "Checks that failed while it was up."),
+    _Column("check_up_down_total", "chkdown", _COUNTER, "How often it went down."),
+    _Column("downtime_seconds_total", "downtime", _COUNTER, "Seconds that it was down."),
+    _Column("current_throttle", "throttle", _GAUGE, "Percent of its weight in slow start."),
+    _Column("check_code", "check_code", _GAUGE, "HTTP status of the last check."),
+    _Column("check_duration_seconds", "check_duration", _GAUGE, "What the last check took.", _MILLI),
+)
+_CODES: Final = ("1xx", "2xx", "3xx", "4xx", "5xx", "other")
+_PROXY_STATES: Final = ("DOWN", "UP")
+_SERVER_STATES: Final = ("DOWN", "UP", "MAINT", "DRAIN", "NOLB")
+_CHECKS: Final = ("L4OK", "L4TOUT", "L4CON", "L6OK", "L6TOUT", "L6RSP", "L7OK", "L7TOUT", "L7RSP", "L7STS")
+
+
+def haproxy_metrics(rows: Iterable[Row]) -> Iterator[Metric]:
+    """Return the metrics of frontends, backends and servers."""
+    given = tuple(rows)
+    frontends, backends, servers = ([row for row in given if row["type"] == kind] for kind in range(3))
+    yield from _of("frontend", _FRONTEND, frontends)
+    yield _states("frontend", frontends, _PROXY_STATES)
+    yield from _of("backend", _BACKEND, backends)
+    yield _states("backend", backends, _PROXY_STATES)
+    yield from _of("server", _SERVER, servers)
+    yield _states("server", servers, _SERVER_STATES)
+    yield _check_states(servers)
+    for kind, of_kind in (("frontend", frontends), ("backend", backends), ("server", servers)):
+        yield _http_responses(kind, of_kind)
+
+
+def _of(kind: str, columns: Sequence[_Column], rows: Sequence[Row]) -> Iterator[Metric]:
+    given = [_labels(row) for row in rows]
+    for name, column, metric_kind, about, scale in columns:
+        samples = [
+            (named, _scaled(row[column], scale))
+            for named, row in zip(given, rows, strict=True)
+            if column in row
+        ]
+        yield Metric(name=f"haproxy_{kind}_{name}", kind=metric_kind, help=about, samples=samples)
+
+
+def _scaled(value: int | str, scale: float | None) -> float:
+    return int(value) if scale is None else int(value) * scale
+
+
+def _labels(row: Row, **more: str) -> str:
+    server = {"server": str(row["svname"])} if row["type"] == 2 else {}
+    return labels(proxy=str(row["pxname"]), **server, **more)
+
+
+def _states(kind: str, rows: Sequence[Row], states: Sequence[str]) -> Metric:
+    samples: list[Sample] = []
+    for row in rows:
+        now = state_of(str(row["status"]))
+        inside = _labels(row)[:-1]
+        samples += [(f'{inside},state="{state}"}}', int(state == now)) for state in states]
+    about = "1 for the state that it is in, 0 for the others."
+    return Metric(name=f"haproxy_{kind}_status", kind=_GAUGE, help=about, samples=samples)
+
+
+def state_of(status: str) -> str:
+    """Return the state that a status of the statistics stands for, as HAProxy's exporter has it."""
+    word = status.partition(" ")[0]
+    return {"OPEN": "UP", "no": "UP", "STOP": "DOWN"}.get(word, word)
+
+
+def _check_states(servers: Sequence[Row]) -> Metric:
+    samples: list[Sample] = []
+    for row in servers:
+        if "check_status" in row:
+            now, inside = row["check_status"], _labels(row)[:-1]
+            samples += [(f'{inside},state="{state}"}}', int(state == now)) for state in _CHECKS]
+    about = "1 for the result of the last check, 0 for the others."
+    return Metric(name="haproxy_server_check_status", kind=_GAUGE, help=about, samples=samples)
+
+
+def _http_responses(kind: str, rows: Sequence[Row]) -> Metric:
+    """Return zeros: this one is of HTTP, and dashboards take their lists of names and codes from it."""
+    samples = [(_labels(row, code=code), 0) for row in rows for code in _CODES]
+    name = f"haproxy_{kind}_http_responses_total"
+    return Metric(
+        name=name, kind=_COUNTER, help="HTTP responses: 0, nothing looks into TCP.", samples=samples
+    )

@@ -1,0 +1,98 @@
+"""A unix socket at a path that the operator chose: made again where it is removed, never taken from others.
+
+A path that cannot be listened on now (its directory is not there yet, another program has it) is tried again.
+"""
+
+import stat
+from collections.abc import Callable
+from pathlib import Path
+from typing import Final
+
+import gevent
+from gevent import Greenlet, socket
+from structlog.typing import FilteringBoundLogger
+
+from appliance.net.control.gevent_listener import listen_unix
+from appliance.net.privileges.peer_credentials import listening_process
+
+RETRY: Final = 1.0
+"""Seconds between two looks at the path."""
+
+
+class KeptListener:
+    """Listens for its owner alone, and serves each connection in a greenlet. Call `keep` now and then.
+
+    `name` begins the events that it logs. `failure` is why it does not listen, empty where it does.
+    """
+
+    def __init__(
+        self, path: Path, serve: Callable[[socket.socket], None], log: FilteringBoundLogger, *, name: str
+    ) -> None:
+        self.failure = ""
+        self._path = path
+        self._serve = serve
+        self._log = log
+        self._event = name
+        self._socket: socket.socket | None = None
+        self._inode = 0
+        self._loop: Greenlet | None = None
+        self.keep()
+
+    def keep(self) -> None:
+        """Listen, unless that is so already; say once why it cannot be."""
+        if self._is_ours():
+            return
+        self._stop()
+        try:
+            self._start()
+        except OSError as error:
+            if str(error) != self.failure:
+                self._log.warning(f"{self._event}-failed", path=str(self._path), error=str(error))
+            self.failure = str(error)
+            return
+        self.failure = ""
+        self._log.info(f"{self._event}-listening", path=str(self._path))
+
+    def close(self) -> None:
+        """Listen no more, and remove the socket unless it is somebody else's; connections go on."""
+        if self._is_ours():
+            self._path.unlink(missing_ok=True)
+        self._stop()
+
+    def _start(self) -> None:
+        self._refuse_if_taken()
+        self._socket = listen_unix(self._path)
+        self._inode = self._path.stat().st_ino
+        self._loop = gevent.spawn(self._accept, self._socket)
+
+    def _refuse_if_taken(self) -> None:
+        if not self._path.exists():
+            return
+        if not stat.S_ISSOCK(self._path.stat().st_mode):
+            raise OSError("exists and is not a socket")
+        pid = listening_process(self._path)
+        if pid is not None:
+            raise OSError(f"another program listens there (process {pid or 'unknown'})")
+
+    def _stop(self) -> None:
+        if self._loop is not None:
+            self._loop.kill()
+        if self._socket is not None:
+            self._socket.close()
+        self._socket, self._loop = None, None
+
+    def _is_ours(self) -> bool:
+        try:
+            return self._socket is not None and self._path.stat().st_ino == self._inode
+        except OSError:
+            return False
+
+    def _accept(self, accepting: socket.socket) -> None:
+        while True:
+            try:
+                connection, _ = accepting.accept()
+            except OSError as error:  # out of descriptors: others end, then there is room again
+                self._log.warning(f"{self._event}-not-accepted", error=str(error))
+                gevent.sleep(RETRY)
+                continue
+            gevent.spawn(self._serve, connection)

@@ -1,0 +1,1 @@
+"""What a status is made of, collected from boards, control sockets, supervisord and files."""

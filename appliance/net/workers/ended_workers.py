@@ -1,0 +1,69 @@
+"""What ended workers counted, kept by their master before it removes their boards.
+
+A file in the runtime directory for each proxy: it is read and written when a worker has ended, and never by
+two at a time, as a proxy has one master. What cannot be written is lost, and the reason is nobody's concern
+but a counter's: the worker is gone, and its successor waits for its place.
+"""
+
+import contextlib
+
+from appliance.core.rollout.states import WorkerId
+from appliance.model.paths import Paths
+from appliance.net.boards.board_layout import BoardError
+from appliance.net.boards.board_reader import BoardReader
+from appliance.net.files import readers, snapshots, state_files
+from appliance.net.files.atomic_write import write_atomically
+from appliance.net.files.state_files import FileUnusable
+from appliance.wire.boards import ended_workers, worker_board
+from appliance.wire.boards.ended_workers import EndedWorkers, EndedWorkersError
+from appliance.wire.boards.health_board import BoardFormatError
+from appliance.wire.boards.worker_board import WorkerBoard
+
+
+def keep_counts(paths: Paths, program: str, worker: WorkerId) -> None:
+    """Add what a dead worker counted to the sums of its program; without a board there is nothing to add."""
+    board = _board(paths, program, worker)
+    if board is None:
+        return
+    path = paths.ended_workers(program)
+    sums = _current(paths, ended_workers.with_ended(_read(paths, program), board))
+    state_files.clear_way(path)
+    with contextlib.suppress(OSError):
+        write_atomically(path, ended_workers.encode(sums), mode=readers.file_mode(path.parent))
+
+
+def load(paths: Paths, program: str) -> EndedWorkers:
+    """Return the sums of a program's ended workers, zeros where there is no file that can be understood."""
+    with contextlib.suppress(EndedWorkersError, FileUnusable):
+        data = state_files.read(paths.ended_workers(program))
+        return EndedWorkers() if data is None else ended_workers.decode(data)
+    return EndedWorkers()
+
+
+def _read(paths: Paths, program: str) -> EndedWorkers:
+    """Return the same, and set a damaged file aside: it is about to be written anew."""
+    path = paths.ended_workers(program)
+    try:
+        data = state_files.read(path)
+        return EndedWorkers() if data is None else ended_workers.decode(data)
+    except (EndedWorkersError, FileUnusable):
+        state_files.set_aside(path)
+        return EndedWorkers()
+
+
+def _board(paths: Paths, program: str, worker: WorkerId) -> WorkerBoard | None:
+    path = paths.worker_board(program, worker.generation, worker.index)
+    with contextlib.suppress(BoardError, BoardFormatError), BoardReader(path) as reader:
+        return worker_board.decode(reader.read())
+    return None
+
+
+def _current(paths: Paths, sums: EndedWorkers) -> EndedWorkers:
+    accepted = snapshots.readable(paths.accepted)
+    if accepted is None:
+        return sums
+    return ended_workers.kept(
+        sums,
+        frontends={frontend.name for group in accepted.groups for frontend in group.frontends},
+        servers={(pool.name, server.name) for pool in accepted.pools for server in pool.servers},
+    )

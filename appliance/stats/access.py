@@ -1,0 +1,97 @@
+"""Who may see what: networks, the one user with a password, TLS. Made of the files that a snapshot names."""
+
+import hmac
+import secrets
+from base64 import b64decode
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from gevent import ssl
+
+from appliance.core.balancing.access_lists import NetworkSet
+from appliance.model.snapshot.stats import Stats
+from appliance.net.files import state_files
+from appliance.net.files.state_files import FileUnusable
+
+_LONGEST_PASSWORD: Final = 1024
+_LONGEST_HEADER: Final = 4096
+_BASIC: Final = "basic "
+
+
+class AccessError(Exception):
+    """A file that a snapshot names for this cannot be used; says which one, and why."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebAccess:
+    """What a snapshot says of access; None is no limit, `credentials` are `user:password`.
+
+    `token` is in the forms of our pages alone: it tells them from those of other sites, which a browser sends
+    with the password that it remembers.
+    """
+
+    allowed: NetworkSet | None
+    credentials: bytes | None
+    context: ssl.SSLContext | None
+    admin: bool
+    token: str
+
+    def admits(self, authorization: str) -> bool:
+        """Say whether the Authorization header of a request is right, where there has to be one."""
+        if self.credentials is None:
+            return True
+        given = _basic(authorization)
+        return given is not None and hmac.compare_digest(given, self.credentials)
+
+
+def web_access(stats: Stats) -> WebAccess:
+    """Return what holds; raises AccessError."""
+    return WebAccess(
+        allowed=NetworkSet(stats.allow) if stats.allow else None,
+        credentials=_credentials(stats),
+        context=_context(stats.certificate, stats.key) if stats.certificate and stats.key else None,
+        admin=stats.admin and stats.user is not None,
+        token=secrets.token_urlsafe(),
+    )
+
+
+def _credentials(stats: Stats) -> bytes | None:
+    if stats.user is None:
+        return None
+    password = stats.password if stats.password_file is None else _password(stats.password_file)
+    return f"{stats.user}:{password}".encode()
+
+
+def _password(path: str) -> str:
+    """Return the first line of a file, for editors add an end to it."""
+    try:
+        data = state_files.read(Path(path), limit=_LONGEST_PASSWORD)
+        text = data.decode() if data is not None else None
+    except (FileUnusable, UnicodeDecodeError) as error:
+        raise AccessError(f"the password file {path}: {error}") from error
+    if text is None:
+        raise AccessError(f"the password file {path}: there is none")
+    password = text.partition("\n")[0].removesuffix("\r")
+    if not password:
+        raise AccessError(f"the password file {path}: it is empty")
+    return password
+
+
+def _context(certificate: str, key: str) -> ssl.SSLContext:
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    try:
+        context.load_cert_chain(certificate, key)
+    except (OSError, ValueError) as error:  # ssl.SSLError is an OSError
+        reason = getattr(error, "strerror", None) or str(error)
+        raise AccessError(f"the certificate {certificate} with the key {key}: {reason}") from error
+    return context
+
+
+def _basic(header: str) -> bytes | None:
+    if len(header) > _LONGEST_HEADER or not header.lower().startswith(_BASIC):
+        return None
+    try:
+        return b64decode(header[len(_BASIC) :].strip(), validate=True)
+    except ValueError:
+        return None

@@ -1,0 +1,197 @@
+"""HAProxy's stats socket: lines come in, are obeyed one after the other, and answered in HAProxy's words.
+
+A connection takes one line and is closed, or, after `prompt`, takes lines until `quit`. What changes a server
+goes to the programs `health` and the workers as from the console, so that it survives reloads.
+"""
+
+from collections.abc import Callable
+from typing import Final, assert_never
+
+from gevent import socket
+from gevent.lock import BoundedSemaphore
+from structlog.typing import FilteringBoundLogger
+
+from appliance.core.haproxy import answers
+from appliance.core.haproxy.process import info_fields
+from appliance.model.paths import Paths
+from appliance.model.server_states import AdminState
+from appliance.model.snapshot.snapshot import Snapshot
+from appliance.stats import servers
+from appliance.stats.figures import LatestFigures
+from appliance.stats.servers import NotDone
+from appliance.wire.haproxy import commands
+from appliance.wire.haproxy.commands import (
+    LINE_LIMIT,
+    NO_BACKEND,
+    NO_PROXY,
+    NO_SERVER,
+    Command,
+    GetWeight,
+    Refused,
+    SetState,
+    SetWeight,
+    ShowServersState,
+    ShowStat,
+    ShutdownSessions,
+    Simple,
+)
+from appliance.wire.haproxy.statistics import csv_text, info_text, servers_state_text
+from appliance.wire.lines.listed_session import ListedSession
+
+MOST_CONNECTIONS: Final = 32
+SILENCE: Final = 10.0
+"""Seconds that a client may be silent, or not read its answer (HAProxy's `stats timeout`)."""
+
+_CHUNK: Final = 4096
+_NOT_CONFIGURED: Final = "Weights other than 0 and 100% are the configuration's: change `weight` there.\n"
+
+
+class CommandLine:
+    """Serves the connections of the socket; who can connect may change servers."""
+
+    def __init__(self, paths: Paths, figures: LatestFigures, log: FilteringBoundLogger) -> None:
+        self._paths = paths
+        self._figures = figures
+        self._log = log
+        self._places = BoundedSemaphore(MOST_CONNECTIONS)
+
+    def serve(self, connection: socket.socket) -> None:
+        """Serve one connection to its end."""
+        if not self._places.acquire(blocking=False):
+            connection.close()
+            return
+        try:
+            connection.settimeout(SILENCE)
+            self._serve(connection)
+        except OSError:
+            pass  # the client is gone, or too slow
+        except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this connection
+            self._log.error("command-failed", exc_info=error)
+        finally:
+            self._places.release()
+            connection.close()
+
+    def _serve(self, connection: socket.socket) -> None:
+        interactive, rest = False, b""
+        while True:
+            line, newline, rest = rest.partition(b"\n")
+            if not newline:
+                rest = line
+                chunk = connection.recv(_CHUNK)
+                if not chunk or len(rest) > LINE_LIMIT:
+                    return
+                rest += chunk
+                continue
+            for command in commands.commands(line.rstrip(b"\r")):
+                if command is Simple.QUIT:
+                    return
+                interactive = interactive or command is Simple.PROMPT
+                end = "\n> " if interactive else "\n"
+                connection.sendall((self.answer(command) + end).encode())
+            if not interactive:
+                return
+
+    def answer(self, command: Command) -> str:
+        """Obey one command, and return what HAProxy would say."""
+        match command:
+            case Simple():
+                said = self._simple(command)
+            case ShowStat():
+                said = self._show_stat(command)
+            case ShowServersState(pool=pool):
+                said = self._servers_state(pool)
+            case GetWeight() | SetState() | SetWeight() | ShutdownSessions():
+                said = self._missing(command.pool, command.server) or self._of_server(command)
+            case Refused(answer=said):
+                pass
+            case _:
+                assert_never(command)
+        return said
+
+    def _of_server(self, command: GetWeight | SetState | SetWeight | ShutdownSessions) -> str:
+        """Obey a command about a server that there is."""
+        pool, server = command.pool, command.server
+        match command:
+            case GetWeight():
+                said = self._weight(pool, server)
+            case SetState(state=state):
+                said = self._set_state(pool, server, state)
+            case SetWeight():
+                said = self._set_weight(command)
+            case ShutdownSessions():
+                said = self._shutdown(pool, server)
+            case _:
+                assert_never(command)
+        return said
+
+    def _simple(self, command: Simple) -> str:
+        texts: dict[Simple, Callable[[], str]] = {
+            Simple.SHOW_INFO: lambda: info_text(info_fields(self._figures.get().process)),
+            Simple.SHOW_SESSIONS: lambda: "".join(map(_session, servers.sessions(self._paths))),
+            Simple.SHOW_VERSION: lambda: f"{self._figures.get().process.version}\n",
+            Simple.HELP: commands.help_text,
+        }
+        return texts.get(command, str)()  # `show table` of nothing, and the prompt itself, are empty
+
+    def _show_stat(self, command: ShowStat) -> str:
+        rows = self._figures.get().rows
+        found = answers.chosen(rows, command)
+        known = command.proxy is None or any(
+            command.proxy in (str(row["iid"]), row["pxname"]) for row in rows
+        )
+        return csv_text(found) if known else NO_PROXY
+
+    def _servers_state(self, pool: str | None) -> str:
+        figures = self._figures.get()
+        if pool is not None and not answers.has_pool(figures.rows, pool):
+            return "Can't find backend.\n"
+        snapshot = figures.observations.snapshot
+        lines = answers.server_states(figures.rows, snapshot, pool) if isinstance(snapshot, Snapshot) else ()
+        return servers_state_text(lines)
+
+    def _weight(self, pool: str, server: str) -> str:
+        row = answers.server_row(self._figures.get().rows, pool, server)
+        return f"{row['weight']} (initial {row['uweight']})\n" if row else NO_SERVER
+
+    def _missing(self, pool: str, server: str) -> str:
+        """Return what HAProxy says of a server that there is not, nothing where there is one."""
+        rows = self._figures.get().rows
+        if not answers.has_pool(rows, pool):
+            return NO_BACKEND
+        return "" if answers.server_row(rows, pool, server) else NO_SERVER
+
+    def _set_state(self, pool: str, server: str, state: AdminState) -> str:
+        try:
+            servers.set_state(self._paths, pool=pool, server=server, state=state)
+        except NotDone as error:
+            return f"{error}\n"
+        finally:
+            self._figures.forget()
+        self._log.info("state-set", pool=pool, server=server, state=state.name.lower(), by="stats socket")
+        return ""
+
+    def _set_weight(self, command: SetWeight) -> str:
+        """Take a weight of 0 for drain, and the configured one for ready: others are the configuration's."""
+        row = answers.server_row(self._figures.get().rows, command.pool, command.server)
+        configured = int(row["uweight"]) if row else 0
+        if command.weight == 0:
+            return self._set_state(command.pool, command.server, AdminState.DRAIN)
+        if command.weight == (100 if command.percent else configured):
+            return self._set_state(command.pool, command.server, AdminState.READY)
+        return _NOT_CONFIGURED
+
+    def _shutdown(self, pool: str, server: str) -> str:
+        ended = servers.end_sessions(self._paths, pool=pool, server=server)
+        self._log.info("sessions-ended", pool=pool, server=server, sessions=ended, by="stats socket")
+        return ""
+
+
+def _session(each: ListedSession) -> str:
+    """Return a line of `show sess`, with those of its fields that mean something here."""
+    pool, _, server = (each.server or "<NONE>/<none>").partition("/")
+    family = "tcpv6" if each.client.startswith("[") else "tcpv4"
+    return (
+        f"{each.id}: proto={family} src={each.client} fe={each.frontend} be={pool} srv={server} "
+        f"age={int(each.age)}s idle={int(each.idle)}s state={each.phase} in={each.bytes_in} "
+        f"out={each.bytes_out}\n"
+    )

@@ -1,0 +1,124 @@
+"""What the appliance does at this moment, as seen by `stats`, and as little looked for as will do.
+
+However many clients ask, everything is looked for twice a second at the most, and what a page was made of is
+its cache. Boards alone are looked at once a second besides, for rates and peaks.
+"""
+
+import hashlib
+import os
+import socket
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Final
+
+import gevent
+from gevent.lock import BoundedSemaphore
+
+from appliance import __version__
+from appliance.core.haproxy import activity
+from appliance.core.haproxy.activity import Activity
+from appliance.core.haproxy.process import ProcessFigures, process_figures
+from appliance.core.haproxy.statistics import Observed, Row, rows
+from appliance.core.status.assessment import assess
+from appliance.core.status.observations import Observations
+from appliance.core.status.status import Status
+from appliance.model.paths import Paths
+from appliance.model.snapshot.snapshot import Snapshot, encode, without_secrets
+from appliance.net.observing.observation import observe, observe_boards
+
+FRESH: Final = 0.5
+"""Seconds for which what was found answers further questions."""
+
+_LOOK: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Figures:
+    """What was found at one moment; `rows` are those of HAProxy's statistics, none without a configuration.
+
+    `at` is monotonic seconds. `pages` holds what was made of these figures.
+    """
+
+    at: float
+    status: Status
+    observations: Observations
+    rows: tuple[Row, ...]
+    process: ProcessFigures
+    configuration_hash: str | None
+    pages: dict[str, bytes]
+
+
+class LatestFigures:
+    """The figures, looked for when somebody asks, by one greenlet at a time."""
+
+    def __init__(self, paths: Paths, *, on_fault: Callable[[Exception], None]) -> None:
+        self._paths = paths
+        self._on_fault = on_fault
+        self._latest: Figures | None = None
+        self._lock = BoundedSemaphore()
+        self._activity = Activity()
+        self._loop = gevent.spawn(self._look_always)
+
+    def get(self) -> Figures:
+        """Return the figures of the last half second, or new ones."""
+        with self._lock:
+            if self._latest is None or time.monotonic() - self._latest.at > FRESH:
+                self._latest = self._look()
+            return self._latest
+
+    def page(self, name: str, make: Callable[[Figures], bytes]) -> bytes:
+        """Return a page made of the figures; it is made once of each."""
+        figures = self.get()
+        if name not in figures.pages:
+            figures.pages[name] = make(figures)
+        return figures.pages[name]
+
+    def forget(self) -> None:
+        """Look anew when somebody asks: something was changed."""
+        self._latest = None
+
+    def close(self) -> None:
+        """Look no more."""
+        self._loop.kill()
+
+    def _look(self) -> Figures:
+        observations = observe(self._paths)
+        at, now = time.monotonic(), time.time()
+        status = assess(observations, now)
+        snapshot = observations.snapshot if isinstance(observations.snapshot, Snapshot) else None
+        observed = (
+            Observed(status=status, snapshot=snapshot, activity=self._activity, now=now) if snapshot else None
+        )
+        return Figures(
+            at=at,
+            status=status,
+            observations=observations,
+            rows=tuple(rows(observed)) if observed else (),
+            process=process_figures(
+                status,
+                observations,
+                self._activity,
+                version=__version__,
+                node=socket.gethostname(),
+                pid=os.getpid(),
+            ),
+            configuration_hash=_hash(snapshot) if snapshot else None,
+            pages={},
+        )
+
+    def _look_always(self) -> None:
+        while True:
+            try:
+                found = observe_boards(self._paths)
+                now = time.time()
+                self._activity.look(activity.counted(assess(found, now)), now)
+            except Exception as error:  # noqa: BLE001  # the boundary: the next look comes all the same
+                self._on_fault(error)
+            gevent.sleep(_LOOK)
+
+
+def _hash(snapshot: Snapshot) -> str:
+    """Return a hash of what a configuration asks for, whatever its number, its file and its secrets are."""
+    content = encode(replace(without_secrets(snapshot), number=0, source=""))
+    return hashlib.sha256(content).hexdigest()

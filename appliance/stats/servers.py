@@ -1,0 +1,61 @@
+"""What an operator may ask of servers through HAProxy's faces: done by the programs whose business it is."""
+
+from functools import partial
+from typing import Final
+
+import gevent
+
+from appliance.model.paths import Paths
+from appliance.model.server_states import AdminState
+from appliance.net.control.control_client import ControlUnavailable, ask
+from appliance.wire.lines import listed_session
+from appliance.wire.lines.control import Answer, ControlError, Question
+from appliance.wire.lines.listed_session import ListedSession
+
+_TIMEOUT: Final = 5.0
+
+
+class NotDone(Exception):  # noqa: N818  # an outcome, told to whoever asked
+    """The program whose business it is did not do it; says why."""
+
+
+def set_state(paths: Paths, *, pool: str, server: str, state: AdminState) -> None:
+    """Put a server into a state, which it keeps over reloads and restarts; raises NotDone."""
+    values = {"pool": pool, "server": server, "state": state.name.lower()}
+    try:
+        answer = ask(paths.control("health"), Question(command="set-state", values=values), timeout=_TIMEOUT)
+    except ControlUnavailable as error:
+        raise NotDone(str(error)) from error
+    if not answer.ok:
+        raise NotDone("; ".join(problem.message for problem in answer.errors))
+
+
+def end_sessions(paths: Paths, *, pool: str, server: str) -> int:
+    """End the sessions of a server, in all workers; return how many there were."""
+    answers = _ask_workers(paths, Question(command="kill", values={"server": f"{pool}/{server}"}))
+    counts = (answer.values.get("killed") for answer in answers)
+    return sum(count for count in counts if isinstance(count, int))
+
+
+def sessions(paths: Paths) -> list[ListedSession]:
+    """Return the sessions of all workers, the oldest first; a worker that says nonsense is left out."""
+    found: list[ListedSession] = []
+    for answer in _ask_workers(paths, Question(command="sessions")):
+        try:
+            found += listed_session.decode(answer)
+        except ControlError:
+            continue
+    return sorted(found, key=lambda session: session.age, reverse=True)
+
+
+def _ask_workers(paths: Paths, question: Question) -> list[Answer]:
+    def asked(name: str) -> Answer | None:
+        try:
+            return ask(paths.runtime / name, question, timeout=_TIMEOUT)
+        except ControlUnavailable:
+            return None
+
+    names = sorted(each.name for each in paths.runtime.glob("worker-*.control"))
+    questions = [gevent.spawn(partial(asked, name)) for name in names]
+    gevent.joinall(questions, raise_error=True)
+    return [each.value for each in questions if each.value is not None]

@@ -1,0 +1,127 @@
+"""What `stats` serves, as a snapshot says it: where, for whom, and the socket for commands."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import gevent
+from gevent import socket
+from structlog.typing import FilteringBoundLogger
+
+from appliance.model.paths import Paths
+from appliance.model.snapshot.snapshot import Snapshot
+from appliance.model.snapshot.stats import Stats
+from appliance.net.control.kept_listener import RETRY, KeptListener
+from appliance.stats.access import AccessError, WebAccess, web_access
+from appliance.stats.command_line import CommandLine
+from appliance.stats.error_log import ErrorLog
+from appliance.stats.figures import LatestFigures
+from appliance.stats.listeners import WebListeners
+from appliance.stats.pages import Pages
+from appliance.stats.web_server import WebServer
+from appliance.wire.lines.control import AnswerProblem
+
+
+class StatsRefused(Exception):  # noqa: N818  # an outcome, told to `reload`
+    """A snapshot that cannot be served, and why."""
+
+    def __init__(self, *reasons: AnswerProblem) -> None:
+        self.reasons = reasons
+        super().__init__("; ".join(each.message for each in reasons))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prepared:
+    """A snapshot whose addresses are bound and whose files are read; `stats` None is nothing to serve."""
+
+    number: int
+    stats: Stats | None
+    access: WebAccess | None
+    changed: bool
+
+
+class StatsService:
+    """Serves nothing before the first commit."""
+
+    def __init__(self, paths: Paths, log: FilteringBoundLogger) -> None:
+        self.number = 0
+        self._log = log
+        self._stats: Stats | None = None
+        self._access: WebAccess | None = None
+        self._figures = LatestFigures(paths, on_fault=lambda error: log.error("look-failed", exc_info=error))
+        self._pages = Pages(
+            self._figures,
+            self._current_access,
+            on_denied=lambda client: log.warning("access-denied", client=client),
+        )
+        self._listeners = WebListeners(self._server)
+        self._command_line = CommandLine(paths, self._figures, log)
+        self._socket: KeptListener | None = None
+        self._keeper = gevent.spawn(self._keep)
+
+    @property
+    def socket_failures(self) -> dict[str, str]:
+        """Return why the socket for commands is not listened on, by its path; nothing where it is."""
+        if self._socket is None or not self._socket.failure or self._stats is None:
+            return {}
+        return {str(self._stats.socket): self._socket.failure}
+
+    def prepare(self, snapshot: Snapshot) -> Prepared:
+        """Bind and read what a snapshot names; raises StatsRefused, and then nothing has changed."""
+        stats = snapshot.stats
+        if stats is None:
+            self._listeners.abort()
+            return Prepared(number=snapshot.number, stats=None, access=None, changed=self._stats is not None)
+        try:
+            access = web_access(stats)
+        except AccessError as error:
+            raise StatsRefused(AnswerProblem(message=str(error), path="stats")) from error
+        if problems := self._listeners.reserve(stats):
+            raise StatsRefused(*(AnswerProblem(message=str(each), path="stats.bind") for each in problems))
+        return Prepared(number=snapshot.number, stats=stats, access=access, changed=stats != self._stats)
+
+    def commit(self, prepared: Prepared) -> None:
+        """Serve what was prepared last."""
+        self.number = prepared.number
+        if prepared.stats is None or prepared.access is None:
+            self.close()
+            return
+        # A password or a certificate may have changed in its file: what was read in `prepare` holds.
+        self._access = prepared.access
+        self._listeners.commit()
+        self._follow_socket(prepared.stats.socket)
+        self._stats = prepared.stats
+        self._figures.forget()
+
+    def abort(self) -> None:
+        """Close what was bound for a snapshot that is not accepted."""
+        self._listeners.abort()
+
+    def close(self) -> None:
+        """Serve nothing."""
+        self._follow_socket(None)
+        self._listeners.close()
+        self._stats = self._access = None
+
+    def _follow_socket(self, path: str | None) -> None:
+        if self._stats is not None and self._stats.socket == path and self._socket is not None:
+            return
+        if self._socket is not None:
+            self._socket.close()
+            self._socket = None
+        if path is not None:
+            serve = self._command_line.serve
+            self._socket = KeptListener(Path(path), serve, self._log, name="stats-socket")
+
+    def _keep(self) -> None:
+        while True:
+            gevent.sleep(RETRY)
+            if self._socket is not None:
+                self._socket.keep()
+
+    def _server(self, listener: socket.socket) -> WebServer:
+        return WebServer(listener, self._pages, self._current_access, ErrorLog(self._log))
+
+    def _current_access(self) -> WebAccess:
+        if self._access is None:
+            raise RuntimeError("asked though nothing is served")
+        return self._access

@@ -1,0 +1,161 @@
+"""The HTTP server: gevent's, with limits, so that no client costs more than its own connection.
+
+Everything that a client may be slow about has a deadline: the handshake of TLS, the head of a request, the
+reading of the answer. There is a number of connections beyond which the next ones wait in the backlog, a size
+of heads, and no body that is read unless a page wants it.
+"""
+
+from collections.abc import Callable, Iterable
+from types import TracebackType
+from typing import Final, TypeVar
+
+import gevent
+from gevent import socket, ssl
+from gevent.pool import Pool
+from gevent.pywsgi import WSGIHandler, WSGIServer
+
+from appliance.stats.access import WebAccess
+from appliance.wire import literal
+
+MOST_CLIENTS: Final = 64
+"""Connections at a time, for each address that is listened on."""
+
+HEAD_SECONDS: Final = 10.0
+"""Seconds that a client may take for the head of a request; an idle connection is closed after them."""
+
+ANSWER_SECONDS: Final = 30.0
+"""Seconds for an answer to be made and read."""
+
+_HEAD_BYTES: Final = 16384
+
+
+_Value = TypeVar("_Value")
+
+Application = Callable[..., Iterable[bytes]]
+
+
+class _HeadTooLongError(ValueError):
+    """The head of a request is longer than any client of ours has it; pywsgi answers 400."""
+
+
+class _BoundedReader:
+    """What a handler reads from: as a file, of which a request may use so many bytes."""
+
+    def __init__(self, file: "socket.SocketIO") -> None:
+        self._file = file
+        self._left = _HEAD_BYTES
+
+    @property
+    def closed(self) -> bool:
+        return bool(self._file.closed)
+
+    def renew(self, size: int = _HEAD_BYTES) -> None:
+        """Let so many bytes be read from here on."""
+        self._left = size
+
+    def readline(self, size: int = -1) -> bytes:
+        line: bytes = self._file.readline(self._left + 1 if size < 0 else min(size, self._left + 1))
+        return self._spent(line)
+
+    def read(self, size: int = -1) -> bytes:
+        data: bytes = self._file.read(self._left + 1 if size < 0 else min(size, self._left + 1))
+        return self._spent(data)
+
+    def close(self) -> None:
+        self._file.close()
+
+    def _spent(self, data: bytes) -> bytes:
+        self._left -= len(data)
+        if self._left < 0:
+            raise _HeadTooLongError(f"more than {_HEAD_BYTES} bytes")
+        return data
+
+
+class _Handler(WSGIHandler):  # type: ignore[misc]  # gevent has no types
+    """One connection, with deadlines."""
+
+    def __init__(self, connection: socket.socket, address: object, server: WSGIServer) -> None:
+        super().__init__(connection, address, server, rfile=_BoundedReader(connection.makefile("rb", -1)))
+
+    def read_requestline(self) -> str:
+        """Return the first line of a request, nothing after so much silence."""
+        self.rfile.renew()
+        line: str = _within(HEAD_SECONDS, super().read_requestline, "")
+        return line
+
+    def read_request(self, raw_requestline: str) -> bool:
+        """Read the headers; too slow a client is told that its request is bad."""
+        good: bool = _within(HEAD_SECONDS, lambda: super(_Handler, self).read_request(raw_requestline), False)  # noqa: FBT003  # what the method returns
+        self.rfile.renew()
+        return good
+
+    def handle_one_response(self) -> None:
+        """Answer; a client that does not read its answer in time loses its connection."""
+        _within(ANSWER_SECONDS, super().handle_one_response, None)
+
+    def handle_error(self, kind: type[BaseException], error: BaseException, trace: TracebackType) -> None:
+        """Close the connection after a deadline; report anything else, which is a bug, and answer 500."""
+        if issubclass(kind, gevent.Timeout):
+            self.close_connection = True
+            return
+        super().handle_error(kind, error, trace)
+
+    def log_request(self) -> None:
+        """Log nothing: who asks too much is kept out by limits, not by lines."""
+
+
+class WebServer(WSGIServer):  # type: ignore[misc]  # gevent has no types
+    """Serves one listening socket, which is its own from now on."""
+
+    def __init__(
+        self,
+        listener: socket.socket,
+        application: Application,
+        access: Callable[[], WebAccess],
+        errors: object,
+    ) -> None:
+        self._access = access
+        super().__init__(
+            listener,
+            application,
+            spawn=Pool(MOST_CLIENTS),
+            handler_class=_Handler,
+            log=None,
+            error_log=errors,
+            environ={"SERVER_NAME": "stats"},  # else it asks the resolver at its start
+        )
+
+    def handle(self, connection: socket.socket, address: tuple[str, int]) -> None:
+        """Serve one connection, from the first byte on: TLS too."""
+        access = self._access()
+        if access.allowed is not None and literal.packed_peer(address[0]) not in access.allowed:
+            connection.close()
+            return
+        if access.context is None:
+            super().handle(connection, address)
+            return
+        if (secured := _secured(connection, access.context)) is not None:
+            super().handle(secured, address)
+
+
+def _secured(connection: socket.socket, context: ssl.SSLContext) -> socket.socket | None:
+    """Return the connection after its handshake, None where the client cannot make one, or is too slow."""
+    try:
+        return _within(HEAD_SECONDS, lambda: context.wrap_socket(connection, server_side=True), None)
+    except OSError:
+        connection.close()
+        return None
+
+
+def _within(seconds: float, action: Callable[[], _Value], late: _Value) -> _Value:
+    """Return what an action returns, or `late` where it takes longer; then it was interrupted."""
+    timer = gevent.Timeout(seconds)
+    timer.start()
+    try:
+        return action()
+    except gevent.Timeout as expired:
+        if expired is not timer:
+            raise
+        return late
+    finally:
+        timer.close()

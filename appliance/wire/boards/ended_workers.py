@@ -1,0 +1,140 @@
+"""What the workers of a proxy counted that have ended: the file that keeps counters from going back.
+
+A worker counts on its board and takes the counts along when it ends. So the master adds them up here first,
+and removes the board after that. The file names the workers that were added last: whoever reads the boards
+first and this file then counts none of them twice and leaves none out, and a master that is killed between
+the two steps adds none twice.
+"""
+
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field, fields, replace
+from typing import Final, TypeVar
+
+import msgspec
+
+from appliance.wire.boards.worker_board import FrontendCounters, PoolTimes, ServerCounters, WorkerBoard
+from appliance.wire.seal import SealError, seal, unseal
+
+_REMEMBERED: Final = 256
+"""Workers that the file names: as many may end between two looks of a reader."""
+
+_Counters = TypeVar("_Counters", FrontendCounters, ServerCounters)
+_NOW: Final = frozenset({"current", "queued"})
+"""Fields that say how many there are now, of which an ended worker has none."""
+
+REMOVED: Final = ""
+"""Name under which frontends are summed up that the configuration does not have any more."""
+
+
+class EndedWorkersError(Exception):
+    """The file does not hold what ended workers counted."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EndedWorkers:
+    """The sums, by frontend, server and pool, and how many workers they are of.
+
+    `since` is when the first of them was started, Unix seconds, 0.0 for none. `recent` are the identities of
+    those that were added last, the latest at the end. `reasons` counts the ends of connections by reason.
+    """
+
+    since: float = 0.0
+    workers: int = 0
+    recent: tuple[str, ...] = ()
+    frontends: tuple[FrontendCounters, ...] = ()
+    servers: tuple[ServerCounters, ...] = ()
+    pools: tuple[PoolTimes, ...] = ()
+    reasons: Mapping[str, int] = field(default_factory=dict)
+
+
+def identity(board: WorkerBoard) -> str:
+    """Return what tells a worker from every other one: its place may be another's by now."""
+    return f"{board.generation}-{board.index}-{board.pid}-{board.started_at!r}"
+
+
+def with_ended(ended: EndedWorkers, board: WorkerBoard) -> EndedWorkers:
+    """Return the sums with those of a worker that has ended; the same where it is among them already."""
+    name = identity(board)
+    if name in ended.recent:
+        return ended
+    reasons = dict(ended.reasons)
+    for reason, count in board.reasons.items():
+        if count:
+            reasons[reason.value] = reasons.get(reason.value, 0) + count
+    return EndedWorkers(
+        since=min(ended.since or board.started_at, board.started_at),
+        workers=ended.workers + 1,
+        recent=(*ended.recent, name)[-_REMEMBERED:],
+        frontends=_summed((*ended.frontends, *board.frontends)),
+        servers=_summed((*ended.servers, *board.servers)),
+        pools=_summed_times((*ended.pools, *board.pools)),
+        reasons=reasons,
+    )
+
+
+def kept(
+    ended: EndedWorkers, *, frontends: Collection[str], servers: Collection[tuple[str, str]]
+) -> EndedWorkers:
+    """Return the sums without servers (by pool and name) that are gone; frontends that are gone become one.
+
+    Without this the file would grow for ever where names change. What is summed over all frontends stays.
+    """
+    named = (each if each.name in frontends else replace(each, name=REMOVED) for each in ended.frontends)
+    pools = {pool for pool, _ in servers}
+    return replace(
+        ended,
+        frontends=_summed(named),
+        servers=tuple(each for each in ended.servers if (each.pool, each.server) in servers),
+        pools=tuple(each for each in ended.pools if each.pool in pools),
+    )
+
+
+def encode(ended: EndedWorkers) -> bytes:
+    """Return the content of the file."""
+    return seal(msgspec.json.encode(ended))
+
+
+def decode(data: bytes) -> EndedWorkers:
+    """Return what `encode` was given; raises EndedWorkersError."""
+    try:
+        return msgspec.json.decode(unseal(data), type=EndedWorkers)
+    except (SealError, ValueError, RecursionError) as error:  # msgspec's own errors are ValueErrors
+        raise EndedWorkersError(str(error)) from error
+
+
+def _summed(counters: Iterable[_Counters]) -> tuple[_Counters, ...]:
+    sums: dict[tuple[str, ...], _Counters] = {}
+    for each in counters:
+        name = _name(each)
+        sums[name] = _sum(sums[name], each) if name in sums else _without_gauges(each)
+    return tuple(sums.values())
+
+
+def _sum(one: _Counters, other: _Counters) -> _Counters:
+    numbers = (each.name for each in fields(one) if each.type is not str and each.name not in _NOW)
+    return _with(one, {name: getattr(one, name) + getattr(other, name) for name in numbers})
+
+
+def _without_gauges(counters: _Counters) -> _Counters:
+    return _with(counters, {each.name: 0 for each in fields(counters) if each.name in _NOW})
+
+
+def _with(counters: _Counters, numbers: Mapping[str, int | float]) -> _Counters:
+    return replace(counters, **numbers)  # type: ignore[arg-type]  # names of numbers only
+
+
+def _name(counters: FrontendCounters | ServerCounters) -> tuple[str, ...]:
+    if isinstance(counters, FrontendCounters):
+        return (counters.name,)
+    return counters.pool, counters.server
+
+
+def _summed_times(times: Iterable[PoolTimes]) -> tuple[PoolTimes, ...]:
+    sums: dict[str, PoolTimes] = {}
+    for each in times:
+        known = sums.get(each.pool)
+        connects = each.connects
+        if known is not None:
+            connects = tuple(map(sum, zip(known.connects, each.connects, strict=True)))
+        sums[each.pool] = PoolTimes(pool=each.pool, connects=connects)
+    return tuple(sums.values())

@@ -1,0 +1,1 @@
+"""HAProxy's statistics and its command line, as bytes and values."""

@@ -1,0 +1,178 @@
+"""Our own metrics."""
+
+from dataclasses import replace
+
+import pytest
+from support.values import boards
+from support.values.observations import NAMES, NOW, observations
+from support.values.snapshots import snapshot, virtual_router
+
+from appliance.core.metrics.appliance import appliance_metrics
+from appliance.core.status.assessment import assess
+from appliance.core.status.observations import LastReload, Observations, StatusAnswer
+from appliance.core.status.status import DegradedStart
+from appliance.model.end_reasons import EndReason
+from appliance.model.server_states import HealthVerdict
+from appliance.model.worker_phases import WorkerPhase
+from appliance.wire.boards.ended_workers import EndedWorkers
+from appliance.wire.boards.health_board import NO_CHECKS
+from appliance.wire.boards.worker_board import CONNECT_BOUNDS, PoolTimes
+from appliance.wire.exposition import Histogram, Metric
+from appliance.wire.lines.vrrp_status import HeardRouterStatus, RouterStatus, VrrpStatus
+
+pytestmark = pytest.mark.pure
+
+Values = dict[str, dict[str, float]]
+
+
+def metrics(found: Observations, *, configuration_hash: str | None = "abc") -> dict[str, Metric]:
+    """Return the metrics by name, without the beginning that they share."""
+    made = appliance_metrics(assess(found, NOW), found, configuration_hash=configuration_hash)
+    return {each.name.removeprefix("appliance_"): each for each in made}
+
+
+def values(found: Observations) -> Values:
+    """Return values by name and labels."""
+    return {name: dict(each.samples) for name, each in metrics(found).items()}
+
+
+def reload_answer(**changes: object) -> dict[str, StatusAnswer]:
+    """Return answers of all programs, and what `reload` says besides."""
+    answers = {name: StatusAnswer(pid=77, started_at=150.0, snapshot=7) for name in NAMES}
+    return {**answers, "reload": replace(answers["reload"], **changes)}
+
+
+def test_all_is_well():
+    """One figure says so, and the configuration is known by its hash."""
+    found = values(observations(answers=reload_answer(version="0.1.0")))
+
+    assert (found["ok"], found["problems"], found["degraded"]) == ({"": 1}, {"": 0}, {"": 0})
+    assert found["build_info"] == {'{version="0.1.0"}': 1}
+    assert found["configuration_info"] == {'{number="7",sha256="abc"}': 1}
+    assert "last_reload_timestamp_seconds" not in found
+
+
+def test_what_is_wrong_is_counted():
+    """A pool without a server, the last good configuration, a damaged file."""
+    down = boards.health(verdict=HealthVerdict.DOWN)
+    note = DegradedStart(since=1.0, errors=())
+    found = values(observations(health=boards.health_board(down), degraded=note, set_aside=("/x.damaged",)))
+    assert (found["ok"], found["problems"], found["degraded"]) == ({"": 0}, {"": 1}, {"": 1})
+    assert found["files_set_aside"] == {"": 1}
+    assert (found["pool_servers"], found["pool_servers_up"]) == ({'{pool="pool"}': 1}, {'{pool="pool"}': 0})
+
+
+def test_reloads():
+    """By result, with the last one, and how long its configuration is obeyed."""
+    answers = reload_answer(reloads={"done": 3, "refused": 1}, last=LastReload(at=180.0, ok=False))
+    found = values(observations(answers=answers, accepted_at=120.0))
+
+    assert found["reloads_total"] == {'{result="done"}': 3, '{result="refused"}': 1}
+    assert found["last_reload_successful"] == {"": 0}
+    assert found["last_reload_timestamp_seconds"] == {"": 180.0}
+    assert found["configuration_age_seconds"] == {"": 80.0}
+
+
+def test_without_an_answer_nothing_is_said_of_reloads():
+    """A program that does not answer shows in program_up and program_ok."""
+    answers = {name: each for name, each in reload_answer().items() if name != "reload"}
+    found = values(observations(answers=answers))
+    assert "reloads_total" not in found
+    assert found["program_ok"]['{program="reload"}'] == 0
+
+
+def test_programs():
+    """Which run, since when, with which configuration."""
+    found = values(observations())
+    assert found["program_up"] == {f'{{program="{name}"}}': 1 for name in NAMES}
+    assert found["program_start_time_seconds"]['{program="health"}'] == 150
+    assert found["program_configuration"]['{program="proxy-api"}'] == 7
+
+
+def test_generations():
+    """What draining ones hold, and workers that have ended."""
+    old = boards.worker(
+        generation=1,
+        phase=WorkerPhase.DRAINING,
+        sessions=3,
+        servers=(boards.server_counters(current=3), boards.server_counters("server-1")),
+    )
+    new = boards.worker(generation=2, sessions=1, servers=(boards.server_counters(current=1),))
+    found = values(observations(workers=(old, new), ended={"proxy-api": EndedWorkers(workers=5)}))
+
+    assert found["draining_generations"] == {'{program="proxy-api"}': 1}
+    held = '{program="proxy-api",generation="1",pool="pool",server="server-0"}'
+    assert found["draining_connections"] == {held: 3}
+    assert found["generation_sessions"]['{program="proxy-api",generation="2",phase="accepting"}'] == 1
+    assert found["workers_ended_total"] == {'{program="proxy-api"}': 5}
+
+
+def test_connections_by_the_reason_of_their_end():
+    """Of living and of ended workers together."""
+    worker = boards.worker(reasons={EndReason.COMPLETED: 3, EndReason.DENIED: 2})
+    ended = EndedWorkers(workers=1, reasons={"completed": 4})
+    found = values(observations(workers=(worker,), ended={"proxy-api": ended}))
+    assert found["connection_ends_total"] == {'{reason="completed"}': 7, '{reason="denied"}': 2}
+
+
+def test_how_long_checks_and_connects_took():
+    """A histogram for each pool, of all its servers and all workers."""
+    check_times = (1, *NO_CHECKS[1:])
+    servers = [
+        boards.health(f"server-{number}", check_times=check_times, check_seconds=0.5) for number in range(2)
+    ]
+    connects = (2,) * (len(CONNECT_BOUNDS) + 1)
+    worker = boards.worker(
+        pools=(PoolTimes(pool="pool", connects=connects),),
+        servers=(replace(boards.server_counters(), connect_seconds=1.5),),
+    )
+    found = metrics(observations(health=boards.health_board(*servers), workers=(worker, worker)))
+
+    (checks,) = found["check_duration_seconds"].histograms
+    assert (checks.counts[:2], checks.sum, checks.labels) == ((2, 0), 1.0, {"pool": "pool"})
+    (connected,) = found["connect_duration_seconds"].histograms
+    expected = Histogram(
+        labels={"pool": "pool"}, bounds=CONNECT_BOUNDS, counts=tuple(2 * each for each in connects), sum=3.0
+    )
+    assert connected == expected
+
+
+def test_without_a_health_board_and_a_configuration():
+    """Then little is known, and that is said."""
+    found = metrics(observations(health=None, snapshot="gone", workers=()), configuration_hash=None)
+    assert found["check_duration_seconds"].histograms == []
+    assert found["connect_duration_seconds"].histograms == []
+    assert "configuration_info" not in found
+
+
+def vrrp(**changes: object) -> VrrpStatus:
+    """Return what vrrp says of one virtual IP that is active here."""
+    router = RouterStatus(name="api", state="active", since=100.0, priority=150, drops={"checksum": 2})
+    return VrrpStatus(routers=(replace(router, **changes),), late_wakeups=4, latest_wakeup_s=0.02)
+
+
+def with_virtual_ip(status: VrrpStatus | None) -> Observations:
+    """Return what is found with a virtual IP in the configuration."""
+    return observations(snapshot=snapshot(number=7, virtual_routers=[virtual_router()]), vrrp=status)
+
+
+def test_virtual_ips():
+    """Who is active, and what threatens that."""
+    rival = HeardRouterStatus(peer="10.0.0.2", priority=90, last_heard=150.0, state="active")
+    found = values(with_virtual_ip(vrrp(heard=(rival,))))
+
+    api = '{virtual_ip="api"}'
+    assert (found["virtual_ip_active"], found["virtual_ip_priority"]) == ({api: 1}, {api: 150})
+    assert (found["virtual_ip_rivals"], found["virtual_ip_conflicts"]) == ({api: 1}, {api: 0})
+    assert found["vrrp_drops_total"] == {'{virtual_ip="api",reason="checksum"}': 2}
+    assert (found["vrrp_late_wakeups_total"], found["vrrp_latest_wakeup_seconds"]) == ({"": 4}, {"": 0.02})
+
+
+def test_virtual_ips_of_a_program_that_does_not_answer():
+    """Nobody is known to be active."""
+    found = values(with_virtual_ip(None))
+    assert found["virtual_ip_active"] == {'{virtual_ip="api"}': 0}
+    assert (found["virtual_ip_active_elsewhere"], "vrrp_drops_total" in found) == (
+        {'{virtual_ip="api"}': 0},
+        False,
+    )

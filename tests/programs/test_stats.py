@@ -1,0 +1,277 @@
+"""The program stats: pages, metrics, access, reloads, and what its clients can do to it."""
+
+import json
+import os
+import signal
+import socket
+import ssl
+import urllib.error
+from collections.abc import Iterator
+from contextlib import suppress
+from http.client import HTTPConnection
+from pathlib import Path
+
+import msgspec
+import pytest
+from support.network.ports import free_port
+from support.peers.haproxy_clients import get
+from support.processes.processes import kill
+from support.processes.waiting import wait_until
+from support.programs.stats_site import StatsSite, stats_site
+from support.values.certificates import issue
+
+from appliance.core.status.status import Status
+from appliance.stats.web_server import MOST_CLIENTS
+
+pytestmark = pytest.mark.programs
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[StatsSite]:
+    """Run three masters, an appliance and its statistics, for all tests of this module."""
+    with stats_site(workers=1) as made:
+        yield made
+
+
+@pytest.fixture
+def configured(site: StatsSite) -> Iterator[StatsSite]:
+    """Give the same, and put its configuration back at the end."""
+    yield site
+    assert site.cluster.appliance.reload(site.config())["ok"]
+
+
+def refusal(url: str, **how: str) -> int:
+    """Return the HTTP status of a page that is refused."""
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        get(url, **how)
+    with refused.value:
+        return refused.value.code
+
+
+def ask_master(site: StatsSite) -> None:
+    """Have one request answered through the appliance."""
+    client = HTTPConnection("127.0.0.1", site.cluster.port, timeout=30)
+    client.request("GET", "/readyz", headers={"Connection": "close"})
+    assert client.getresponse().read()
+    client.close()
+
+
+def test_prometheus_reads_metrics(site: StatsSite):
+    """In its text format, and in OpenMetrics where it asks for that; connections are counted."""
+    before = site.value("haproxy_frontend_sessions_total", proxy="kube-api") or 0.0
+    ask_master(site)
+    site.wait_for("haproxy_frontend_sessions_total", before + 1, proxy="kube-api")
+    kind, text = get(site.url("/metrics"))
+    other, open_metrics = get(site.url("/metrics"), accept="application/openmetrics-text; version=1.0.0")
+
+    assert (kind.partition(";")[0], other.partition(";")[0]) == ("text/plain", "application/openmetrics-text")
+    assert text.count("# TYPE") == open_metrics.count("# TYPE")
+    assert open_metrics.endswith("# EOF\n")
+    for name in ("haproxy_process_start_time_seconds", "appliance_ok", "appliance_program_up"):
+        assert f"\n{name}" in text
+
+
+def test_the_status_is_that_of_the_console(site: StatsSite):
+    """With a schema, by which it can be read."""
+    found = msgspec.json.decode(site.page("/api/v1/status").encode(), type=Status)
+    schema = json.loads(site.page("/api/v1/schema"))
+    printed = site.cluster.appliance.status()
+
+    expected = {each.name for each in found.programs if each.expected}
+    assert expected == {"reload", "health", "proxy-api", "stats"}
+    assert set(printed) == set(schema["$defs"]["Status"]["properties"])
+    assert found.ok
+
+
+def test_a_page_that_there_is_not(site: StatsSite):
+    """404, and 405 for what changes nothing."""
+    assert refusal(site.url("/nothing")) == 404
+    client = HTTPConnection("127.0.0.1", site.port, timeout=30)
+    client.request("PUT", "/metrics", body=b"x")
+    assert client.getresponse().status == 405
+    client.close()
+
+
+def test_connections_are_used_again(site: StatsSite):
+    """HEAD has no body, and two questions fit one connection."""
+    client = HTTPConnection("127.0.0.1", site.port, timeout=30)
+    for method in ("HEAD", "GET"):
+        client.request(method, "/metrics")
+        answer = client.getresponse()
+        assert (answer.status, bool(answer.read())) == (200, method == "GET")
+    client.close()
+
+
+def test_a_user_with_a_password(configured: StatsSite, tmp_path: Path):
+    """Nobody else is answered; a file with the password may end with a newline."""
+    file = tmp_path / "password"
+    file.write_text("s3cret\n")
+    auth = {"user": "admin", "password_file": str(file)}
+    assert configured.cluster.appliance.reload(configured.config(auth=auth))["ok"]
+
+    metrics = configured.url("/metrics")
+    assert refusal(metrics) == 401
+    assert refusal(metrics, user="admin:wrong") == 401
+    assert refusal(metrics, user="s3cret") == 401
+    assert "appliance_ok" in configured.page("/metrics", user="admin:s3cret")
+    configured.cluster.appliance.wait_for_event("access-denied")
+
+
+def test_a_password_file_that_cannot_be_read_is_refused(configured: StatsSite, tmp_path: Path):
+    """The reload says which one, and what was served goes on."""
+    for content in (None, "", "\n"):
+        file = tmp_path / "password"
+        if content is not None:
+            file.write_text(content)
+        auth = {"user": "admin", "password_file": str(file)}
+        answer = configured.cluster.appliance.reload(configured.config(auth=auth))
+        assert not answer["ok"]
+        assert str(file) in json.dumps(answer["errors"])
+        assert "appliance_ok" in configured.page("/metrics")
+
+
+def test_tls(configured: StatsSite, tmp_path: Path):
+    """With a certificate the page is served by HTTPS, and by nothing else."""
+    files = issue(tmp_path, "127.0.0.1")
+    answer = configured.cluster.appliance.reload(
+        configured.config(tls={"certificate": str(files.chain), "key": str(files.key)})
+    )
+    assert answer["ok"], answer
+    context = ssl.create_default_context(cafile=files.authority)
+    with (
+        socket.create_connection(("127.0.0.1", configured.port), timeout=30) as plain,
+        context.wrap_socket(plain, server_hostname="127.0.0.1") as secured,
+    ):
+        secured.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+        assert secured.recv(1000).startswith(b"HTTP/1.1 200")
+    with socket.create_connection(("127.0.0.1", configured.port), timeout=30) as plain:
+        plain.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+        with suppress(ConnectionResetError):
+            assert plain.recv(1000) == b""
+
+
+def test_a_certificate_that_cannot_be_used_is_refused(configured: StatsSite, tmp_path: Path):
+    """Here is a key of another one, and there no file at all."""
+    for path in (tmp_path / "missing", configured.cluster.appliance.paths.config):
+        answer = configured.cluster.appliance.reload(
+            configured.config(tls={"certificate": str(path), "key": str(path)})
+        )
+        assert not answer["ok"]
+        assert str(path) in json.dumps(answer["errors"])
+
+
+def test_networks_that_may_connect(configured: StatsSite):
+    """Others are closed before anything is read."""
+    assert configured.cluster.appliance.reload(configured.config(allow=["10.0.0.0/8"]))["ok"]
+    with socket.create_connection(("127.0.0.1", configured.port), timeout=30) as client:
+        assert client.recv(100) == b""
+    assert configured.cluster.appliance.reload(configured.config(allow=["127.0.0.0/8"]))["ok"]
+    assert "appliance_ok" in configured.page("/metrics")
+
+
+def test_another_address(configured: StatsSite):
+    """The new one is served, the old one is not; one that is taken is refused, and nothing changes."""
+    port = free_port()
+    appliance = configured.cluster.appliance
+    with socket.create_server(("127.0.0.1", port)):
+        answer = appliance.reload(configured.config(bind=f"127.0.0.1:{port}"))
+    assert not answer["ok"]
+    assert "in use" in json.dumps(answer["errors"])
+    assert "appliance_ok" in configured.page("/metrics")
+
+    assert appliance.reload(configured.config(bind=f"127.0.0.1:{port}"))["ok"]
+    assert "appliance_ok" in get(f"http://127.0.0.1:{port}/metrics")[1]
+    with pytest.raises(OSError, match="refused"):
+        configured.page("/metrics")
+
+
+def test_without_the_section_it_does_not_run(configured: StatsSite):
+    """It is stopped, and started when the section comes back; a bind that is taken is found before that."""
+    appliance = configured.cluster.appliance
+    assert appliance.reload(configured.cluster.config())["ok"]
+    wait_until(lambda: appliance.program_pid("stats") is None, what="stats has ended")
+    with socket.create_server(("127.0.0.1", configured.port)):
+        answer = appliance.reload(configured.config())
+    assert not answer["ok"]
+    assert "in use" in json.dumps(answer["errors"])
+    assert appliance.reload(configured.config())["ok"]
+    wait_until(lambda: appliance.program_pid("stats"), what="stats is back")
+
+
+def test_its_death_is_mended(site: StatsSite):
+    """Killed, it is started again, and counts on."""
+    ask_master(site)
+    before = wait_until(
+        lambda: site.value("haproxy_frontend_sessions_total", proxy="kube-api"), what="a session"
+    )
+    appliance = site.cluster.appliance
+    appliance.wait_for_restart("stats", appliance.kill("stats"))
+    ask_master(site)
+    after = wait_until(
+        lambda: site.value("haproxy_frontend_sessions_total", proxy="kube-api"), what="a session"
+    )
+    assert after >= before
+
+
+def test_slow_clients_take_nobodys_place_for_long(site: StatsSite):
+    """As many as it serves say half a request: traffic goes on, and the next one is served after them."""
+    slow = [socket.create_connection(("127.0.0.1", site.port), timeout=60) for _ in range(MOST_CLIENTS)]
+    for each in slow:
+        each.sendall(b"GET /metrics HT")
+    ask_master(site)
+    assert "appliance_ok" in get(site.url("/metrics"))[1]  # waits in the backlog until one has been given up
+    for each in slow:
+        assert each.recv(1000) == b""
+        each.close()
+
+
+def test_a_head_without_end(site: StatsSite):
+    """It is refused when it is longer than any client's, not when its memory is full."""
+    with socket.create_connection(("127.0.0.1", site.port), timeout=30) as client:
+        client.sendall(b"GET /metrics HTTP/1.1\r\n")
+        refused = b""
+        try:
+            for _ in range(1000):
+                client.sendall(b"X-Long: " + b"x" * 1000 + b"\r\n")
+        except OSError:
+            refused = b"closed"
+        else:
+            refused = client.recv(100)
+    assert refused == b"closed" or refused.startswith(b"HTTP/1.1 400")
+    assert "appliance_ok" in site.page("/metrics")
+
+
+def test_a_client_that_does_not_read(site: StatsSite):
+    """It asks for more than fits its buffers, and reads nothing: others are served."""
+    with socket.socket() as client:
+        client.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        client.connect(("127.0.0.1", site.port))
+        client.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n" * 50)
+        assert "appliance_ok" in site.page("/metrics")
+
+
+def test_a_program_that_hangs_delays_a_page_by_one_wait(site: StatsSite):
+    """What it does not answer is left out, and said."""
+    appliance = site.cluster.appliance
+    pid = appliance.program_pid("health")
+    assert pid
+    os.kill(pid, signal.SIGSTOP)
+    try:
+        ok = wait_until(
+            lambda: site.value("appliance_program_ok", program="health") == 0.0, what="health is not well"
+        )
+        assert ok
+    finally:
+        os.kill(pid, signal.SIGCONT)
+    site.wait_for("appliance_program_ok", 1.0, program="health")
+
+
+def test_a_dead_master_is_seen(site: StatsSite):
+    """The program is down for a moment, its workers' figures are there."""
+    appliance = site.cluster.appliance
+    pid = appliance.program_pid("proxy-api")
+    assert pid
+    kill(pid)
+    assert site.value("haproxy_frontend_status", proxy="kube-api", state="UP") == 1.0
+    appliance.wait_for_restart("proxy-api", pid)
+    site.wait_for("appliance_ok", 1.0)
