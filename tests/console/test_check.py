@@ -218,6 +218,20 @@ def test_the_directory_of_the_log(run: Run, file: Path):
     assert run("check", "--here", str(file)).exit_code == 0
 
 
+def test_nftables_is_looked_for_where_it_is_needed(run: Run, file: Path, monkeypatch: pytest.MonkeyPatch):
+    """By a redirect, and with `--here` only."""
+    redirect = '{ bind: ["[::]:9445"], pool: p, redirect: { from: ["192.0.2.1:6443"] } }'
+    pools = 'pools: { p: { servers: { s: { address: "192.0.2.2:80" } } } }\n'
+    file.write_text(f"api: {{ frontends: {{ k: {redirect} }} }}\n{pools}")
+    monkeypatch.setattr("appliance.console.check.unusable", lambda: "libnftables.so.1 cannot be loaded")
+    assert run("check", str(file)).exit_code == 0
+    (error,) = json.loads(run("check", "--here", "--json", str(file)).stdout)["errors"]
+    assert (error["path"], error["line"]) == ("api.frontends.k.redirect", 1)
+    assert error["message"] == "nftables cannot be used here: libnftables.so.1 cannot be loaded"
+    monkeypatch.setattr("appliance.console.check.unusable", lambda: None)
+    assert run("check", "--here", str(file)).exit_code == 0
+
+
 def test_what_this_machine_lacks_is_told_where_it_is_asked_for(run: Run, file: Path):
     """Interfaces and commands are another machine's business, unless `--here` says that it is this one."""
     file.write_text(_HERE)

@@ -1,13 +1,22 @@
-"""What the kernel tests of virtual IPs stand on."""
+"""What the kernel tests of virtual IPs and redirects stand on."""
 
 from collections.abc import Iterator
 
 import pytest
-from support.programs.vrrp_field import Field, field
+from support.programs.redirect_field import RedirectField, redirect_field
+from support.programs.vrrp_field import Field
+from support.programs.vrrp_field import field as vrrp_field
 
 
 @pytest.fixture
 def ground() -> Iterator[Field]:
     """Two nodes, a client and a capture on a segment of their own."""
-    with field() as made:
+    with vrrp_field() as made:
+        yield made
+
+
+@pytest.fixture
+def field() -> Iterator[RedirectField]:
+    """A master, its API server, and a client."""
+    with redirect_field() as made:
         yield made

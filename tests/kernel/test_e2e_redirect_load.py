@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 
 import pytest
 from support.network.namespaces import Node
@@ -16,7 +16,6 @@ from support.programs.redirect_field import (
     Answers,
     Clients,
     RedirectField,
-    redirect_field,
     wait_for_state,
 )
 
@@ -24,13 +23,6 @@ pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", root=True)]
 
 _FOUR, _SIX = VIPS[0], VIPS[2]
 _ROUNDS = 10 if os.environ.get("E2E_FULL") else 1
-
-
-@pytest.fixture
-def field() -> Iterator[RedirectField]:
-    """A master, its API server, and a client."""
-    with redirect_field() as made:
-        yield made
 
 
 class _Load:

@@ -1,38 +1,41 @@
 """Redirects with the real nftables: who takes connections to a virtual IP and the API server's port."""
 
-import socket
-from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
+from structlog.testing import CapturingLogger
+from support.network.namespaces import INTERFACE
 from support.processes.waiting import wait_until
 from support.programs.redirect_field import (
+    API_PORT,
     API_SERVER,
+    LB_PORT,
     MONITORS_RULES,
     SERVER,
     VIPS,
     RedirectField,
     config,
     redirect,
-    redirect_field,
     state,
     wait_for_state,
+    without_checksum_offload,
 )
+from support.values import snapshots
+from support.values.snapshots import frontend, group
+
+from appliance.core.redirect.rules import redirections
+from appliance.core.redirect.switch import switches
+from appliance.model.snapshot.frontends import Bind
+from appliance.redirect.kernel_rules import KernelRules
+from appliance.wire.nftables.nftables_transaction import Family
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", "iptables-nft", root=True)]
 
 _FOUR, _SIX = VIPS[0], VIPS[2]
-
-
-@pytest.fixture
-def field() -> Iterator[RedirectField]:
-    """A master, its API server, and a client."""
-    with redirect_field() as made:
-        yield made
-
-
-def _still_there(session: socket.socket) -> bool:
-    session.sendall(b"?")
-    return session.recv(100) == f"{SERVER}\n".encode()
+_NO_LIBRARY = """
+for each in /usr/lib/*/libnftables.so.1; do mount --bind /dev/null "$(readlink -f "$each")"; done
+exec "$@"
+"""
 
 
 def test_every_virtual_ip_leads_to_the_frontend(field: RedirectField):
@@ -49,6 +52,47 @@ def test_every_virtual_ip_leads_to_the_frontend(field: RedirectField):
         assert [each["state"] for each in shown["redirects"]] == ["on"]
         assert "api/kube-api" in appliance.command("status").stdout
     assert field.nft("list", "ruleset") == ""
+
+
+def test_what_is_only_forwarded_is_left_alone(field: RedirectField):
+    """A pod of this node reaches the virtual IP at the node that holds it now, whose own rules count."""
+    field.master.ip("address", "del", f"{_FOUR}/32", "dev", INTERFACE)
+    field.client.ip("address", "add", f"{_FOUR}/32", "dev", INTERFACE)
+    field.serve(field.client, "holder", API_PORT)
+    pod = field.client.segment.node("pod")
+    with field.master.inside():
+        Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
+    pod.ip("route", "add", f"{_FOUR}/32", "via", field.master.address)
+    with field.appliance() as appliance:
+        wait_for_state(appliance, "on")
+        assert field.ask(_FOUR, node=pod) == "holder"
+        assert field.ask(VIPS[1], node=pod) == SERVER
+
+
+def test_real_checksums(field: RedirectField):
+    """Packets whose checksums are computed and looked at, as on a wire, are as good before and after."""
+    without_checksum_offload(field.client)
+    with field.appliance() as appliance:
+        wait_for_state(appliance, "on")
+        assert [field.ask(each) for each in VIPS] == [SERVER] * 4
+
+
+@pytest.mark.parametrize("offload", [True, False])
+def test_rules_that_lead_to_nobody_do_no_harm(field: RedirectField, offload: bool):  # noqa: FBT001  # a parameter of the test
+    """The kernel sees that nobody listens, and the packet is what it was before; a listener has it again."""
+    if not offload:
+        without_checksum_offload(field.client)
+    sources = tuple(Bind(host=each, port=API_PORT) for each in VIPS)
+    given = frontend("k", redirect=snapshots.redirect(sources=sources), binds=[Bind(host="::", port=LB_PORT)])
+    (switch,) = switches(snapshots.snapshot(groups=[group("api", frontends=[given])]))
+    with field.master.inside():
+        rules = KernelRules(CapturingLogger())  # type: ignore[arg-type]  # it has the same methods
+        rules.install(Family, redirections(switch))
+    assert rules.guarded
+    assert [field.ask(each) for each in VIPS] == [API_SERVER] * 4
+    field.serve(field.master, SERVER, LB_PORT)
+    assert [field.ask(each) for each in VIPS] == [SERVER] * 4
+    rules.close(keep_flows=False)
 
 
 def test_the_api_server_takes_over_when_no_server_is_up(field: RedirectField):
@@ -110,98 +154,6 @@ def test_only_monitor_s_family_means_it_stands_back(field: RedirectField):
         assert field.ask(_FOUR) == SERVER
 
 
-def test_a_reload_changes_it_live(field: RedirectField):
-    """Addresses come and go without a new generation and without harm to sessions; the last one ends it."""
-    with field.appliance(**{"from": ["192.0.2.200:6443"]}) as appliance:
-        wait_for_state(appliance, "on")
-        assert field.ask(_SIX) == API_SERVER
-        session = field.session(_FOUR)
-        generation = appliance.generation()
-        answer = appliance.reload(config())
-        assert answer["changed"] == ["api.frontends.kube-api"]
-        wait_until(lambda: field.ask(_SIX) == SERVER, what="the new address leads here")
-        slower = config(interval="1s")
-        assert appliance.reload(slower)["ok"]
-        without = config()
-        del without["api"]["frontends"]["kube-api"]["redirect"]  # type: ignore[index]  # plain values
-        assert appliance.reload(without)["ok"]
-        assert [field.ask(each) for each in VIPS] == [API_SERVER] * 4
-        assert appliance.generation() == generation
-        assert _still_there(session)
-        assert "lb_redirect {" not in field.nft("list", "ruleset")
-        assert appliance.reload(config())["ok"]
-        wait_for_state(appliance, "on")
-        assert field.ask(_FOUR) == SERVER
-
-
-def test_another_bind_is_followed(field: RedirectField):
-    """The rules go before the old port closes, and lead to the new one when workers accept there."""
-    with field.appliance() as appliance:
-        wait_for_state(appliance, "on")
-        moved = config()
-        moved["api"]["frontends"]["kube-api"]["bind"] = ["[::]:9446"]  # type: ignore[index]  # plain values
-        assert appliance.reload(moved)["ok"]
-        wait_for_state(appliance, "on")
-        assert [field.ask(each, node=field.master) for each in VIPS] == [SERVER] * 4
-        one = config(**{"from": ["192.0.2.200:6443"]})
-        one["api"]["frontends"]["kube-api"]["bind"] = [f"{field.master.address}:9445"]  # type: ignore[index]  # the same
-        assert appliance.reload(one)["ok"]
-        wait_for_state(appliance, "on")
-        for node in (field.client, field.master):
-            assert field.ask(_FOUR, node=node) == SERVER
-
-
-def test_sessions_go_on_without_rules(field: RedirectField):
-    """Without other NAT here: `redirect` killed, restarted, stopped, and its rules gone; sessions go on."""
-    with field.appliance() as appliance:
-        wait_for_state(appliance, "on")
-        sessions = [field.session(each, node=node) for each in VIPS for node in (field.client, field.master)]
-        pid = appliance.kill("redirect")
-        assert all(map(_still_there, sessions))
-        appliance.wait_for_restart("redirect", pid)
-        wait_for_state(appliance, "on")
-        assert all(map(_still_there, sessions))
-        appliance.supervisorctl("restart", "redirect")
-        assert all(map(_still_there, sessions))
-        wait_for_state(appliance, "on")
-        appliance.supervisorctl("stop", "redirect")
-        assert "6443" not in field.nft("list", "ruleset")
-        assert field.ask(_FOUR) == API_SERVER
-        assert all(map(_still_there, sessions))
-        appliance.supervisorctl("start", "redirect")
-        wait_for_state(appliance, "on")
-        for each in sessions:
-            each.close()
-
-
-def test_what_was_on_is_on_again_with_one_good_look(field: RedirectField):
-    """A `redirect` that was killed does not begin to count anew: there may be no API server meanwhile."""
-    with field.appliance() as appliance:
-        wait_for_state(appliance, "on")
-        assert appliance.reload(config(interval="10m"))["ok"]
-        wait_for_state(appliance, "off")  # other settings, another count
-        assert appliance.reload(config())["ok"]
-        wait_for_state(appliance, "on")
-        slow = config(rise=1000)
-        appliance.write(slow)
-        pid = appliance.kill("redirect")
-        appliance.wait_for_restart("redirect", pid)
-        wait_for_state(appliance, "on")
-
-
-def test_a_foreign_flush_does_no_harm(field: RedirectField):
-    """`nft flush ruleset` does not reach our rules, and what it does reach is put back."""
-    with field.appliance() as appliance:
-        wait_for_state(appliance, "on")
-        sessions = [field.session(each) for each in VIPS]
-        field.nft("flush", "ruleset")
-        assert [field.ask(each) for each in VIPS] == [SERVER] * 4
-        assert all(map(_still_there, sessions))
-        wait_until(lambda: "lb_redirect_flows" in field.nft("list", "ruleset"), what="it is put back")
-        for each in sessions:
-            each.close()
-
-
 def test_rules_of_iptables_do_not_matter(field: RedirectField):
     """As kube-proxy and CNI plug-ins have them, in the same hooks."""
     for chain in ("PREROUTING", "OUTPUT"):
@@ -215,28 +167,20 @@ def test_rules_of_iptables_do_not_matter(field: RedirectField):
     assert field.master.run(["iptables-nft", "-t", "nat", "-S"]) == before
 
 
-def test_leftovers_of_any_kind_become_ours(field: RedirectField):
-    """Tables of a run that was killed, where the kernel could not remove them, are replaced."""
-    for family in ("ip", "ip6"):
-        field.nft("add", "table", family, "lb_redirect")
-        field.nft(
-            "add", "chain", family, "lb_redirect", "stale", "{ type nat hook prerouting priority -150; }"
-        )
-        field.nft("add", "rule", family, "lb_redirect", "stale", "tcp dport 6443 redirect to :1")
-    with field.appliance() as appliance:
-        wait_for_state(appliance, "on")
-        assert [field.ask(each) for each in VIPS] == [SERVER] * 4
-        assert "stale" not in field.nft("list", "ruleset")
-
-
-def test_another_appliance_s_table_is_a_named_problem(field: RedirectField):
-    """Two in one network: the second one says so, in its status too, and takes over when the first ends."""
-    with field.appliance() as first:
-        wait_for_state(first, "on")
-        with field.appliance(port=9446) as second:
-            wait_for_state(second, "failed")
-            assert any("another process" in each for each in second.status()["problems"])
-            assert field.ask(_FOUR) == SERVER
-            first.stop(patience=30)
-            wait_for_state(second, "on")
-            assert field.ask(_FOUR) == SERVER
+@pytest.mark.parametrize(
+    ("through", "reason"),
+    [
+        (("setpriv", "--bounding-set=-net_admin", "--inh-caps=-net_admin"), "Operation not permitted"),
+        (("unshare", "--mount", "sh", "-c", _NO_LIBRARY, "sh"), "libnftables1"),
+    ],
+    ids=["capability", "library"],
+)
+def test_what_is_missing_is_a_named_problem(field: RedirectField, through: tuple[str, ...], reason: str):
+    """Without the right, or without the library, everything else works; the reason is told everywhere."""
+    with field.appliance(through=through) as appliance:
+        wait_for_state(appliance, "failed")
+        assert reason in str(redirect(appliance)["reason"])
+        assert any(reason in each for each in appliance.status()["problems"])
+        assert appliance.wait_for_event("redirect-failed")["reason"]
+        assert field.ask(_FOUR) == API_SERVER
+        assert field.ask(_FOUR, port=9445) == SERVER

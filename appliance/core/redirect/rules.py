@@ -1,19 +1,21 @@
 """The rules of nftables that redirect: from what is wanted to one transaction.
 
-They are those of OpenShift's monitor (baremetal-runtimecfg, pkg/monitor/nftables_linux.go), with one
-condition more:
+They are those of OpenShift's monitor (baremetal-runtimecfg, pkg/monitor/nftables_linux.go), with two
+conditions more:
 
-    chain prerouting { type nat hook prerouting priority -100;
-      ip daddr VIP tcp dport 6443 tcp dport set 9445 socket transparent 0 dnat to VIP:9445
-      ip daddr VIP tcp dport 9445 ct original proto-dst 6443 tcp dport set 6443 }
-    chain output     { type nat hook output priority -100;
-      ip daddr VIP tcp dport 6443 oifname "lo" redirect to :9445 }
+    prerouting, priority -100:
+    ip daddr VIP tcp dport 6443 fib daddr type local tcp dport set 9445 socket transparent 0 dnat to VIP:9445
+    ip daddr VIP tcp dport 9445 ct original proto-dst 6443 tcp dport set 6443
+    output, priority -100:
+    ip daddr VIP tcp dport 6443 oifname "lo" redirect to :9445
 
-Packets from outside are sent to the virtual IP itself: Cilium drops them after a `redirect`. `socket` asks
-the kernel whether anybody listens at the address that the packet has at that moment, so the packet gets our
-port first. Where nobody listens, the second rule puts the old port back, and the API server takes the
-connection: however fast our processes die, nobody is refused. In the output hook a packet carries the socket
-of the client that sends it, so that this question cannot be asked there.
+Packets from outside are sent to the virtual IP itself: Cilium drops them after a `redirect`. `fib` passes
+over those that this node, as a router of its pods, only forwards to the node that holds the virtual IP: it
+knows better whether its own frontend serves. `socket` asks the kernel whether anybody listens at the address
+that the packet has at that moment, so the packet gets our port first. Where nobody listens, the second rule
+puts the old port back, and the API server takes the connection: however fast our processes die, nobody is
+refused. In the output hook a packet carries the socket of the client that sends it, so that this question
+cannot be asked there.
 
 A NAT chain sees the first packet of a connection only, and connections keep what it decided, as long as the
 kernel tracks them. It does so only while some rule wants it to, and on a machine without other NAT these are
@@ -61,6 +63,7 @@ _MONITOR_COMMENT: Final = "OCP_API_LB_REDIRECT"
 _DSTNAT: Final = -100  # NF_IP_PRI_NAT_DST of linux/netfilter_ipv4.h
 _VERSIONS: Final = {Family.IPV4: 4, Family.IPV6: 6}
 _ON: Final = "on "
+_HERE: Final = equals({"fib": {"result": "type", "flags": ["daddr"]}}, "local")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,8 +126,8 @@ def _flows(family: Family, wanted: Iterable[Redirection]) -> Iterator[Command]:
 def _from_outside(each: Redirection) -> Iterator[Command]:
     port = header_field("tcp", "dport")
     listened = equals({"socket": {"key": "transparent"}}, 0)
-    to_us = (*_addressed(each, each.source.port), change(port, each.target.port), *_at_target(each))
-    yield _rule(each, PREROUTING, *to_us, listened, _dnat(each))
+    to_us = (change(port, each.target.port), *_at_target(each))
+    yield _rule(each, PREROUTING, *_addressed(each, each.source.port), _HERE, *to_us, listened, _dnat(each))
     was = equals({"ct": {"key": "proto-dst", "dir": "original"}}, each.source.port)
     back = (*_from_target(each), change(port, each.source.port))
     yield _rule(each, PREROUTING, *_addressed(each, each.target.port, moved=True), was, *back)

@@ -6,7 +6,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 from support.values import boards
-from support.values.snapshots import pool, server, snapshot, virtual_router
+from support.values.snapshots import frontend, group, pool, redirect, server, snapshot, virtual_router
 
 from appliance.console.status.status_tables import summary, tables
 from appliance.core.rollout.timing import NO_DEADLINE
@@ -16,6 +16,7 @@ from appliance.core.status.status import ProgramState
 from appliance.model.check_results import CheckResult
 from appliance.model.server_states import HealthVerdict
 from appliance.model.worker_phases import WorkerPhase
+from appliance.wire.lines.redirect_status import RedirectedFrontend, RedirectStatus
 from appliance.wire.lines.vrrp_status import RouterStatus, VrrpStatus
 
 pytestmark = pytest.mark.pure
@@ -114,6 +115,16 @@ def test_a_narrow_terminal_has_one_line_for_a_server():
         lines = drawn(_EVIDENCE, width=width)
         line = next(number for number, text in enumerate(lines) if text.startswith("poo"))
         assert lines[line + 1] == ""
+
+
+def test_redirects():
+    """A redirect has its addresses, its state since when, and the reason; without an answer it has none."""
+    given = snapshot(groups=[group("api", frontends=[frontend("k", redirect=redirect())])])
+    told = RedirectedFrontend(name="api/k", state="on", since=140.0, reason="masters: 1 of 1 servers up")
+    found = replace(_EVIDENCE, snapshot=given, redirect=RedirectStatus(redirects=(told,)))
+    shown = ["api/k", "10.0.0.200:6443", "on", "1m", "masters:", "1", "of", "1", "servers", "up"]
+    assert row(drawn(found), "api/k") == shown
+    assert row(drawn(replace(found, redirect=None)), "api/k")[2:] == ["unknown", "-"]
 
 
 def test_virtual_ips():

@@ -51,6 +51,7 @@ def test_every_address_leads_to_the_virtual_ip_itself_and_our_port():
     assert [chain for chain, _ in rules] == ["prerouting", "prerouting", "output"]
     assert '"dnat": {"addr": "10.0.0.200", "port": 9445}' in rules[0][1]
     assert '"socket": {"key": "transparent"}' in rules[0][1]
+    assert '"right": "local"' in rules[0][1]
     assert '"proto-dst"' in rules[1][1]
     assert '{"redirect": {"port": 9445}}' in rules[2][1]
 

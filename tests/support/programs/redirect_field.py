@@ -1,12 +1,15 @@
 """A master whose API server has port 6443, an appliance on it that redirects the virtual IPs, and clients."""
 
 import contextlib
+import ctypes
+import fcntl
 import socket
+import struct
 import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,7 +58,7 @@ def config(*, port: int = LB_PORT, **redirect: object) -> dict[str, object]:
     return {
         "api": {"workers": 2, "frontends": {"kube-api": frontend}},
         "pools": {"masters": {"check": check, "servers": {"m": {"address": f"127.0.0.1:{_SERVER_PORT}"}}}},
-        "defaults": {"drain": "3s"},
+        "defaults": {"drain": "1s"},
     }
 
 
@@ -117,11 +120,15 @@ class RedirectField:
     server: "subprocess.Popen[bytes]"
 
     @contextmanager
-    def appliance(self, *, port: int = LB_PORT, **redirect: object) -> Iterator[Appliance]:
-        """Run an appliance on the master."""
+    def appliance(
+        self, *, port: int = LB_PORT, through: Sequence[str] = (), **redirect: object
+    ) -> Iterator[Appliance]:
+        """Run an appliance on the master; `through` is a command that takes a command."""
         with contextlib.ExitStack() as stack:
             with self.master.inside():
-                running = stack.enter_context(Appliance(config(port=port, **redirect)))
+                running = Appliance(config(port=port, **redirect))
+                running.start(through=through)
+            stack.push(running)
             yield running
 
     def session(self, address: str, *, node: Node | None = None) -> socket.socket:
@@ -145,11 +152,17 @@ class RedirectField:
         command = [sys.executable, "-c", _ASK, address, str(port)]
         return (node or self.client).run(command).strip()
 
+    def serve(self, node: Node, name: str, port: int) -> None:
+        """Start a server that says its name, on every address of a node."""
+        _serve(node, name, port)
+
     def start_server(self) -> "subprocess.Popen[bytes]":
         """Start the pool's server again."""
         return _serve(self.master, SERVER, _SERVER_PORT)
 
 
+_SIOCETHTOOL: Final = 0x8946  # linux/sockios.h
+_ETHTOOL_STXCSUM: Final = 0x17  # linux/ethtool.h
 _ASK: Final = """
 import socket, sys
 try:
@@ -181,6 +194,14 @@ def redirect_field() -> Iterator[RedirectField]:
         _serve(master, API_SERVER, API_PORT)
         server = _serve(master, SERVER, _SERVER_PORT)
         yield RedirectField(master=master, client=client, server=server)
+
+
+def without_checksum_offload(node: Node) -> None:
+    """Have a node compute the checksums of what it sends, so that they are looked at (SIOCETHTOOL)."""
+    value = ctypes.create_string_buffer(struct.pack("II", _ETHTOOL_STXCSUM, 0))
+    request = struct.pack("16sP", INTERFACE.encode(), ctypes.addressof(value))
+    with node.inside(), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as any_socket:
+        fcntl.ioctl(any_socket, _SIOCETHTOOL, request)
 
 
 def state(appliance: Appliance) -> str:
