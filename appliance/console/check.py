@@ -74,7 +74,7 @@ def _with(paths: Paths, file: Path) -> Paths:
 def _lacks(snapshot: Snapshot, found: OperatorsFiles) -> Iterator[Problem]:
     """Yield what this machine lacks for a configuration without errors."""
     source = str(found.config)
-    document, _ = together(found.text, found.translations, source=source)
+    document, _ = together(found.document, found.translations, source=source)
     for need in needs(snapshot.virtual_routers):
         if why := objection(need):
             yield document.problem(Finding(path=need.path, message=why), source=source)

@@ -6,11 +6,11 @@ Each of them says what the others do not; a key that two of them say is an error
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from appliance.model.document.document import Document, read
+from appliance.model.document.document import Document
 from appliance.model.document.layers import Clash, laid_over
-from appliance.model.document.tree import DocumentError, EmptyDocumentError, Node
-from appliance.model.loading.loading import Loaded, load_document, unreadable
-from appliance.model.messages.problems import FilePosition, Finding, FindingTarget, Problem, Severity, ordered
+from appliance.model.document.tree import Node
+from appliance.model.loading.loading import Loaded, load_document
+from appliance.model.messages.problems import FilePosition, Finding, FindingTarget, Problem, Severity
 from appliance.model.messages.quoting import printable, shown
 from appliance.translation.translation import LineOutcome, Outcome, Translation
 
@@ -18,7 +18,7 @@ _SECRETS: Final = frozenset({"auth_pass", "auth", "password", "insecure-password
 
 
 def load_together(
-    text: bytes | str | None,
+    own: Document | None,
     translations: Sequence[Translation],
     *,
     source: str,
@@ -28,29 +28,24 @@ def load_together(
 ) -> Loaded:
     """Return the snapshot of our YAML and of the files beside it, or all their problems; never raises.
 
-    `text` is the YAML, None where there is none; an empty one says nothing. `source` is its name. `unread`
-    are problems of files that could not be read: without one of them much of what the others say makes no
+    `own` is the YAML, None where there is none or it says nothing; `source` is its name. `unread` are
+    problems of files that could not be read: without one of them much of what the others say makes no
     sense, and is not judged. The other parameters are those of `loading.load`.
     """
-    try:
-        document, found = together(text, translations, source=source)
-    except DocumentError as error:
-        unread = (*unread, unreadable(error, source=source))
     if unread:
-        return Loaded(snapshot=None, problems=ordered((*unread, *_refusals(translations))))
+        known = (*unread, *_refusals(translations))
+        return load_document(None, source=source, number=number, drain=drain, known=known)
+    document, found = together(own, translations, source=source)
     return load_document(document, source=source, number=number, drain=drain, known=found)
 
 
 def together(
-    text: bytes | str | None, translations: Sequence[Translation], *, source: str
+    own: Document | None, translations: Sequence[Translation], *, source: str
 ) -> tuple[Document, tuple[Problem, ...]]:
-    """Return what all files say as one document, and what is wrong before its keys are looked at.
-
-    Raises DocumentError where the YAML cannot be read.
-    """
+    """Return what all files say as one document, and what is wrong before its keys are looked at."""
     found = list(_refusals(translations))
-    root = _nothing()
-    for layer in (*(each.root for each in translations), _own(text)):
+    root = Node(place=FilePosition(line=1, column=1), value={})
+    for layer in (*(each.root for each in translations), *([own.root] if own else [])):
         layered = laid_over(root, layer)
         whole = Document(root=layered.root)
         found += [_clash(each, whole, source=source) for each in layered.clashes]
@@ -64,19 +59,6 @@ def changes(translations: Sequence[Translation]) -> Iterator[Problem]:
         for line in one.lines:
             if line.outcome is Outcome.CHANGED:
                 yield _problem(line, Severity.WARNING)
-
-
-def _own(text: bytes | str | None) -> Node:
-    if text is None:
-        return _nothing()
-    try:
-        return read(text).root
-    except EmptyDocumentError:
-        return _nothing()
-
-
-def _nothing() -> Node:
-    return Node(place=FilePosition(line=1, column=1), value={})
 
 
 def _refusals(translations: Sequence[Translation]) -> Iterator[Problem]:

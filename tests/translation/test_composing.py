@@ -2,7 +2,8 @@
 
 import pytest
 
-from appliance.model.messages.problems import FilePosition, Severity
+from appliance.model.document.document import read
+from appliance.model.messages.problems import FilePosition, Problem, Severity
 from appliance.translation.composing import changes, load_together
 from appliance.translation.translation import LineOutcome, Outcome, Translation
 from appliance.translation.tree_builder import TreeBuilder
@@ -41,7 +42,9 @@ def _line(outcome: Outcome, reason: str | None = None) -> LineOutcome:
 
 def test_files_and_yaml_are_one_configuration():
     """Pools come from haproxy.cfg, virtual IPs from keepalived.conf, and the log from the YAML."""
-    loaded = load_together(b"log: { level: debug }\n", [_haproxy(), _keepalived()], source=YAML, number=7)
+    loaded = load_together(
+        read("log: { level: debug }\n"), [_haproxy(), _keepalived()], source=YAML, number=7
+    )
 
     assert loaded.problems == ()
     assert loaded.snapshot is not None
@@ -51,10 +54,9 @@ def test_files_and_yaml_are_one_configuration():
     assert [each.name for each in loaded.snapshot.virtual_routers] == ["api"]
 
 
-@pytest.mark.parametrize("text", [None, b"", "# nothing but this\n"])
-def test_the_files_alone_are_enough(text: bytes | str | None):
-    """Without YAML, or with an empty one, the files are the configuration."""
-    loaded = load_together(text, [_haproxy()], source=YAML, number=1)
+def test_the_files_alone_are_enough():
+    """Without YAML the files are the configuration."""
+    loaded = load_together(None, [_haproxy()], source=YAML, number=1)
 
     assert loaded.problems == ()
     assert loaded.snapshot is not None
@@ -72,7 +74,7 @@ def test_a_key_that_two_files_say_names_both_places():
     """Whoever changes one of them has to know of the other."""
     text = "pools:\n  masters:\n    servers:\n      master-0: { address: '192.0.2.9:1' }\n    retries: 1\n"
 
-    loaded = load_together(text, [_haproxy()], source=YAML, number=1)
+    loaded = load_together(read(text), [_haproxy()], source=YAML, number=1)
 
     assert [str(each) for each in loaded.problems] == [
         (
@@ -107,7 +109,7 @@ def test_refused_lines_and_wrong_values_are_told_at_once():
     tree.put(("pools", "masters", "retries"), 1000, _at(12))
 
     loaded = load_together(
-        "log: { level: loud }\n", [wrong, Translation(root=tree.root, lines=())], source=YAML, number=1
+        read("log: { level: loud }\n"), [wrong, Translation(root=tree.root, lines=())], source=YAML, number=1
     )
 
     assert [str(each) for each in loaded.problems] == [
@@ -121,14 +123,19 @@ def test_refused_lines_and_wrong_values_are_told_at_once():
     assert loaded.snapshot is None
 
 
-def test_yaml_that_cannot_be_read_is_told_with_the_refused_lines():
-    """What the rest amounts to without the YAML is not judged: much of it would be a consequence."""
+def test_files_that_cannot_be_read_are_told_with_the_refused_lines():
+    """What the rest amounts to without them is not judged: much of it would be a consequence."""
     refused = _haproxy(_line(Outcome.REFUSED, "why"))
+    unread = Problem(message="cannot be read", source=YAML)
 
-    loaded = load_together("a: [", [refused], source=YAML, number=1)
+    loaded = load_together(None, [refused], source=YAML, number=1, unread=[unread], drain="x")
 
     assert loaded.snapshot is None
-    assert [(each.source, each.line) for each in loaded.problems] == [(HAPROXY, 9), (YAML, 1)]
+    assert [(each.source, each.line) for each in loaded.problems] == [
+        (None, None),
+        (HAPROXY, 9),
+        (YAML, None),
+    ]
 
 
 def test_changed_lines_are_warnings_for_who_asks():

@@ -63,21 +63,26 @@ def load(text: str | bytes, *, source: str, number: int, drain: str | None = Non
     try:
         document = read(text)
     except DocumentError as error:
-        problems = (*_drain(drain)[1], unreadable(error, source=source))
-        return Loaded(snapshot=None, problems=problems)
+        known = (unreadable(error, source=source),)
+        return load_document(None, source=source, number=number, drain=drain, known=known)
     return load_document(document, source=source, number=number, drain=drain)
 
 
 def load_document(
-    document: Document,
+    document: Document | None,
     *,
     source: str,
     number: int,
     drain: str | None = None,
     known: Iterable[Problem] = (),
 ) -> Loaded:
-    """Return the snapshot of a document, as `load` does; `known` are problems that it had before."""
+    """Return the snapshot of a document, as `load` does; `known` are problems that it had before.
+
+    Without a document these are all that there is.
+    """
     seconds, outside = _drain(drain)
+    if document is None:
+        return Loaded(snapshot=None, problems=ordered((*outside, *known)))
     document, config, found = _validated(document)
     problems = shortened(
         ordered((*outside, *known, *(document.problem(each, source=source) for each in found))), source=source

@@ -1,14 +1,15 @@
 """The operator's files, read and checked together, with their problems in the form of answers."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from appliance.model.document.document import read
-from appliance.model.document.tree import DocumentError, Plain
-from appliance.model.loading import awaiting, loading
-from appliance.model.loading.loading import Loaded
+from appliance.model.document.document import Document, read
+from appliance.model.document.tree import DocumentError, EmptyDocumentError, Plain
+from appliance.model.loading import loading
+from appliance.model.loading.awaiting import awaiting
+from appliance.model.loading.loading import Loaded, unreadable
 from appliance.model.messages.problems import Problem
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
@@ -24,12 +25,12 @@ from appliance.wire.lines.control import AnswerProblem
 class OperatorsFiles:
     """What the operator's files hold, before it is checked.
 
-    `config` is the name of our YAML, `text` what it says: None where it is not there, which is no error where
-    there are `foreign` files. `problems` are of files that could not be read.
+    `config` is the name of our YAML, `document` what it says: None where it is not there or says nothing,
+    which is no error where there are `foreign` files. `problems` are of files that could not be read.
     """
 
     config: Path
-    text: bytes | None
+    document: Document | None
     foreign: ForeignFiles
     translations: tuple[Translation, ...]
     problems: tuple[Problem, ...]
@@ -42,7 +43,7 @@ class OperatorsFiles:
     @property
     def is_foreign_alone(self) -> bool:
         """Whether there is no YAML, and none is needed."""
-        return self.text is None and bool(self.foreign.paths)
+        return self.document is None and bool(self.foreign.paths)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,34 +57,26 @@ class Judged:
 
 def collect(paths: Paths, files: ReadFiles) -> OperatorsFiles:
     """Return what the operator's files hold; what cannot be read is a problem."""
-    found = files.content(paths.config)
-    text = found if isinstance(found, bytes) else None
-    values = _values(paths, text)
-    foreign = _foreign(paths, values)
-    others = translated(foreign, files, groups=values)
-    unread: tuple[Problem, ...] = ()
-    if isinstance(found, FileUnusable) and not (isinstance(found, FileMissing) and foreign.paths):
-        unread = (Problem(message=f"cannot be read: {found}", source=str(paths.config)),)
+    own = _own(paths.config, files)
+    foreign = _foreign(paths, own.document)
+    others = translated(foreign, files, groups=own.document.value if own.document else ())
     return OperatorsFiles(
         config=paths.config,
-        text=text,
+        document=own.document,
         foreign=foreign,
         translations=others.translations,
-        problems=(*unread, *others.problems),
+        problems=(*([] if own.says_nothing and foreign.paths else own.problems), *others.problems),
     )
 
 
 def load(found: OperatorsFiles, *, number: int) -> Loaded:
     """Return the snapshot of all files together, or every problem. `number` is the snapshot's."""
-    drain = os.environ.get(loading.DRAIN_VARIABLE)
-    if found.text is not None and not found.foreign.paths:
-        return loading.load(found.text, source=str(found.config), number=number, drain=drain)
     loaded = load_together(
-        found.text,
+        found.document,
         found.translations,
         source=str(found.config),
         number=number,
-        drain=drain,
+        drain=os.environ.get(loading.DRAIN_VARIABLE),
         unread=found.problems,
     )
     if loaded.snapshot is None:
@@ -108,16 +101,36 @@ def first_to_come(paths: Paths, *, number: int) -> Snapshot | None:
     Somebody does who asks for reloads from the first moment on, and whoever writes haproxy.cfg for HAProxy:
     OpenShift's monitor renders it only when it has found the reload socket.
     """
-    content = ReadFiles().content(paths.config)
-    text = content if isinstance(content, bytes) else b""
-    if not paths.reload_sockets and not _foreign(paths, _values(paths, text)).paths:
+    document = _own(paths.config, ReadFiles()).document
+    if not paths.reload_sockets and not _foreign(paths, document).paths:
         return None
-    return awaiting.awaiting(text, source=str(paths.config), number=number)
+    return awaiting(document, source=str(paths.config), number=number)
 
 
-def _foreign(paths: Paths, values: Mapping[str, Plain]) -> ForeignFiles:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _OwnFile:
+    """Our YAML; `says_nothing` is of one that is missing or empty."""
+
+    document: Document | None = None
+    problems: tuple[Problem, ...] = ()
+    says_nothing: bool = False
+
+
+def _own(path: Path, files: ReadFiles) -> _OwnFile:
+    content = files.content(path)
+    if isinstance(content, FileUnusable):
+        problem = Problem(message=f"cannot be read: {content}", source=str(path))
+        return _OwnFile(problems=(problem,), says_nothing=isinstance(content, FileMissing))
+    try:
+        return _OwnFile(document=read(content))
+    except DocumentError as error:
+        problem = unreadable(error, source=str(path))
+        return _OwnFile(problems=(problem,), says_nothing=isinstance(error, EmptyDocumentError))
+
+
+def _foreign(paths: Paths, document: Document | None) -> ForeignFiles:
     """Return the foreign files: those that were set outside, else those of `source`, where it is right."""
-    source = values.get("source")
+    source = document.value.get("source") if document else None
     said = source if isinstance(source, dict) else {}
     return ForeignFiles(
         haproxy=paths.haproxy or _path(said.get("haproxy")),
@@ -127,16 +140,6 @@ def _foreign(paths: Paths, values: Mapping[str, Plain]) -> ForeignFiles:
 
 def _path(value: Plain) -> Path | None:
     return Path(value) if isinstance(value, str) and value.startswith("/") and "\0" not in value else None
-
-
-def _values(paths: Paths, text: bytes | None) -> Mapping[str, Plain]:
-    """Return what the YAML says at its top, as far as it matters for other files."""
-    if not text or not (paths.haproxy or paths.keepalived or b"source" in text):
-        return {}  # most files name none, and to parse a long one takes its time
-    try:
-        return read(text).value
-    except DocumentError:
-        return {}
 
 
 def _as_answer(found: Iterable[Problem], config: Path) -> tuple[AnswerProblem, ...]:

@@ -79,6 +79,20 @@ def test_the_yaml_says_what_the_files_cannot(write: Write):
     assert (snapshot.log.level, snapshot.pools[0].panic) == ("debug", 0.5)
 
 
+@pytest.mark.parametrize("yaml", [None, "", "# nothing but this\n", "{}"])
+def test_an_empty_yaml_says_nothing(write: Write, *, yaml: str | None):
+    """As long as there are other files."""
+    assert judge(write(yaml=yaml, haproxy=HAPROXY), number=1).snapshot is not None
+    alone = judge(write(yaml=yaml), number=1)
+    assert (alone.snapshot is None) is (yaml != "{}")
+
+
+def test_yaml_that_cannot_be_read_is_an_error(write: Write):
+    """Beside other files too."""
+    (error,) = judge(write(yaml="a: [", haproxy=HAPROXY), number=1).errors
+    assert (error.line, error.source) == (1, None)
+
+
 def test_what_is_set_outside_wins_over_the_source(write: Write):
     """A YAML of another machine may name another file."""
     paths = write(yaml="source: { haproxy: /absent/haproxy.cfg }\n", haproxy=HAPROXY)
