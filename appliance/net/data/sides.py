@@ -4,6 +4,9 @@ A direction copies what it reads at once. Once it proves to move much, it goes o
 pipe, which costs half the processor time for each byte, and more system calls where there is little to move.
 What the other side does not take stops the reading, so that a direction holds at most one chunk or one pipe.
 
+Events come once, when something has changed: `readable` remembers that there may be more to read. A read of
+less than was asked for has emptied the socket, and what comes later is a new event (epoll(7)).
+
 This is the code that runs most often of all: attributes are read once into locals, and nothing is called that
 need not be. Plain Python that Cython compiles unchanged; `sides.pxd` gives it types.
 """
@@ -13,25 +16,28 @@ from typing import Final, Protocol
 
 from appliance.model.end_reasons import EndReason
 from appliance.net.data.pipes import PIPE_SIZE, Pipe
+from appliance.net.data.poller import ERROR, FIN, URGENT, WRITABLE
 from appliance.net.data.tcp import NO_DELAY, set_on_connection, shutdown_write, unacknowledged
-from appliance.net.data.traffic import Expiring, Traffic, Watcher
+from appliance.net.data.traffic import Expiring, Traffic
 
-READ: Final = 1
-WRITE: Final = 2
 CHUNK: Final = 16384
 """Bytes read at a time, a full TLS record; full reads in a row are the sign of bulk."""
 
 _BULK: Final = 2
 """Full reads in a row after which a direction is spliced: one alone is a usual answer of a few records."""
 
-_MAX_SPURIOUS: Final = 16
-"""Wake-ups for nothing in one tick after which a side is not watched until the next one."""
+_IN_A_ROW: Final = 4
+"""Reads in a row after which the other sessions have their turn first: four chunks, or four times a pipe."""
 
 
 class SideOwner(Expiring, Protocol):
     """The session that a side belongs to, as its sides see it."""
 
     traffic: Traffic
+
+    def on_side_events(self, side: "Side", events: int) -> None:
+        """Take events of `side` before both sides are connected."""
+        ...
 
     def side_failed(self, side: "Side") -> None:
         """End: the connection of `side` was reset or has broken."""
@@ -45,10 +51,11 @@ class SideOwner(Expiring, Protocol):
 class Side:
     """One socket of a session, and the direction that begins there: read here, written to `other`.
 
-    `backlog` and `pipe` hold what the other side has not taken; nothing is read while they do, and
-    `write_watcher` waits for the other side to be writable. `shut` says that a FIN was sent here, `eof` that
-    one was received, `fd` -1 that the session has ended. `count` is bytes read, `active_at` the time when
-    something last moved here.
+    `backlog` and `pipe` hold what the other side has not taken; nothing is read while they do. `relays` says
+    that both sides are connected, `readable` that a read may find something, `fin` that the peer's FIN has
+    arrived behind what there is to read, `uncertain` that a reset or urgent data may be there, so that a short
+    read proves nothing. `shut` says that a FIN was sent here, `eof` that one was read, `fd` -1 that the
+    session has ended. `count` is bytes read, `active_at` the time when something last moved here.
     """
 
     __slots__ = (
@@ -57,59 +64,108 @@ class Side:
         "count",
         "eof",
         "fd",
+        "fin",
+        "first",
         "full_reads",
         "other",
         "pipe",
+        "readable",
+        "registered",
+        "relays",
         "session",
         "shut",
-        "spurious",
-        "spurious_at",
         "traffic",
+        "turn",
         "unacknowledged",
-        "watcher",
-        "write_watcher",
+        "uncertain",
     )
 
-    def __init__(self, session: SideOwner, fd: int, events: int) -> None:
+    def __init__(self, session: SideOwner, fd: int) -> None:
         traffic = session.traffic
         self.session = session
         self.traffic = traffic
         self.fd = fd
         self.other = self
-        self.watcher: Watcher = traffic.loop.io(fd, events)
-        self.write_watcher: Watcher | None = None
         self.pipe: Pipe | None = None
         self.backlog: memoryview | None = None
         self.active_at = traffic.now
         self.count = 0
         self.full_reads = 0
+        self.turn = 0
+        self.registered = False
+        self.relays = False
+        self.readable = False
+        self.uncertain = False
+        self.fin = False
+        self.first = False
         self.eof = False
         self.shut = False
         self.unacknowledged = 0
-        self.spurious = 0
-        self.spurious_at = 0.0
+
+    def watch(self) -> None:
+        """Ask for events from now on; the first one tells what there is already."""
+        if not self.registered:
+            self.registered = True
+            self.traffic.poller.register(self.fd, self)
+
+    def on_events(self, events: int) -> None:
+        """Do what the new state of the socket allows."""
+        try:
+            if not self.relays:
+                self.session.on_side_events(self, events)
+                return
+            if events & WRITABLE and self.other.held():
+                self.other.on_writable()
+                if self.fd < 0:
+                    return
+            if events & ~WRITABLE:
+                self.note(events)
+                if not self.eof and not self.held():
+                    self.on_readable()
+        except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this session and no other
+            self.session.fail(error)
+
+    def note(self, events: int) -> None:
+        """Remember what may be read now."""
+        self.readable = True
+        if events & (URGENT | ERROR):
+            self.uncertain = True
+        elif events & FIN:
+            self.fin = True
+
+    def go_on(self) -> None:
+        """Read on after the others have had their turn."""
+        try:
+            if self.fd >= 0 and self.readable and not self.eof and not self.held():
+                self.on_readable()
+        except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this session and no other
+            self.session.fail(error)
 
     def on_readable(self) -> None:
-        """Move what has arrived to the other side."""
-        try:
+        """Move what has arrived to the other side, up to a bound."""
+        if self.first:
+            self.move_first()
+            return
+        for _ in range(_IN_A_ROW):
             pipe = self.pipe
             if pipe is None:
                 self.copy()
             else:
                 self.fill(pipe)
-        except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this session and no other
-            self.session.fail(error)
+            if not self.readable or self.fd < 0 or self.eof or self.held():
+                return
+        self.traffic.poller.later(self)
 
-    def on_first(self) -> None:
+    def move_first(self) -> None:
         """Move what comes first after the connect, and let no later write to the server wait.
 
         Nagle's algorithm (RFC 896) holds back a small write while an earlier one is not acknowledged. The
         first write to a connection never waits, and many a client sends no more: it is spared the system
         call.
         """
+        self.first = False
         self.on_readable()
         if self.fd >= 0 and not self.eof:
-            self.watcher.callback = self.on_readable
             set_on_connection(self.other.fd, NO_DELAY)
 
     def copy(self) -> None:
@@ -117,7 +173,7 @@ class Side:
         try:
             data = read(self.fd, CHUNK)
         except BlockingIOError:
-            self.spurious_wakeup()
+            self.readable = self.uncertain = False
             return
         except OSError:
             self.session.side_failed(self)
@@ -126,6 +182,10 @@ class Side:
         if size == 0:
             self.finish()
             return
+        # A read stops before urgent data, with more behind it (tcp_recvmsg).
+        emptied = size < CHUNK and not self.uncertain
+        if emptied and not self.fin:
+            self.readable = False
         other = self.other
         self.active_at = other.active_at = self.traffic.now
         self.count += size
@@ -140,6 +200,8 @@ class Side:
             self.hold(memoryview(data)[sent:])
         elif size < CHUNK:
             self.full_reads = 0
+            if emptied and self.fin:
+                self.finish()
         else:
             self.full_reads += 1
             if self.full_reads >= _BULK:
@@ -149,12 +211,15 @@ class Side:
         """Splice what has arrived into the pipe, and on.
 
         Before urgent data splice stops as if there were nothing to read, or, with the peer's FIN behind it,
-        as if that had come (tcp_read_sock). It does so with SO_OOBINLINE too, until somebody reads, and the
-        socket stays readable. Only read can tell what it is.
+        as if that had come (tcp_read_sock). It does so with SO_OOBINLINE too, until somebody reads. Only read
+        can tell what it is. A splice of less than was asked for proves nothing: pipes have few places.
         """
         try:
             size = splice(self.fd, pipe.writer, PIPE_SIZE)
         except BlockingIOError:
+            if not self.uncertain and not self.fin:
+                self.readable = False
+                return
             size = 0
         except OSError:
             self.session.side_failed(self)
@@ -169,9 +234,7 @@ class Side:
         self.empty(pipe)
         if self.fd < 0:
             return
-        if pipe.held:
-            self.block()
-        elif size < CHUNK:
+        if pipe.held == 0 and size < CHUNK:
             self.return_pipe(pipe)
 
     def empty(self, pipe: Pipe) -> None:
@@ -187,42 +250,28 @@ class Side:
         other.active_at = self.traffic.now
 
     def hold(self, rest: memoryview) -> None:
-        """Keep what the other side has not taken."""
+        """Keep what the other side has not taken; nothing is read until it has."""
         self.full_reads = 0
         self.backlog = rest
-        self.block()
-
-    def block(self) -> None:
-        """Read no more until the other side has taken what is held."""
-        self.watcher.stop()
-        if self.write_watcher is None:
-            self.write_watcher = self.traffic.loop.io(self.other.fd, WRITE)
-        self.write_watcher.start(self.on_writable)
 
     def on_writable(self) -> None:
         """Give the other side what is held, and read again once it has taken all."""
-        try:
-            before = self.held()
-            if self.pipe is not None:
-                self.empty(self.pipe)
-            elif self.backlog is not None:
-                self.flush(self.backlog)
-            if self.fd < 0:
-                return
-            left = self.held()
-            if left == 0:
-                self.unblock()
-            elif left == before:
-                self.spurious_wakeup()
-        except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this session and no other
-            self.session.fail(error)
-
-    def unblock(self) -> None:
-        """Read again; the time that it was not read does not count as this peer's silence."""
-        self.active_at = self.traffic.now
-        if self.write_watcher is not None:
-            self.write_watcher.stop()
-        self.watcher.start(self.on_readable)
+        before = self.held()
+        if self.pipe is not None:
+            self.empty(self.pipe)
+        elif self.backlog is not None:
+            self.flush(self.backlog)
+        if self.fd < 0:
+            return
+        left = self.held()
+        if left == 0:
+            # The time that it was not read does not count as this peer's silence.
+            self.active_at = self.traffic.now
+            if self.readable and not self.eof:
+                self.on_readable()
+        elif left == before:
+            # Without memory for TCP a write fails though the socket is writable, and no event may follow.
+            self.traffic.resting.append(self)
 
     def flush(self, backlog: memoryview) -> None:
         """Write the backlog, as much as the other side takes."""
@@ -246,7 +295,7 @@ class Side:
         if other.eof:
             self.session.end(EndReason.COMPLETED)
             return
-        self.watcher.stop()
+        self.readable = False
         if self.pipe is not None:
             self.return_pipe(self.pipe)
         shutdown_write(other.fd)
@@ -260,31 +309,13 @@ class Side:
         self.pipe = None
         self.full_reads = 0
 
-    def spurious_wakeup(self) -> None:
-        """Stop watching until the next tick where this happens again and again.
-
-        Urgent data before splice, or a lack of memory for TCP before write, can make the kernel call a socket
-        ready and then answer EAGAIN. The watchers are level-triggered, so that would take a whole processor.
-        """
-        now = self.traffic.now
-        if now != self.spurious_at:
-            self.spurious_at = now
-            self.spurious = 0
-        self.spurious += 1
-        if self.spurious >= _MAX_SPURIOUS:
-            self.watcher.stop()
-            if self.write_watcher is not None:
-                self.write_watcher.stop()
-            self.traffic.resting.append(self)
-
     def resume(self) -> None:
-        """Watch again after a rest."""
-        if self.fd < 0:
-            return
-        if self.write_watcher is not None and self.blocked():
-            self.write_watcher.start(self.on_writable)
-        elif not self.eof:
-            self.watcher.start(self.on_readable)
+        """Try again to give the other side what is held."""
+        try:
+            if self.fd >= 0 and self.held():
+                self.on_writable()
+        except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this session and no other
+            self.session.fail(error)
 
     def blocked(self) -> bool:
         """Return whether this side may not be read, because the other one has not taken what came before."""
@@ -305,19 +336,14 @@ class Side:
         return self.unacknowledged > 1 and self.unacknowledged != before
 
     def release(self) -> int:
-        """Close the watchers and give the pipe back; return the descriptor, which is the caller's to close.
-
-        The watchers first: libev would find a closed descriptor, or the next connection that has its number.
-        """
-        self.watcher.close()
-        if self.write_watcher is not None:
-            self.write_watcher.close()
-            self.write_watcher = None
+        """Give the pipe back and hear of no more events; return the descriptor, the caller's to close."""
+        if self.registered:
+            self.traffic.poller.forget(self.fd)
         if self.pipe is not None:
             self.return_pipe(self.pipe)
         self.backlog = None
         # These refer back to this object. Without the circle it is freed at once, and not by a collection
         # that stops all the traffic.
-        del self.session, self.other, self.watcher
+        del self.session, self.other
         fd, self.fd = self.fd, -1
         return fd

@@ -19,6 +19,7 @@ from appliance.core.balancing.pool_member import PoolMember
 from appliance.core.balancing.worker_shares import pipe_limit, session_limit
 from appliance.model.end_reasons import EndReason
 from appliance.net.data.pipes import Pipes
+from appliance.net.data.poller import Poller
 
 TICK: Final = 0.05
 """Seconds between ticks: how exactly connect, queue and fin timeouts are kept."""
@@ -74,10 +75,10 @@ class Expiring(Protocol):
 
 
 class Resting(Protocol):
-    """A side of a session that is not watched until the next tick."""
+    """A side of a session that tries again at the next tick."""
 
     def resume(self) -> None:
-        """Watch it again."""
+        """Try again."""
         ...
 
 
@@ -94,7 +95,7 @@ class QueuedSession(Protocol):
 class Traffic:
     """The connections of a worker. `limit` of them fit the process's descriptors.
 
-    `live` are all, `every_tick` those to look at on each tick, `resting` sides that are not watched until the
+    `live` are all, `every_tick` those to look at on each tick, `resting` sides that try again at the
     next one. `now` is the monotonic time of the last tick.
 
     The worker is told of a bug by `fault`, of the errno of a failed accept by `accept_failed`, and of every
@@ -118,6 +119,7 @@ class Traffic:
         "now",
         "paused",
         "pipes",
+        "poller",
         "reasons",
         "report",
         "resting",
@@ -139,6 +141,7 @@ class Traffic:
         self.resting: list[Resting] = []
         self.limit = session_limit(descriptors)
         self.pipes = Pipes(pipe_limit(descriptors))
+        self.poller = Poller()
         self.reasons = dict.fromkeys(EndReason, 0)
         self.fault = fault
         self.accept_failed = accept_failed
@@ -156,8 +159,9 @@ class Traffic:
         return len(self.live) >= self.limit
 
     def close(self) -> None:
-        """Close the pipes; no session is left."""
+        """Close the pipes and the poller; no session is left."""
         self.pipes.close()
+        self.poller.close()
 
     def tick(self) -> None:
         """Move the clock on and end what has waited too long."""
@@ -174,7 +178,7 @@ class Traffic:
             each.expire(now)
 
     def wake(self) -> None:
-        """Watch again what rests."""
+        """Let what rests try again."""
         resting, self.resting = self.resting, []
         for each in resting:
             each.resume()

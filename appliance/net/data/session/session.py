@@ -20,6 +20,7 @@ from typing import Final
 from appliance.core.balancing.pool_member import PoolMember
 from appliance.core.balancing.pool_state import MustWait
 from appliance.model.end_reasons import EndReason
+from appliance.net.data.poller import WRITABLE
 from appliance.net.data.session.session_end import CONNECT_REASONS, SERVERS_FAULT
 from appliance.net.data.session.session_phases import (
     CLOSED,
@@ -32,7 +33,7 @@ from appliance.net.data.session.session_phases import (
     by_phase,
 )
 from appliance.net.data.session.session_state import SessionState
-from appliance.net.data.sides import CHUNK, READ, WRITE, Side
+from appliance.net.data.sides import CHUNK, Side
 from appliance.net.data.tcp import STREAM
 
 
@@ -93,27 +94,41 @@ class Session(SessionState):
         if self.phase != QUEUED:
             self.phase = QUEUED
             self.deadline = self.traffic.now + self.backend.timeout_queue
-            if self.early is None or len(self.early) < CHUNK:
-                self.client.watcher.start(self.on_early)
+            client = self.client
+            client.watch()
+            if client.readable:
+                self.on_early()
 
     def delay(self, seconds: float) -> None:
         """Keep the place at the member, and connect in so many seconds."""
         self.phase = DELAYED
         self.deadline = self.traffic.now + seconds
 
+    def on_side_events(self, side: Side, events: int) -> None:
+        """Take an event of a side before the relay: the client sends, or the server's connect has ended."""
+        if side is not self.client:
+            self.on_connected(events)
+            return
+        if events & ~WRITABLE:
+            side.note(events)
+            if self.phase in (QUEUED, DELAYED):  # else it is read with the first write
+                self.on_early()
+
     def on_early(self) -> None:
         """Keep what the client sends before it has a server; a client whose connection was reset has left."""
-        try:
-            data = read(self.client.fd, CHUNK)
-        except BlockingIOError:
-            return
-        except OSError:
-            self.side_failed(self.client)
-            return
-        try:
+        client = self.client
+        while client.readable and (self.early is None or len(self.early) < CHUNK):
+            try:
+                data = read(client.fd, CHUNK)
+            except BlockingIOError:
+                client.readable = client.uncertain = False
+                return
+            except OSError:
+                self.side_failed(client)
+                return
             self.keep_early(data)
-        except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this session and no other
-            self.fail(error)
+            if not data:
+                return
 
     def keep_early(self, data: bytes) -> None:
         """Keep at most two chunks; no data is the client's FIN.
@@ -124,13 +139,9 @@ class Session(SessionState):
         if not data:
             if self.early is None:
                 self.end(EndReason.CLIENT_ABORT)
-            else:
-                self.client.watcher.stop()
             return
         self.client.count += len(data)
         self.early = data if self.early is None else self.early + data
-        if len(self.early) >= CHUNK:
-            self.client.watcher.stop()
 
     def place_free(self) -> None:
         """Take the place that another session has left; the pool has just removed this one from its queue.
@@ -163,10 +174,7 @@ class Session(SessionState):
     def connect(self, member: PoolMember) -> None:
         """Begin to connect to a member that this session has a place at."""
         if self.phase != CONNECTING:
-            self.phase = CONNECTING
-            # What the client sends now is read with the first write. A watcher costs an epoll_ctl to start
-            # and one to stop: a session that need not wait is spared both.
-            self.client.watcher.stop()
+            self.phase = CONNECTING  # what the client sends now is read with the first write
         backend = self.backend
         now = self.traffic.now
         if self.connect_at == 0.0:
@@ -192,21 +200,21 @@ class Session(SessionState):
             self.retry(CONNECT_REASONS.get(code, EndReason.CONNECT_FAILED))
             return
         # From here on a raw descriptor: `detach` makes the object forget it without a close.
-        self.server = server = Side(self, connection.detach(), WRITE)
-        server.watcher.start(self.on_connected)
+        self.server = server = Side(self, connection.detach())
+        server.watch()
 
-    def on_connected(self) -> None:
-        """Learn by the first write whether the connection was made, and relay; the socket is writable."""
-        try:
-            if self.server is None:
-                self.report_unexpected(SessionEvent.CONNECTED)
-                return
-            self.send_first(self.server)
-        except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this session and no other
-            self.fail(error)
+    def on_connected(self, events: int) -> None:
+        """Learn by the first write whether the connection was made, and relay; the connect has ended."""
+        server = self.server
+        if server is None:
+            self.report_unexpected(SessionEvent.CONNECTED)
+            return
+        if self.send_first(server) and events & ~WRITABLE:
+            server.note(events)
+            server.go_on()
 
-    def send_first(self, server: Side) -> None:
-        """Write the first bytes: the PROXY header and what the client has sent so far.
+    def send_first(self, server: Side) -> bool:
+        """Write the first bytes: the PROXY header and what the client has sent so far. Tell whether it relays.
 
         A socket is writable when its connect has ended, well or not. A write to a connection that was not
         made says why, even one of no bytes at all: that saves a getsockopt of SO_ERROR.
@@ -220,7 +228,7 @@ class Session(SessionState):
                 early = b""
             except OSError:
                 self.side_failed(client)
-                return
+                return False
             else:
                 client.count += len(early)
                 client.eof = not early
@@ -231,15 +239,20 @@ class Session(SessionState):
             # Kept for the next server, without the header: the next connect makes one anew.
             self.early = early or None
             self.connect_failed(error)
-            return
+            return False
         self.enter_open(server)
         if sent < len(data):
             client.hold(memoryview(data)[sent:])
         elif client.eof:
             client.finish()
+        if client.registered:
+            client.go_on()
+        else:
+            client.watch()
+        return True
 
     def enter_open(self, server: Side) -> None:
-        """Relay in both directions from now on: the sides' own callbacks follow."""
+        """Relay in both directions from now on: the sides follow their events themselves."""
         traffic, client = self.traffic, self.client
         self.phase = OPEN
         self.ready_at = client.active_at = server.active_at = traffic.now
@@ -248,13 +261,7 @@ class Session(SessionState):
         self.tried = ()
         traffic.every_tick.discard(self)
         client.other, server.other = server, client
-        # The watcher of the connect is used again for reading. One epoll_ctl changes its events; another
-        # watcher would cost its making and, in libev, an fcntl.
-        watcher = server.watcher
-        watcher.stop()
-        watcher.events = READ
-        watcher.start(server.on_readable)
-        client.watcher.start(client.on_first)
+        client.relays = server.relays = client.first = True
 
     def count_connected(self) -> None:
         """Count the connect at its server and in its pool, with the times that it and the queue took."""

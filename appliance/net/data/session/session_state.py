@@ -16,7 +16,7 @@ from appliance.net.data.session.session_phases import (
     UnexpectedEventError,
 )
 from appliance.net.data.session.session_timeouts import overdue
-from appliance.net.data.sides import READ, Side
+from appliance.net.data.sides import Side
 from appliance.net.data.tcp import set_on_connection
 from appliance.net.data.traffic import Traffic
 
@@ -68,7 +68,7 @@ class SessionState:
         self.backend = backend
         self.address = address
         self.started = traffic.now
-        self.client = Side(self, fd, READ)
+        self.client = Side(self, fd)
         self.server: Side | None = None
         self.member: PoolMember | None = None
         self.tried: tuple[PoolMember, ...] = ()
@@ -91,6 +91,10 @@ class SessionState:
 
     def place_free(self) -> None:
         """Find a server; see `session`."""
+        raise NotImplementedError
+
+    def on_side_events(self, side: Side, events: int) -> None:
+        """Take an event of a side before the relay; see `session`."""
         raise NotImplementedError
 
     def expire(self, now: float) -> None:

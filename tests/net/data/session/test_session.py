@@ -298,60 +298,70 @@ def test_slow_client_does_not_cost_its_server_time(setup: Setup, half_closed: bo
     assert not is_reset(client)
 
 
-@pytest.mark.parametrize("held", [False, True])
-def test_socket_that_is_ready_for_nothing_rests(setup: Setup, monkeypatch: pytest.MonkeyPatch, held: bool):  # noqa: FBT001  # a parameter
-    """Where the kernel says ready and then EAGAIN, for ever, a side wakes sixteen times a tick."""
+def refuse(*_: object) -> bytes:
+    """Answer as a socket does that was called ready and is not."""
+    raise BlockingIOError
+
+
+def test_socket_that_is_readable_for_nothing_is_read_once(setup: Setup, monkeypatch: pytest.MonkeyPatch):
+    """Where the kernel says readable and then EAGAIN, a side waits for the next event."""
     client, session = setup.session()
     setup.until(lambda: session.ready_at)
-    origin = setup.server()
-    sent = 0
-    if held:
-        sent = jam(setup, session, origin)
     calls = []
 
-    def refuse(*_: object) -> bytes:
+    def counted(*_: object) -> bytes:
         calls.append(None)
         raise BlockingIOError
 
-    for name in ("read", "write", "splice"):
-        monkeypatch.setattr(sides, name, refuse)
-    origin.setblocking(True)  # noqa: FBT003  # the standard library's signature
-    client.setblocking(False)  # noqa: FBT003  # the same
-    if not held:
-        origin.sendall(b"x")
-        sent = 1
-    received = 0
-    for _ in range(3):
-        with gevent.Timeout(10):
-            while not setup.traffic.resting:
-                with suppress(BlockingIOError):  # the client takes what its kernel has: there is room
-                    received += len(client.recv(1 << 22))
-                gevent.sleep(0.001)
+    monkeypatch.setattr(sides, "read", counted)
+    client.sendall(b"a")
+    setup.until(lambda: calls)
+    for _ in range(10):
         setup.traffic.tick()
-    assert len(calls) == 3 * 16
+        gevent.sleep(0.001)
+    assert len(calls) == 1
     monkeypatch.undo()
+    client.sendall(b"b")
+    setup.until(lambda: session.client.count == 2)
+    assert setup.server().recv(10) == b"ab"
+
+
+def test_socket_that_is_writable_for_nothing_is_tried_at_each_tick(
+    setup: Setup, monkeypatch: pytest.MonkeyPatch
+):
+    """Without memory for TCP a write fails though the socket is writable, and no event need follow."""
+    client, session = setup.session()
+    setup.until(lambda: session.ready_at)
+    sent = jam(setup, session, setup.server())
+    client.setblocking(False)  # noqa: FBT003  # the standard library's signature
+    for name in ("write", "splice"):
+        monkeypatch.setattr(sides, name, refuse)
+    received = 0
 
     def taken() -> bool:
         nonlocal received
-        with suppress(BlockingIOError):
-            received += len(client.recv(1 << 20))
-        return received == sent
+        with suppress(BlockingIOError):  # what its kernel has: there is room now
+            received += len(client.recv(1 << 22))
+        return bool(setup.traffic.resting)
 
-    setup.until(taken)
+    until(taken)
+    for _ in range(3):
+        setup.traffic.tick()
+        assert len(setup.traffic.resting) == 1
+    monkeypatch.undo()
+    setup.until(lambda: taken() or received == sent)
+    assert received == sent
 
 
 def test_rest_ends_with_the_session(setup: Setup, monkeypatch: pytest.MonkeyPatch):
-    """A session that ends while a side rests is watched no more."""
+    """A session that ends while a side rests is not tried again."""
     client, session = setup.session()
     setup.until(lambda: session.ready_at)
-
-    def refuse(*_: object) -> bytes:
-        raise BlockingIOError
-
-    monkeypatch.setattr(sides, "read", refuse)
-    client.sendall(b"x")
-    while not setup.traffic.resting:
-        gevent.sleep(0.001)
+    jam(setup, session, setup.server())
+    for name in ("write", "splice"):
+        monkeypatch.setattr(sides, name, refuse)
+    client.setblocking(False)  # noqa: FBT003  # the standard library's signature
+    until(lambda: client.recv(1 << 22) and setup.traffic.resting)
     session.end(EndReason.KILLED)
     setup.traffic.tick()
     assert not setup.faults
@@ -498,7 +508,6 @@ def test_early_bytes_do_not_grow_with_each_wait(setup: Setup):
             client.send(bytes(10 * CHUNK))
         setup.until(lambda: len(session.early or b"") >= CHUNK)
         session.phase = DELAYED
-        session.client.watcher.stop()
         session.enqueue()
         gevent.sleep(0.001)
     assert len(session.early or b"") <= 2 * CHUNK
