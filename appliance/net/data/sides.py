@@ -11,7 +11,7 @@ This is the code that runs most often of all: attributes are read once into loca
 need not be. Plain Python that Cython compiles unchanged; `sides.pxd` gives it types.
 """
 
-from os import read, splice, write
+from os import write
 from typing import Final, Protocol
 
 from appliance.model.end_reasons import EndReason
@@ -19,9 +19,7 @@ from appliance.net.data.pipes import PIPE_SIZE, Pipe
 from appliance.net.data.poller import ERROR, FIN, URGENT, WRITABLE
 from appliance.net.data.tcp import NO_DELAY, set_on_connection, shutdown_write, unacknowledged
 from appliance.net.data.traffic import Expiring, Traffic
-
-CHUNK: Final = 16384
-"""Bytes read at a time, a full TLS record; full reads in a row are the sign of bulk."""
+from appliance.net.data.transfer import AGAIN, CHUNK, Transfer
 
 _BULK: Final = 2
 """Full reads in a row after which a direction is spliced: one alone is a usual answer of a few records."""
@@ -53,8 +51,8 @@ class Side:
 
     `backlog` and `pipe` hold what the other side has not taken; nothing is read while they do. `relays` says
     that both sides are connected, `readable` that a read may find something, `fin` that the peer's FIN has
-    arrived behind what there is to read, `uncertain` that a reset or urgent data may be there, so that a short
-    read proves nothing. `shut` says that a FIN was sent here, `eof` that one was read, `fd` -1 that the
+    arrived behind what there is to read, `uncertain` that a reset or urgent data may be there, so that a
+    short read proves nothing. `shut` says that a FIN was sent here, `eof` that one was read, `fd` -1 that the
     session has ended. `count` is bytes read, `active_at` the time when something last moved here.
     """
 
@@ -170,17 +168,10 @@ class Side:
 
     def copy(self) -> None:
         """Read a chunk and write it at once: mostly the other side takes all, without a wait for that."""
-        try:
-            data = read(self.fd, CHUNK)
-        except BlockingIOError:
-            self.readable = self.uncertain = False
-            return
-        except OSError:
-            self.session.side_failed(self)
-            return
-        size = len(data)
-        if size == 0:
-            self.finish()
+        transfer: Transfer = self.traffic.transfer
+        size = transfer.receive(self.fd)
+        if size <= 0:
+            self.read_nothing(size)
             return
         # A read stops before urgent data, with more behind it (tcp_recvmsg).
         emptied = size < CHUNK and not self.uncertain
@@ -189,23 +180,29 @@ class Side:
         other = self.other
         self.active_at = other.active_at = self.traffic.now
         self.count += size
-        try:
-            sent = write(other.fd, data)
-        except BlockingIOError:
-            sent = 0
-        except OSError:
-            self.session.side_failed(other)
-            return
-        if sent < size:
-            self.hold(memoryview(data)[sent:])
-        elif size < CHUNK:
+        sent = transfer.send(other.fd)
+        if sent == size:
+            if size == CHUNK:
+                self.full_reads += 1
+                if self.full_reads >= _BULK:
+                    self.pipe = self.traffic.pipes.take()
+                return
             self.full_reads = 0
             if emptied and self.fin:
                 self.finish()
+        elif sent >= 0 or sent == AGAIN:
+            self.hold(transfer.rest())
         else:
-            self.full_reads += 1
-            if self.full_reads >= _BULK:
-                self.pipe = self.traffic.pipes.take()
+            self.session.side_failed(other)
+
+    def read_nothing(self, result: int) -> None:
+        """Take the end of the peer's stream, nothing to read, or an error."""
+        if result == 0:
+            self.finish()
+        elif result == AGAIN:
+            self.readable = self.uncertain = False
+        else:
+            self.session.side_failed(self)
 
     def fill(self, pipe: Pipe) -> None:
         """Splice what has arrived into the pipe, and on.
@@ -214,19 +211,16 @@ class Side:
         as if that had come (tcp_read_sock). It does so with SO_OOBINLINE too, until somebody reads. Only read
         can tell what it is. A splice of less than was asked for proves nothing: pipes have few places.
         """
-        try:
-            size = splice(self.fd, pipe.writer, PIPE_SIZE)
-        except BlockingIOError:
-            if not self.uncertain and not self.fin:
-                self.readable = False
-                return
-            size = 0
-        except OSError:
-            self.session.side_failed(self)
+        size = self.traffic.transfer.splice(self.fd, pipe.writer, PIPE_SIZE)
+        if size == AGAIN and not self.uncertain and not self.fin:
+            self.readable = False
             return
-        if size == 0:
+        if size in (0, AGAIN):
             self.return_pipe(pipe)
             self.copy()
+            return
+        if size < 0:
+            self.session.side_failed(self)
             return
         self.active_at = self.traffic.now
         self.count += size
@@ -240,14 +234,12 @@ class Side:
     def empty(self, pipe: Pipe) -> None:
         """Splice what the pipe holds to the other side, as much as it takes."""
         other = self.other
-        try:
-            pipe.held -= splice(pipe.reader, other.fd, pipe.held)
-        except BlockingIOError:
-            return
-        except OSError:
+        size = self.traffic.transfer.splice(pipe.reader, other.fd, pipe.held)
+        if size >= 0:
+            pipe.held -= size
+            other.active_at = self.traffic.now
+        elif size != AGAIN:
             self.session.side_failed(other)
-            return
-        other.active_at = self.traffic.now
 
     def hold(self, rest: memoryview) -> None:
         """Keep what the other side has not taken; nothing is read until it has."""

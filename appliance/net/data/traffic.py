@@ -20,6 +20,7 @@ from appliance.core.balancing.worker_shares import pipe_limit, session_limit
 from appliance.model.end_reasons import EndReason
 from appliance.net.data.pipes import Pipes
 from appliance.net.data.poller import Poller
+from appliance.net.data.transfer import Transfer
 
 TICK: Final = 0.05
 """Seconds between ticks: how exactly connect, queue and fin timeouts are kept."""
@@ -123,6 +124,7 @@ class Traffic:
         "reasons",
         "report",
         "resting",
+        "transfer",
     )
 
     def __init__(
@@ -142,6 +144,7 @@ class Traffic:
         self.limit = session_limit(descriptors)
         self.pipes = Pipes(pipe_limit(descriptors))
         self.poller = Poller()
+        self.transfer = Transfer()
         self.reasons = dict.fromkeys(EndReason, 0)
         self.fault = fault
         self.accept_failed = accept_failed

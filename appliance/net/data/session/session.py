@@ -11,7 +11,6 @@ Plain Python that Cython compiles unchanged; `session.pxd` gives it types.
 import _socket
 import os
 from errno import EINPROGRESS
-from os import read, write
 from random import random
 from socket import AF_INET, AF_INET6
 from time import monotonic
@@ -33,8 +32,9 @@ from appliance.net.data.session.session_phases import (
     by_phase,
 )
 from appliance.net.data.session.session_state import SessionState
-from appliance.net.data.sides import CHUNK, Side
+from appliance.net.data.sides import Side
 from appliance.net.data.tcp import STREAM
+from appliance.net.data.transfer import AGAIN, CHUNK
 
 
 class Session(SessionState):
@@ -116,18 +116,17 @@ class Session(SessionState):
 
     def on_early(self) -> None:
         """Keep what the client sends before it has a server; a client whose connection was reset has left."""
-        client = self.client
+        client, transfer = self.client, self.traffic.transfer
         while client.readable and (self.early is None or len(self.early) < CHUNK):
-            try:
-                data = read(client.fd, CHUNK)
-            except BlockingIOError:
+            size = transfer.receive(client.fd)
+            if size == AGAIN:
                 client.readable = client.uncertain = False
-                return
-            except OSError:
+            elif size < 0:
                 self.side_failed(client)
                 return
-            self.keep_early(data)
-            if not data:
+            else:
+                self.keep_early(bytes(transfer.rest()))
+            if size == 0:
                 return
 
     def keep_early(self, data: bytes) -> None:
@@ -192,7 +191,7 @@ class Session(SessionState):
             for level, option, value in backend.options:
                 connection.setsockopt(level, option, value)
         except OSError as error:
-            self.connect_failed(error)
+            self.connect_failed(error.errno or 0)
             return
         code = connection.connect_ex(address)
         if code not in (EINPROGRESS, 0):
@@ -214,41 +213,47 @@ class Session(SessionState):
             server.go_on()
 
     def send_first(self, server: Side) -> bool:
-        """Write the first bytes: the PROXY header and what the client has sent so far. Tell whether it relays.
+        """Write the first bytes: PROXY header and what the client has sent so far; tell whether it relays.
 
         A socket is writable when its connect has ended, well or not. A write to a connection that was not
         made says why, even one of no bytes at all: that saves a getsockopt of SO_ERROR.
         """
-        client, backend = self.client, self.backend
+        client, transfer = self.client, self.traffic.transfer
         early = self.early
-        if early is None:
-            try:
-                early = read(client.fd, CHUNK)
-            except BlockingIOError:
-                early = b""
-            except OSError:
-                self.side_failed(client)
-                return False
-            else:
-                client.count += len(early)
-                client.eof = not early
-        data = backend.header(client.fd, self.address) + early if backend.proxied else early
-        try:
-            sent = write(server.fd, data)
-        except OSError as error:
+        if early is None and not self.receive_first(client):
+            return False
+        if self.backend.proxied:
+            early = bytes(transfer.rest()) if early is None else early
+            transfer.put(self.backend.header(client.fd, self.address) + early)
+        elif early is not None:
+            transfer.put(early)
+        sent = transfer.send(server.fd)
+        if sent < 0:
             # Kept for the next server, without the header: the next connect makes one anew.
-            self.early = early or None
-            self.connect_failed(error)
+            self.early = (bytes(transfer.rest()) if early is None else early) or None
+            self.connect_failed(-sent)
             return False
         self.enter_open(server)
-        if sent < len(data):
-            client.hold(memoryview(data)[sent:])
+        rest = transfer.rest()
+        if rest:
+            client.hold(rest)
         elif client.eof:
             client.finish()
         if client.registered:
             client.go_on()
         else:
             client.watch()
+        return True
+
+    def receive_first(self, client: Side) -> bool:
+        """Read what the client has sent so far; tell whether the session goes on."""
+        size = self.traffic.transfer.receive(client.fd)
+        if size >= 0:
+            client.count += size
+            client.eof = size == 0
+        elif size != AGAIN:
+            self.side_failed(client)
+            return False
         return True
 
     def enter_open(self, server: Side) -> None:
@@ -274,9 +279,9 @@ class Session(SessionState):
         member.queue_seconds += self.connect_at - self.started
         self.backend.count_connect(seconds)
 
-    def connect_failed(self, error: OSError) -> None:
-        """Go on after a connect that failed with this error."""
-        self.retry(CONNECT_REASONS.get(error.errno or 0, EndReason.CONNECT_FAILED))
+    def connect_failed(self, code: int) -> None:
+        """Go on after a connect that failed with this errno."""
+        self.retry(CONNECT_REASONS.get(code, EndReason.CONNECT_FAILED))
 
     def retry(self, reason: EndReason) -> None:
         """Try another server, the same one after a while, or end: the connect has failed."""

@@ -24,8 +24,8 @@ from appliance.net.data import sides, tcp
 from appliance.net.data.backend import Backend
 from appliance.net.data.session.session import Session
 from appliance.net.data.session.session_phases import CLOSED, CONNECTING, DELAYED, OPEN, QUEUED
-from appliance.net.data.sides import CHUNK
 from appliance.net.data.traffic import QueuedSession, Traffic
+from appliance.net.data.transfer import AGAIN, CHUNK, Transfer
 from appliance.wire import proxy_protocol
 
 pytestmark = pytest.mark.programs
@@ -309,11 +309,11 @@ def test_socket_that_is_readable_for_nothing_is_read_once(setup: Setup, monkeypa
     setup.until(lambda: session.ready_at)
     calls = []
 
-    def counted(*_: object) -> bytes:
+    def counted(*_: object) -> int:
         calls.append(None)
-        raise BlockingIOError
+        return AGAIN
 
-    monkeypatch.setattr(sides, "read", counted)
+    monkeypatch.setattr(Transfer, "receive", counted)
     client.sendall(b"a")
     setup.until(lambda: calls)
     for _ in range(10):
@@ -334,8 +334,8 @@ def test_socket_that_is_writable_for_nothing_is_tried_at_each_tick(
     setup.until(lambda: session.ready_at)
     sent = jam(setup, session, setup.server())
     client.setblocking(False)  # noqa: FBT003  # the standard library's signature
-    for name in ("write", "splice"):
-        monkeypatch.setattr(sides, name, refuse)
+    monkeypatch.setattr(sides, "write", refuse)
+    monkeypatch.setattr(Transfer, "splice", lambda *_: AGAIN)
     received = 0
 
     def taken() -> bool:
@@ -358,8 +358,8 @@ def test_rest_ends_with_the_session(setup: Setup, monkeypatch: pytest.MonkeyPatc
     client, session = setup.session()
     setup.until(lambda: session.ready_at)
     jam(setup, session, setup.server())
-    for name in ("write", "splice"):
-        monkeypatch.setattr(sides, name, refuse)
+    monkeypatch.setattr(sides, "write", refuse)
+    monkeypatch.setattr(Transfer, "splice", lambda *_: AGAIN)
     client.setblocking(False)  # noqa: FBT003  # the standard library's signature
     until(lambda: client.recv(1 << 22) and setup.traffic.resting)
     session.end(EndReason.KILLED)

@@ -1,0 +1,61 @@
+"""Reads, writes and splices on raw descriptors, through one buffer that all sessions of a process share.
+
+A failure is a negative number and not an exception: EAGAIN is how every second call ends. `transfer.pyx` is
+this module compiled, with direct system calls and no object for what is moved; Python prefers it where it was
+built.
+"""
+
+import os
+from errno import EAGAIN
+from typing import Final
+
+CHUNK: Final = 16384
+"""Bytes read at a time, a full TLS record; full reads in a row are the sign of bulk."""
+
+AGAIN: Final = -EAGAIN
+"""There is nothing to read now, or no room to write."""
+
+COMPILED: Final = False
+
+
+class Transfer:
+    """The buffer: what `receive` has read last."""
+
+    __slots__ = ("_data", "_sent")
+
+    def __init__(self) -> None:
+        self._data = b""
+        self._sent = 0
+
+    def receive(self, source: int) -> int:
+        """Read at most a chunk; return how much, 0 for a FIN, or minus the errno."""
+        self._sent = 0
+        try:
+            self._data = data = os.read(source, CHUNK)
+        except OSError as error:
+            self._data = b""
+            return -(error.errno or EAGAIN)
+        return len(data)
+
+    def put(self, data: bytes) -> None:
+        """Write this with the next `send`: at most two chunks and a PROXY header."""
+        self._data, self._sent = data, 0
+
+    def send(self, target: int) -> int:
+        """Write what was read last; return how much was taken, or minus the errno."""
+        try:
+            self._sent = os.write(target, self._data)
+        except OSError as error:
+            return -(error.errno or EAGAIN)
+        return self._sent
+
+    def rest(self) -> memoryview:
+        """Return what was read last and not yet written."""
+        return memoryview(self._data)[self._sent :]
+
+    def splice(self, source: int, target: int, size: int) -> int:
+        """Move bytes between a socket and a pipe; return how many, 0 for a FIN, or minus the errno."""
+        try:
+            return os.splice(source, target, size)
+        except OSError as error:
+            return -(error.errno or EAGAIN)
