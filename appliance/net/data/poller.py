@@ -6,33 +6,30 @@ left to do, and the kernel says when that has changed (epoll(7), "Level-triggere
 """
 
 import select
-from typing import Final, Protocol
+from typing import Final
 
 from gevent import get_hub
 
-READABLE: Final = select.EPOLLIN
-WRITABLE: Final = select.EPOLLOUT
-URGENT: Final = select.EPOLLPRI
-FIN: Final = select.EPOLLRDHUP
-ERROR: Final = select.EPOLLERR
-_EVENTS: Final = READABLE | WRITABLE | URGENT | FIN | select.EPOLLET
+from appliance.net.data.poll_events import ALL
 
 _BATCH: Final = 256
 """Events taken at a time: the rest of the loop, which accepts and answers the master, comes between."""
 
 
-class Pollable(Protocol):
+class Pollable:
     """What a descriptor belongs to. `turn` is the poller's when it was registered."""
+
+    __slots__ = ("turn",)
 
     turn: int
 
     def on_events(self, events: int) -> None:
         """Do what the new state of the descriptor allows; raises nothing."""
-        ...
+        raise NotImplementedError
 
     def go_on(self) -> None:
         """Do what `later` was asked for; raises nothing."""
-        ...
+        raise NotImplementedError
 
 
 class Poller:
@@ -62,7 +59,7 @@ class Poller:
             sides.extend([None] * (fd + 1 - len(sides)))
         sides[fd] = side
         side.turn = self.turn
-        self._epoll.register(fd, _EVENTS)
+        self._epoll.register(fd, ALL)
 
     def forget(self, fd: int) -> None:
         """Tell nobody of a descriptor that is about to be closed."""

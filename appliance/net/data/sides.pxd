@@ -1,38 +1,49 @@
 # Types for a compiled sides.py (Cython's pure Python mode): the source stays as it is.
 import cython
 
-cdef class Side:
+from appliance.net.data.poller cimport Pollable
+from appliance.net.data.transfer cimport Transfer
+
+cdef class Side(Pollable):
     cdef public object session
     cdef public object traffic
     cdef public int fd
     cdef public Side other
-    cdef public object watcher
-    cdef public object write_watcher
     cdef public object pipe
     cdef public object backlog
     cdef public double active_at
     cdef public long long count
     cdef public int full_reads
     cdef public int unacknowledged
-    cdef public int spurious
-    cdef public double spurious_at
+    cdef public bint registered
+    cdef public bint relays
+    cdef public bint readable
+    cdef public bint uncertain
+    cdef public bint fin
+    cdef public bint first
     cdef public bint eof
     cdef public bint shut
 
-    @cython.locals(size=cython.Py_ssize_t, sent=cython.Py_ssize_t, other=Side)
+    cpdef watch(self)
+    cpdef on_events(self, unsigned int events)
+    cpdef note(self, unsigned int events)
+    cpdef go_on(self)
+    cpdef on_readable(self)
+    cpdef move_first(self)
+    @cython.locals(transfer=Transfer, size=cython.Py_ssize_t, sent=cython.Py_ssize_t, other=Side, emptied=cython.bint)
     cpdef copy(self)
-    @cython.locals(size=cython.Py_ssize_t)
+    cpdef read_nothing(self, Py_ssize_t result)
+    @cython.locals(transfer=Transfer, size=cython.Py_ssize_t)
     cpdef fill(self, pipe)
-    @cython.locals(other=Side)
+    @cython.locals(transfer=Transfer, size=cython.Py_ssize_t, other=Side)
     cpdef empty(self, pipe)
     cpdef hold(self, memoryview rest)
-    cpdef block(self)
-    cpdef unblock(self)
+    cpdef on_writable(self)
     cpdef flush(self, memoryview backlog)
     @cython.locals(other=Side)
     cpdef finish(self)
     cpdef return_pipe(self, pipe)
-    cpdef spurious_wakeup(self)
+    cpdef resume(self)
     cpdef bint blocked(self)
     cpdef Py_ssize_t held(self)
     cpdef bint acknowledges(self)

@@ -16,7 +16,8 @@ from typing import Final, Protocol
 
 from appliance.model.end_reasons import EndReason
 from appliance.net.data.pipes import PIPE_SIZE, Pipe
-from appliance.net.data.poller import ERROR, FIN, URGENT, WRITABLE
+from appliance.net.data.poll_events import ERROR, FIN, URGENT, WRITABLE
+from appliance.net.data.poller import Pollable
 from appliance.net.data.tcp import NO_DELAY, set_on_connection, shutdown_write, unacknowledged
 from appliance.net.data.traffic import Expiring, Traffic
 from appliance.net.data.transfer import AGAIN, CHUNK, Transfer
@@ -46,7 +47,7 @@ class SideOwner(Expiring, Protocol):
         ...
 
 
-class Side:
+class Side(Pollable):
     """One socket of a session, and the direction that begins there: read here, written to `other`.
 
     `backlog` and `pipe` hold what the other side has not taken; nothing is read while they do. `relays` says
@@ -73,7 +74,6 @@ class Side:
         "session",
         "shut",
         "traffic",
-        "turn",
         "unacknowledged",
         "uncertain",
     )

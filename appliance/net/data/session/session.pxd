@@ -3,15 +3,23 @@ import cython
 
 from appliance.net.data.session.session_state cimport SessionState
 from appliance.net.data.sides cimport Side
+from appliance.net.data.transfer cimport Transfer
 
 cdef class Session(SessionState):
     cpdef act_on(self, decision)
     cpdef assign(self, member)
     cpdef enqueue(self)
     cpdef delay(self, double seconds)
+    cpdef on_side_events(self, Side side, unsigned int events)
     cpdef keep_early(self, bytes data)
     cpdef connect(self, member)
-    cpdef send_first(self, Side server)
+    @cython.locals(server=Side)
+    cpdef on_connected(self, unsigned int events)
+    @cython.locals(client=Side, transfer=Transfer, sent=cython.Py_ssize_t)
+    cpdef bint send_first(self, Side server)
+    @cython.locals(transfer=Transfer, size=cython.Py_ssize_t)
+    cpdef bint receive_first(self, Side client)
+    @cython.locals(client=Side)
     cpdef enter_open(self, Side server)
     cpdef count_connected(self)
     cpdef retry(self, reason)

@@ -19,7 +19,7 @@ from typing import Final
 from appliance.core.balancing.pool_member import PoolMember
 from appliance.core.balancing.pool_state import MustWait
 from appliance.model.end_reasons import EndReason
-from appliance.net.data.poller import WRITABLE
+from appliance.net.data.poll_events import WRITABLE
 from appliance.net.data.session.session_end import CONNECT_REASONS, SERVERS_FAULT
 from appliance.net.data.session.session_phases import (
     CLOSED,

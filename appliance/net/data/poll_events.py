@@ -1,0 +1,20 @@
+"""The events of epoll(7) that sessions ask for, and what they mean of a TCP socket (tcp_poll)."""
+
+import select
+from typing import Final
+
+READABLE: Final = select.EPOLLIN
+WRITABLE: Final = select.EPOLLOUT
+URGENT: Final = select.EPOLLPRI
+"""Urgent data has arrived: reads stop before it."""
+
+FIN: Final = select.EPOLLRDHUP
+"""The peer's FIN has arrived, behind what there is to read; with ERROR it means nothing."""
+
+ERROR: Final = select.EPOLLERR
+"""The connection was reset, or the kernel has given it up."""
+
+EDGE_TRIGGERED: Final = select.EPOLLET
+"""Tell each change once. It is bit 31, and does not fit a C int."""
+
+ALL: Final = READABLE | WRITABLE | URGENT | FIN | EDGE_TRIGGERED

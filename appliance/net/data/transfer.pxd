@@ -1,0 +1,12 @@
+# Types of transfer.pyx, for the compiled modules that call it directly.
+
+cdef class Transfer:
+    cdef char* _buffer
+    cdef Py_ssize_t _size
+    cdef Py_ssize_t _sent
+
+    cpdef Py_ssize_t receive(self, int source) except? -9999
+    cpdef put(self, bytes data)
+    cpdef Py_ssize_t send(self, int target) except? -9999
+    cpdef rest(self)
+    cpdef Py_ssize_t splice(self, int source, int target, Py_ssize_t size) except? -9999

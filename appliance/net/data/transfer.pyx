@@ -1,0 +1,68 @@
+# cython: language_level=3, freethreading_compatible=False
+"""`transfer.py` compiled: direct system calls on one static buffer, and no object for what is moved."""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from libc.errno cimport EAGAIN, errno
+from libc.string cimport memcpy
+from posix.unistd cimport read, write
+
+cdef extern from "fcntl.h" nogil:
+    """
+    #ifndef _GNU_SOURCE
+    #define _GNU_SOURCE
+    #endif
+    """
+    ssize_t c_splice "splice"(int, void*, int, void*, size_t, unsigned int)
+    unsigned int SPLICE_F_NONBLOCK
+
+CHUNK = 16384
+AGAIN = -EAGAIN
+COMPILED = True
+
+cdef Py_ssize_t _CHUNK = 16384
+cdef Py_ssize_t _LARGEST = 3 * 16384
+
+
+cdef class Transfer:
+    """The buffer: what `receive` has read last."""
+
+    def __cinit__(self):
+        self._buffer = <char*>PyMem_Malloc(_LARGEST)
+        if self._buffer == NULL:
+            raise MemoryError()
+
+    def __dealloc__(self):
+        PyMem_Free(self._buffer)
+
+    cpdef Py_ssize_t receive(self, int source) except? -9999:
+        """Read at most a chunk; return how much, 0 for a FIN, or minus the errno."""
+        cdef Py_ssize_t size = read(source, self._buffer, _CHUNK)
+        self._sent = 0
+        self._size = size if size > 0 else 0
+        return size if size >= 0 else -errno
+
+    cpdef put(self, bytes data):
+        """Write this with the next `send`: at most two chunks and a PROXY header."""
+        cdef Py_ssize_t size = PyBytes_GET_SIZE(data)
+        if size > _LARGEST:
+            raise ValueError(f"{size} bytes")
+        memcpy(self._buffer, PyBytes_AS_STRING(data), size)
+        self._size, self._sent = size, 0
+
+    cpdef Py_ssize_t send(self, int target) except? -9999:
+        """Write what was read last; return how much was taken, or minus the errno."""
+        cdef Py_ssize_t sent = write(target, self._buffer, self._size)
+        if sent < 0:
+            return -errno
+        self._sent = sent
+        return sent
+
+    cpdef rest(self):
+        """Return what was read last and not yet written."""
+        return memoryview(self._buffer[self._sent:self._size])
+
+    cpdef Py_ssize_t splice(self, int source, int target, Py_ssize_t size) except? -9999:
+        """Move bytes between a socket and a pipe; return how many, 0 for a FIN, or minus the errno."""
+        cdef Py_ssize_t moved = c_splice(source, NULL, target, NULL, size, 0)
+        return moved if moved >= 0 else -errno
