@@ -23,6 +23,11 @@ class TreeBuilder:
         *above, last = path
         self._mapping(tuple(above), place)[last] = Entry(place=place, node=_node(value, place))
 
+    def graft(self, path: tuple[str, ...], branch: Node, place: FilePosition) -> None:
+        """Put what another builder has made at a path of keys."""
+        *above, last = path
+        self._mapping(tuple(above), place)[last] = Entry(place=place, node=branch)
+
     def append(self, path: tuple[str, ...], value: Plain, place: FilePosition) -> None:
         """Add an item to the list at a path; the list is made with its first item."""
         *above, last = path

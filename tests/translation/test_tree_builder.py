@@ -43,3 +43,14 @@ def test_a_key_that_is_something_else():
         builder.put(("log", "level", "x"), 1, at(3))
     with pytest.raises(TypeError, match="no list"):
         builder.append(("log", "level"), 1, at(3))
+
+
+def test_graft():
+    """What another builder made keeps its places."""
+    inner, outer = TreeBuilder(at(1)), TreeBuilder(at(1))
+    place = FilePosition(line=7, column=2, source="k")
+    inner.put(("a",), 1, place)
+    outer.graft(("x", "y"), inner.root, at(1))
+    assert plain(outer.root) == {"x": {"y": {"a": 1}}}
+    branch = outer.root.value["x"].node.value["y"].node  # type: ignore[index,union-attr]  # mappings
+    assert branch.value["a"].node.place == place  # type: ignore[index,union-attr]  # a mapping

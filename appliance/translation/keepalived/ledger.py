@@ -64,7 +64,8 @@ class Ledger:
     def _mark(self, place: FilePosition, outcome: Outcome, reason: str) -> None:
         key = (place.source, place.line)
         self._lines.setdefault(key, (place, ""))
-        self._marks.setdefault(key, {}).setdefault((outcome, reason), place)
+        told = printable(reason)
+        self._marks.setdefault(key, {}).setdefault((outcome, told), place)
 
 
 def _shown(text: str) -> str:

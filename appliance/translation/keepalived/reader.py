@@ -78,7 +78,6 @@ class _Reading:
     def finish(self, programs: Sequence[str]) -> tuple[Instance, ...]:
         """Translate the instances, now that everything they refer to is known."""
         surface = Surface(
-            tree=self.tree,
             ledger=self.ledger,
             watched=self._watched(),
             programs=programs,
@@ -92,7 +91,9 @@ class _Reading:
         for group in self.groups.values():
             finish(group, made)
         for each in made.values():
-            complete(each)
+            if complete(each):
+                place = each.head.place
+                self.tree.graft(("virtual_ips", each.name), each.keys.root, place)
         self._untracked(made.values())
         return tuple(made.values())
 
@@ -124,7 +125,9 @@ class _Reading:
         if own != name:
             reason = f"is called `{own}` here: a name has letters, digits, dots, hyphens and underscores"
             self.ledger.change(given.values[0].place, reason)
-        instance = Instance(surface=surface, name=own, head=given, membership=membership)
+        instance = Instance(
+            surface=surface, name=own, head=given, keys=TreeBuilder(given.place), membership=membership
+        )
         if membership is not None:
             instance.put("sync_group", value=membership.group, place=membership.place)
         said = {each.keyword for each in given.within}

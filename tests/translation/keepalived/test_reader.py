@@ -76,7 +76,7 @@ def test_places_are_those_of_the_file():
     """What our own rules find later has the line and the column of keepalived.conf."""
     root = translated("\n" + instance("priority 150")).root
     entry = root.value["virtual_ips"].node.value["VI"]  # type: ignore[index,union-attr]  # mappings
-    assert (entry.place.line, entry.place.source) == (3, PATH)  # type: ignore[union-attr]
+    assert (entry.place.line, entry.place.source) == (2, PATH)  # type: ignore[union-attr]
     priority = entry.node.value["priority"].node.place  # type: ignore[union-attr,index]
     assert (priority.line, priority.column) == (6, 10)
 

@@ -13,10 +13,13 @@ _LONGEST_V3: Final = Decimal("40.95")
 _OWNER: Final = 255
 
 
-def complete(instance: Instance) -> None:
-    """Write the keys that depend on more than one directive, and refuse an instance that lacks one."""
+def complete(instance: Instance) -> bool:
+    """Write the keys that depend on more than one directive; refuse an instance that lacks one.
+
+    Return whether it has what every virtual IP needs.
+    """
     _place(instance)
-    _needed(instance)
+    sound = _has_all(instance)
     version = _version(instance)
     _state(instance)
     _advert(instance, version)
@@ -26,6 +29,7 @@ def complete(instance: Instance) -> None:
     _labels(instance)
     _listen(instance, version)
     _user(instance)
+    return sound
 
 
 def _place(instance: Instance) -> None:
@@ -38,15 +42,15 @@ def _place(instance: Instance) -> None:
             instance.put("interface", value=word.text, place=word.place)
 
 
-def _needed(instance: Instance) -> None:
-    lacks = (
-        ("interface", instance.interface is None),
-        ("virtual_router_id", instance.router_id is None),
-        ("virtual_ipaddress", not instance.has("addresses")),
+def _has_all(instance: Instance) -> bool:
+    needed = (
+        *(("interface", "interface"), ("virtual_router_id", "router_id")),
+        ("virtual_ipaddress", "addresses"),
     )
-    for keyword, missing in lacks:
-        if missing:
-            instance.ledger.refuse(instance.head.place, f"has no `{keyword}` that can be obeyed")
+    lacks = [keyword for keyword, key in needed if not instance.has(key)]
+    for keyword in lacks:
+        instance.ledger.refuse(instance.head.place, f"has no `{keyword}` that can be obeyed")
+    return not lacks
 
 
 def _version(instance: Instance) -> int:

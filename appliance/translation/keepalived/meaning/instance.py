@@ -24,9 +24,8 @@ class Membership:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surface:
-    """What all instances share: the tree that grows, the ledger, what can be tracked, our proxies."""
+    """What all instances share: the ledger, what can be tracked, our proxies, global defaults."""
 
-    tree: TreeBuilder
     ledger: Ledger
     watched: Mapping[tuple[str, str], Watched | None]
     programs: Sequence[str]
@@ -36,7 +35,7 @@ class Surface:
 
 @dataclass(slots=True, kw_only=True)
 class Instance:
-    """One instance. `name` is its name with us, `head` its directive.
+    """One instance. `name` is its name with us, `head` its directive, `keys` what the virtual IP has.
 
     What several directives decide together is kept here until all are read.
     """
@@ -44,6 +43,7 @@ class Instance:
     surface: Surface
     name: str
     head: Directive
+    keys: TreeBuilder
     membership: Membership | None = None
     interface: Word | None = None
     state: Word | None = None
@@ -83,12 +83,12 @@ class Instance:
 
     def put(self, *path: str, value: Plain, place: FilePosition) -> None:
         """Set a key of the virtual IP."""
-        self.surface.tree.put(("virtual_ips", self.name, *path), value, place)
+        self.keys.put(path, value, place)
 
     def append(self, *path: str, value: Plain, place: FilePosition) -> None:
         """Add an item to a list of the virtual IP."""
-        self.surface.tree.append(("virtual_ips", self.name, *path), value, place)
+        self.keys.append(path, value, place)
 
     def has(self, *path: str) -> bool:
         """Tell whether a key is set."""
-        return self.surface.tree.has(("virtual_ips", self.name, *path))
+        return self.keys.has(path)

@@ -246,7 +246,8 @@ def test_interface():
     assert virtual_ips(translated(text))["A"]["interface"] == "e"  # type: ignore[index,call-overload]  # a mapping
     text = f"vrrp_instance A {{\nvirtual_router_id 7\n{addresses}\ninterface f\n}}"
     assert len(told(translated(text), R)) == 3
-    text = "global_defs { default_interface d }\nvrrp_instance A {\nvirtual_ipaddress { 192.0.2.1/24 } }"
+    text = "global_defs { default_interface d }\nvrrp_instance A {\nvirtual_router_id 7\n"
+    text += "virtual_ipaddress { 192.0.2.1/24 } }"
     assert virtual_ips(translated(text))["A"]["interface"] == "d"  # type: ignore[index,call-overload]  # a mapping
 
 
