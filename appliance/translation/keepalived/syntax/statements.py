@@ -96,7 +96,8 @@ class Statements:
             if bare.text:
                 self._ledger.found(bare.place(), text)
             if self._open_definition is not None:
-                self._go_on(bare.text)
+                if bare.text or not text.strip("\r"):  # keepalived goes on behind a comment
+                    self._go_on(bare.text)
             elif bare.text:
                 yield from self._line(bare, within=within)
         self._go_on("")

@@ -72,6 +72,7 @@ def test_values_of_several_lines():
     text = "$V= \\\n  v $N { \\\n\tw \\\n}\nx\n$N=1\n$V\n$N=2\n${V}\n$E= \\\n\ny\n"
     assert statements(text) == ["x", "v 1", "{", "w", "}", "v 2", "{", "w", "}", "y"]
     assert statements("$V=a \\\nb") == []
+    assert statements("$V=a \\\n# no\n  \nb\n$V\n$W=x \\\n\nc") == ["a", "b", "c"]
     assert statements("$V=a \\\nb\n$W=\\\n$V \\\nc\n$W") == ["a", "b", "c"]
     assert reasons('$V=a \\\n"b\nc \\') == [
         "2:1 this quote has no end on its line",
