@@ -217,6 +217,8 @@ def test_files():
     assert found["chk"] == {"file": "/run/drained"}
     text = "track_file chk { weight 3 }\n" + instance("track_file { chk }")
     assert told(translated(text), R) == [(1, 1, "says no `file`")]
+    text = "track_file chk { file }\n" + instance("track_file { chk }")
+    assert told(translated(text), R) == [(1, 18, "`file` needs a value")]
 
 
 def test_checks_that_nobody_tracks():
