@@ -1,6 +1,6 @@
 """`vrrp_script`, `vrrp_track_process` and `track_file`: what instances may track, by name."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final
@@ -191,26 +191,13 @@ def _refuse_without(given: Directive, keyword: str) -> None:
 def _take_script(check: _Check, given: Directive) -> None:
     if not given.values:
         raise DirectiveError("`script` needs a command", given.place)
-    check.script, *further = _joined(given.values)
+    check.script, *further = given.values
     if further:
         reason = (
             f"{shown(further[0].text)} would not be handed to the command, by keepalived neither: put "
             "the command and all its words in quotes"
         )
         raise DirectiveError(reason, further[0].place)
-
-
-def _joined(words: Sequence[Word]) -> Sequence[Word]:
-    """Return the words, with what stands between two `'` as one of them: here alone these quote words too."""
-    first = words[0]
-    if not first.text.startswith("'"):
-        return words
-    ends = (at for at, each in enumerate(words) if each.text[1 if at == 0 else 0 :].endswith("'"))
-    end = next(ends, None)
-    if end is None:
-        raise DirectiveError("the quote ' has no end", first.place)
-    whole = " ".join(each.text for each in words[: end + 1])
-    return Word(text=whole[1:-1], place=first.place), *words[end + 1 :]
 
 
 def _take_interval(check: _Check, given: Directive) -> None:
