@@ -47,7 +47,14 @@ def main() -> int:
         log.error("already-running", lock=str(lock))
         return 1
     heartbeat = HubHeartbeat(paths.heartbeat(PROGRAM), log)
-    redirector = Redirector(paths, log, KernelRules(log))
+    faults: list[BaseException | None] = []
+
+    def end(fault: BaseException | None) -> None:
+        redirector.log.error("redirect-crashed", exc_info=fault)
+        faults.append(fault)
+        stop.set()
+
+    redirector = Redirector(paths, log, KernelRules(log), on_fault=end)
     accepted = snapshots.accepted(paths, log)
     if accepted is not None:
         redirector.apply(accepted)
@@ -61,9 +68,9 @@ def main() -> int:
     )
     stop.wait()
     control.close()
-    redirector.close(keep_flows=not _everything_ends(paths))
+    redirector.close(keep_flows=bool(faults) or not _everything_ends(paths))
     heartbeat.close()
-    return 0
+    return 1 if faults else 0
 
 
 def _everything_ends(paths: Paths) -> bool:

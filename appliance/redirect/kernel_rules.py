@@ -9,7 +9,7 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.core.redirect.rules import (
     FLOWS_TABLE,
-    MONITOR_TABLE,
+    MONITORS_CHAIN,
     PREROUTING,
     TABLE,
     Redirection,
@@ -25,7 +25,6 @@ from appliance.wire.nftables.nftables_transaction import (
     add_table,
     delete_table,
     list_chain,
-    list_table,
 )
 
 _UNKNOWN_TO_KERNEL: Final = (errno.ENOENT, errno.EOPNOTSUPP, errno.EINVAL)
@@ -59,7 +58,7 @@ class KernelRules:
     def taken_by_monitor(self, families: Iterable[Family]) -> frozenset[Family]:
         """Return those of the families in which OpenShift's monitor has its own rules."""
         return frozenset(
-            each for each in families if is_monitors(self._listed(list_table(each, MONITOR_TABLE)))
+            each for each in families if is_monitors(self._listed(list_chain(each, *MONITORS_CHAIN)))
         )
 
     def install(self, families: Iterable[Family], wanted: Iterable[Redirection]) -> bool:

@@ -6,7 +6,8 @@ is told that the rules are gone can rely on it.
 """
 
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Final
 
 import gevent
@@ -36,10 +37,18 @@ _UNSEEN: Final = LookResult(up=False, detail="no worker was looked for yet")
 class Redirector:
     """The redirects of the snapshot that was applied last.
 
-    `trouble` is why the rules are not as they should be, empty where they are.
+    `trouble` is why the rules are not as they should be, empty where they are. `on_fault` is told of a bug
+    that has ended the looks: the program is of no use any more.
     """
 
-    def __init__(self, paths: Paths, log: FilteringBoundLogger, rules: KernelRules) -> None:
+    def __init__(
+        self,
+        paths: Paths,
+        log: FilteringBoundLogger,
+        rules: KernelRules,
+        *,
+        on_fault: Callable[[BaseException | None], None],
+    ) -> None:
         self.snapshot: Snapshot | None = None
         self.trouble = ""
         self.rules = rules
@@ -50,8 +59,10 @@ class Redirector:
         self._glances: dict[str, Greenlet] = {}
         self._withdrawn: frozenset[str] = frozenset()
         self._monitored: frozenset[Family] = frozenset()
+        self._unknown: dict[str, str] = {}
         self._moved = Event()
-        self._looks = gevent.spawn(self._look_when_due)
+        self._on_fault = on_fault
+        self._looks = self._spawn(self._look_when_due)
 
     # Configuration
 
@@ -107,7 +118,7 @@ class Redirector:
     def _state(self, switch: RedirectSwitch, meant: tuple[Redirection, ...]) -> RedirectState:
         if self.trouble:
             return RedirectState.FAILED
-        if all(each.family in self._monitored for each in meant):
+        if meant and all(each.family in self._monitored for each in meant):
             return RedirectState.STANDS_BACK
         return RedirectState.ON if self._is_wanted(switch) else RedirectState.OFF
 
@@ -128,7 +139,12 @@ class Redirector:
             self._glances.pop(program).kill()
             self._workers.pop(program, None)
         for program in used - self._glances.keys():
-            self._glances[program] = gevent.spawn(self._glance, program)
+            self._glances[program] = self._spawn(partial(self._glance, program))
+
+    def _spawn(self, run: Callable[[], None]) -> Greenlet:
+        made = gevent.spawn(run)
+        made.link_exception(lambda ended: self._on_fault(ended.exception))
+        return made
 
     def _glance(self, program: str) -> None:
         track = ProxyTrack(program, self._paths)
@@ -143,8 +159,9 @@ class Redirector:
         try:
             found = track.look()
         except TrackUnknown as unknown:
-            self.log.warning("workers-unknown", program=program, reason=str(unknown))
+            self._note_unknown(program, str(unknown))
             return
+        self._note_unknown(program, "")
         first = program not in self._workers
         self._workers[program] = found
         if first:
@@ -199,8 +216,8 @@ class Redirector:
         """Have the rules follow; where the kernel refuses, the next look tries again."""
         meant = {each.name: tuple(redirections(each)) for each in self._switches.values()}
         families = tuple(dict.fromkeys(each.family for found in meant.values() for each in found))
+        self._look_for_monitor(families)
         try:
-            self._monitored = self.rules.taken_by_monitor(families)
             wanted = self._wanted(meant)
             if self.rules.install(families, wanted):
                 on = sorted({each.name for each in wanted})
@@ -218,6 +235,21 @@ class Redirector:
             for each in meant[switch.name]
             if each.family not in self._monitored
         ]
+
+    def _look_for_monitor(self, families: Iterable[Family]) -> None:
+        """Note where monitor has its rules; where that cannot be seen it is as it was, and ours are made."""
+        try:
+            self._monitored = self.rules.taken_by_monitor(families)
+        except NftablesError as error:
+            self._note_unknown("monitor", str(error))
+        else:
+            self._note_unknown("monitor", "")
+
+    def _note_unknown(self, what: str, reason: str) -> None:
+        """Log once that something cannot be seen, or why it cannot by now."""
+        if reason and self._unknown.get(what) != reason:
+            self.log.warning("look-impossible", what=what, reason=reason)
+        self._unknown[what] = reason
 
     def _note(self, trouble: str) -> None:
         before, self.trouble = self.trouble, trouble

@@ -144,6 +144,8 @@ def test_it_serves_and_reads_a_file_that_is_root_s(started: tuple[_Started, int]
     made, uid = started
     appliance = made.appliance
     wait_until(lambda: _active(appliance), what="it holds the virtual IP")
+    told = appliance.ask("redirect", "status")
+    assert (told["trouble"], told["owned"], told["guarded"]) == ("", True, True)
     before = appliance.accepted()
     made.write(2)
     assert appliance.reload()["ok"] is True

@@ -7,7 +7,17 @@ import pytest
 
 pytestmark = pytest.mark.programs
 
-_PROGRAMS = ("supervisor", "reload", "health", "proxy", "worker.__main__", "vrrp", "tracker", "stats")
+_PROGRAMS = (
+    "supervisor",
+    "reload",
+    "health",
+    "proxy",
+    "redirect",
+    "worker.__main__",
+    "vrrp",
+    "tracker",
+    "stats",
+)
 
 
 def _imported(module: str) -> set[str]:

@@ -29,6 +29,8 @@ def _facts(status: Status) -> Iterator[tuple[str, str]]:
         yield f"program {program.name}", f"{program.state}{reason}"
     for pool in status.pools:
         yield from ((f"server {pool.name}/{server.name}", _server(server)) for server in pool.servers)
+    for redirect in status.redirects:
+        yield f"redirect {redirect.name}", redirect.state or "unknown"
     for each in status.generations:
         yield f"generation {each.program} {each.generation}", _generation(each)
     yield "appliance", "all is well" if status.ok else "; ".join(status.problems)

@@ -56,8 +56,8 @@ PREROUTING: Final = "prerouting"
 OUTPUT: Final = "output"
 """The chain of TABLE for connections of the node's own programs."""
 
-MONITOR_TABLE: Final = "ocp_nat"
-"""The table of OpenShift's monitor."""
+MONITORS_CHAIN: Final = ("ocp_nat", "ocp_prerouting")
+"""The table of OpenShift's monitor, and the first of its two chains."""
 
 _MONITOR_COMMENT: Final = "OCP_API_LB_REDIRECT"
 _DSTNAT: Final = -100  # NF_IP_PRI_NAT_DST of linux/netfilter_ipv4.h

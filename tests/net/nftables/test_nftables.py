@@ -17,7 +17,6 @@ from appliance.wire.nftables.nftables_transaction import (
     equals,
     header_field,
     list_chain,
-    list_table,
 )
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("nft", root=True)]
@@ -70,7 +69,7 @@ def test_all_or_nothing(nftables: Nftables):
 def test_what_is_not_there(nftables: Nftables):
     """Listing it is an error that says so, without a place in commands that nobody wrote."""
     with pytest.raises(NftablesError, match=r"^No such file") as refused:
-        nftables.run(list_table(Family.IPV4, _TABLE))
+        nftables.run(list_chain(Family.IPV4, _TABLE, "c"))
     assert refused.value.is_because(errno.ENOENT)
 
 
