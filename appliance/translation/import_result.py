@@ -68,13 +68,15 @@ def _comments(lines: Sequence[LineOutcome]) -> "_Comments":
 
 
 class _Comments:
-    """Says of a place what its line is."""
+    """Says of a place what its line is; of an entry from the same line as the one above, the place alone."""
 
     def __init__(self, texts: Mapping[tuple[str | None, int], str]) -> None:
         self._texts = texts
+        self._above: tuple[str | None, int] | None = None
 
     def __call__(self, place: FilePosition) -> str:
-        text = self._texts.get((place.source, place.line))
+        above, self._above = self._above, (place.source, place.line)
+        text = self._texts.get(self._above) if self._above != above else None
         position = f"{(place.source or '').rpartition('/')[2]}:{place.line}"
         return f"{position}: {_quoted(text)}" if text else position
 

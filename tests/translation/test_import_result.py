@@ -175,6 +175,18 @@ def test_two_files_that_say_the_same_clash():
     assert "keepalived.conf says this too, on line 4" in str(result.problems[-1])
 
 
+def test_a_line_is_quoted_once_for_the_entries_that_follow_each_other():
+    """A server's line may say six things of its check."""
+    tree = TreeBuilder(_at(1))
+    for key, value, line in (("level", "debug", 3), ("format", "json", 3), ("connections", True, 4)):
+        tree.put(("log", key), value, _at(line))
+
+    result = import_result([Translation(root=tree.root, lines=(_line(3, "three"), _line(4, "four")))])
+
+    comments = [line.partition("# ")[2] for line in result.yaml.splitlines()[3:]]
+    assert comments == ["haproxy.cfg:3: three", "haproxy.cfg:3", "haproxy.cfg:4: four"]
+
+
 def test_an_entry_without_a_known_line_has_its_place():
     """What a reader concludes from no line of its own still says where it was."""
     tree = TreeBuilder(_at(1))
