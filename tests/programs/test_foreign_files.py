@@ -114,7 +114,7 @@ def test_the_first_file_comes_after_the_start(pod: HaproxyPod, backend: Backend)
 def test_an_empty_file_is_waited_for_and_a_lost_line_does_not_matter(pod: HaproxyPod, backend: Backend):
     """A file that is truncated before it is rendered is waited for; no line is needed."""
     pod.file.touch()
-    pod.waits()
+    wait_until(lambda: "the file is empty" in pod.waits(), what="status says that it is empty", timeout=30)
     pod.appliance.wait_for_restart("reload", pod.appliance.kill("reload"))
     pod.waits()
     pod.render(backend.port)

@@ -26,7 +26,7 @@ from appliance.model.snapshot import diff
 from appliance.model.snapshot.found_servers import with_found
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files import found_files, snapshots
-from appliance.net.files.degraded import clear_degraded, read_degraded
+from appliance.net.files.degraded import Degraded, clear_degraded, read_degraded, write_degraded
 from appliance.net.reloading.accepted_files import AcceptedFiles, OnceLog
 from appliance.net.reloading.convergence import converge
 from appliance.net.reloading.program_clients import ProgramClients, ProgramDown, ProgramUnreachable
@@ -73,6 +73,8 @@ class ReloadTransaction:
         read = self._watched.read() if files is None else files
         answer = self._answer(lambda: self._change(read, forced=forced))
         self._refused = not answer.ok and not answer.values
+        if self._refused:
+            self._still_await(answer.errors)
         return answer
 
     def follow_found(self) -> Answer:
@@ -123,13 +125,24 @@ class ReloadTransaction:
         return None if files is None or self._is_known(files) else files
 
     def _is_known(self, files: ReadFiles) -> bool:
-        """Say whether a file holds what is accepted, and there is no trouble that a reload would end."""
-        if self._refused:
+        """Say whether a file holds what is accepted, and there is no trouble that a reload would end.
+
+        While the first good one is awaited, any other is nothing to refuse.
+        """
+        if self._refused and not self.accepted.awaited:
             return False
-        judged, note = self._judged(files, self.accepted.number), read_degraded(self._paths)
-        if judged.snapshot is None:  # what the start has waited for since, and has said
-            return self.accepted.awaited and note is not None and note.problems == judged.errors
-        return snapshots.same(judged.snapshot, self.accepted) and note is None
+        judged = self._judged(files, self.accepted.number)
+        if judged.snapshot is None:
+            self._still_await(judged.errors)
+            return self.accepted.awaited
+        return snapshots.same(judged.snapshot, self.accepted) and read_degraded(self._paths) is None
+
+    def _still_await(self, errors: tuple[AnswerProblem, ...]) -> None:
+        """Say what is awaited now, where the first good configuration is."""
+        note = read_degraded(self._paths)
+        if self.accepted.awaited and (note is None or note.problems != errors):
+            self._log.warning("configuration-awaited", errors=as_values(errors))
+            _attempt(partial(write_degraded, self._paths, Degraded(since=time.time(), problems=errors)))
 
     def _judged(self, files: ReadFiles, number: int) -> "Judged":
         """Validate a file in a thread: a long one takes seconds, and this program has to answer meanwhile."""
