@@ -69,6 +69,11 @@ def _default_version(instance: Instance, given: Directive) -> None:
 
 def _strict(instance: Instance, given: Directive) -> None:
     instance.strict = given.place if is_on(given) else None
+    if instance.strict is not None:
+        reason = (
+            "passwords and preempt delays are left out, as there, but connections are accepted (no_accept)"
+        )
+        instance.ledger.change(given.place, reason)
 
 
 def _startup_delay(instance: Instance, given: Directive) -> None:

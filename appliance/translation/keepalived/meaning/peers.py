@@ -1,7 +1,7 @@
 """Who the other routers are and how they are told: sources, unicast peers, authentication."""
 
 from appliance.translation.keepalived.meaning.instance import Instance
-from appliance.translation.keepalived.meaning.rules import Table, Understood, apply
+from appliance.translation.keepalived.meaning.rules import Table, Understood, apply, refused
 from appliance.translation.keepalived.meaning.values import DirectiveError, address, faults_in, only, whole
 from appliance.translation.keepalived.syntax.directives import Directive
 from appliance.translation.keepalived.syntax.located_text import Word
@@ -58,10 +58,13 @@ def _auth_type(instance: Instance, given: Directive) -> None:
 
 
 def _auth_pass(instance: Instance, given: Directive) -> None:
-    instance.auth_pass = only(given)
+    if len(given.values) != 1:
+        raise DirectiveError("`auth_pass` has one value, in quotes if need be", given.place)
+    instance.auth_pass = given.values[0]
 
 
 _AUTHENTICATION: Table[Instance] = {
     "auth_type": Understood(act=_auth_type),
     "auth_pass": Understood(act=_auth_pass),
+    "auth_hmac": refused("is not read from here: write `auth: { hmac: ... }` with the same keys in our YAML"),
 }

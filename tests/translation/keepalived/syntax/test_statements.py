@@ -145,11 +145,11 @@ def test_file_that_cannot_be_read():
 
 def test_secrets_are_not_shown():
     """The text of a line is printable, short, and has no password."""
-    machine = Files({PATH: "auth_pass hidden\na\x1b[31m\t" + "b" * 300})
+    machine = Files({PATH: "x { auth_pass  hidden\na\x1b[31m\t" + "b" * 300})
     ledger = Ledger()
     around = Surroundings(read=machine.read, matching=machine.matching, config_id="lb1", environment={})
     assert list(Statements(around, ledger).of_file(PATH))
     first, second = (each.text for each in ledger.outcomes)
-    assert first == "auth_pass ***"
+    assert first == "x { auth_pass ***"
     assert second.startswith("a\\x1b[31m bbb")
     assert len(second) < 300
