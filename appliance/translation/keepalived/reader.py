@@ -40,8 +40,8 @@ def translate(
 
     `read` gives a file's bytes, up to a limit, or raises OSError; `matching` is a glob. `hostname` decides
     `@` lines. `programs` are the proxies of this appliance, `proxy-api` and `proxy-ingress`, for whoever
-    looks whether haproxy lives. Raises OSError where `source` itself cannot be read; whatever it says, the
-    outcomes tell it.
+    looks whether haproxy lives; without any it is HAProxy's own process that is looked for. Raises OSError
+    where `source` itself cannot be read; whatever it says, the outcomes tell it.
     """
     ledger = Ledger()
     around = Surroundings(
@@ -79,7 +79,7 @@ class _Reading:
         """Translate the instances, now that everything they refer to is known."""
         surface = Surface(
             ledger=self.ledger,
-            watched=self._watched(),
+            watched=self._watched(programs),
             programs=programs,
             script_user=self.globals.script_user,
             default_interface=self.globals.default_interface,
@@ -97,7 +97,7 @@ class _Reading:
         self._untracked(made.values())
         return tuple(made.values())
 
-    def _watched(self) -> dict[tuple[str, str], Watched | None]:
+    def _watched(self, programs: Sequence[str]) -> dict[tuple[str, str], Watched | None]:
         """Return what can be tracked, None for what is refused."""
         found: dict[tuple[str, str], Watched | None] = dict.fromkeys(self.checks)
         for (kind, name), given in self.checks.items():
@@ -105,10 +105,10 @@ class _Reading:
                 if kind == "vrrp_script":
                     user = self.globals.script_user
                     found[kind, name] = vrrp_script(
-                        given, ledger=self.ledger, read=self.read, default_user=user
+                        given, ledger=self.ledger, read=self.read, default_user=user, programs=programs
                     )
                 elif kind == "vrrp_track_process":
-                    found[kind, name] = vrrp_track_process(given, ledger=self.ledger)
+                    found[kind, name] = vrrp_track_process(given, ledger=self.ledger, programs=programs)
                 else:
                     found[kind, name] = track_file(given, ledger=self.ledger)
         return found

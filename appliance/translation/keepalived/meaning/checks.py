@@ -1,6 +1,6 @@
 """`vrrp_script`, `vrrp_track_process` and `track_file`: what instances may track, by name."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Final
@@ -47,7 +47,12 @@ class _Check:
 
 
 def vrrp_script(
-    given: Directive, *, ledger: Ledger, read: Callable[[str], bytes], default_user: Word | None
+    given: Directive,
+    *,
+    ledger: Ledger,
+    read: Callable[[str], bytes],
+    default_user: Word | None,
+    programs: Sequence[str],
 ) -> Watched | None:
     """Return what becomes of a `vrrp_script`, None where it is refused."""
     check = _Check(name=only(given), ledger=ledger, default_user=default_user)
@@ -62,6 +67,8 @@ def vrrp_script(
     if found is None and len(words) in (1, 2, 3):
         inner = recognised_script(words[-1], read) if words[-1].startswith("/") else None
         found, marked = inner or (None, False)
+    if found is not None and found.haproxy and not programs:
+        found = Recognised(kind="process", target=HAPROXY)
     if found is None:
         return _script(check, check.script)
     return _builtin(check, check.script, found, marked=marked)
@@ -139,7 +146,7 @@ def _times(check: _Check, own_timeout: str | None) -> list[tuple[str, Plain, Fil
     return found
 
 
-def vrrp_track_process(given: Directive, *, ledger: Ledger) -> Watched | None:
+def vrrp_track_process(given: Directive, *, ledger: Ledger, programs: Sequence[str]) -> Watched | None:
     """Return what becomes of a `vrrp_track_process`, None where it is refused."""
     check = _Check(name=only(given), ledger=ledger)
     for each in given.within:
@@ -148,7 +155,8 @@ def vrrp_track_process(given: Directive, *, ledger: Ledger) -> Watched | None:
         _refuse_without(given, "process")
         return None
     name = check.target.text.rpartition("/")[2]
-    if name == HAPROXY:
+    ours = name == HAPROXY and bool(programs)
+    if ours:
         reason = "looks whether haproxy lives, and here whether our own proxy accepts connections (`program`)"
         ledger.change(check.target.place, reason)
     return Watched(
@@ -159,7 +167,7 @@ def vrrp_track_process(given: Directive, *, ledger: Ledger) -> Watched | None:
         target_place=check.target.place,
         weight=check.weight,
         weight_place=check.weight_place,
-        haproxy=name == HAPROXY,
+        haproxy=ours,
     )
 
 

@@ -111,7 +111,7 @@ def _weighed(instance: Instance, watched: Watched, mention: Mention, *, own: boo
 
 def _proxies(instance: Instance, watched: Watched) -> tuple[str, ...]:
     """Return the proxies of ours that stand for haproxy: those that this virtual IP leads to."""
-    running = tuple(instance.surface.programs) or ("proxy-api",)
+    running = tuple(instance.surface.programs)
     name = instance.name.lower()
     if len(running) == 1:
         return running

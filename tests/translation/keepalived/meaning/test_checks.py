@@ -110,7 +110,18 @@ def test_haproxy():
     found, translation = tracked(block, programs=("proxy-ingress",))
     assert found == {"chk": {"program": "proxy-ingress", "interval": "2s", "weight": 2}}
     assert [line for line, _, _ in told(translation)] == [2]
-    assert tracked(block, programs=())[0]["chk"] == {"program": "proxy-api", "interval": "2s", "weight": 2}
+
+
+def test_haproxy_without_a_proxy_of_ours():
+    """Where the appliance takes keepalived's place only, it looks for HAProxy's process."""
+    block = script('script "killall -0 haproxy"', "interval 2", "weight 2")
+    found, translation = tracked(block, programs=())
+    assert found == {"chk": {"process": "haproxy", "interval": "2s", "weight": 2}}
+    assert "(`process: haproxy`)" in told(translation, C)[0][2]
+    block = "vrrp_track_process chk {\nprocess haproxy\n}\n"
+    found, translation = tracked(block, kind="track_process", programs=())
+    assert found == {"chk": {"process": "haproxy"}}
+    assert told(translation) == []
 
 
 @pytest.mark.parametrize(
