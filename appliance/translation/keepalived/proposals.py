@@ -34,10 +34,10 @@ def _router_id(instance: Instance) -> Iterator[Proposal]:
         name="router-id",
         message=(
             f"`{instance.name}` has the router id {word.text} of the examples: another pair on the segment "
-            "may have it, too. Choose one that nobody uses, on all routers at once, or `auto`"
+            "may have it, too. Choose one that nobody uses, on all routers at once"
         ),
         place=word.place,
-        example=f"cluster: {{ name: ocp4 }}\nvirtual_ips: {{ {instance.name}: {{ router_id: auto }} }}\n",
+        example=_yaml(instance, "router_id: 217"),
     )
 
 
@@ -52,9 +52,8 @@ def _password(instance: Instance) -> Iterator[Proposal]:
             "keepalived 2.4, version 3 signs adverts"
         ),
         place=word.place,
-        example=(
-            f"virtual_ips:\n  {instance.name}:\n    version: 3\n"
-            "    auth: { hmac: { keys: { 1: file:/etc/appliance/vrrp.key } } }\n"
+        example=_yaml(
+            instance, "version: 3", "auth:", "  hmac:", "    keys: {1: file:/etc/appliance/vrrp.key}"
         ),
     )
 
@@ -70,7 +69,7 @@ def _faster(instance: Instance) -> Iterator[Proposal]:
             "with 100 ms, on all routers at once, needs 0.3 to 0.4 s"
         ),
         place=place,
-        example=f"virtual_ips: {{ {instance.name}: {{ version: 3, advert: 100ms }} }}\n",
+        example=_yaml(instance, "version: 3", "advert: 100ms"),
     )
 
 
@@ -85,10 +84,7 @@ def _checks(instance: Instance) -> Iterator[Proposal]:
                 "itself, without a process and without curl in its image"
             ),
             place=watched.target_place,
-            example=(
-                f"virtual_ips: {{ {instance.name}: {{ track: {{ {name}: "
-                "{ http: https://localhost:6443/readyz } } } }\n"
-            ),
+            example=_yaml(instance, "track:", f"  {name}:", "    http: https://localhost:6443/readyz"),
         )
     if not instance.tracks:
         yield Proposal(
@@ -98,7 +94,7 @@ def _checks(instance: Instance) -> Iterator[Proposal]:
                 "though its proxy is dead"
             ),
             place=instance.head.place,
-            example=f"virtual_ips: {{ {instance.name}: {{ track: {{ proxy: {{ program: proxy-api }} }} }} }}",
+            example=_yaml(instance, "track:", "  serving:", "    program: proxy-api"),
         )
     weighed = [name for name, each in instance.tracks.items() if each.weight]
     if weighed and instance.has("preempt"):
@@ -122,3 +118,8 @@ def _addresses(instance: Instance) -> Iterator[Proposal]:
             ),
             place=word.place,
         )
+
+
+def _yaml(instance: Instance, *lines: str) -> str:
+    """Return lines below a virtual IP as YAML of ours."""
+    return "\n".join(["virtual_ips:", f"  {instance.name}:", *(f"    {line}" for line in lines), ""])
