@@ -136,7 +136,7 @@ def test_json_keys_are_stable(paths: Paths):
     found = values(paths)
     assert list(found) == [
         "ok", "problems", "at", "version", "configuration", "source", "cluster", "degraded", "supervisor",
-        "programs", "frontends", "pools", "generations", "ended", "virtual_ips", "guest",
+        "programs", "frontends", "pools", "generations", "ended", "virtual_ips", "redirects", "guest",
         "set_aside",
     ]  # fmt: skip
     assert list(found["programs"][0]) == [
@@ -153,7 +153,9 @@ def test_json_keys_are_stable(paths: Paths):
     ]  # fmt: skip
     assert list(masters["servers"][0]) == [
         "name", "address", "resolved", "state", "since", "backup", "weight", "effective_weight", "check",
-        "current", "total", "failed", "queued", "bytes_in", "bytes_out",
+        "current", "total", "failed", "queued", "bytes_in", "bytes_out", "given_up", "retried",
+        "redispatched", "client_aborts", "server_aborts", "connected", "queue_seconds", "connect_seconds",
+        "downs", "down_seconds", "failed_up",
     ]  # fmt: skip
     assert list(masters["servers"][0]["check"]) == [
         "result", "status", "detail", "duration", "ended_at", "streak", "failed",
@@ -188,12 +190,12 @@ def test_boards_alone(paths: Paths):
 
 
 def test_boards_of_dead_workers_are_ignored(paths: Paths):
-    """What a killed worker left behind counts no more, and garbage harms nobody."""
+    """What a killed worker has counted stays counted; it is in no generation, and garbage harms nobody."""
     write_worker(paths, live_worker())
     write_worker(paths, live_worker(index=1, pid=dead_pid()))
     (paths.runtime / "worker-proxy-api-9-0.board").write_bytes(b"garbage")
     found = values(paths)
-    assert found["frontends"][0]["total"] == 7
+    assert found["frontends"][0]["total"] == 14
     assert [each["pids"] for each in found["generations"]] == [[os.getpid()]]
 
 
