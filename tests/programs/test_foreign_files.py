@@ -42,6 +42,11 @@ class HaproxyPod:
             f"backend masters\n  balance roundrobin\n{lines}{more}"
         )
 
+    def wait_until_it_listens(self) -> None:
+        """Wait until both sockets are there."""
+        sockets = (self.socket, self.appliance.paths.reload_socket)
+        wait_until(lambda: all(each.exists() for each in sockets), what="it listens", timeout=30)
+
     def connect(self) -> socket.socket:
         """Return monitor's connection, which it makes once; it ends where there is no socket."""
         connection = socket.socket(socket.AF_UNIX)
@@ -78,7 +83,7 @@ def pod() -> Iterator[HaproxyPod]:
         made = HaproxyPod(appliance)
         appliance.launch()
         stack.push(appliance.__exit__)
-        wait_until(lambda: made.socket.exists() or not appliance.is_running(), what="it listens", timeout=30)
+        made.wait_until_it_listens()
         yield made
 
 
@@ -156,6 +161,7 @@ def test_what_happens_to_the_file_later_takes_nothing_away(pod: HaproxyPod, back
     pod.file.unlink()
     pod.appliance.stop(patience=30)
     pod.appliance.launch()
+    pod.wait_until_it_listens()
     wait_until(pod.serves, what="the last good one serves", timeout=30)
     pod.file.write_text(good)
     assert pod.appliance.reload()["unchanged"] is True
