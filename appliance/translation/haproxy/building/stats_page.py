@@ -1,12 +1,16 @@
 """Sections that show HAProxy's statistics as our section `stats`, which has one address."""
 
+from typing import Final
+
+from appliance.model.config.values.addresses import Endpoint, literal
 from appliance.translation.haproxy.building.frontends import listened
 from appliance.translation.haproxy.building.plan import Front, Plan, Role
 from appliance.translation.haproxy.building.values import Build
 from appliance.translation.haproxy.directives.section import Section, StatsSettings
 from appliance.translation.translation import Outcome
 
-_MOVED = "localhost:29445"
+_HERE: Final = "localhost"
+_MOVED: Final = f"{_HERE}:29445"
 
 
 def put_stats(plan: Plan, build: Build) -> None:
@@ -22,16 +26,36 @@ def put_stats(plan: Plan, build: Build) -> None:
 
 def _put_page(front: Front, first: Front | None, build: Build) -> None:
     section = front.section
-    _take(_settings(front), build)
+    stats = _settings(front)
+    _take(stats, build)
     if first is not None:
         reason = f"there is one page, that of `{first.section.name}`"
         build.report.say(Outcome.CHANGED, section.binds[0].place, reason)
         return
     endpoint, *others = listened(section, build)
+    address = _guarded(endpoint.value, stats, section, build)
     build.put(("stats",), {}, section.header.place)
-    build.put(("stats", "bind"), str(endpoint.value), endpoint.place)
+    build.put(("stats", "bind"), str(address), endpoint.place)
     for other in others:
-        build.report.say(Outcome.CHANGED, other.place, f"there is one page, at `{endpoint.value}`")
+        build.report.say(Outcome.CHANGED, other.place, f"there is one page, at `{address}`")
+
+
+def _guarded(endpoint: Endpoint, stats: StatsSettings, section: Section, build: Build) -> Endpoint:
+    """Return the address of the page, on localhost alone where the file says who may look.
+
+    That is said in our own file, and until then nobody else may.
+    """
+    said = [each.place for each in (stats.auth, stats.guarded) if each] + [
+        rule.line.place for rule in section.access
+    ]
+    literal_host = literal(endpoint.host)
+    if not said or endpoint.host == _HERE or (literal_host is not None and literal_host.is_loopback):
+        return endpoint
+    address = Endpoint(host=_HERE, port=endpoint.port)
+    for place in said:
+        reason = f"who may look is said in `stats` of our own file; until then the page is at {address} alone"
+        build.report.say(Outcome.CHANGED, place, reason)
+    return address
 
 
 def _settings(front: Front) -> StatsSettings:

@@ -101,7 +101,7 @@ PROXY: Final[Mapping[str, Directive]] = {
             "stats auth": stats.auth,
             "stats admin": stats.admin,
             "stats http-request": stats.guard,
-            "http-request": _HTTP,
+            "http-request": stats.request,
             "acl": rules.acl,
             "stick-table": _TABLES,
             "rate-limit": refused(

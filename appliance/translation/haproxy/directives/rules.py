@@ -3,7 +3,7 @@
 from typing import Final
 
 from appliance.model.messages.quoting import shown
-from appliance.translation.haproxy.directives.section import Rule
+from appliance.translation.haproxy.directives.section import Kind, Rule
 from appliance.translation.haproxy.directives.statement import Statement
 
 _BY_CONTENT: Final = (
@@ -11,8 +11,18 @@ _BY_CONTENT: Final = (
 )
 
 
+def _in_defaults(statement: Statement) -> bool:
+    """Refuse rules of a `defaults` section: they are not handed on."""
+    if statement.section.kind is not Kind.DEFAULTS:
+        return False
+    statement.refuse("rules are not handed on: write it into each frontend")
+    return True
+
+
 def acl(statement: Statement) -> None:
     """`acl NAME CRITERION ...`; lines of one name add up."""
+    if _in_defaults(statement):
+        return
     if len(statement.arguments) < 2:
         statement.refuse("a name and a criterion are needed: `acl NAME src 10.0.0.0/24`")
         return
@@ -22,6 +32,8 @@ def acl(statement: Statement) -> None:
 def connection(statement: Statement) -> None:
     """`tcp-request connection|session accept|reject [if|unless CONDITION]`."""
     verb = statement.argument(0)
+    if _in_defaults(statement):
+        return
     if verb not in {"accept", "reject"}:
         statement.refuse(f"{shown(verb)} is not done: `accept` and `reject` are", 0)
         return

@@ -154,7 +154,7 @@ class _Reader:
         word = line.text(0)
         first = sorted({each.split()[0] for each in known})
         second = [each for each in known if each.startswith(f"{word} ")]
-        written = f"{word} {line.text(1)}" if second else word
+        written = f"{word} {line.text(1)}".strip() if second else word
         meant = nearest(written, (second or first)[:100])
         hint = f": did you mean {shown(meant)}?" if meant else ""
         self._refuse(line, f"{shown(written)} is unknown{hint}", 1 if second else 0)

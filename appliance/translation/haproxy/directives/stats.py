@@ -1,7 +1,11 @@
 """The directives `stats` of a section: where HAProxy's statistics are seen (configuration.txt, stats ...)."""
 
+from typing import Final
+
 from appliance.model.messages.quoting import shown
 from appliance.translation.haproxy.directives.statement import Statement
+
+_GUARDS: Final = frozenset({"deny", "auth", "reject", "tarpit", "silent-drop", "redirect"})
 
 
 def enable(statement: Statement) -> None:
@@ -51,5 +55,12 @@ def admin(statement: Statement) -> None:
 
 
 def guard(statement: Statement) -> None:
-    """`stats http-request`, `http-request` and their like in a section of statistics: who may look."""
+    """`stats http-request`: who may look."""
     statement.section.settings.stats.guarded = statement.said(" ".join(statement.arguments))
+
+
+def request(statement: Statement) -> None:
+    """`http-request`: of no use to TCP, but in a section of statistics it may say who may look."""
+    statement.ignore("it is for HTTP, which is not read here: bytes go through as they are")
+    if statement.argument(0) in _GUARDS:
+        statement.section.settings.stats.guarded = statement.said(" ".join(statement.arguments))

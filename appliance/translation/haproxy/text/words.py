@@ -1,9 +1,10 @@
 r"""Cuts a line of haproxy.cfg into words, each with its column, by HAProxy's own rules.
 
 Quotes '' and "", backslashes, comments, and environment variables within "" (configuration.txt, 2.2 and 2.3).
-What the manual does not say was read from `parse_line` of HAProxy 2.6: a backslash before any other character
-stays, `\r` ends a line, and an empty word at the end of a line is none. Unlike HAProxy, a variable that
-is not set and has no default is an error: the file would mean something else on the machine that sets it.
+What the manual does not say, or says otherwise, is what HAProxy 2.6 does: a backslash before any other
+character stays, also before `$` outside of "", `\r` ends a line, and an empty word at the end of a line is
+none. Unlike HAProxy, a variable that is not set and has no default is an error: the file would mean something
+else on the machine that sets it.
 """
 
 import re
@@ -105,8 +106,11 @@ class _Cutter:
             digits = self._text[self._at + 2 : self._at + 4]
             if not _HEX.fullmatch(digits):
                 raise WordError(r"\x needs two hexadecimal digits, such as \x20", column=self._at + 1)
-            self._gather(chr(int(digits, 16)), 4)
-        elif following in _ESCAPES:
+            character = chr(int(digits, 16))
+            if not character.isascii():
+                raise WordError(r"write the character itself: \x goes to 7f here", column=self._at + 1)
+            self._gather(character, 4)
+        elif following in _ESCAPES and not (following == "$" and self._quote is None):
             self._gather(_ESCAPES[following], 2)
         else:
             self._gather("\\", 1)

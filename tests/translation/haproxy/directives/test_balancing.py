@@ -1,0 +1,43 @@
+"""`balance`, and what of it is ours."""
+
+import pytest
+from support.values.haproxy_files import backend
+
+from appliance.translation.translation import Outcome
+
+pytestmark = pytest.mark.pure
+
+
+@pytest.mark.parametrize(
+    ("line", "expected", "outcome"),
+    [
+        ("balance roundrobin", "roundrobin", Outcome.KEPT),
+        ("balance static-rr", "roundrobin", Outcome.CHANGED),
+        ("balance leastconn", "leastconn", Outcome.KEPT),
+        ("balance source", "source", Outcome.KEPT),
+        ("balance random", "random", Outcome.KEPT),
+        ("balance random(2)", "random", Outcome.KEPT),
+        ("balance random(3)", "random", Outcome.CHANGED),
+        ("balance hash src", "source", Outcome.KEPT),
+        ("balance first", "roundrobin", Outcome.REFUSED),
+        ("balance hash path", "roundrobin", Outcome.REFUSED),
+        ("balance hash", "roundrobin", Outcome.REFUSED),
+        ("balance uri depth 3", "roundrobin", Outcome.REFUSED),
+        ("balance hdr(host)", "roundrobin", Outcome.REFUSED),
+        ("balance leastcon", "roundrobin", Outcome.REFUSED),
+        ("balance qqqqqqqqq", "roundrobin", Outcome.REFUSED),
+        ("balance", "roundrobin", Outcome.REFUSED),
+    ],
+)
+def test_algorithms(line: str, expected: str, outcome: Outcome):
+    """Each is ours, nearly ours, or refused with what to write."""
+    found = backend(line)
+    assert (found.pool().balance, found.outcome("balance")) == (expected, outcome)
+
+
+def test_the_nearest_algorithm():
+    """A slip of the pen is named."""
+    assert backend("balance leastcon").refused == [
+        "9:11: `leastcon` is no algorithm: did you mean `leastconn`?"
+    ]
+    assert "write one of roundrobin" in backend("balance qqqqqqqqq").refused[0]

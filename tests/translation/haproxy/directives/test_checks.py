@@ -1,0 +1,190 @@
+r"""How servers are checked: `option httpchk` old and new, `http-check`, `tcp-check`."""
+
+import pytest
+from support.values.haproxy_files import TIMES, backend, read
+
+from appliance.translation.translation import Outcome
+
+pytestmark = pytest.mark.pure
+
+TLS = "server s 10.0.0.1:6443 check check-ssl verify none"
+
+
+def check(*lines: str, server: str = "server s 10.0.0.1:6443 check") -> dict[str, object]:
+    """Return the keys of the check, without those of time."""
+    found = backend(*lines, server=server)
+    assert found.refused == []
+    tree = found.tree
+    assert isinstance(tree, dict)
+    keys = tree["pools"]["b"]["check"]  # type: ignore[index, call-overload]  # a tree of plain values
+    assert isinstance(keys, dict)
+    return {key: value for key, value in keys.items() if key not in {"interval", "timeout", "error_limit"}}
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("option httpchk", {"type": "http", "method": "OPTIONS", "path": "/"}),
+        ("option httpchk /readyz", {"type": "http", "method": "OPTIONS", "path": "/readyz"}),
+        ("option httpchk HEAD /readyz", {"type": "http", "method": "HEAD", "path": "/readyz"}),
+        ("option httpchk GET /readyz HTTP/1.0", {"type": "http", "method": "GET", "path": "/readyz"}),
+        (
+            r"option httpchk GET / HTTP/1.1\r\nHost:\ api.example.com",
+            {"type": "http", "method": "GET", "path": "/", "host": "api.example.com"},
+        ),
+        (
+            r"option httpchk GET / HTTP/1.1\nhost:\ api:6443\r\nUser-Agent:\ x\r\n",
+            {"type": "http", "method": "GET", "path": "/", "host": "api:6443"},
+        ),
+        ("option ssl-hello-chk", {"type": "tls"}),
+        ("option tcp-check", {"type": "tcp"}),
+        ("no option httpchk", {"type": "tcp"}),
+        ("balance source", {"type": "tcp"}),
+    ],
+)
+def test_kinds(line: str, expected: dict[str, object]):
+    """The old form carries headers behind the version."""
+    assert check(line) == expected
+
+
+def test_the_last_kind_holds():
+    """Each option takes the place of the one before it, that of the defaults too."""
+    assert check("option httpchk GET /x", "option tcp-check") == {"type": "tcp"}
+    assert check("option tcp-check", "option httpchk GET /x")["path"] == "/x"
+
+
+@pytest.mark.parametrize(
+    ("line", "refused"),
+    [
+        ("option httpchk get /", "must be a method"),
+        ("option httpchk GET x", "must be a path"),
+        ("option httpchk GET / 1.0", "`1.0` is no version"),
+        (r"option httpchk GET / HTTP/1.1\r\nAuthorization:\ x", "the header `Authorization` cannot be sent"),
+        (r"option httpchk GET / HTTP/1.1\r\nHost:\ a_b", "is not a DNS name"),
+        ("option smtpchk", "this protocol is not checked"),
+    ],
+)
+def test_what_cannot_be_asked(line: str, refused: str):
+    """It is refused, with what can."""
+    assert refused in backend(line).refused[0]
+
+
+def test_the_new_form():
+    """`http-check send` says the request."""
+    lines = ("option httpchk", "http-check send meth GET uri /readyz ver HTTP/1.1 hdr Host api hdr Accept x")
+    assert check(*lines) == {"type": "http", "method": "GET", "path": "/readyz", "host": "api"}
+    found = backend("option httpchk", "http-check send meth GET comment x body y hdr X-A b")
+    assert [each.split(": ", 1)[1][:30] for each in found.refused] == [
+        "`body` cannot be sent: `meth`,",
+        "the header `X-A` cannot be sen",
+    ]
+
+
+def test_the_connection_of_a_check():
+    """Its port, address, name and TLS; TLS needs to know whose certificates are good."""
+    assert check(
+        "option httpchk GET /",
+        "http-check connect default port 1936 addr 10.0.0.9 ssl sni api.example.com alpn h2 linger comment x",
+        server=TLS,
+    ) == {
+        "type": "https",
+        "method": "GET",
+        "path": "/",
+        "sni": "api.example.com",
+        "port": 1936,
+        "address": "10.0.0.9",
+    }
+    assert check("option tcp-check", "tcp-check connect port 80") == {"type": "tcp", "port": 80}
+    assert check("option tcp-check", "tcp-check connect ssl", server=TLS)["type"] == "tls"
+    assert (
+        check("option tcp-check", "tcp-check connect send-proxy", server=f"{TLS} send-proxy")["send_proxy"]
+        == "v1"
+    )
+
+
+def test_connections_that_cannot_be():
+    """One connection, with words that are known."""
+    assert "`via-socks4` cannot be said" in backend("tcp-check connect via-socks4").refused[0]
+    assert (
+        "makes one connection" in backend("tcp-check connect port 1", "tcp-check connect port 2").refused[0]
+    )
+    assert "is not a number" in backend("http-check connect port x").refused[0]
+    assert "a check says nothing" in backend("tcp-check send x").refused[0]
+
+
+@pytest.mark.parametrize(
+    ("rule", "expected"),
+    [
+        ("status 200", {"expect": 200}),
+        ("status 200-399", {"expect": "200-399"}),
+        ("status 200,204,300-310", {"expect": [200, 204, "300-310"]}),
+        ("! status 500-599", {"expect": "100-499"}),
+        ("! status 404", {"expect": ["100-403", "405-599"]}),
+        ("rstatus ^[23]..$", {"expect": "200-399"}),
+        ("rstatus 20[0-4]|301", {"expect": ["200-204", 301]}),
+        ("string ok", {"expect_body": "ok", "expect": "100-599"}),
+        (r"string all\ is\ well", {"expect_body": "all is well", "expect": "100-599"}),
+        ("rstring ok", {"expect_body": "ok", "expect": "100-599"}),
+        ("comment x min-recv 2 status 200", {"expect": 200}),
+    ],
+)
+def test_expected_answers(rule: str, expected: dict[str, object]):
+    """With a rule of its own HAProxy asks for nothing else: a text is good with any status."""
+    found = check("option httpchk GET /", f"http-check expect {rule}")
+    assert {key: value for key, value in found.items() if key.startswith("expect")} == expected
+
+
+def test_two_rules():
+    """A status and a text must both be there."""
+    found = check("option httpchk GET /", "http-check expect status 200", "http-check expect string ok")
+    assert (found["expect"], found["expect_body"]) == (200, "ok")
+
+
+@pytest.mark.parametrize(
+    ("rules", "refused"),
+    [
+        (["status x"], "must be a status"),
+        (["status 399-200"], "upside down"),
+        (["! status 100-599"], "no status at all"),
+        (["! status x"], "must be a status"),
+        (["rstatus 2.*"], "is not understood"),
+        (["rstatus [2-"], "is no regular expression"),
+        (["rstatus 777"], "no status at all"),
+        (["! string x"], "`! string` is not checked"),
+        (["hdr name x"], "`hdr` is not checked"),
+        (["string"], "a value is missing"),
+        (['string "" x'], "a text is needed"),
+        (["rstring o+k"], "regular expressions"),
+        (["status 200", "status 201"], "line 9 says which statuses are good"),
+        (["string a", "string b"], "searched for one text"),
+        ([""], "is not checked"),
+    ],
+)
+def test_what_cannot_be_expected(rules: list[str], refused: str):
+    """It is refused where it stands, with what can."""
+    assert refused in backend(*(f"http-check expect {each}" for each in rules)).refused[0]
+
+
+def test_rules_of_the_defaults():
+    """The first rule of a section takes the place of those that it was given."""
+    found = read(
+        f"{TIMES}  option httpchk GET /a\n  http-check expect status 200\n"
+        "listen l\n  bind *:1\n  server s 10.0.0.1:1 check\n"
+        "listen m\n  bind *:2\n  http-check expect string ok\n  server s 10.0.0.1:1 check\n"
+        "listen n\n  bind *:3\n  option httpchk GET /n\n  server s 10.0.0.1:1 check\n"
+    )
+    assert found.refused == []
+    kept, own, other = (found.pool(name).check for name in "lmn")
+    assert kept is not None
+    assert own is not None
+    assert other is not None
+    assert (kept.path, kept.expect) == ("/a", ((200, 200),))
+    assert (own.path, own.expect_body, own.expect) == ("/a", "ok", ((100, 599),))
+    assert (other.path, other.expect) == ("/n", ((200, 399),))
+
+
+def test_a_hello_of_ssl():
+    """The whole handshake is made; nobody's certificate is asked for."""
+    found = backend("option ssl-hello-chk")
+    assert found.outcome("option") is Outcome.CHANGED
+    assert found.refused == []
