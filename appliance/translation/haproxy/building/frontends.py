@@ -51,14 +51,12 @@ def _put(path: tuple[str, ...], front: Front, plan: Plan, defaults: common.Defau
 
 def _put_target(path: tuple[str, ...], front: Front, plan: Plan, build: Build) -> None:
     section = front.section
-    uri = section.settings.texts.get("monitor-uri")
     if front.pool is not None:
         said = section.settings.texts.get("default_backend")
         build.put((*path, "pool"), plan.pool_name(front.pool), said.place if said else section.header.place)
         _tell_unanswered(section, build)
         return
-    if uri is None:
-        return
+    uri = section.settings.texts["monitor-uri"]
     try:
         build.put((*path, "respond"), http_path(build.take(uri)), uri.place)
     except ValueError as error:

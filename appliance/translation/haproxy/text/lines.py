@@ -23,6 +23,7 @@ LONGEST_LINE: Final = 16384
 """Characters."""
 
 _NEGATIONS: Final = frozenset({"no", "default"})
+_NOT_HOLDING: Final = "its conditional block (`.if`) does not hold"
 _UNDECODED: Final = "\ufffd"
 _MESSAGES: Final = frozenset({".notice", ".warning", ".diag"})
 _CONDITIONALS: Final = frozenset({".if", ".elif", ".else", ".endif"})
@@ -77,7 +78,7 @@ class _Reader:
         directive = bare.startswith(".")
         if not self._holds() and not directive:
             self._report.open(self._number, text)
-            self._say(Outcome.IGNORED, "its conditional block (`.if`) does not hold")
+            self._say(Outcome.IGNORED, _NOT_HOLDING)
             return
         words = self._words(text, Unset.EMPTY if directive else Unset.ERROR)
         if not words or not words[0].text:
@@ -86,6 +87,8 @@ class _Reader:
             self._directive(words)
         elif self._holds():
             yield from self._plain(words)
+        else:
+            self._say(Outcome.IGNORED, _NOT_HOLDING)
 
     def _plain(self, words: tuple[Word, ...]) -> Iterator[Line]:
         if words[0].text.startswith("["):
@@ -125,7 +128,7 @@ class _Reader:
             self._say(Outcome.KEPT)
             self._conditional(name, rest)
         elif not self._holds():
-            self._say(Outcome.IGNORED, "its conditional block (`.if`) does not hold")
+            self._say(Outcome.IGNORED, _NOT_HOLDING)
         elif name == ".alert":
             self._say(Outcome.REFUSED, f"the file itself says that it must not be used: {shown(rest)}")
         else:

@@ -32,10 +32,13 @@ def test_a_block_that_holds():
 
 def test_blocks_within_blocks():
     """Within a block that does not hold nothing is asked, whatever is written."""
-    inner = "  .if feature(X)\n    bogus\n  .elif bogus\n  .else\n    bogus\n  .warning no\n  .endif\n"
+    inner = (
+        "  .if feature(X)\n    bogus\n  .elif bogus\n  .else\n    bogus\n  .warning no\n  .bogus\n  .endif\n"
+    )
     found = read(f"global\n.if 0\n{inner}.elif 1\n  maxconn 1\n.endif\n")
     assert found.refused == []
     assert found.outcome(".warning") is Outcome.IGNORED
+    assert found.outcome(".bogus") is Outcome.IGNORED
     assert found.outcome("maxconn") is Outcome.KEPT
 
 

@@ -1,0 +1,301 @@
+"""What sections become: frontends, pools, answers, statistics, or nothing."""
+
+import pytest
+from support.values.haproxy_files import TIMES, frontend, read
+
+from appliance.translation.haproxy.directives.sections import MOST_SECTIONS
+from appliance.translation.translation import Outcome
+
+pytestmark = pytest.mark.pure
+
+SERVER = "  server s 10.0.0.1:1\n"
+HTTP = f"{TIMES}  mode http\n"
+
+
+def test_groups():
+    """Who has port 80 or 443, or shares servers with one who has, is in `ingress`."""
+    found = read(
+        f"{TIMES}frontend a\n  bind *:80\n  default_backend r\nfrontend b\n  bind *:8080\n"
+        "  default_backend r\n"
+        f"frontend c\n  bind *:6443\n  default_backend m\nbackend r\n{SERVER}backend m\n{SERVER}"
+        "frontend d\n  bind *:443\n  mode http\n  monitor-uri /x\n"
+    )
+    assert found.config.ingress is not None
+    assert found.config.api is not None
+    assert list(found.config.ingress.frontends) == ["a", "b", "d"]
+    assert list(found.config.api.frontends) == ["c"]
+
+
+def test_answers():
+    """A frontend in http with `monitor-uri` alone answers; `monitor fail` is the pool that it needs."""
+    found = read(
+        f"{TIMES}frontend f\n  mode http\n  bind *:1\n  monitor-uri /ready\n"
+        f"  monitor fail if {{ nbsrv(b) lt 1 }}\n"
+        f"backend b\n{SERVER}"
+    )
+    assert found.refused == []
+    assert (found.frontend().respond, found.frontend().needs) == ("/ready", "b")
+    listen = read(f"{TIMES}listen l\n  mode http\n  bind *:1\n  monitor-uri /x\n")
+    assert listen.frontend("l").respond == "/x"
+    assert "l" not in listen.config.pools
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        "if { nbsrv(b) lt 1 }",
+        "if { nbsrv(b) eq 0 }",
+        "if { nbsrv(b) le 0 }",
+        "unless { nbsrv(b) ge 1 }",
+        "unless { nbsrv(b) gt 0 }",
+        "if dead",
+    ],
+)
+def test_ways_to_need_a_pool(rule: str):
+    """They all mean that one server must be up."""
+    found = read(
+        f"{TIMES}frontend f\n  mode http\n  bind *:1\n  acl dead nbsrv(b) lt 1\n  monitor-uri /x\n"
+        f"  monitor fail {rule}\nbackend b\n{SERVER}"
+    )
+    assert found.refused == []
+    assert found.frontend().needs == "b"
+
+
+@pytest.mark.parametrize(
+    ("rules", "refused"),
+    [
+        (["if { nbsrv(b) lt 2 }"], "is what can be said"),
+        (["if { nbsrv(b) }"], "is what can be said"),
+        (["if { avg_queue(b) lt 1 }"], "is what can be said"),
+        (["if unknown"], "is what can be said"),
+        ([""], "is what can be said"),
+        (["if { nbsrv(nowhere) lt 1 }"], "there is no backend `nowhere`"),
+        (["if { nbsrv lt 1 }"], "there is no backend `` with servers"),
+        (["if { nbsrv(b) lt 1 }", "if { nbsrv(c) lt 1 }"], "an answer needs one pool"),
+    ],
+)
+def test_what_an_answer_cannot_need(rules: list[str], refused: str):
+    """It is refused, with what can be said."""
+    body = "".join(f"  monitor fail {each}\n" for each in rules)
+    found = read(
+        f"{TIMES}frontend f\n  mode http\n  bind *:1\n  monitor-uri /x\n{body}backend b\n"
+        f"{SERVER}backend c\n{SERVER}"
+    )
+    assert refused in found.refused[0]
+
+
+def test_a_path_that_cannot_be():
+    """It is refused at its place."""
+    assert (
+        read(f"{TIMES}frontend f\n  mode http\n  bind *:1\n  monitor-uri x\n").refused[0].startswith("8:15: ")
+    )
+    assert read(f"{TIMES}frontend f\n  mode http\n  bind *:1\n  monitor-uri\n").refused
+
+
+def test_what_only_http_answers():
+    """HAProxy does not answer a monitor in tcp either."""
+    found = frontend("monitor-uri /x", "monitor fail if { nbsrv(b) lt 1 }")
+    assert {each.outcome for each in found.lines("monitor")} == {Outcome.IGNORED}
+
+
+def test_http_is_refused_by_name():
+    """Where a section says it itself its line is refused, else the section."""
+    inherited = read(f"{HTTP}frontend f\n  bind *:1\n  default_backend b\nbackend b\n{SERVER}")
+    assert [each.partition(": HTTP")[0] for each in inherited.refused] == [
+        "6:10: the frontend `f` runs in `mode http` by line 5",
+        "9:9: the backend `b` runs in `mode http` by line 5",
+    ]
+    own = read(f"{TIMES}listen l\n  mode http\n  bind *:1\n{SERVER}")
+    assert own.refused[0].startswith("6:8: the listen `l` runs in `mode http`: HTTP is not read here")
+    assert read(f"{HTTP}frontend f\n  bind *:1\n").refused
+    assert read(f"{TIMES}listen l\n  mode health\n").refused[0].startswith("6:8: the mode `health`")
+
+
+def test_http_that_is_overridden():
+    """`mode http` in `defaults` is nothing where every section says `mode tcp`."""
+    found = read(f"{HTTP}listen l\n  mode tcp\n  bind *:1\n{SERVER}")
+    assert found.refused == []
+    assert found.outcome("mode http") is Outcome.IGNORED
+
+
+def test_statistics():
+    """Their address is a key of ours; whoever guards them with a password keeps them to localhost."""
+    found = read(
+        f"{TIMES}listen stats\n  mode http\n  bind *:9000\n  stats enable\n  stats uri /\n"
+        "  stats refresh 5s\n"
+    )
+    assert found.refused == []
+    assert found.config.stats is not None
+    assert str(found.config.stats.bind) == "0.0.0.0:9000"
+    assert found.outcome("stats refresh") is Outcome.CHANGED
+    backend = read(
+        f"{TIMES}frontend f\n  mode http\n  bind *:9000\n  default_backend s\nbackend s\n"
+        "  mode http\n  stats enable\n"
+    )
+    assert backend.refused == []
+    assert backend.config.stats is not None
+    assert backend.config.pools == {}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "stats auth admin:secret",
+        "stats http-request auth unless x",
+        "http-request deny unless x",
+        "tcp-request connection reject if { src 10.0.0.1 }",
+    ],
+)
+def test_guarded_statistics(line: str):
+    """Nobody sees what the file would not show."""
+    found = read(f"{TIMES}listen s\n  mode http\n  bind *:9000\n  stats enable\n  {line}\n")
+    assert found.refused == []
+    assert found.config.stats is not None
+    assert str(found.config.stats.bind) == "localhost:9000"
+    assert Outcome.CHANGED in {each.outcome for each in found.lines(line[:6])}
+    here = read(f"{TIMES}listen s\n  mode http\n  bind 127.0.0.1:9000\n  stats enable\n  {line}\n")
+    assert here.config.stats is not None
+    assert str(here.config.stats.bind) == "127.0.0.1:9000"
+
+
+def test_several_statistics():
+    """There is one page, at the first address; beside `monitor-uri` it has a port of its own."""
+    found = read(
+        f"{TIMES}listen a\n  mode http\n  bind *:9000,*:9001\n  stats enable\nlisten b\n"
+        "  mode http\n  bind *:9002\n"
+        "  stats uri /x\n"
+    )
+    assert found.config.stats is not None
+    assert str(found.config.stats.bind) == "0.0.0.0:9000"
+    assert [each.outcome for each in found.lines("bind")] == [Outcome.CHANGED, Outcome.CHANGED]
+    both = read(f"{TIMES}listen a\n  mode http\n  bind *:9000\n  stats enable\n  monitor-uri /healthz\n")
+    assert both.frontend("a").respond == "/healthz"
+    assert both.config.stats is not None
+    assert str(both.config.stats.bind) == "localhost:29445"
+    assert both.outcome("stats enable") is Outcome.CHANGED
+
+
+@pytest.mark.parametrize(
+    ("line", "refused"),
+    [
+        ("stats auth admin", "a user and a password are needed"),
+        ("stats auth a:b\n  stats auth c:d", "one user can look"),
+        ("stats uri", "a value is missing"),
+    ],
+)
+def test_what_is_refused_of_statistics(line: str, refused: str):
+    """It is named."""
+    assert refused in read(f"{TIMES}listen s\n  mode http\n  bind *:1\n  stats enable\n  {line}\n").refused[0]
+
+
+def test_changing_servers_from_the_page():
+    """That is a condition that cannot be asked, unless it is none."""
+    text = f"{TIMES}listen s\n  mode http\n  bind *:1\n  stats enable\n  stats admin if"
+    assert read(f"{text} LOCALHOST\n").outcome("stats admin") is Outcome.CHANGED
+    assert read(f"{text} TRUE\n").outcome("stats admin") is Outcome.KEPT
+
+
+def test_sections_that_do_nothing():
+    """Without an address, a backend, or with `disabled`, they are left out with all of their lines."""
+    for text in (
+        f"frontend f\n  default_backend b\nbackend b\n{SERVER}",
+        "frontend f\n  bind *:1\n",
+        f"listen l\n  disabled\n  bind *:1\n{SERVER}",
+    ):
+        found = read(f"{TIMES}{text}")
+        assert found.refused == []
+        assert found.config.api is None
+        assert found.found.lines[4].outcome is Outcome.IGNORED
+    enabled = read(f"{TIMES}  disabled\nlisten l\n  enabled\n  bind *:1\n{SERVER}")
+    assert enabled.config.api is not None
+
+
+def test_backends():
+    """A default backend must be there; one of HTTP is not served; one without a condition is the default."""
+    assert frontend("default_backend c", bind="bind *:1").line("default_backend c").outcome is Outcome.IGNORED
+    missing = read(f"{TIMES}frontend f\n  bind *:1\n  default_backend bb\nbackend b\n{SERVER}")
+    assert missing.refused == ["7:19: there is no backend `bb`: did you mean `b`?"]
+    far = read(f"{TIMES}frontend f\n  bind *:1\n  default_backend qqq\n")
+    assert far.refused == ["7:19: there is no backend `qqq`"]
+    http = read(f"{TIMES}frontend f\n  bind *:1\n  default_backend b\nbackend b\n  mode http\n{SERVER}")
+    assert http.outcome("default_backend") is Outcome.IGNORED
+    used = read(f"{TIMES}frontend f\n  bind *:1\n  use_backend b\nbackend b\n{SERVER}")
+    assert used.frontend().pool == "b"
+    assert read(f"{TIMES}frontend f\n  bind *:1\n  default_backend\n").refused
+
+
+def test_listens():
+    """One with servers is a frontend and a pool of one name; one with a default backend has its servers."""
+    found = read(f"{TIMES}listen l\n  bind *:1\n{SERVER}listen m\n  bind *:2\n  default_backend l\n")
+    assert found.frontend("l").pool == "l"
+    assert found.frontend("m").pool == "l"
+    assert list(found.config.pools) == ["l"]
+    empty = read(f"{TIMES}listen l\n  bind *:1\n")
+    assert empty.pool("l").servers == {}
+
+
+def test_names():
+    """Each has one, and servers of one name are there once."""
+    assert read("frontend\n").refused == ["1:1: a name is needed: `frontend NAME`"]
+    twice = read(f"{TIMES}backend b\n{SERVER}backend b\n{SERVER}")
+    assert twice.refused == ["7:9: line 5 has servers of this name already"]
+    changed = read(f"{TIMES}listen a:b\n  bind *:1\n{SERVER}")
+    assert list(changed.config.pools) == ["a-b"]
+    assert changed.frontend("a-b").pool == "a-b"
+
+
+def test_too_many_sections():
+    """They have a limit, like all that is read."""
+    found = read("".join(f"frontend f{at}\n" for at in range(MOST_SECTIONS + 2)))
+    assert [each.partition(": ")[2] for each in found.refused] == ["more than 5000 sections"] * 2
+
+
+def test_defaults():
+    """Each holds for the sections behind it, one that is named for those that ask for it."""
+    found = read(
+        f"{TIMES}  retries 1\nlisten a\n  bind *:1\n{SERVER}"
+        "defaults slow\n  retries 2\n  timeout connect 1s\n"
+        "defaults quick from slow\n  timeout connect 2s\n"
+        f"listen b from slow\n  bind *:2\n{SERVER}listen c\n  bind *:3\n{SERVER}"
+        "defaults from slow\n  retries 9\n"
+        f"listen d\n  bind *:4\n{SERVER}"
+    )
+    assert found.refused == []
+    pools = found.config.pools
+    assert [pools[name].retries or found.config.defaults.retries for name in "abcd"] == [1, 2, 2, 9]
+    assert pools["c"].timeouts.connect == 2.0
+    assert read("listen l from nowhere\n").refused == [
+        "1:15: there is no `defaults nowhere` before this line"
+    ]
+
+
+def test_the_machine_config_port():
+    """Everybody may connect, as the file has it, and that has to be said here."""
+    found = read(f"{TIMES}listen l\n  bind *:22623\n{SERVER}")
+    assert found.frontend("l").allow == ("0.0.0.0/0", "::/0")
+    assert found.outcome("bind") is Outcome.CHANGED
+    guarded = read(
+        f"{TIMES}listen l\n  bind *:22623\n"
+        f"  tcp-request connection reject unless {{ src 10.0.0.0/8 }}\n{SERVER}"
+    )
+    assert guarded.frontend("l").allow == ("10.0.0.0/8",)
+    behind = read(f"{TIMES}listen l\n  bind *:1\n  server s 10.0.0.1:22623\n")
+    assert behind.frontend("l").allow == ("0.0.0.0/0", "::/0")
+
+
+def test_keepalive_of_clients():
+    """`option clitcpka` and `tcpka`."""
+    found = frontend("option clitcpka", "clitcpka-idle 30s", "clitcpka-cnt 4").frontend().keepalive
+    assert found is not None
+    assert (found.idle, found.count) == (30.0, 4)
+
+
+def test_limits():
+    """A frontend says its own where it differs from most."""
+    found = read(
+        f"{TIMES}  maxconn 300\nlisten a\n  bind *:1\n{SERVER}listen b\n  bind *:2\n{SERVER}"
+        f"listen c\n  bind *:3\n  maxconn 20\n{SERVER}"
+    )
+    assert found.config.defaults.max_connections == 300
+    assert [found.frontend(name).max_connections for name in "abc"] == [None, None, 20]
+    assert "is not a number" in frontend("maxconn -1").refused[0]
