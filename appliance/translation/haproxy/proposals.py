@@ -37,7 +37,7 @@ class _Pool:
     @property
     def ports(self) -> frozenset[int]:
         """The ports of its servers."""
-        return frozenset(each.target.port for each in self.section.servers if each.target.port)
+        return frozenset(each.target.port for each in self.section.servers.values() if each.target.port)
 
     @property
     def is_api(self) -> bool:
@@ -97,7 +97,7 @@ def _machine_config(pool: _Pool) -> Iterator[Proposal]:
 
 
 def _routers(pool: _Pool) -> Iterator[Proposal]:
-    own_port = any("port" in each.options.numbers for each in pool.section.servers)
+    own_port = any("port" in each.options.numbers for each in pool.section.servers.values())
     check = pool.section.settings.check
     if not pool.ports & INGRESS_PORTS or own_port or check.port or check.kind:
         return
@@ -115,7 +115,7 @@ def _routers(pool: _Pool) -> Iterator[Proposal]:
 
 
 def _bootstrap(pool: _Pool) -> Iterator[Proposal]:
-    for server in pool.section.servers:
+    for server in pool.section.servers.values():
         if "bootstrap" in server.name.lower():
             yield Proposal(
                 name="bootstrap-server",
@@ -125,7 +125,7 @@ def _bootstrap(pool: _Pool) -> Iterator[Proposal]:
 
 
 def _limits(pool: _Pool) -> Iterator[Proposal]:
-    limited = next(filter(_is_limited, pool.section.servers), None)
+    limited = next(filter(_is_limited, pool.section.servers.values()), None)
     if limited is not None:
         said = limited.options.numbers["maxconn"]
         yield Proposal(
@@ -160,7 +160,7 @@ def _timeouts(pool: _Pool) -> Iterator[Proposal]:
 
 
 def _on_down(pool: _Pool) -> Iterator[Proposal]:
-    checked = [each for each in pool.section.servers if each.options.flag("check")]
+    checked = [each for each in pool.section.servers.values() if each.options.flag("check")]
     if checked and not any("on-marked-down" in each.options.texts for each in checked):
         yield Proposal(
             name="on-down",

@@ -5,9 +5,9 @@ in `deny` may not, and if there is an `allow`, only those in it may. What these 
 refused.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from ipaddress import ip_network
+from ipaddress import IPv4Network, IPv6Network, ip_network
 from typing import Final
 
 from appliance.model.config.values.addresses import network
@@ -18,6 +18,8 @@ from appliance.translation.haproxy.text.line import Line
 from appliance.translation.translation import Outcome
 
 _FLAGS: Final = frozenset({"-m", "ip", "-n", "--"})
+_Network = IPv4Network | IPv6Network
+
 _ORS: Final = frozenset({"or", "||"})
 
 
@@ -62,6 +64,8 @@ class _Lists:
     def __init__(self) -> None:
         self.access = Access()
         self._accepted: list[Placed[str]] = []
+        self._covering: set[_Network] = set()
+        self._within: set[_Network] = set()
         self._open = True
 
     def add(self, rule: Rule, condition: _Condition) -> None:
@@ -92,6 +96,10 @@ class _Lists:
             raise _ConditionError("write who is rejected: `tcp-request connection reject if ...`")
         else:
             self._accepted += found
+            for each in found:
+                network = ip_network(each.value)
+                self._within.add(network)
+                self._covering.update(_around(network))
 
     def _close(self) -> None:
         """Nobody else may connect: those accepted so far are the `allow` list."""
@@ -102,12 +110,16 @@ class _Lists:
 
     def _deny(self, found: list[Placed[str]]) -> None:
         for each in found:
-            if any(_overlap(each.value, other.value) for other in self._accepted):
+            if self._overlaps(ip_network(each.value)):
                 raise _ConditionError(
                     f"{shown(each.value)} overlaps with what was accepted before: write the rejecting "
                     "rules first, without what is accepted"
                 )
         self.access.deny += found
+
+    def _overlaps(self, network: _Network) -> bool:
+        """Tell whether a network has clients in common with those accepted: it lies around one, or within."""
+        return network in self._covering or any(each in self._within for each in _around(network))
 
 
 def _condition(rule: Rule, acls: Mapping[str, list[Line]], used: set[str]) -> _Condition:
@@ -178,9 +190,9 @@ def _of_source(words: Sequence[str]) -> list[str]:
     return found
 
 
-def _overlap(one: str, other: str) -> bool:
-    first, second = ip_network(one), ip_network(other)
-    return first.version == second.version and first.overlaps(second)
+def _around(network: _Network) -> Iterator[_Network]:
+    """Yield a network and all that it lies in: at most 129, so that long lists take no long time."""
+    return (network.supernet(new_prefix=length) for length in range(network.prefixlen, -1, -1))
 
 
 def _tell_acls(section: Section, used: set[str], build: Build) -> None:

@@ -53,7 +53,9 @@ def _put_target(path: tuple[str, ...], front: Front, plan: Plan, build: Build) -
     section = front.section
     if front.pool is not None:
         said = section.settings.texts.get("default_backend")
-        build.put((*path, "pool"), plan.pool_name(front.pool), said.place if said else section.header.place)
+        build.put(
+            (*path, "pool"), plan.pool_name(front.pool.name), said.place if said else section.header.place
+        )
         _tell_unanswered(section, build)
         return
     uri = section.settings.texts["monitor-uri"]
@@ -102,7 +104,7 @@ def _has_ipv4(section: Section, port: int) -> bool:
 
 def _open_machine_config(front: Front, lists: Access, build: Build) -> None:
     """Say that everybody may reach port 22623, where the file says nothing: ours wants it said."""
-    servers = front.pool.servers if front.pool is not None else ()
+    servers = front.pool.servers.values() if front.pool is not None else ()
     ports = front.ports | {each.target.port for each in servers}
     if MACHINE_CONFIG_PORT not in ports or lists.allow:
         return

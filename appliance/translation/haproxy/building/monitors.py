@@ -22,7 +22,7 @@ def needed_pool(section: Section, plan: Plan, build: Build) -> Placed[str] | Non
     needed: Placed[str] | None = None
     for rule in section.failures:
         name = _backend(rule, section.acls)
-        pool = next((ours for ours, each in plan.pools.items() if each.name == (name or section.name)), None)
+        pool = plan.pool_name(name or section.name)
         if name is None:
             build.report.say(Outcome.REFUSED, rule.line.place, f"{shown(' '.join(rule.condition))}: {_RIGHT}")
         elif pool is None:

@@ -4,12 +4,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Final
 
-from appliance.model.messages.problems import nearest
 from appliance.model.messages.quoting import shown
 from appliance.translation.haproxy.directives.section import Kind, Said, Section
 from appliance.translation.haproxy.directives.sections import Sections
 from appliance.translation.haproxy.text.report import Report
-from appliance.translation.haproxy.values.names import our_name
+from appliance.translation.haproxy.values.names import Names
 from appliance.translation.translation import Outcome
 
 INGRESS_PORTS: Final = frozenset({80, 443})
@@ -45,19 +44,37 @@ class Plan:
 
     fronts: list[Front] = field(default_factory=list)
     pools: dict[str, Section] = field(default_factory=dict)
+    _named: dict[str, str] = field(default_factory=dict)
+    _fronts_of: dict[str, list[Front]] = field(default_factory=dict)
+    _ingress: set[str] = field(default_factory=set)
 
-    def pool_name(self, section: Section) -> str:
-        """Return the name with us of a section with servers."""
-        return next(name for name, each in self.pools.items() if each is section)
+    def add_pool(self, name: str, section: Section) -> None:
+        """Add a section with servers; its own name is there once in a file."""
+        self.pools[name] = section
+        self._named[section.name] = name
+
+    def add_front(self, front: Front) -> None:
+        """Add a section that takes clients."""
+        self.fronts.append(front)
+        if front.pool is None:
+            return
+        self._fronts_of.setdefault(front.pool.name, []).append(front)
+        if front.ports & INGRESS_PORTS:
+            self._ingress.add(front.pool.name)
+
+    def pool_name(self, name: str) -> str | None:
+        """Return the name with us of a section with servers, None where it is not served."""
+        return self._named.get(name)
 
     def fronts_of(self, section: Section) -> list[Front]:
         """Return the fronts that forward to a section."""
-        return [each for each in self.fronts if each.role is Role.FORWARD and each.pool is section]
+        return self._fronts_of.get(section.name, [])
 
     def is_ingress(self, front: Front) -> bool:
         """Tell whether a front belongs to `ingress`: it, or one with the same servers, has port 80 or 443."""
-        others = self.fronts_of(front.pool) if front.pool is not None else []
-        return any(each.ports & INGRESS_PORTS for each in (front, *others))
+        if front.pool is not None and front.pool.name in self._ingress:
+            return True
+        return bool(front.ports & INGRESS_PORTS)
 
 
 def planned(sections: Sections, report: Report) -> Plan:
@@ -73,15 +90,13 @@ class _Planner:
         self._plan = Plan()
 
     def plan(self) -> Plan:
+        pools, fronts = Names(), Names()
         for section in self._sections:
             if section.kind is not Kind.FRONTEND and self._is_pool(section):
-                self._plan.pools[our_name(section.name, self._plan.pools)] = section
-        names: set[str] = set()
+                self._plan.add_pool(pools.ours(section.name), section)
         for section in self._sections:
             if section.kind.takes_clients:
-                front = self._front(section, our_name(section.name, names))
-                names.add(front.name)
-                self._plan.fronts.append(front)
+                self._plan.add_front(self._front(section, fronts.ours(section.name)))
         self._renamed()
         self._unused()
         return self._plan
@@ -126,7 +141,7 @@ class _Planner:
                 section, "no backend: every connection would be closed, and the section is left out"
             )
             return Front(section=section, name=name, role=Role.NOTHING)
-        if target not in self._plan.pools.values():
+        if self._plan.pool_name(target.name) is None:
             self._leave_out(section, f"its backend {shown(target.name)} cannot be served")
             return Front(section=section, name=name, role=Role.NOTHING)
         return Front(section=section, name=name, role=Role.FORWARD, pool=target)
@@ -143,8 +158,7 @@ class _Planner:
         return found
 
     def _missing(self, said: Said[str]) -> None:
-        meant = nearest(said.value, self._backends)
-        hint = f": did you mean {shown(meant)}?" if meant else ""
+        hint = self._report.meant(said.value, self._backends)
         self._report.say(Outcome.REFUSED, said.place, f"there is no backend {shown(said.value)}{hint}")
 
     def _http_role(self, section: Section, target: Section | None) -> Role:
@@ -180,7 +194,7 @@ class _Planner:
     def _unused(self) -> None:
         """Note that backends without servers that nothing forwards to are no pools: they hold statistics."""
         for section in self._backends.values():
-            pool = section in self._plan.pools.values()
+            pool = self._plan.pool_name(section.name) is not None
             if section.kind is Kind.BACKEND and not pool and not section.servers and not section.template:
                 used = section.settings.stats.on is not None
                 for line in (section.header, *section.lines):

@@ -13,7 +13,7 @@ from appliance.translation.haproxy.building.server_checks import Check, server_c
 from appliance.translation.haproxy.building.values import Build, Placed, usual
 from appliance.translation.haproxy.directives.global_table import Global
 from appliance.translation.haproxy.directives.section import Said, Section, Server
-from appliance.translation.haproxy.values.names import our_name
+from appliance.translation.haproxy.values.names import Names
 from appliance.translation.haproxy.values.quantities import duration
 from appliance.translation.translation import Outcome
 
@@ -75,8 +75,8 @@ def _put_servers(path: tuple[str, ...], section: Section, plan: Plan, found: Glo
 def _served(section: Section, plan: Plan, build: Build) -> list[tuple[str, Server, Endpoint]]:
     """Return the servers that are put, each with its name and address; the others get their reason."""
     served: list[tuple[str, Server, Endpoint]] = []
-    names: set[str] = set()
-    for server in section.servers:
+    names = Names("discover")
+    for server in section.servers.values():
         disabled = server.options.flags.get("disabled")
         if disabled and build.take(disabled):
             reason = "the server is left out: put it back, and use `appliance maint` instead of `disabled`"
@@ -85,8 +85,7 @@ def _served(section: Section, plan: Plan, build: Build) -> list[tuple[str, Serve
         port = _port(server, section, plan, build)
         if port is None:
             continue
-        name = our_name(server.name, names)
-        names.add(name)
+        name = names.ours(server.name)
         if name != server.name:
             reason = f"the name is {shown(name)} with us, where names are short and have no colons"
             build.report.say(Outcome.CHANGED, server.line.at(1), reason)

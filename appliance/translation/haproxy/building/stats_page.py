@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from appliance.model.config.values.addresses import Endpoint, literal
+from appliance.model.config.values.addresses import Endpoint
+from appliance.translation.haproxy.building.access import access
 from appliance.translation.haproxy.building.frontends import listened
 from appliance.translation.haproxy.building.plan import Front, Plan, Role
 from appliance.translation.haproxy.building.values import Build
@@ -29,33 +30,37 @@ def _put_page(front: Front, first: Front | None, build: Build) -> None:
     stats = _settings(front)
     _take(stats, build)
     if first is not None:
-        reason = f"there is one page, that of `{first.section.name}`"
+        reason = f"there is one address for statistics, that of `{first.section.name}`"
         build.report.say(Outcome.CHANGED, section.binds[0].place, reason)
         return
     endpoint, *others = listened(section, build)
-    address = _guarded(endpoint.value, stats, section, build)
+    lists = access(section, build)
+    # What our keys cannot say of who may look must not open the page to everybody.
+    hidden = [each for each in (stats.guarded, *lists.deny) if each]
+    address = Endpoint(host=_HERE, port=endpoint.value.port) if hidden else endpoint.value
+    for each in hidden:
+        reason = f"this cannot be asked, so the statistics are at `{address}` alone"
+        build.report.say(Outcome.CHANGED, each.place, reason)
     build.put(("stats",), {}, section.header.place)
     build.put(("stats", "bind"), str(address), endpoint.place)
+    for network in lists.allow:
+        build.tree.append(("stats", "allow"), network.value, network.place)
+    _put_user(stats, build)
     for other in others:
-        build.report.say(Outcome.CHANGED, other.place, f"there is one page, at `{address}`")
+        build.report.say(Outcome.CHANGED, other.place, f"there is one address for statistics, `{address}`")
 
 
-def _guarded(endpoint: Endpoint, stats: StatsSettings, section: Section, build: Build) -> Endpoint:
-    """Return the address of the page, on localhost alone where the file says who may look.
-
-    That is said in our own file, and until then nobody else may.
-    """
-    said = [each.place for each in (stats.auth, stats.guarded) if each] + [
-        rule.line.place for rule in section.access
-    ]
-    literal_host = literal(endpoint.host)
-    if not said or endpoint.host == _HERE or (literal_host is not None and literal_host.is_loopback):
-        return endpoint
-    address = Endpoint(host=_HERE, port=endpoint.port)
-    for place in said:
-        reason = f"who may look is said in `stats` of our own file; until then the page is at {address} alone"
-        build.report.say(Outcome.CHANGED, place, reason)
-    return address
+def _put_user(stats: StatsSettings, build: Build) -> None:
+    """Put who may look, and whether servers can be changed, which nobody may whose name is not known."""
+    if stats.auth:
+        user, password = stats.auth.value
+        build.put(("stats", "auth", "user"), user, stats.auth.place)
+        build.put(("stats", "auth", "password"), password, stats.auth.place)
+    if stats.admin and stats.auth:
+        build.put(("stats", "admin"), "on", stats.admin.place)
+    elif stats.admin:
+        reason = "servers cannot be changed there by everybody: write `stats auth USER:PASSWORD`"
+        build.report.say(Outcome.CHANGED, stats.admin.place, reason)
 
 
 def _settings(front: Front) -> StatsSettings:
@@ -77,5 +82,5 @@ def _tell_moved(section: Section, build: Build) -> None:
     _take(section.settings.stats, build)
     build.put(("stats",), {}, on.place)
     build.put(("stats", "bind"), _MOVED, on.place)
-    reason = f"this port answers `monitor-uri` alone, so the page is at {_MOVED}"
+    reason = f"this port answers `monitor-uri` alone, so the statistics are at {_MOVED}"
     build.report.say(Outcome.CHANGED, on.place, reason)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from typing import Final
 
-from appliance.model.messages.problems import listed, nearest
+from appliance.model.messages.problems import listed
 from appliance.model.messages.quoting import shown
 from appliance.translation.haproxy.directives.statement import Statement
 
@@ -21,9 +21,8 @@ def balance(statement: Statement) -> None:
             0,
         )
     elif known is None:
-        meant = nearest(plain, _ALGORITHMS)
-        right = f"did you mean {shown(meant)}?" if meant else f"write one of {listed(_ALGORITHMS)}"
-        statement.refuse(f"{shown(name)} is no algorithm: {right}", 0)
+        hint = statement.report.meant(plain, _ALGORITHMS) or f": write one of {listed(_ALGORITHMS)}"
+        statement.refuse(f"{shown(name)} is no algorithm{hint}", 0)
     else:
         known(statement, inside.rstrip(")"))
 

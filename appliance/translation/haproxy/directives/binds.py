@@ -8,6 +8,7 @@ from appliance.translation.haproxy.directives import keywords
 from appliance.translation.haproxy.directives.keywords import Keyword, Word
 from appliance.translation.haproxy.directives.section import Bind, Said
 from appliance.translation.haproxy.directives.statement import Statement
+from appliance.translation.haproxy.text.report import MOST_ADDRESSES
 from appliance.translation.haproxy.values.endpoints import ANY_IPV6, binds
 from appliance.translation.haproxy.values.quantities import milliseconds
 
@@ -16,6 +17,7 @@ from appliance.translation.haproxy.values.quantities import milliseconds
 class _Options:
     """What the keywords of one line said."""
 
+    ipv6: bool
     ipv6_only: bool = False
     user_timeout: Said[int] | None = None
 
@@ -25,12 +27,15 @@ def bind(statement: Statement) -> None:
     said = statement.read(binds)
     if said is None:
         return
-    options = _Options()
+    if not statement.report.spend_addresses(sum(len(each.ports) for each in said.value)):
+        statement.refuse(f"the file listens on more than {MOST_ADDRESSES} addresses", 0)
+        return
+    options = _Options(ipv6=any(each.host == ANY_IPV6 for each in said.value))
     keywords.take_all(statement, options, _KEYWORDS, start=1)
     statement.section.binds.append(
         Bind(
             place=said.place,
-            endpoints=said.value,
+            endpoints=tuple(each for listened in said.value for each in listened.endpoints()),
             ipv6_only=options.ipv6_only,
             user_timeout=options.user_timeout,
         )
@@ -39,7 +44,7 @@ def bind(statement: Statement) -> None:
 
 
 def _ipv6_only(word: Word[_Options]) -> None:
-    word.options.ipv6_only = any(each.host == ANY_IPV6 for each in binds(word.statement.argument(0)))
+    word.options.ipv6_only = word.options.ipv6
 
 
 def _user_timeout(word: Word[_Options]) -> None:

@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from appliance.model.messages.problems import nearest
 from appliance.model.messages.quoting import shown
 from appliance.translation.haproxy.directives.section import Said
 from appliance.translation.haproxy.directives.statement import Statement
@@ -87,9 +86,8 @@ def take_all(
         name = statement.argument(at)
         keyword = known.get(name)
         if keyword is None:
-            meant = nearest(name, sorted(known, key=lambda each: abs(len(each) - len(name)))[:100])
-            hint = f": did you mean {shown(meant)}?" if meant else ""
-            statement.refuse(f"{shown(name)} is unknown{hint}", at)
+            likely = sorted(known, key=lambda each: abs(len(each) - len(name)))[:100]
+            statement.refuse(f"{shown(name)} is unknown{statement.report.meant(name, likely)}", at)
             at += 1
         elif at + keyword.values >= len(statement.arguments) and keyword.values:
             statement.refuse(f"{shown(name)} needs a value", at)

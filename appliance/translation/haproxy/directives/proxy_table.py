@@ -69,7 +69,7 @@ def _each(names: str, handler: Handler) -> dict[str, Handler]:
 _HTTP: Final = ignored("it is for HTTP, which is not read here: bytes go through as they are")
 _LOG: Final = ignored("what is logged is said in the section `log` of our own file")
 _MAIL: Final = ignored("no mail is sent: the log, `appliance status` and the metrics tell the same")
-_PAGE: Final = changed("our page looks as it does, at /haproxy_stats")
+_PAGE: Final = changed("what is shown is ours: /metrics, /api/v1/status, and HAProxy's figures at any `;csv`")
 _TABLES: Final = ignored("only rules use tables, and each of those is judged by itself")
 _STICK: Final = refused("sessions do not stick to a server by a table: write `balance source`")
 _FILTERS: Final = refused("nothing can be put into the way of the bytes: leave it out")

@@ -170,7 +170,7 @@ class Section:
     settings: Settings
     lines: list[Line] = field(default_factory=list)
     binds: list[Bind] = field(default_factory=list)
-    servers: list[Server] = field(default_factory=list)
+    servers: dict[str, Server] = field(default_factory=dict)
     acls: dict[str, list[Line]] = field(default_factory=dict)
     access: list[Rule] = field(default_factory=list)
     failures: list[Rule] = field(default_factory=list)

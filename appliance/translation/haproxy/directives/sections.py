@@ -1,10 +1,10 @@
 """Gives each line to its section and its directive: what the whole file says, not yet what it amounts to."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Final
 
-from appliance.model.messages.problems import nearest
 from appliance.model.messages.quoting import shown
 from appliance.translation.haproxy.directives.binds import bind
 from appliance.translation.haproxy.directives.global_table import (
@@ -69,8 +69,7 @@ class _Reader:
             outcome, reason = OTHERS[self._current]
             self._report.say(outcome, line.place, reason)
         else:
-            meant = nearest(word, _HEADERS)
-            hint = f": did you mean {shown(meant)}?" if meant else ""
+            hint = self._report.meant(word, sorted(_HEADERS))
             self._refuse(line, f"{shown(word)} stands before the first section{hint}")
 
     def _header(self, line: Line) -> None:
@@ -132,7 +131,7 @@ class _Reader:
     def _directive(self, line: Line, section: Section) -> None:
         found, length = _known(line)
         if found is None:
-            self._unknown(line, list(PROXY))
+            self._unknown(line, PROXY)
             return
         statement = Statement(line=line, section=section, report=self._report, first=length)
         name = " ".join(line.texts[:length])
@@ -148,19 +147,26 @@ class _Reader:
             line=line, found=self.sections.found, report=self._report, variables=self._variables
         )
         if not global_directive(statement, GLOBAL):
-            self._unknown(line, list(GLOBAL))
+            self._unknown(line, GLOBAL)
 
-    def _unknown(self, line: Line, known: list[str]) -> None:
+    def _unknown(self, line: Line, known: Iterable[str]) -> None:
         word = line.text(0)
-        first = sorted({each.split()[0] for each in known})
-        second = [each for each in known if each.startswith(f"{word} ")]
+        first, families = _families(tuple(known))
+        second = families.get(word, ())
         written = f"{word} {line.text(1)}".strip() if second else word
-        meant = nearest(written, (second or first)[:100])
-        hint = f": did you mean {shown(meant)}?" if meant else ""
+        hint = self._report.meant(written, (second or first)[:100])
         self._refuse(line, f"{shown(written)} is unknown{hint}", 1 if second else 0)
 
     def _refuse(self, line: Line, reason: str, index: int = 0) -> None:
         self._report.say(Outcome.REFUSED, line.at(index), reason)
+
+
+@cache
+def _families(known: tuple[str, ...]) -> tuple[tuple[str, ...], Mapping[str, tuple[str, ...]]]:
+    """Return the first words of directives, and those of two words by their first."""
+    first = sorted({each.partition(" ")[0] for each in known})
+    families = {word: tuple(each for each in known if each.startswith(f"{word} ")) for word in first}
+    return tuple(first), families
 
 
 def _known(line: Line) -> tuple[Directive | None, int]:

@@ -38,10 +38,11 @@ def server(statement: Statement) -> None:
         statement.report.leave_out(statement.line.number, reason)
         return
     name = statement.argument(0)
-    if any(each.name == name for each in statement.section.servers):
+    if name in statement.section.servers:
         statement.refuse(f"there is a server {shown(name)} already: another name is needed", 0)
         return
-    statement.section.servers.append(Server(name=name, line=statement.line, target=target, options=options))
+    found = Server(name=name, line=statement.line, target=target, options=options)
+    statement.section.servers[name] = found
 
 
 def default_server(statement: Statement) -> None:

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from appliance.model.messages.quoting import shown
+from appliance.model.messages.quoting import printable, shown
 from appliance.translation.haproxy.directives.statement import Statement
 
 _GUARDS: Final = frozenset({"deny", "auth", "reject", "tarpit", "silent-drop", "redirect"})
@@ -23,6 +23,9 @@ def uri(statement: Statement) -> None:
     """`stats uri PATH`, which turns them on too."""
     said = statement.read(str)
     if said:
+        statement.change(
+            f"the figures are at `{printable(said.value)};csv`, and at /metrics and /api/v1/status"
+        )
         statement.section.settings.stats.uri = said
         _turn_on(statement)
 
@@ -31,7 +34,7 @@ def auth(statement: Statement) -> None:
     """`stats auth USER:PASSWORD`, of which ours takes one."""
     stats = statement.section.settings.stats
     user, colon, password = statement.argument(0).partition(":")
-    if not (user and colon and password):
+    if not (user.isprintable() and password.isprintable() and user and password and colon):
         statement.refuse("a user and a password are needed: `stats auth USER:PASSWORD`", 0)
         return
     _turn_on(statement)

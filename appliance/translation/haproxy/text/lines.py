@@ -5,6 +5,7 @@ so all errors are seen at once. Limits: a file of 1 MiB, lines of 16384 characte
 """
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from enum import Enum
 from typing import Final
 
@@ -38,6 +39,24 @@ class _Branch(Enum):
     AHEAD = "none so far"
 
 
+@dataclass(slots=True, kw_only=True)
+class _Block:
+    """A conditional block: the state of its branches, the line of its `.if`, whether it is in one that holds.
+
+    `ended` is set behind `.else`.
+    """
+
+    branch: _Branch
+    number: int
+    within: bool
+    ended: bool = False
+
+    @property
+    def holds(self) -> bool:
+        """Whether the lines of its branch hold."""
+        return self.within and self.branch is _Branch.HOLDS
+
+
 def lines(text: bytes | str, report: Report, variables: Variables) -> Iterator[Line]:
     """Yield the lines that hold, one by one: what a line does to `variables` counts for those behind it."""
     characters = text.decode(errors="replace") if isinstance(text, bytes) else text
@@ -55,7 +74,7 @@ class _Reader:
     def __init__(self, report: Report, variables: Variables) -> None:
         self._report = report
         self._variables = variables
-        self._blocks: list[tuple[_Branch, int, bool]] = []
+        self._blocks: list[_Block] = []
         self._number = 0
 
     def lines(self, characters: str) -> Iterator[Line]:
@@ -66,8 +85,8 @@ class _Reader:
             yield from self._line(rest)
         if rest.strip():
             self._refuse("the last line has no line break: the file may be cut short", 1, rest)
-        for _, number, _ in self._blocks:
-            self._report.say(Outcome.REFUSED, self._report.place(number), "this `.if` has no `.endif`")
+        for block in self._blocks:
+            self._report.say(Outcome.REFUSED, self._report.place(block.number), "this `.if` has no `.endif`")
 
     def _line(self, text: str) -> Iterator[Line]:
         self._number += 1
@@ -119,7 +138,7 @@ class _Reader:
         return words
 
     def _holds(self) -> bool:
-        return all(branch is _Branch.HOLDS for branch, _, _ in self._blocks)
+        return not self._blocks or self._blocks[-1].holds
 
     def _directive(self, words: tuple[Word, ...]) -> None:
         name = words[0].text
@@ -138,28 +157,28 @@ class _Reader:
         if name == ".if":
             # Within a block that does not hold nothing is asked, so that no branch of it can hold.
             start = _Branch.AHEAD if self._holds() else _Branch.PAST
-            self._blocks.append((start, self._number, False))
+            self._blocks.append(_Block(branch=start, number=self._number, within=self._holds()))
             self._enter(condition)
             return
         if not self._blocks:
             self._say(Outcome.REFUSED, f"{shown(name)} without an `.if` before it")
             return
-        branch, number, ended = self._blocks.pop()
+        block = self._blocks[-1]
         if name == ".endif":
+            self._blocks.pop()
             return
-        if ended:
+        if block.ended:
             self._say(Outcome.REFUSED, f"{shown(name)} behind `.else`")
-        self._blocks.append((branch, number, name == ".else"))
+        block.ended = name == ".else"
         self._enter("1" if name == ".else" else condition)
 
     def _enter(self, condition: str) -> None:
         """Begin another branch of the innermost block; it holds if none before it did, and its condition."""
-        branch, number, ended = self._blocks[-1]
-        if branch is _Branch.AHEAD:
-            branch = self._judged(condition)
-        elif branch is _Branch.HOLDS:
-            branch = _Branch.PAST
-        self._blocks[-1] = branch, number, ended
+        block = self._blocks[-1]
+        if block.branch is _Branch.AHEAD:
+            block.branch = self._judged(condition)
+        elif block.branch is _Branch.HOLDS:
+            block.branch = _Branch.PAST
 
     def _judged(self, condition: str) -> _Branch:
         try:

@@ -1,11 +1,12 @@
 """Gathers what became of each line, until the last one that has a word to say has spoken."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
-from appliance.model.messages.problems import FilePosition
-from appliance.model.messages.quoting import printable
+from appliance.model.messages.problems import FilePosition, nearest
+from appliance.model.messages.quoting import printable, shown
 from appliance.translation.translation import LineOutcome, Outcome
 
 _SECRETS: Final = (
@@ -13,6 +14,10 @@ _SECRETS: Final = (
     re.compile(r"(?P<before>\b(?:password|insecure-password|ca-sign-pass|cluster-secret)\s+)(?P<secret>\S+)"),
 )
 _LONGEST_TEXT: Final = 200
+_MOST_HINTS: Final = 200
+MOST_ADDRESSES: Final = 10_000
+"""Addresses that a file may listen on: each is a socket in every worker."""
+
 _MOST_OUTCOMES: Final = 20
 """Outcomes of one line; a line of sixty unknown words needs no more."""
 
@@ -35,10 +40,26 @@ class Report:
         self.source = source
         self._told: dict[int, _Told] = {}
         self._settings: dict[int, bool] = {}
+        self._hints = _MOST_HINTS
+        self._addresses = MOST_ADDRESSES
 
     def place(self, number: int, column: int = 1) -> FilePosition:
         """Return a place in this file."""
         return FilePosition(line=number, column=column, source=self.source)
+
+    def meant(self, word: str, known: Iterable[str]) -> str:
+        """Return `: did you mean ...?` for a word that is unknown, "" where none is like it.
+
+        To compare words takes time: of a file of nothing but unknown ones the first have their hint.
+        """
+        self._hints -= 1
+        found = nearest(word, known) if self._hints >= 0 else None
+        return f": did you mean {shown(found)}?" if found else ""
+
+    def spend_addresses(self, count: int) -> bool:
+        """Take from the addresses that a file may listen on; return whether there were as many."""
+        self._addresses -= count
+        return self._addresses >= 0
 
     def open(self, number: int, text: str) -> None:
         """Begin a line that is neither empty nor a comment; passwords are not shown again."""

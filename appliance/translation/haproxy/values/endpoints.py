@@ -5,6 +5,7 @@ IPv4 address, `::` is every IPv6 address and, as Linux does by default, every IP
 """
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Final
 
@@ -35,9 +36,21 @@ class ServerTarget:
     offset: int = 0
 
 
-def binds(text: str) -> tuple[Endpoint, ...]:
-    """Return the addresses of the first word behind `bind`, each port of a range; raises ValueError."""
-    found = tuple(each for part in text.split(",") if part for each in _bind(part))
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listened:
+    """An address to listen on, with one port or several."""
+
+    host: str
+    ports: range
+
+    def endpoints(self) -> Iterator[Endpoint]:
+        """Yield each of them as ours are."""
+        return (Endpoint(host=self.host, port=port) for port in self.ports)
+
+
+def binds(text: str) -> tuple[Listened, ...]:
+    """Return the addresses of the first word behind `bind`; raises ValueError."""
+    found = tuple(_bind(part) for part in text.split(",") if part)
     if not found:
         raise ValueError("names no address")
     return found
@@ -54,7 +67,7 @@ def server_target(text: str) -> ServerTarget:
     return ServerTarget(host=_server_host(address), port=_port(port))
 
 
-def _bind(text: str) -> tuple[Endpoint, ...]:
+def _bind(text: str) -> Listened:
     rest = _without_family(text)
     address, colon, ports = rest.rpartition(":")
     match = _RANGE.fullmatch(ports)
@@ -69,7 +82,7 @@ def _bind(text: str) -> tuple[Endpoint, ...]:
     if bare in {"", "*"}:
         bare = ANY_IPV6 if text.startswith("ipv6@") else ANY_IPV4
     written = f"[{bare}]" if ":" in bare else bare
-    return tuple(endpoint(f"{written}:{port}") for port in range(low, high + 1))
+    return Listened(host=endpoint(f"{written}:{low}").host, ports=range(low, high + 1))
 
 
 def _without_family(text: str) -> str:

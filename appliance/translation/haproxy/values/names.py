@@ -1,17 +1,24 @@
 """Names of sections and servers: HAProxy's may have colons, and be longer than ours."""
 
 import re
-from collections.abc import Collection
 from typing import Final
 
 _FOREIGN: Final = re.compile(r"[^A-Za-z0-9._-]")
 _LONGEST: Final = 63
 
 
-def our_name(name: str, taken: Collection[str]) -> str:
-    """Return the name itself where it is one of ours, else the nearest one that is not taken."""
-    plain = _FOREIGN.sub("-", name)[:_LONGEST] or "unnamed"
-    if plain not in taken:
-        return plain
-    numbered = (f"{plain[: _LONGEST - len(str(number)) - 1]}-{number}" for number in range(2, len(taken) + 3))
-    return next(each for each in numbered if each not in taken)
+class Names:
+    """The names of one mapping, each of them there once; `reserved` are keys of it that are no names."""
+
+    def __init__(self, *reserved: str) -> None:
+        self._taken = dict.fromkeys(reserved, 1)
+
+    def ours(self, name: str) -> str:
+        """Return the name itself where it is one of ours and free, else the nearest one; it is taken then."""
+        plain = _FOREIGN.sub("-", name)[:_LONGEST] or "unnamed"
+        found = plain
+        while found in self._taken:
+            self._taken[plain] += 1
+            found = f"{plain[: _LONGEST - len(str(self._taken[plain])) - 1]}-{self._taken[plain]}"
+        self._taken[found] = 1
+        return found

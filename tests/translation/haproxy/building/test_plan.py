@@ -1,7 +1,7 @@
 """What sections become: frontends, pools, answers, statistics, or nothing."""
 
 import pytest
-from support.values.haproxy_files import TIMES, frontend, read
+from support.values.haproxy_files import TIMES, Read, frontend, read
 
 from appliance.translation.haproxy.directives.sections import MOST_SECTIONS
 from appliance.translation.translation import Outcome
@@ -119,7 +119,7 @@ def test_http_that_is_overridden():
 
 
 def test_statistics():
-    """Their address is a key of ours; whoever guards them with a password keeps them to localhost."""
+    """Their address is a key of ours; how they are shown is ours."""
     found = read(
         f"{TIMES}listen stats\n  mode http\n  bind *:9000\n  stats enable\n  stats uri /\n"
         "  stats refresh 5s\n"
@@ -137,25 +137,47 @@ def test_statistics():
     assert backend.config.pools == {}
 
 
+def statistics(*lines: str) -> Read:
+    """Return what a section with statistics at port 9000 becomes."""
+    body = "".join(f"  {each}\n" for each in lines)
+    return read(f"{TIMES}listen s\n  mode http\n  bind *:9000\n  stats enable\n{body}")
+
+
+def test_who_may_look():
+    """A user with a password, and networks, are keys of ours."""
+    found = statistics("stats auth admin:s3:cret", "tcp-request connection reject unless { src 10.0.0.0/8 }")
+    assert found.refused == []
+    stats = found.config.stats
+    assert stats is not None
+    assert stats.auth is not None
+    assert (stats.auth.user, stats.auth.password) == ("admin", "s3:cret")
+    assert stats.allow == ("10.0.0.0/8",)
+    assert str(stats.bind) == "0.0.0.0:9000"
+
+
 @pytest.mark.parametrize(
     "line",
     [
-        "stats auth admin:secret",
         "stats http-request auth unless x",
         "http-request deny unless x",
         "tcp-request connection reject if { src 10.0.0.1 }",
     ],
 )
 def test_guarded_statistics(line: str):
-    """Nobody sees what the file would not show."""
-    found = read(f"{TIMES}listen s\n  mode http\n  bind *:9000\n  stats enable\n  {line}\n")
+    """Nobody sees what the file would not show: what our keys cannot ask keeps it to localhost."""
+    found = statistics(line)
     assert found.refused == []
     assert found.config.stats is not None
     assert str(found.config.stats.bind) == "localhost:9000"
     assert Outcome.CHANGED in {each.outcome for each in found.lines(line[:6])}
-    here = read(f"{TIMES}listen s\n  mode http\n  bind 127.0.0.1:9000\n  stats enable\n  {line}\n")
-    assert here.config.stats is not None
-    assert str(here.config.stats.bind) == "127.0.0.1:9000"
+
+
+def test_requests_that_guard_nothing():
+    """They are for HTTP."""
+    found = statistics("http-request use-service prometheus-exporter if { path /metrics }")
+    assert found.outcome("http-request") is Outcome.IGNORED
+    assert found.config.stats is not None
+    assert str(found.config.stats.bind) == "0.0.0.0:9000"
 
 
 def test_several_statistics():
@@ -192,7 +214,11 @@ def test_changing_servers_from_the_page():
     """That is a condition that cannot be asked, unless it is none."""
     text = f"{TIMES}listen s\n  mode http\n  bind *:1\n  stats enable\n  stats admin if"
     assert read(f"{text} LOCALHOST\n").outcome("stats admin") is Outcome.CHANGED
-    assert read(f"{text} TRUE\n").outcome("stats admin") is Outcome.KEPT
+    assert read(f"{text} TRUE\n").outcome("stats admin") is Outcome.CHANGED
+    named = read(f"{text} TRUE\n  stats auth a:b\n")
+    assert named.outcome("stats admin") is Outcome.KEPT
+    assert named.config.stats is not None
+    assert named.config.stats.admin == "on"
 
 
 def test_sections_that_do_nothing():
@@ -231,7 +257,7 @@ def test_listens():
     assert found.frontend("m").pool == "l"
     assert list(found.config.pools) == ["l"]
     empty = read(f"{TIMES}listen l\n  bind *:1\n")
-    assert empty.pool("l").servers == {}
+    assert empty.pool("l").servers.by_name == {}
 
 
 def test_names():

@@ -28,17 +28,17 @@ def test_servers_and_their_options():
     )
     assert found.refused == []
     pool = found.pool()
-    assert [each.weight for each in pool.servers.values()] == [10, 20, 10, 10]
-    assert [each.backup for each in pool.servers.values()] == [False, True, False, False]
-    assert pool.servers["b"].max_connections == 500
+    assert [each.weight for each in pool.servers.by_name.values()] == [10, 20, 10, 10]
+    assert [each.backup for each in pool.servers.by_name.values()] == [False, True, False, False]
+    assert pool.servers.by_name["b"].max_connections == 500
     assert pool.check is not None
     assert (pool.check.interval, pool.check.fall, pool.check.rise) == (3.0, 2, 4)
-    assert pool.servers["c"].check is not None
-    assert pool.servers["c"].check.type == "none"
-    own = pool.servers["d"].check
+    assert pool.servers.by_name["c"].check is not None
+    assert pool.servers.by_name["c"].check.type == "none"
+    own = pool.servers.by_name["d"].check
     assert own is not None
     assert (own.fast_interval, own.down_interval, own.address, own.port) == (1.0, 10.0, "10.0.0.9", 80)
-    assert pool.servers["a"].check is None
+    assert pool.servers.by_name["a"].check is None
 
 
 def test_default_servers_add_up():
@@ -49,10 +49,10 @@ def test_default_servers_add_up():
         "backend c\n  server a 10.0.0.1:1\n"
     )
     first = found.pool("b")
-    assert first.servers["a"].check is not None
-    assert first.servers["a"].check.interval == 9.0
-    assert first.servers["b"].check is not None
-    assert first.servers["b"].check.interval == 1.0
+    assert first.servers.by_name["a"].check is not None
+    assert first.servers.by_name["a"].check.interval == 9.0
+    assert first.servers.by_name["b"].check is not None
+    assert first.servers.by_name["b"].check.interval == 1.0
     other = found.pool("c").check
     assert other is not None
     assert other.interval == 9.0
@@ -87,17 +87,17 @@ def test_checks_of_several_kinds():
         server="server b 10.0.0.2:1 check check-ssl verify none check-sni b.example.com",
     )
     assert found.refused == []
-    assert found.pool().servers["a"].check is not None
-    assert found.pool().servers["a"].check.type == "tcp"
-    assert found.pool().servers["b"].check is not None
-    assert found.pool().servers["b"].check.sni == "b.example.com"
+    assert found.pool().servers.by_name["a"].check is not None
+    assert found.pool().servers.by_name["a"].check.type == "tcp"
+    assert found.pool().servers.by_name["b"].check is not None
+    assert found.pool().servers.by_name["b"].check.sni == "b.example.com"
     both = backend(
         "server a 10.0.0.1:1 check check-ssl verify none check-sni x",
         server="server b 10.0.0.2:1 check check-sni x",
     )
     assert both.refused == []
-    assert both.pool().servers["a"].check is not None
-    assert both.pool().servers["a"].check.sni == "x"
+    assert both.pool().servers.by_name["a"].check is not None
+    assert both.pool().servers.by_name["a"].check.sni == "x"
 
 
 @pytest.mark.parametrize(
@@ -141,7 +141,7 @@ def test_servers_without_an_address():
         "server b 0.0.0.0:6443 check bogus",
         "server c [::]:6443 check",
     )
-    assert list(found.pool().servers) == ["s"]
+    assert list(found.pool().servers.by_name) == ["s"]
     assert found.outcome("server a") is Outcome.IGNORED
     assert (
         found.line("server a").reason == "the server `a` has no address: it is left out, and the others serve"
@@ -177,7 +177,10 @@ def test_what_is_refused_of_servers(line: str, refused: str):
 def test_ports_that_follow_the_client():
     """A server without a port has that of the one bind that leads to it."""
     found = backend(server="server s 10.0.0.1 check\n  server t 10.0.0.2:+1000 check")
-    assert [str(each.address) for each in found.pool().servers.values()] == ["10.0.0.1:6443", "10.0.0.2:7443"]
+    assert [str(each.address) for each in found.pool().servers.by_name.values()] == [
+        "10.0.0.1:6443",
+        "10.0.0.2:7443",
+    ]
     assert found.outcome("server s") is Outcome.CHANGED
     several = read(f"{TIMES}listen l\n  bind *:1-2\n  server s 10.0.0.1\n  server t 10.0.0.2:-9\n")
     assert len(several.refused) == 2
@@ -188,7 +191,7 @@ def test_ports_that_follow_the_client():
 def test_names_that_are_not_ours():
     """They are changed, so that each is there once."""
     found = backend(server="server a:1 10.0.0.1:1\n  server a-1 10.0.0.2:1")
-    assert list(found.pool().servers) == ["a-1", "a-1-2"]
+    assert list(found.pool().servers.by_name) == ["a-1", "a-1-2"]
     assert found.outcome("server a:1") is Outcome.CHANGED
 
 
@@ -197,7 +200,7 @@ def test_disabled_servers():
     found = backend(
         server="server s 10.0.0.1:1\n  server t 10.0.0.2:1 disabled\n  server u 10.0.0.3:1 enabled"
     )
-    assert list(found.pool().servers) == ["s", "u"]
+    assert list(found.pool().servers.by_name) == ["s", "u"]
     assert found.outcome("server t") is Outcome.CHANGED
 
 

@@ -82,6 +82,13 @@ def test_unacknowledged_bytes():
     assert frontend(bind="bind *:6443 tcp-ut 0").frontend().tcp_user_timeout is None
 
 
+def test_addresses_of_a_file_have_a_limit():
+    """Each is a socket in every worker."""
+    text = "".join(f"listen l{at}\n  bind *:1-1024\n" for at in range(12))
+    [*_, refused] = read(text).refused
+    assert refused.endswith("the file listens on more than 10000 addresses")
+
+
 def test_what_is_no_address():
     """Then nobody can connect, and the frontend is left out."""
     found = frontend(bind="bind 10.0.0.1")

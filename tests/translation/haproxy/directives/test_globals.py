@@ -45,7 +45,10 @@ def test_the_environment():
     )
     assert found.refused == []
     assert str(found.frontend("l").bind[0]) == "0.0.0.0:7443"
-    assert [str(each.address) for each in found.pool("l").servers.values()] == ["10.0.0.1:1", "10.0.0.2:2"]
+    assert [str(each.address) for each in found.pool("l").servers.by_name.values()] == [
+        "10.0.0.1:1",
+        "10.0.0.2:2",
+    ]
 
 
 def test_families_of_tuning():

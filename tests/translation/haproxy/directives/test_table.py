@@ -59,6 +59,12 @@ def test_unknown_words(text: str, expected: str):
     assert read(text).refused == [expected] or "option" in text
 
 
+def test_hints_have_a_limit():
+    """To compare words takes time, and a file may have nothing but unknown ones."""
+    found = read("global\n" + "  maxcon 1\n" * 300)
+    assert sum("did you mean" in each for each in found.refused) == 200
+
+
 def test_where_a_directive_means_nothing():
     """HAProxy has no use for it there, and neither have we."""
     found = backend("timeout client 1s", "bind *:1")

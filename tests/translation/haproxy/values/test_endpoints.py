@@ -26,7 +26,7 @@ pytestmark = pytest.mark.pure
 )
 def test_binds(text: str, expected: list[str]):
     """Each address and each port of a range is one of ours."""
-    assert [str(each) for each in binds(text)] == expected
+    assert [str(each) for listened in binds(text) for each in listened.endpoints()] == expected
 
 
 @pytest.mark.parametrize(

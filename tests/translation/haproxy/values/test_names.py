@@ -3,7 +3,7 @@
 import pytest
 
 from appliance.model.config.values.names import name
-from appliance.translation.haproxy.values.names import our_name
+from appliance.translation.haproxy.values.names import Names
 
 pytestmark = pytest.mark.pure
 
@@ -21,5 +21,13 @@ pytestmark = pytest.mark.pure
 )
 def test_names(given: str, taken: tuple[str, ...], expected: str):
     """A name stays, or becomes the nearest one that is free; it is always one of ours."""
-    assert our_name(given, taken) == expected
+    names = Names()
+    for each in taken:
+        names.ours(each)
+    assert names.ours(given) == expected
     assert name(expected) == expected
+
+
+def test_reserved_names():
+    """They are keys of the mapping."""
+    assert Names("discover").ours("discover") == "discover-2"
