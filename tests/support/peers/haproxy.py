@@ -57,6 +57,10 @@ class HAProxy:
         assert self._process is not None
         return self._process.pid
 
+    def log(self) -> str:
+        """Return what it has written to its standard output."""
+        return self._log.read_text(errors="replace")
+
     def rows(self) -> list[dict[str, str]]:
         """Return what `show stat` says, a row for each proxy and server; none before it answers."""
         with socket.socket(socket.AF_UNIX) as connection:
