@@ -54,7 +54,11 @@ def vrrp_script(
     default_user: Word | None,
     programs: Sequence[str],
 ) -> Watched | None:
-    """Return what becomes of a `vrrp_script`, None where it is refused."""
+    """Return what becomes of a `vrrp_script`, None where it is refused.
+
+    OpenShift's marker file is wanted in the place of its keepalived pod, where another program balances the
+    load. Where `programs` of ours do, no file tells of their `redirect`.
+    """
     check = _Check(name=only(given), ledger=ledger, default_user=default_user)
     for each in given.within:
         apply(_SCRIPT, check, each, ledger)
@@ -71,7 +75,8 @@ def vrrp_script(
         found = Recognised(kind="process", target=HAPROXY)
     if found is None:
         return _script(check, check.script)
-    return _builtin(check, check.script, found, marked=marked)
+    marker = MARKER if marked and not programs else None
+    return _builtin(check, check.script, found, _why(found, marked=marked, marker=marker), marker=marker)
 
 
 def _script(check: _Check, script: Word) -> Watched:
@@ -93,15 +98,17 @@ def _script(check: _Check, script: Word) -> Watched:
     )
 
 
-def _builtin(check: _Check, script: Word, found: Recognised, *, marked: bool) -> Watched:
-    """Return a check of our own in place of the script."""
+def _builtin(check: _Check, script: Word, found: Recognised, why: str, *, marker: str | None) -> Watched:
+    """Return a check of our own in place of the script; `marker` is a file that must exist besides."""
     place = script.place
-    check.ledger.change(place, _why(found, marked=marked))
+    check.ledger.change(place, why)
     if check.user is not None:
         check.ledger.ignore(check.user.place, "no command is run, so no user is needed")
     expected: list[tuple[str, Plain, FilePosition]] = (
         [("expect", _ANY_STATUS, place)] if found.any_status else []
     )
+    if marker is not None:
+        expected.append(("exists", marker, place))
     return Watched(
         name=check.name.text,
         place=check.name.place,
@@ -115,7 +122,7 @@ def _builtin(check: _Check, script: Word, found: Recognised, *, marked: bool) ->
     )
 
 
-def _why(found: Recognised, *, marked: bool) -> str:
+def _why(found: Recognised, *, marked: bool, marker: str | None) -> str:
     if found.haproxy:
         return "looks whether haproxy lives, and here whether our own proxy accepts connections (`program`)"
     reason = {
@@ -125,7 +132,9 @@ def _why(found: Recognised, *, marked: bool) -> str:
     }[found.kind]
     if found.unverified:
         reason += ", and takes any certificate: `verify: FILE` has it verified"
-    if marked:
+    if marker is not None:
+        reason += f", while {marker} is there (`exists`)"
+    elif marked:
         reason += f", and does not look for {MARKER}: a `redirect` of ours follows the frontend"
     return reason
 

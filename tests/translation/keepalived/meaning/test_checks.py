@@ -8,6 +8,8 @@ from appliance.translation.translation import Outcome, Translation
 
 pytestmark = pytest.mark.pure
 
+_MARKER = "/var/run/keepalived/iptables-rule-exists"
+
 C, I, R = Outcome.CHANGED, Outcome.IGNORED, Outcome.REFUSED  # noqa: E741  # as the outcomes are called
 
 
@@ -179,11 +181,19 @@ def test_scripts_in_files():
         "weight": -2,
     }
     assert mapping(tracked(block)[0]["chk"])["script"] == [path]
-    marker = "/var/run/keepalived/iptables-rule-exists"
-    content = f"#!/bin/bash\ncurl -kLfs http://localhost:9444/haproxy_ready && [ -e {marker} ]\n"
-    found, translation = tracked(script(f'script "/usr/bin/timeout 1.9 {path}"'), files={path: content})
-    assert mapping(found["chk"])["http"] == "http://localhost:9444/haproxy_ready"
-    assert marker in told(translation)[0][2]
+
+
+@pytest.mark.parametrize(("programs", "wanted"), [(BOTH, None), ((), _MARKER)])
+def test_the_marker_of_openshifts_redirect(programs: tuple[str, ...], wanted: str | None):
+    """In the place of its keepalived pod the file is wanted; beside our own proxies nobody would write it."""
+    path = "/etc/keepalived/chk_ocp_script.sh"
+    content = f"#!/bin/bash\ncurl -kLfs http://localhost:9444/haproxy_ready && [ -e {_MARKER} ]\n"
+    block = script(f'script "/usr/bin/timeout 1.9 {path}"')
+    found, translation = tracked(block, programs=programs, files={path: content})
+    check = mapping(found["chk"])
+    assert check["http"] == "http://localhost:9444/haproxy_ready"
+    assert check.get("exists") == wanted
+    assert _MARKER in told(translation)[0][2]
 
 
 def test_processes():
