@@ -1,5 +1,6 @@
-"""The pods of `image/` as files: their mounts and rights, and what their templates and seeds say."""
+"""The pods of `image/` as files: their mounts and rights, and what their templates say."""
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
@@ -7,14 +8,15 @@ from typing import Final
 import pytest
 import yaml
 from support.peers.pod_templates import (
-    HAPROXY_SEED,
     IMAGE,
-    KEEPALIVED_SEED,
     KeepalivedNode,
     haproxy_place,
+    openshifts_haproxy_template,
 )
+from support.values.openshift_templates import MASTERS, RELEASES, Release, haproxy_cfg
 
 from appliance.model.loading.loading import load
+from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.snapshot.virtual_router import TrackKind, VirtualRouter
 
@@ -95,20 +97,36 @@ def test_the_pod_is_openshifts_but_for_one_container(name: str, program: str, so
     assert isinstance(command, list)
     own = f"/etc/{name}/appliance.yaml"
     assert command[:4] == [program, "/var/lib/kubelet/kubeconfig", "/config/appliance.yaml.tmpl", own]
-    assert ours["env"] == [{"name": "APPLIANCE_CONFIG", "value": own}]
-    seed = (IMAGE / f"{name}-pod.seed.yaml").read_text()
-    assert accepted(seed).reload.sockets == (f"/var/run/{name}/{socket}",)
+    assert ours["env"] == [
+        {"name": "APPLIANCE_CONFIG", "value": own},
+        {"name": "APPLIANCE_RELOAD_SOCKETS", "value": f"/var/run/{name}/{socket}"},
+    ]
+
+
+@pytest.mark.parametrize(("name", "file"), [("haproxy", "haproxy.cfg"), ("keepalived", "keepalived.conf")])
+def test_openshifts_own_template_needs_two_changes(name: str, file: str):
+    """What the comment in the manifest says makes our container read the file that the other one writes."""
+    text = (IMAGE / f"{name}-pod.yaml").read_text()
+    variable = f"APPLIANCE_{name.upper()}"
+    changed = text.replace(f"# - name: {variable}", f"- name: {variable}")
+    changed = changed.replace(f"#   value: /etc/{name}/{file}", f"  value: /etc/{name}/{file}")
+    containers = yaml.safe_load(changed)["spec"]["containers"]
+    environment = {each["name"]: each["value"] for each in containers[0]["env"]}
+    assert Paths.from_environment(environment) == Paths(
+        config=Path(f"/etc/{name}/appliance.yaml"),
+        reload_sockets=(Path(environment["APPLIANCE_RELOAD_SOCKETS"]),),
+        **{name: Path(f"/etc/{name}/{file}")},
+    )
 
 
 @pytest.mark.parametrize("name", _PLACES)
 def test_the_pods_say_where_their_files_belong(name: str):
-    """Template and seed name the place on the node at which the manifest mounts them."""
+    """The template names the place on the node at which the manifest mounts it."""
     volumes = pod(name)["spec"]["volumes"]
     assert isinstance(volumes, list)
     folder = next(each["hostPath"]["path"] for each in volumes if each["name"] == "resource-dir")
-    for file, kind in ((f"{name}-pod.appliance.yaml.tmpl", "tmpl"), (f"{name}-pod.seed.yaml", "seed")):
-        words = " ".join((IMAGE / file).read_text().replace("\n#", "").split())
-        assert f"{folder}/appliance.yaml.{kind}" in words
+    words = " ".join((IMAGE / f"{name}-pod.appliance.yaml.tmpl").read_text().replace("\n#", "").split())
+    assert f"{folder}/appliance.yaml.tmpl" in words
 
 
 @pytest.mark.parametrize(
@@ -125,7 +143,6 @@ def test_haproxys_place_is_rendered(masters: dict[str, str], frontend: str, serv
     made = accepted(haproxy_place(masters, frontend=frontend))
     assert [f"{_host(each.host)}:{each.port}" for each in made.pools[0].servers] == servers
     assert [each.port for front in made.groups[0].frontends for each in front.binds] == [9445, 9444, 9454]
-    assert made.reload.sockets == ("/var/run/haproxy/haproxy-master.sock",)
     assert made.drain < 65
 
 
@@ -133,13 +150,14 @@ def _host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
 
 
-def test_the_seed_is_the_template_without_masters():
-    """Then the first rendering opens no port and closes none: the probe goes on."""
-    seed, made = (accepted(each).groups[0] for each in (HAPROXY_SEED.read_text(), haproxy_place({})))
-    assert [(each.name, each.binds) for each in seed.frontends] == [
-        (each.name, each.binds) for each in made.frontends
-    ]
-    assert accepted(KEEPALIVED_SEED.read_text()).virtual_routers == ()
+@pytest.mark.parametrize("release", RELEASES.values(), ids=RELEASES)
+@pytest.mark.parametrize("masters", [MASTERS, ()])
+def test_openshifts_template_is_the_text_of_the_release(release: Release, masters: tuple[str, ...]):
+    """The template that a stand-in renders in other tests is that of the corpus."""
+    nodes = {f"master-{at}": each for at, each in enumerate(masters)}
+    assert haproxy_place(nodes, template=openshifts_haproxy_template(release)) == haproxy_cfg(
+        release, masters
+    )
 
 
 def test_configuration_of_each_release():
@@ -180,7 +198,6 @@ def test_a_mode_is_known_by_its_word():
     """`dynkeepalived` looks for `unicast_peer` in the file to see which mode it has."""
     unicast, multicast = KeepalivedNode(), KeepalivedNode(unicast=False)
     assert "unicast_peer" in unicast.render()
-    assert "unicast_peer" in KEEPALIVED_SEED.read_text()
     assert "unicast_peer" not in multicast.render()
     assert all(not each.peers and each.source is None for each in routers(multicast).values())
 
@@ -211,14 +228,19 @@ def test_a_lonely_master_has_no_peer():
 
 def test_the_appliance_alone():
     """The configuration that comes with the third pod has no error, and drains within the pod's grace."""
-    made = accepted((IMAGE / "appliance-pod.appliance.yaml").read_text())
+    text = (IMAGE / "appliance-pod.appliance.yaml").read_text()
+    made = accepted(text)
     assert {each.name for each in made.virtual_routers} == {"api", "ingress"}
     assert made.drain < 65
+    listed = re.compile(r"    servers:\n(?:      master.*\n)+")
+    discovering = listed.sub("", text).replace("# servers:", "servers:").replace("# kubernetes:", "kubernetes:")
+    assert "master-0" not in discovering
+    assert accepted(discovering).groups == made.groups
 
 
 def test_every_file_is_in_the_readme():
     """Who reads image/README.md finds each of them."""
     text = (IMAGE / "README.md").read_text()
     files: list[Path] = sorted(IMAGE.glob("*-pod*"))
-    assert len(files) == 8
+    assert len(files) == 6
     assert [each.name for each in files if each.name not in text] == []

@@ -13,7 +13,7 @@ import yaml
 from support.machines import podman
 from support.machines.container_site import VIP, Site
 from support.peers.node_api import NodeApi
-from support.peers.pod_templates import HAPROXY, HAPROXY_SEED, IMAGE, KEEPALIVED, KEEPALIVED_SEED
+from support.peers.pod_templates import HAPROXY, IMAGE, KEEPALIVED
 from support.processes.waiting import wait_until
 
 pytestmark = [
@@ -28,6 +28,7 @@ _SUPPORT: Final = (
     "peers/dynkeepalived.py",
     "peers/pod_templates.py",
     "values/go_template.py",
+    "values/openshift_templates.py",
 )
 
 # OpenShift's command lines, whose kubeconfig has two lines here: where the API is, and this node's address.
@@ -189,11 +190,10 @@ def api(around: Site) -> Iterator[NodeApi]:
 
 @pytest.mark.parametrize("owner", _OWNERS)
 def test_in_haproxys_place(around: Site, runtimecfg: str, api: NodeApi, owner: str):
-    """From the seed to a client's answer: monitor connects, renders, says `reload`; the probe is content."""
+    """From no configuration to an answer: monitor connects, renders, says `reload`; the probe is content."""
     del runtimecfg
     files = {
         "kubeconfigvarlib/kubeconfig": f"{api.url}\n{around.one.address}\n",
-        "resource-dir/appliance.yaml.seed": HAPROXY_SEED.read_text(),
         "resource-dir/appliance.yaml.tmpl": HAPROXY.read_text().replace(
             "type: https, path: /readyz", "type: tcp"
         ),
@@ -206,12 +206,11 @@ def test_in_haproxys_place(around: Site, runtimecfg: str, api: NodeApi, owner: s
 
 
 def test_in_keepaliveds_place(around: Site, runtimecfg: str, api: NodeApi):
-    """From the seed to a held address; at the end of the pod the address is gone."""
+    """From no configuration to a held address; at the end of the pod the address is gone."""
     del runtimecfg
     api.masters = {"master-0": around.one.address, "master-1": around.two.address}
     files = {
         "kubeconfigvarlib/kubeconfig": f"{api.url}\n{around.one.address}\n",
-        "resource-dir/appliance.yaml.seed": KEEPALIVED_SEED.read_text(),
         "resource-dir/appliance.yaml.tmpl": KEEPALIVED.read_text(),
     }
     with _played(around, "keepalived", files) as pod:

@@ -5,24 +5,25 @@ Both pods of a master run on one node: in HAProxy's place with `monitor`, in kee
 load balancer.
 """
 
+import socket
 from collections.abc import Iterator
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import pytest
-import yaml
 from support.network.namespaces import Node
 from support.peers.backend import Backend
 from support.peers.keepalived import Instance, Keepalived
 from support.peers.kubelet import Kubelet
 from support.peers.node_api import NodeApi
-from support.peers.pod_templates import HAPROXY, HAPROXY_SEED, KEEPALIVED, KEEPALIVED_SEED
+from support.peers.pod_templates import HAPROXY, KEEPALIVED
 from support.processes.waiting import wait_until
 from support.programs.appliance import Appliance
 from support.programs.vrrp_field import VIP, Field
 from support.values import certificates
+from support.values.openshift_templates import RELEASES, keepalived_conf
 
 from appliance.model.router_ids import router_ids
 
@@ -44,7 +45,6 @@ virtual_ips:
     source: {{ .NonVirtualIP }}
     peers: [
 {{- range .LBConfig.Backends }}{{ if ne .Address $.NonVirtualIP }}"{{ .Address }}", {{ end }}{{ end }}]
-reload: { sockets: [/var/run/keepalived/keepalived.sock] }
 """
 
 
@@ -83,21 +83,21 @@ class Pod:
         )
 
 
-def pod(node: Node, folder: Path, *, template: str, seed: str, stack: ExitStack) -> Pod:
-    """Make a pod whose paths lie in a folder of the test, with the seed as its configuration."""
+def pod(node: Node, folder: Path, *, template: str, stack: ExitStack, keepalived_conf: bool = False) -> Pod:
+    """Make a pod whose paths lie in a folder of the test; it waits for its first configuration."""
     folder.mkdir()
-    moved = {
-        "/var/run/haproxy/haproxy-master.sock": f"{folder}/socket",
-        "/var/run/keepalived/keepalived.sock": f"{folder}/socket",
-        _RULES: f"{folder}/iptables-rule-exists",
-    }
-    for old, new in moved.items():
-        template, seed = template.replace(old, new), seed.replace(old, new)
     made = folder / "template"
-    made.write_text(template)
+    made.write_text(template.replace(_RULES, f"{folder}/iptables-rule-exists"))
+    appliance = Appliance({})
+    appliance.paths.config.unlink()
+    appliance.paths = replace(
+        appliance.paths,
+        config=folder / "appliance.yaml",
+        keepalived=folder / "keepalived.conf" if keepalived_conf else None,
+        reload_sockets=(folder / "socket",),
+    )
     with node.inside():
-        appliance = stack.enter_context(Appliance(yaml.safe_load(seed)))
-    appliance.paths.config.write_text(seed)  # with its comments, which say the mode
+        stack.enter_context(appliance)
     return Pod(node=node, folder=folder, template=made, appliance=appliance)
 
 
@@ -120,21 +120,19 @@ def local_api(ground: Field, tmp_path: Path) -> Iterator[Backend]:
         yield made
 
 
-def keepalived(ground: Field, *, priority: int) -> Keepalived:
+def keepalived(ground: Field, *, priority: int, **changes: object) -> Keepalived:
     """Run the other master's keepalived, by unicast as OpenShift has it."""
-    return Keepalived(
-        ground.two,
-        Instance(
-            version=2,
-            router_id=router_ids("ocp4").api,
-            priority=priority,
-            advert=1,
-            addresses=(f"{VIP}/32",),
-            password="ocp4_api",  # noqa: S106  # the first 8 bytes of the template's
-            peers=(ground.one.address,),
-            source=ground.two.address,
-        ),
+    made = Instance(
+        version=2,
+        router_id=router_ids("ocp4").api,
+        priority=priority,
+        advert=1,
+        addresses=(f"{VIP}/32",),
+        password="ocp4_api",  # noqa: S106  # the first 8 bytes of the template's
+        peers=(ground.one.address,),
+        source=ground.two.address,
     )
+    return Keepalived(ground.two, replace(made, **changes))  # type: ignore[arg-type]  # fields of it
 
 
 def test_the_redirect_decides_who_is_active(ground: Field, api: NodeApi, local_api: Backend, tmp_path: Path):
@@ -143,10 +141,8 @@ def test_the_redirect_decides_who_is_active(ground: Field, api: NodeApi, local_a
         stack.enter_context(keepalived(ground, priority=55)).wait_for("MASTER")
         first, second = tmp_path / "haproxy", tmp_path / "keepalived"
         quick = HAPROXY.read_text().replace("interval: 5s, timeout: 10s", "interval: 1s, timeout: 1s")
-        haproxy = pod(ground.one, first, template=quick, seed=HAPROXY_SEED.read_text(), stack=stack)
-        vrrp = pod(
-            ground.one, second, template=KEEPALIVED.read_text(), seed=KEEPALIVED_SEED.read_text(), stack=stack
-        )
+        haproxy = pod(ground.one, first, template=quick, stack=stack)
+        vrrp = pod(ground.one, second, template=KEEPALIVED.read_text(), stack=stack)
         dynkeepalived = stack.enter_context(vrrp.dynkeepalived(api))
         wait_until(lambda: dynkeepalived.events("reload"), what="dynkeepalived has rendered", timeout=60.0)
         vrrp.appliance.wait_for_event("vrrp-state", lambda event: event["router"] == "api-0", timeout=60.0)
@@ -164,8 +160,7 @@ def test_the_bootstrap_node_stops_and_comes_back(
 ):
     """Priority 70 without checks wins; its API dies: `stop`, again and again; it answers: `reload`."""
     with ExitStack() as stack:
-        seed = KEEPALIVED_SEED.read_text()
-        bootstrap = pod(ground.one, tmp_path / "bootstrap", template=_BOOTSTRAP, seed=seed, stack=stack)
+        bootstrap = pod(ground.one, tmp_path / "bootstrap", template=_BOOTSTRAP, stack=stack)
         stack.enter_context(keepalived(ground, priority=68)).wait_for("MASTER")
         program = stack.enter_context(bootstrap.dynkeepalived(api, "--bootstrap", "--check-interval=5"))
         wait_until(lambda: ground.holders() == [ground.one], what="the bootstrap node wins", timeout=60.0)
@@ -176,3 +171,29 @@ def test_the_bootstrap_node_stops_and_comes_back(
         local_api.ready(200)
         wait_until(lambda: ground.holders() == [ground.one], what="it is back", timeout=60.0)
         assert program.ends == []
+
+
+def test_openshifts_own_keepalived_conf(ground: Field, tmp_path: Path):
+    """The file of a release, with its scripts, is obeyed as it is: we win against a keepalived, and leave."""
+    address, folder = "192.0.2.5", tmp_path / "keepalived"
+    release = RELEASES["4.22"]
+    with ExitStack() as stack:
+        addresses = (f"{address}/32",)
+        other = keepalived(ground, priority=30, router_id=117, password="prod_api", addresses=addresses)  # noqa: S106  # the file's
+        stack.enter_context(other).wait_for("MASTER")
+        pod(ground.one, folder, template="", stack=stack, keepalived_conf=True)
+        text = keepalived_conf(
+            release, own=ground.one.address, peers=(ground.one.address, ground.two.address)
+        )
+        text = text.replace("br-ex", "eth0").replace("/etc/keepalived", str(folder))
+        for name in ("chk_ocp_script", "chk_ocp_script_both", "chk_mcs", "chk_default_ingress"):
+            script = folder / f"{name}.sh"
+            script.write_text("#!/bin/sh\nexit 1\n")
+            script.chmod(0o755)
+        (folder / "keepalived.conf").write_text(text)
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.connect(f"{folder}/socket")
+            connection.sendall(b"reload\n")
+            ground.wait_for_holder(ground.one, address)
+            connection.sendall(b"stop\n")
+            ground.wait_for_holder(ground.two, address)

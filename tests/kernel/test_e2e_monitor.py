@@ -1,40 +1,68 @@
 """OpenShift's `monitor` (a stand-in: support.peers.monitor) drives the appliance through an hour of changes.
 
-One loop of it is 6 s there. Here 600 of them are 30 times shorter; `E2E_FULL=1` makes it 3 times.
+One loop of it is 6 s there, and 200 times shorter here; `E2E_FULL=1` makes it 600 loops, 3 times shorter.
+It renders our template, and OpenShift's own as it is: the appliance then reads haproxy.cfg.
 """
 
 import contextlib
 import itertools
 import os
-import shutil
 import socket
 import ssl
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
 import pytest
-import yaml
 from support.network.namespaces import Node, Segment
 from support.peers.backend import Backend
 from support.peers.kubelet import Kubelet
 from support.peers.monitor import has_rules
 from support.peers.node_api import NodeApi
-from support.peers.pod_templates import HAPROXY, HAPROXY_SEED
+from support.peers.pod_templates import HAPROXY, openshifts_haproxy_template
 from support.processes.processes import kill
 from support.processes.waiting import wait_until
 from support.programs.appliance import Appliance
 from support.values import certificates
+from support.values.openshift_templates import RELEASES
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", root=True)]
 
 _FULL: Final = os.environ.get("E2E_FULL") == "1"
-_LOOPS: Final = 600
 _SCALE: Final = 3.0 if _FULL else 200.0
 _VIP: Final = "192.0.2.200"
 _NAMES: Final = ("master-0", "master-1", "master-2", "master-3")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A template, the file that `monitor` makes of it, and what is wrong with it after a slip of the hand."""
+
+    template: str
+    output: str
+    interval: str
+    slip: str
+    loops: int
+
+
+_KINDS: Final = {
+    "ours": Kind(
+        template=HAPROXY.read_text(),
+        output="appliance.yaml",
+        interval="interval: 5s",
+        slip="interval: 5 parsecs",
+        loops=600 if _FULL else 300,
+    ),
+    "openshift's": Kind(
+        template=openshifts_haproxy_template(RELEASES["4.22"]),
+        output="haproxy.cfg",
+        interval="inter 5s",
+        slip="inter 5parsecs",
+        loops=600 if _FULL else 0,
+    ),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,11 +75,12 @@ class Masters:
     api: NodeApi
     appliance: Appliance
     folder: Path
+    kind: "Kind"
 
     @property
     def template(self) -> Path:
         """The template that `monitor` renders."""
-        return self.folder / "appliance.yaml.tmpl"
+        return self.folder / "template"
 
     def announce(self, *names: str) -> None:
         """Have the API list these masters."""
@@ -75,7 +104,7 @@ class Masters:
             self.one,
             "support.peers.monitor",
             [
-                *(str(self.template), str(self.appliance.paths.config), f"--api-vips={_VIP}"),
+                *(str(self.template), str(self.folder / self.kind.output), f"--api-vips={_VIP}"),
                 *(f"--server={self.api.url}", f"--scale={_SCALE}"),
                 *(f"--socket={self.folder}/haproxy-master.sock",),
             ],
@@ -106,9 +135,10 @@ class Masters:
         return ""
 
 
-@pytest.fixture
-def masters(tmp_path: Path) -> Iterator[Masters]:
-    """The appliance with its seed, the template beside it, and four API servers."""
+@pytest.fixture(params=_KINDS)
+def masters(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Masters]:
+    """The appliance, which waits for its first configuration, a template, and four API servers."""
+    kind = _KINDS[request.param]
     with Segment() as segment, contextlib.ExitStack() as stack:
         one, client = segment.node("one"), segment.node("client")
         one.batch(f"address add {_VIP}/32 dev eth0")
@@ -117,16 +147,28 @@ def masters(tmp_path: Path) -> Iterator[Masters]:
         for name, node in nodes.items():
             with node.inside():
                 stack.enter_context(Backend(name, tls_port=6443, certificate=(issued.chain, issued.key)))
-        seed, template = HAPROXY_SEED.read_text(), HAPROXY.read_text()
-        sockets = str(tmp_path / "haproxy-master.sock")
-        made = tmp_path / "appliance.yaml.tmpl"
-        made.write_text(template.replace("/var/run/haproxy/haproxy-master.sock", sockets))
-        shutil.copymode(HAPROXY, made)
-        config = yaml.safe_load(seed.replace("/var/run/haproxy/haproxy-master.sock", sockets))
+        template = tmp_path / "template"
+        template.write_text(kind.template)
         api = stack.enter_context(NodeApi(one))
         with one.inside():
-            appliance = stack.enter_context(Appliance(config))
-        yield Masters(one=one, client=client, nodes=nodes, api=api, appliance=appliance, folder=tmp_path)
+            appliance = stack.enter_context(_waiting(tmp_path, kind))
+        yield Masters(
+            one=one, client=client, nodes=nodes, api=api, appliance=appliance, folder=tmp_path, kind=kind
+        )
+
+
+def _waiting(folder: Path, kind: Kind) -> Appliance:
+    """Return an appliance as the pod starts it: there is no configuration, but a socket."""
+    foreign = folder / kind.output
+    made = Appliance({})
+    made.paths.config.unlink()
+    made.paths = replace(
+        made.paths,
+        config=folder / "appliance.yaml",
+        haproxy=foreign if foreign.suffix == ".cfg" else None,
+        reload_sockets=(folder / "haproxy-master.sock",),
+    )
+    return made
 
 
 def changes() -> Iterator[tuple[str, ...]]:
@@ -145,7 +187,7 @@ def follow(masters: Masters, lists: Iterator[tuple[str, ...]], number: int) -> N
 
 
 def test_an_hour_of_changes(masters: Masters):
-    """Every list of masters is served, whatever goes wrong meanwhile; after 600 loops none was lost."""
+    """Every list of masters is served, whatever goes wrong meanwhile: none is lost."""
     lists = changes()
     masters.announce(*_NAMES)
     with masters.monitor() as monitor, other_clients(masters):
@@ -161,7 +203,7 @@ def test_an_hour_of_changes(masters: Masters):
         our_container_is_killed(masters, monitor)
         follow(masters, lists, 2)
         no_master_is_left(masters, monitor)
-        while masters.api.asked < _LOOPS:
+        while masters.api.asked < masters.kind.loops:
             follow(masters, lists, 1)
         wait_until(lambda: masters.appliance.status()["ok"], what="nothing is wrong", timeout=60.0)
     assert monitor.events("stopped"), "monitor ended as it should, and took its rules away"
@@ -189,7 +231,7 @@ def a_node_without_an_address(masters: Masters) -> None:
 def a_template_that_we_refuse(masters: Masters) -> None:
     """The last good configuration serves, `status` names the error, and the next good one is obeyed."""
     good = masters.template.read_text()
-    masters.template.write_text(good.replace("interval: 5s", "interval: 5 parsecs"))
+    masters.template.write_text(good.replace(masters.kind.interval, masters.kind.slip))
     masters.announce("master-2", "master-3")
     masters.appliance.wait_for_event("reload-refused", timeout=60.0)
     assert masters.are_served("master-0", "master-1")

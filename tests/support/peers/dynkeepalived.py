@@ -93,7 +93,7 @@ class Dynkeepalived:
         try:
             return _WORD in self._given.output.read_text()
         except FileNotFoundError:
-            return os.environ.get("ENABLE_UNICAST") == "yes"
+            return os.environ.get("ENABLE_UNICAST", "yes") == "yes"
 
     def _config(self, *, unicast: bool) -> KeepalivedNode:
         with urllib.request.urlopen(self._given.server, timeout=5) as answer:  # noqa: S310  # the test's own

@@ -6,18 +6,17 @@ from pathlib import Path
 from typing import Final
 
 from support.values.go_template import Value, render
+from support.values.openshift_templates import Release, haproxy_cfg
 
 from appliance.model.router_ids import router_ids
 
 IMAGE: Final = Path(__file__).parents[3] / "image"
 HAPROXY: Final = IMAGE / "haproxy-pod.appliance.yaml.tmpl"
-HAPROXY_SEED: Final = IMAGE / "haproxy-pod.seed.yaml"
 KEEPALIVED: Final = IMAGE / "keepalived-pod.appliance.yaml.tmpl"
-KEEPALIVED_SEED: Final = IMAGE / "keepalived-pod.seed.yaml"
 
 
-def haproxy_place(masters: Mapping[str, str], *, frontend: str = "") -> str:
-    """Return what `monitor` makes of our template; `frontend` is "::" where the virtual IP is IPv6."""
+def haproxy_place(masters: Mapping[str, str], *, frontend: str = "", template: str | None = None) -> str:
+    """Return what `monitor` makes of a template, ours; `frontend` is "::" where the virtual IP is IPv6."""
     backends = [{"Host": name, "Address": address, "Port": 6443} for name, address in masters.items()]
     config = {
         "ApiPort": 6443,
@@ -26,7 +25,19 @@ def haproxy_place(masters: Mapping[str, str], *, frontend: str = "") -> str:
         "Backends": backends,
         "FrontendAddr": frontend,
     }
-    return render(HAPROXY.read_text(), {"LBConfig": config})
+    return render(template or HAPROXY.read_text(), {"LBConfig": config})
+
+
+def openshifts_haproxy_template(release: Release) -> str:
+    """Return the template of a release, of which `monitor` makes what `haproxy_cfg` returns."""
+    text = haproxy_cfg(release, ("MASTER",)).replace("server master-0 MASTER:6443", f"server {_SERVER}")
+    text = text.replace("frontend  main\n", "{{- if gt (len .LBConfig.Backends) 0 }}\nfrontend  main\n")
+    text = text.replace("listen stats\n", "{{- end }}\nlisten stats\n")
+    head, server = text.split(f"   server {_SERVER}")
+    return f"{head}{{{{- range .LBConfig.Backends }}}}\n   server {_SERVER}{server}{{{{- end }}}}\n"
+
+
+_SERVER: Final = "{{ .Host }} {{ .Address }}:{{ .Port }}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
