@@ -233,7 +233,9 @@ def test_the_appliance_alone():
     assert {each.name for each in made.virtual_routers} == {"api", "ingress"}
     assert made.drain < 65
     listed = re.compile(r"    servers:\n(?:      master.*\n)+")
-    discovering = listed.sub("", text).replace("# servers:", "servers:").replace("# kubernetes:", "kubernetes:")
+    discovering = (
+        listed.sub("", text).replace("# servers:", "servers:").replace("# kubernetes:", "kubernetes:")
+    )
     assert "master-0" not in discovering
     assert accepted(discovering).groups == made.groups
 
