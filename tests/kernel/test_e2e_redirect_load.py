@@ -3,6 +3,7 @@
 import contextlib
 import os
 from collections.abc import Callable
+from typing import Final
 
 import pytest
 from support.network.namespaces import Node
@@ -69,27 +70,42 @@ def test_a_restart_refuses_nobody(field: RedirectField):
         assert outside.errors == here.errors == {}
 
 
-def _killed(program: str) -> Callable[[Appliance], None]:
-    def harm(appliance: Appliance) -> None:
+_Harm = Callable[[RedirectField, Appliance], None]
+
+
+def _killed(program: str) -> _Harm:
+    def harm(_: RedirectField, appliance: Appliance) -> None:
         appliance.wait_for_restart(program, appliance.kill(program))
 
     return harm
 
 
-def _restart_proxy(appliance: Appliance) -> None:
+def _restart_proxy(_: RedirectField, appliance: Appliance) -> None:
     appliance.supervisorctl("restart", "proxy-api")
 
 
-_HARMS = (*map(_killed, ("redirect", "health", "proxy-api", "reload")), _restart_proxy)
+def _kill_supervisord(field: RedirectField, appliance: Appliance) -> None:
+    before = appliance.program_pid("redirect")
+    with field.master.inside():
+        appliance.crash()
+    appliance.wait_for_restart("redirect", before or 0)
+    wait_until(lambda: appliance.program_pid("proxy-api"), what="the next master answers")
+
+
+_HARMS: Final = (
+    *map(_killed, ("redirect", "health", "proxy-api", "reload")),
+    _restart_proxy,
+    _kill_supervisord,
+)
 
 
 def test_no_program_s_death_refuses_anybody(field: RedirectField):
-    """Each killed, and the proxy restarted; an address leads to one of the two, always."""
+    """Each killed, supervisord too, and the proxy restarted; an address leads to one of the two, always."""
     with field.appliance() as appliance, _Load(field) as load:
         wait_for_state(appliance, "on")
         for harm in _HARMS * _ROUNDS:
             load.wait_for(SERVER)
-            harm(appliance)
+            harm(field, appliance)
             wait_for_state(appliance, "on")
         load.wait_for(SERVER)
         outside, here = load.stop()
@@ -119,7 +135,8 @@ def test_a_kill_of_everything_refuses_nobody_elsewhere(field: RedirectField):
             load.wait_for(SERVER)
             _kill_all(appliance)
             load.wait_for(API_SERVER)
-            assert "dport" not in field.nft("list", "ruleset")
+            left = "table ip lb_redirect_flows\ntable ip6 lb_redirect_flows\n"
+            assert field.nft("list", "tables") == left
             with field.master.inside():
                 appliance.start()
             wait_for_state(appliance, "on")
