@@ -14,9 +14,9 @@ from typing import Final
 import click
 
 from appliance.console.output.printing import print_json, print_rows
-from appliance.console.output.quantities import duration, size
 from appliance.console.program_questions import at_once
 from appliance.console.runtime_access import require_access
+from appliance.core.status.quantities import duration, size
 from appliance.model.paths import Paths
 from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.wire.lines import listed_session

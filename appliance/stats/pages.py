@@ -6,8 +6,11 @@ costs, however many ask. Answers are whole and have a length, which lets connect
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
+from hmac import compare_digest
 from http import HTTPStatus
-from typing import Final
+from typing import BinaryIO, Final
+from urllib.parse import parse_qsl
 
 import msgspec
 
@@ -16,8 +19,13 @@ from appliance.core.metrics.appliance import appliance_metrics
 from appliance.core.metrics.haproxy import haproxy_metrics
 from appliance.core.metrics.keepalived import keepalived_metrics
 from appliance.core.status.status import Status
+from appliance.model.paths import Paths
+from appliance.model.server_states import AdminState
+from appliance.stats import servers
 from appliance.stats.access import WebAccess
 from appliance.stats.figures import Figures, LatestFigures
+from appliance.stats.page import STATIC, page, static
+from appliance.stats.servers import NotDone
 from appliance.wire.exposition import Format, encode, wanted_format
 from appliance.wire.haproxy.statistics import csv_text
 
@@ -35,6 +43,10 @@ _ALWAYS: Final = (
     ("X-Content-Type-Options", "nosniff"),
     ("X-Frame-Options", "DENY"),
 )
+_PAGES: Final = ("/", "/haproxy_stats", "/stats", "/haproxy")
+"""Paths of the page: what `stats uri` of HAProxy is in the files that people have."""
+
+_LONGEST_FORM: Final = 4096
 _CSV: Final = ";csv"
 _READ: Final = frozenset({"GET", "HEAD"})
 
@@ -50,15 +62,23 @@ class Response:
 
 
 class Pages:
-    """The application. `access` returns what holds now; `on_denied` is told of who had no right password."""
+    """The application. `access` returns what holds now.
+
+    `on_denied` is told of clients without the right password, `on_change` of servers that somebody has put
+    into another state.
+    """
 
     def __init__(
         self,
         figures: LatestFigures,
         access: Callable[[], WebAccess],
+        paths: Paths,
         *,
         on_denied: Callable[[str], None],
+        on_change: Callable[[str, str, AdminState], None],
     ) -> None:
+        self._paths = paths
+        self._on_change = on_change
         self._figures = figures
         self._access = access
         self._on_denied = on_denied
@@ -66,6 +86,11 @@ class Pages:
             "/metrics": self._metrics,
             "/api/v1/status": self._status,
             "/api/v1/schema": _schema,
+            **dict.fromkeys(_PAGES, self._page),
+            **{f"/static/{name}": partial(_static, name) for name in STATIC},
+        }
+        self._changes: Mapping[str, Callable[[Mapping[str, str]], Response]] = {
+            "/servers": self._change_server
         }
 
     def __call__(self, environment: Environment, start_response: StartResponse) -> Iterable[bytes]:
@@ -81,9 +106,11 @@ class Pages:
             if environment.get("HTTP_AUTHORIZATION"):
                 self._on_denied(environment.get("REMOTE_ADDR", ""))
             return _refusal(HTTPStatus.UNAUTHORIZED, ("WWW-Authenticate", 'Basic realm="statistics"'))
+        path = environment.get("PATH_INFO", "")
+        if environment["REQUEST_METHOD"] == "POST" and path in self._changes:
+            return self._change(environment, self._changes[path])
         if environment["REQUEST_METHOD"] not in _READ:
             return _refusal(HTTPStatus.METHOD_NOT_ALLOWED, ("Allow", "GET, HEAD"))
-        path = environment.get("PATH_INFO", "")
         page = self._pages.get(path)
         if page is not None:
             return page(environment)
@@ -100,6 +127,39 @@ class Pages:
     def _status(self, _: Environment) -> Response:
         body = self._figures.page("status", lambda each: msgspec.json.encode(each.status))
         return Response(type="application/json", body=body)
+
+    def _page(self, _: Environment) -> Response:
+        access = self._access()
+        # The token is in it: what was made for other settings is another page.
+        body = self._figures.page(f"page {access.token}", lambda each: page(each, access))
+        return Response(type="text/html; charset=utf-8", body=body)
+
+    def _change(self, environment: Environment, action: Callable[[Mapping[str, str]], Response]) -> Response:
+        """Do what a form of our page asks for, where that is allowed."""
+        access = self._access()
+        if not access.admin:
+            return _refusal(HTTPStatus.FORBIDDEN)
+        form = _form(environment)
+        if form is None:
+            return _refusal(HTTPStatus.BAD_REQUEST)
+        if not compare_digest(form.get("token", "").encode(), access.token.encode()):
+            return _refusal(HTTPStatus.FORBIDDEN)
+        return action(form)
+
+    def _change_server(self, form: Mapping[str, str]) -> Response:
+        states = {each.name.lower(): each for each in AdminState}
+        state = states.get(form.get("state", ""))
+        if state is None:
+            return _refusal(HTTPStatus.BAD_REQUEST)
+        pool, server = form.get("pool", ""), form.get("server", "")
+        try:
+            servers.set_state(self._paths, pool=pool, server=server, state=state)
+        except NotDone as error:
+            return Response(status=HTTPStatus.CONFLICT, body=f"{error}\n".encode())
+        finally:
+            self._figures.forget()
+        self._on_change(pool, server, state)
+        return _refusal(HTTPStatus.SEE_OTHER, ("Location", "/haproxy_stats"))
 
     def _csv(self) -> Response:
         # HAProxy says text/plain, and clients that look at it expect that.
@@ -123,6 +183,22 @@ def _exposition(figures: Figures, form: Format) -> bytes:
 
 def _schema(_: Environment) -> Response:
     return Response(type="application/schema+json", body=msgspec.json.encode(msgspec.json.schema(Status)))
+
+
+def _static(name: str, _: Environment) -> Response:
+    return Response(type=STATIC[name], body=static(name))
+
+
+def _form(environment: Environment) -> Mapping[str, str] | None:
+    """Return the fields of a form, None where the body is none or too long."""
+    length = environment.get("CONTENT_LENGTH") or "0"
+    if not length.isascii() or not length.isdecimal() or int(length) > _LONGEST_FORM:
+        return None
+    body: BinaryIO = environment["wsgi.input"]  # type: ignore[assignment]  # the one that is no text (PEP 3333)
+    try:
+        return dict(parse_qsl(body.read(int(length)).decode(), max_num_fields=10, strict_parsing=True))
+    except ValueError:
+        return None
 
 
 def _refusal(status: HTTPStatus, *headers: tuple[str, str]) -> Response:

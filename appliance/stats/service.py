@@ -51,7 +51,11 @@ class StatsService:
         self._pages = Pages(
             self._figures,
             self._current_access,
+            paths,
             on_denied=lambda client: log.warning("access-denied", client=client),
+            on_change=lambda pool, server, state: log.info(
+                "state-set", pool=pool, server=server, state=state.name.lower(), by="page"
+            ),
         )
         self._listeners = WebListeners(self._server)
         self._command_line = CommandLine(paths, self._figures, log)

@@ -6,10 +6,12 @@ import signal
 import socket
 import ssl
 import urllib.error
+from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import suppress
 from http.client import HTTPConnection
 from pathlib import Path
+from urllib.parse import urlencode
 
 import msgspec
 import pytest
@@ -275,3 +277,112 @@ def test_a_dead_master_is_seen(site: StatsSite):
     assert site.value("haproxy_frontend_status", proxy="kube-api", state="UP") == 1.0
     appliance.wait_for_restart("proxy-api", pid)
     site.wait_for("appliance_ok", 1.0)
+
+
+def test_the_page_in_words(site: StatsSite):
+    """The verdict, every server, and the phrases that agents look for; a path of HAProxy's own will do."""
+    for path in ("/", "/haproxy_stats", "/stats"):
+        kind, text = get(site.url(path))
+        assert kind == "text/html; charset=utf-8"
+        assert '<h1 class="well">Serving.</h1>' in text
+        assert all(f"<th>{each.name}" in text for each in site.cluster.masters)
+        assert "HAProxy version 2.6.0-appliance-" in text
+        assert "<form" not in text
+
+
+def test_the_page_needs_nothing_from_elsewhere(site: StatsSite):
+    """Its style and its script are here, and nothing inside the page is run."""
+    text = site.page("/")
+    assert "http:" not in text
+    assert "style=" not in text
+    assert text.count("<script") == 1
+    for name, kind in (("page.css", "text/css"), ("page.js", "text/javascript")):
+        assert f'"/static/{name}"' in text
+        assert get(site.url(f"/static/{name}"))[0].startswith(kind)
+    client = HTTPConnection("127.0.0.1", site.port, timeout=30)
+    client.request("GET", "/")
+    policy = client.getresponse().headers["Content-Security-Policy"]
+    client.close()
+    assert "unsafe" not in policy
+    assert policy.startswith("default-src 'none';")
+
+
+def test_the_page_says_what_is_wrong(site: StatsSite):
+    """A server that is down is in its first line, with its reason."""
+    master = site.cluster.masters[0]
+    master.ready(500)
+    try:
+        wait_until(
+            lambda: f"1 of 3 servers of masters is down: {master.name} since" in site.page("/"),
+            what="it says so",
+        )
+        assert "(L7STS/500)" in site.page("/")
+    finally:
+        master.ready(200)
+    wait_until(lambda: ">Serving.</h1>" in site.page("/"), what="all is well again")
+
+
+def _post(site: StatsSite, form: dict[str, str], *, user: str) -> int:
+    client = HTTPConnection("127.0.0.1", site.port, timeout=30)
+    credentials = b64encode(user.encode()).decode()
+    headers = {
+        "Authorization": f"Basic {credentials}",
+        "Content-Type": "application/x-www-form-urlencoded",
+    }
+    client.request("POST", "/servers", body=urlencode(form), headers=headers)
+    status = client.getresponse().status
+    client.close()
+    return status
+
+
+def test_who_has_authenticated_may_change_servers(configured: StatsSite):
+    """With `admin: on`, by the page's own forms alone: another site does not know the token in them."""
+    user = "admin:s3cret"
+    auth = {"user": "admin", "password": "s3cret"}
+    appliance = configured.cluster.appliance
+    assert appliance.reload(configured.config(auth=auth))["ok"]
+    drain = {"pool": "masters", "server": "master-1", "state": "drain"}
+    assert _post(configured, drain, user=user) == 403
+
+    assert appliance.reload(configured.config(auth=auth, admin="on"))["ok"]
+    token = configured.page("/", user=user).partition('name="token" value="')[2].partition('"')[0]
+    assert token
+    assert _post(configured, drain, user=user) == 403
+    assert _post(configured, {**drain, "token": "x"}, user=user) == 403
+    assert _post(configured, {**drain, "token": token}, user="admin:wrong") == 401
+    assert _post(configured, {**drain, "token": token, "state": "gone"}, user=user) == 400
+    assert _post(configured, {**drain, "token": token, "server": "nobody"}, user=user) == 409
+    assert _post(configured, {"x": "y" * 5000}, user=user) == 400
+    assert _post(configured, {**drain, "token": token}, user=user) == 303
+    wait_until(lambda: "draining: master-1" in configured.page("/", user=user), what="it drains")
+    assert _post(configured, {**drain, "token": token, "state": "ready"}, user=user) == 303
+    wait_until(lambda: ">Serving.</h1>" in configured.page("/", user=user), what="it is back")
+    assert [each["by"] for each in appliance.events("state-set")][:2] == ["page", "page"]
+
+
+@pytest.mark.parametrize(
+    "request_",
+    [
+        b"\x00\xff\xfe\r\n\r\n",
+        b"GET\r\n\r\n",
+        b"GET / HTTP/9.9\r\n\r\n",
+        b"GET /\r\n\r\n",
+        b"POST /servers HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+        b"POST /servers HTTP/1.1\r\nContent-Length: 99999999999\r\n\r\nx",
+        b"POST /servers HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+        b"GET /%00%ff;csv HTTP/1.1\r\nAuthorization: Basic ====\r\n\r\n",
+        b"GET /../../etc/passwd HTTP/1.1\r\n\r\n",
+        b"GET /static/../page.py HTTP/1.1\r\n\r\n",
+        b"GET /" + b"x" * 9000 + b" HTTP/1.1\r\n\r\n",
+    ],
+)
+def test_nonsense(site: StatsSite, request_: bytes):
+    """It is refused, or not answered; the next good request is."""
+    with socket.create_connection(("127.0.0.1", site.port), timeout=30) as client:
+        client.sendall(request_)
+        client.shutdown(socket.SHUT_WR)
+        with suppress(ConnectionResetError):
+            while client.recv(65536):
+                continue
+    assert "appliance_ok" in site.page("/metrics")
+    assert not [each for each in site.cluster.appliance.log().splitlines() if "Traceback" in each]

@@ -8,9 +8,9 @@ from rich.table import Table
 from rich.text import Text
 
 from appliance.console.output.error_positions import located
-from appliance.console.output.quantities import duration, size
 from appliance.console.status.fitted_table import FittedTable
 from appliance.core.rollout.timing import NO_DEADLINE
+from appliance.core.status.quantities import duration, size
 from appliance.core.status.status import (
     CheckStatus,
     FrontendStatus,

@@ -92,7 +92,7 @@ def _administrative(status: str) -> int:
 
 
 _STATUSES: Final = ("UNK", "INI", "START", "CHECKED", "HANA", "SOCKERR", "L4OK", "L4TOUT", "L4CON", "L6OK",
-                    "L6TOUT", "L6RSP", "L7TOUT", "L7RSP", "", "", "L7OK", "L7OKC", "L7STS")  # fmt: skip
+                    "L6TOUT", "L6RSP", "L7TOUT", "L7RSP", "L57DATA", "L7OK", "L7OKC", "L7STS")  # fmt: skip
 
 
 def _check_status(row: Row) -> int:

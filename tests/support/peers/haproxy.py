@@ -52,6 +52,11 @@ class HAProxy:
         self._directory.cleanup()
 
     @property
+    def control(self) -> Path:
+        """Its stats socket."""
+        return self._control
+
+    @property
     def pid(self) -> int:
         """Process id of the one that accepts."""
         assert self._process is not None

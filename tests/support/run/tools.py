@@ -32,6 +32,7 @@ PACKAGES: Final = {
     "podman": "podman",
     "qemu-img": "qemu-utils",
     "qemu-system-x86_64": "qemu-system-x86",
+    "prometheus-haproxy-exporter": "prometheus-haproxy-exporter",
     "runc": "runc",
     "setpriv": "util-linux",
     "ssh": "openssh-client",

@@ -2,7 +2,7 @@
 
 import pytest
 
-from appliance.console.output.quantities import duration, size
+from appliance.core.status.quantities import duration, size
 
 pytestmark = pytest.mark.pure
 

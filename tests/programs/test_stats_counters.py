@@ -1,0 +1,160 @@
+"""Counters go on, whoever ends: workers, generations, masters, the program stats itself."""
+
+import os
+from collections.abc import Iterator, Mapping
+from http.client import HTTPConnection
+
+import pytest
+from support.load.load import Load
+from support.processes.processes import kill
+from support.processes.waiting import wait_until
+from support.programs.stats_site import Sample, StatsSite, stats_site
+
+from appliance.net.workers import ended_workers
+
+pytestmark = pytest.mark.programs
+
+_RELOADS = 50 if os.environ.get("E2E_FULL") == "1" else 8
+
+
+@pytest.fixture(scope="module")
+def site() -> Iterator[StatsSite]:
+    """Run three masters, an appliance of two workers and its statistics."""
+    with stats_site(workers=2, drain=2.0) as made:
+        yield made
+
+
+class Watch:
+    """The largest value that each counter has had; a smaller one is a failure."""
+
+    def __init__(self, site: StatsSite) -> None:
+        self._site = site
+        self._most: dict[Sample, float] = dict(site.counters())
+
+    def look(self) -> Mapping[Sample, float]:
+        """Return the counters of now, none of which is below what it was."""
+        now = self._site.counters()
+        back = {
+            name: (self._most[name], value) for name, value in now.items() if value < self._most.get(name, 0)
+        }
+        assert back == {}
+        self._most.update(now)
+        return now
+
+
+def _ask(port: int, count: int) -> None:
+    for _ in range(count):
+        client = HTTPConnection("127.0.0.1", port, timeout=30)
+        client.request("GET", "/who", headers={"Connection": "close"})
+        assert client.getresponse().read()
+        client.close()
+
+
+def _total(counters: Mapping[Sample, float], name: str, **labels: str) -> float:
+    return sum(
+        value
+        for (found, given), value in counters.items()
+        if found == name and set(labels.items()) <= set(given)
+    )
+
+
+def test_the_sums_are_what_clients_counted(site: StatsSite):
+    """Of generations that are gone too: each connection is counted once, with its bytes, in all places."""
+    watch = Watch(site)
+    before = watch.look()
+    for _ in range(3):
+        _ask(site.cluster.port, 7)
+        answer = site.cluster.appliance.reload({**site.config(), "api": _other_workers(site)})
+        assert answer["ok"], answer
+        _ask(site.cluster.port, 7)
+        watch.look()
+    wait_until(
+        lambda: len({each.generation for each in site.cluster.appliance.workers()}) == 1,
+        what="old ones are gone",
+    )
+    expected = 42.0
+    names = (
+        "haproxy_frontend_sessions_total",
+        "haproxy_server_sessions_total",
+        "haproxy_backend_sessions_total",
+    )
+    for name in names:
+        wait_until(
+            lambda name=name: _grown(site, before, name) == expected, what=f"{name} grew by {expected}"
+        )
+    wait_until(
+        lambda: _grown(site, before, "appliance_connect_duration_seconds_count") == expected, what="connects"
+    )
+    assert _grown(site, before, "haproxy_server_connection_attempts_total") == expected
+    ends = "appliance_connection_ends_total"
+    assert _grown(site, before, ends, reason="completed") == expected
+    watch.look()
+
+
+def _grown(site: StatsSite, before: Mapping[Sample, float], name: str, **labels: str) -> float:
+    return _total(site.counters(), name, **labels) - _total(before, name, **labels)
+
+
+def _other_workers(site: StatsSite) -> dict[str, object]:
+    """Return the group with another number of workers than now, which brings a new generation."""
+    api = site.config()["api"]
+    assert isinstance(api, dict)
+    return {**api, "workers": 1 if len(site.cluster.appliance.accepting()) == 2 else 2}
+
+
+def test_no_counter_goes_back_under_load(site: StatsSite):
+    """Reloads, and deaths of workers, master, health and stats under load: every scrape is good."""
+    appliance = site.cluster.appliance
+    with Load(port=site.cluster.port, sessions=20, rate=100.0) as load:
+        load.wait_for_sessions()
+        watch = Watch(site)
+        for number in range(_RELOADS):
+            assert appliance.reload({**site.config(), "api": _other_workers(site)})["ok"]
+            watch.look()
+            victim = appliance.accepting()[0]
+            kill(victim.pid)
+            watch.look()
+            wait_until(lambda pid=victim.pid: pid not in _accepting(site), what="the worker is replaced")
+            watch.look()
+            program = ("proxy-api", "health", "stats")[number % 3]
+            appliance.wait_for_restart(program, appliance.kill(program))
+            wait_until(site.counters, what="stats answers")
+            watch.look()
+    watch.look()
+
+
+def _accepting(site: StatsSite) -> set[int]:
+    return {each.pid for each in site.cluster.appliance.accepting()}
+
+
+def test_a_worker_that_dies_with_its_master_is_counted(site: StatsSite):
+    """The next master adds what is left on the board, once."""
+    appliance = site.cluster.appliance
+    _ask(site.cluster.port, 5)
+    watch = Watch(site)
+    victims = [each.pid for each in appliance.accepting()]
+    master = appliance.kill("proxy-api")
+    for pid in victims:
+        kill(pid)
+    appliance.wait_for_restart("proxy-api", master)
+    wait_until(appliance.accepting, what="workers accept again")
+    watch.look()
+    left = list(appliance.paths.runtime.glob("worker-*.board"))
+    assert len(left) == len(appliance.workers())
+    sums = ended_workers.load(appliance.paths, "proxy-api")
+    assert sums.workers == len(set(sums.recent))
+
+
+def test_a_damaged_file_of_sums_is_set_aside(site: StatsSite):
+    """Counting begins anew, and somebody is told."""
+    appliance = site.cluster.appliance
+    path = appliance.paths.ended_workers("proxy-api")
+    path.write_text("{damaged")
+    kill(appliance.accepting()[0].pid)
+    wait_until(
+        lambda: ended_workers.load(appliance.paths, "proxy-api").workers == 1, what="it is counted anew"
+    )
+    assert any(path.name in each for each in appliance.status()["set_aside"])  # type: ignore[union-attr]  # a list
+    site.wait_for("appliance_files_set_aside", 1.0)
+    for each in path.parent.glob(f"{path.name}.damaged*"):
+        each.unlink()
