@@ -13,6 +13,7 @@ from support.programs.vrrp_node import VrrpNode
 from support.values.keepalived_files import translated
 from support.values.openshift_templates import RELEASES, keepalived_conf
 
+from appliance.model.document.document import read
 from appliance.model.snapshot.virtual_router import Track, TrackKind, VirtualRouter
 from appliance.translation.composing import load_together
 
@@ -93,7 +94,7 @@ vrrp_instance six {
 def routers(text: str) -> tuple[VirtualRouter, ...]:
     """Return the virtual routers that we make of a text, on the host lb1."""
     translation = translated(text, hostname="lb1", programs=("proxy-api",))
-    loaded = load_together(PROXY, [translation], source="appliance.yaml", number=1)
+    loaded = load_together(read(PROXY), [translation], source="appliance.yaml", number=1)
     assert loaded.snapshot is not None, loaded.errors
     return loaded.snapshot.virtual_routers
 
