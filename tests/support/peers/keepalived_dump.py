@@ -43,7 +43,7 @@ def understood(node: Node, *texts: str) -> list[Dump]:
             running.callback(_start(node, root).kill)
         for root in roots:
             log = root / "log"
-            wait_until(lambda log=log: _END in log.read_text(), what=f"the dump {log}", timeout=30.0)  # type: ignore[misc]  # mypy sees no type of `log`
+            wait_until(lambda log=log: _END in log.read_text(), what=f"the dump {log}", timeout=60.0)  # type: ignore[misc]  # mypy sees no type of `log`
         return [_blocks((root / "log").read_text()) for root in roots]
 
 

@@ -84,7 +84,7 @@ class Statements:
         self._bytes += len(content)
         if self._bytes > MOST_BYTES or self._files > MOST_FILES:
             raise _TooMuchError(f"the files have more than {MOST_BYTES} bytes, or are more than {MOST_FILES}")
-        for number, text in enumerate(content.decode(errors="replace").split("\n"), 1):
+        for number, text in enumerate(content.decode("utf-8-sig", errors="replace").split("\n"), 1):
             line = LocatedText.of_line(text, source=source, line=number)
             try:
                 bare = uncommented(line)

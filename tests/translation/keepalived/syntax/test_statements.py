@@ -40,6 +40,7 @@ def statements(text: str, **files: str | OSError) -> list[str]:
 
 def test_braces_and_lines():
     """Braces are statements of their own, wherever they stand."""
+    assert statements("\ufeff# x\r\na { b\r\n}") == ["a", "{", "b", "}"]
     assert statements("a {\n b }\nc\n{\n}\n d{e}") == [*"a{b}", "c", "{", "}", "d", "{", "e", "}"]
 
 
