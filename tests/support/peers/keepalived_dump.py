@@ -7,6 +7,7 @@ import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -42,9 +43,12 @@ def understood(node: Node, *texts: str) -> list[Dump]:
             (root / "keepalived.conf").write_text(text)
             running.callback(_start(node, root).kill)
         for root in roots:
-            log = root / "log"
-            wait_until(lambda log=log: _END in log.read_text(), what=f"the dump {log}", timeout=60.0)  # type: ignore[misc]  # mypy sees no type of `log`
+            wait_until(partial(_is_told, root), what=f"the dump of {root.name}", timeout=60.0)
         return [_blocks((root / "log").read_text()) for root in roots]
+
+
+def _is_told(root: Path) -> bool:
+    return _END in (root / "log").read_text()
 
 
 def _start(node: Node, root: Path) -> subprocess.Popen[bytes]:

@@ -1,7 +1,7 @@
 """The directives of a `vrrp_instance`: what each becomes, and what is said of it."""
 
 import pytest
-from support.values.keepalived_files import instance, told, translated, virtual_ips
+from support.values.keepalived_files import instance, mapping, told, translated, virtual_ips
 
 from appliance.model.document.tree import Plain
 from appliance.translation.translation import Outcome
@@ -244,12 +244,12 @@ def test_interface():
     """Without one it is that of the addresses, or the default one; where it stands does not matter."""
     addresses = "virtual_ipaddress {\n192.0.2.1/24 dev e\n192.0.2.2/24 dev e\n}"
     text = f"vrrp_instance A {{\nvirtual_router_id 7\n{addresses}\n}}"
-    assert virtual_ips(translated(text))["A"]["interface"] == "e"  # type: ignore[index,call-overload]  # a mapping
+    assert mapping(virtual_ips(translated(text))["A"])["interface"] == "e"
     text = f"vrrp_instance A {{\nvirtual_router_id 7\n{addresses}\ninterface f\n}}"
     assert len(told(translated(text), R)) == 3
     text = "global_defs { default_interface d }\nvrrp_instance A {\nvirtual_router_id 7\n"
     text += "virtual_ipaddress { 192.0.2.1/24 } }"
-    assert virtual_ips(translated(text))["A"]["interface"] == "d"  # type: ignore[index,call-overload]  # a mapping
+    assert mapping(virtual_ips(translated(text))["A"])["interface"] == "d"
 
 
 def test_several_ttls():
