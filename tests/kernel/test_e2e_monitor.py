@@ -115,8 +115,18 @@ class Masters:
     def connection(self) -> socket.socket:
         """Return a connection to the socket that `monitor` uses."""
         connection = socket.socket(socket.AF_UNIX)
-        connection.connect(f"{self.folder}/haproxy-master.sock")
+        try:
+            connection.connect(f"{self.folder}/haproxy-master.sock")
+        except OSError:
+            connection.close()
+            raise
         return connection
+
+    def can_connect(self) -> bool:
+        """Say whether somebody listens on the socket that `monitor` uses."""
+        with contextlib.suppress(OSError), self.connection():
+            return True
+        return False
 
     def rules(self) -> bool:
         """Say whether the redirect is there."""
@@ -198,6 +208,7 @@ def test_an_hour_of_changes(masters: Masters):
         a_template_that_cannot_be_rendered(masters, monitor)
         follow(masters, lists, 2)
         the_lost_reload(masters, monitor)
+        somebody_removes_the_socket(masters)
         the_api_is_away(masters)
         follow(masters, lists, 2)
         our_container_is_killed(masters, monitor)
@@ -261,6 +272,16 @@ def the_lost_reload(masters: Masters, monitor: Kubelet) -> None:
     masters.appliance.wait_for_restart("reload", pid)
     wait_until(lambda: len(monitor.ends) > ends, what="monitor's line was lost with its pipe", timeout=60.0)
     wait_until(lambda: monitor.events("unchanged"), what="monitor has nothing to say", timeout=60.0)
+
+
+def somebody_removes_the_socket(masters: Masters) -> None:
+    """Who holds a connection goes on with it, and the socket is there again for those that come."""
+    (masters.folder / "haproxy-master.sock").unlink()
+    masters.announce("master-1", "master-3")
+    masters.wait_until_served("master-1", "master-3")
+    wait_until(masters.can_connect, what="the socket is there again", timeout=60.0)
+    masters.announce("master-0", "master-3")
+    masters.wait_until_served("master-0", "master-3")
 
 
 def the_api_is_away(masters: Masters) -> None:
