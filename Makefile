@@ -37,7 +37,8 @@ debian: venv
 # Of more than two processors one is left to the programs that tests start.
 JOBS    ?= $(shell n=$$(nproc); echo $$((n > 2 ? n - 1 : n)))
 PYTEST   = $(BIN)/python -m pytest -n $(JOBS)
-COVERAGE = --cov=appliance.wire --cov=appliance.model --cov=appliance.core --cov-branch --cov-fail-under=100
+COVERAGE = --cov=appliance.wire --cov=appliance.model --cov=appliance.core --cov=appliance.translation \
+	--cov-branch --cov-fail-under=100
 
 test: lint debian test-pure  ## lint, then every layer of tests that this machine allows
 	$(PYTEST) -m "not pure" $(ARGS)

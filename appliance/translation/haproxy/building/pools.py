@@ -46,6 +46,10 @@ def _put_settings(path: tuple[str, ...], section: Section, build: Build) -> None
         said = settings.flags.get(flag)
         if said:
             build.take(said)
+    retries = settings.numbers.get("retries")
+    if retries and retries.value and "redispatch" not in settings.flags:
+        reason = "each further try goes to another server if there is one, as with `option redispatch`"
+        build.report.say(Outcome.CHANGED, retries.place, reason)
     common.put_keepalive((*path, "keepalive"), section, "srvtcpka", build)
 
 

@@ -22,6 +22,22 @@ _INTERVAL: Final = 2000
 """Milliseconds between checks where nothing is said (inter)."""
 
 _ERROR_LIMIT: Final = 10
+_OF_CHECKS: Final = frozenset(
+    (
+        *(
+            "addr",
+            "ca-file",
+            "check-send-proxy",
+            "check-sni",
+            "check-ssl",
+            "downinter",
+            "error-limit",
+            "fall",
+        ),
+        *("fastinter", "inter", "observe", "on-error", "port", "rise", "verify"),
+    )
+)
+"""Keywords of a server that are for its check."""
 _ANY_STATUS: Final = "100-599"
 
 
@@ -30,6 +46,7 @@ def server_check(server: Server, section: Section, found: Global, build: Build) 
     options, settings = server.options, section.settings.check
     checked = options.flags.get("check")
     if checked is None or not build.take(checked):
+        _tell_unchecked(server, build)
         return None
     keys: dict[str, Placed[Plain]] = {}
     tls = options.flags.get("check-ssl") if options.flag("check-ssl") else settings.tls
@@ -49,6 +66,16 @@ def server_check(server: Server, section: Section, found: Global, build: Build) 
     keys |= _timing(server, section, build, place)
     keys |= _errors(server, build, checked.place)
     return keys
+
+
+def _tell_unchecked(server: Server, build: Build) -> None:
+    """Note what the line of a server that is not checked says of its check."""
+    options = server.options
+    every = (options.times, options.numbers, options.texts, options.flags)
+    places = {name: said.place for some in every for name, said in some.items()}
+    for name in sorted(_OF_CHECKS & places.keys()):
+        if places[name].line == server.line.number:
+            build.report.say(Outcome.IGNORED, places[name], f"{name}: it means nothing without `check`")
 
 
 _TYPES: Final[Mapping[tuple[CheckKind, bool], str]] = {

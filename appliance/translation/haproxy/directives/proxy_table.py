@@ -152,7 +152,6 @@ PROXY: Final[Mapping[str, Directive]] = {
         Place.CLIENTS,
         {
             "bind": binds.bind,
-            "monitor-uri": rules.monitor_uri,
             "monitor fail": rules.monitor_fail,
             "use_backend": settings.use_backend,
         },
@@ -162,6 +161,7 @@ PROXY: Final[Mapping[str, Directive]] = {
         {
             "maxconn": settings.connections,
             "backlog": _BUFFERS,
+            "monitor-uri": rules.monitor_uri,
             "timeout client": settings.time("client"),
             "timeout client-fin": settings.time("client-fin"),
             "timeout client-hs": ignored("it is for TLS that is ended here"),

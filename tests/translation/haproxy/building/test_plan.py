@@ -35,6 +35,8 @@ def test_answers():
     )
     assert found.refused == []
     assert (found.frontend().respond, found.frontend().needs) == ("/ready", "b")
+    given = read(f"{HTTP}  monitor-uri /y\nfrontend f\n  bind *:1\n")
+    assert given.frontend().respond == "/y"
     listen = read(f"{TIMES}listen l\n  mode http\n  bind *:1\n  monitor-uri /x\n")
     assert listen.frontend("l").respond == "/x"
     assert "l" not in listen.config.pools

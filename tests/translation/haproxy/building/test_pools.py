@@ -67,6 +67,15 @@ def test_servers_that_are_not_checked():
     }
 
 
+def test_checks_that_are_not_made():
+    """What a line says of them means nothing without `check`, with HAProxy too."""
+    found = backend("default-server rise 3", server="server s 10.0.0.1:1 inter 5s check-ssl weight 3")
+    assert [(each.place.column, str(each.reason)) for each in found.lines("server s")] == [
+        (32, "check-ssl: it means nothing without `check`"),
+        (23, "inter: it means nothing without `check`"),
+    ]
+
+
 def test_times_of_checks():
     """HAProxy's interval is 2s, and without `timeout check` a whole check may take that."""
     check = backend().pool().check
@@ -290,6 +299,9 @@ def test_retries():
     assert found.config.defaults.retries == 5
     assert found.pool("a").retries == 3
     assert found.pool("b").retries is None
+    assert backend("retries 3").outcome("retries") is Outcome.CHANGED
+    assert backend("retries 0").outcome("retries") is Outcome.KEPT
+    assert backend("retries 3", "option redispatch").outcome("retries") is Outcome.KEPT
     assert backend("no option redispatch").outcome("no option") is Outcome.CHANGED
     assert backend("source 0.0.0.0").outcome("source") is Outcome.KEPT
     assert backend("source 10.0.0.9").outcome("source") is Outcome.REFUSED

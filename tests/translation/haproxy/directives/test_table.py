@@ -76,5 +76,5 @@ def test_where_a_directive_means_nothing():
 def test_a_setting_that_nothing_uses():
     """It is ignored: the sections say their own."""
     found = read(f"{TIMES}  retries 9\nlisten l\n  retries 2\n  bind *:1\n  server s 10.0.0.1:1\n")
-    assert [each.outcome for each in found.lines("retries")] == [Outcome.IGNORED, Outcome.KEPT]
+    assert [each.outcome for each in found.lines("retries")] == [Outcome.IGNORED, Outcome.CHANGED]
     assert found.config.defaults.retries == 2
