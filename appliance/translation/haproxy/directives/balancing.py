@@ -34,6 +34,11 @@ def _same(name: str) -> Callable[[Statement, str], None]:
     return take
 
 
+def _source(statement: Statement, _: str) -> None:
+    statement.section.settings.texts["balance"] = statement.said("source")
+    statement.change("a client stays at one server, which may be another one than HAProxy's hash gave it", 0)
+
+
 def _static(statement: Statement, _: str) -> None:
     statement.section.settings.texts["balance"] = statement.said("roundrobin")
     statement.change("`roundrobin`: the same turns, with weights that may change at any time", 0)
@@ -57,14 +62,14 @@ def _hash(statement: Statement, _: str) -> None:
             1,
         )
         return
-    statement.section.settings.texts["balance"] = statement.said("source")
+    _source(statement, "")
 
 
 _ALGORITHMS: Final[Mapping[str, Callable[[Statement, str], None]]] = {
     "roundrobin": _same("roundrobin"),
     "static-rr": _static,
     "leastconn": _same("leastconn"),
-    "source": _same("source"),
+    "source": _source,
     "random": _random,
     "first": _first,
     "hash": _hash,
