@@ -124,14 +124,15 @@ class Worker:
         self.drain(0.0)
 
     def close(self) -> None:
-        """End the sessions that are left, write the board a last time, and remove the heartbeat."""
+        """End the sessions that are left, and remove the heartbeat, and a board that counts nothing."""
         self._timer.close()
         self.traffic.end_all(EndReason.KILLED)
         self.acceptors.close()
         self.traffic.close()
         self._connect_failures.close()
         self.publish()
-        self._board.close()  # the file stays for the master, who adds what it counts to its totals
+        # The file stays for the master, who adds what it counts to its totals.
+        self._board.close(unlink=not any(self.traffic.reasons.values()))
         self._heartbeat.close(unlink=True)
 
     def publish(self) -> None:
