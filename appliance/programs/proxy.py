@@ -93,7 +93,7 @@ class Proxy:
         pause = _RETRY_FIRST
         while problems := self._try_start():
             self._note_failure(problems)
-            if self._state.rollout.accepting is None:
+            if self._state.rollout.accepting is None and self._state.pending is None:
                 return False
             gevent.sleep(pause)
             pause = min(2 * pause, _RETRY_LONGEST)

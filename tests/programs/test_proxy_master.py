@@ -396,6 +396,28 @@ def end_master(proxy: LoneProxy, how: str) -> None:
     assert proxy.wait(timeout=60.0) == 0
 
 
+def test_what_a_reload_has_prepared_outlives_a_start_that_is_tried_again(site: Site) -> None:
+    """A master whose accepted snapshot was damaged tries again, but not in the middle of a reload."""
+    with LoneProxy(site.snapshot(drain=1.0)) as proxy:
+        proxy.run()
+        proxy.kill()
+        proxy.paths.accepted.write_bytes(b"damaged")
+        proxy.start()
+        wait_until(lambda: "start-failed" in proxy.log(), what="it cannot start")
+        proxy.propose(site.snapshot(2))
+        assert proxy.ask("prepare", snapshot=2)["ok"]
+        started, tries = (proxy.log().count(each) for each in ("generation-started", "start-failed"))
+        proxy.accept(site.snapshot(3))  # as `reload` does where it has found the last good one
+        wait_until(
+            lambda: (
+                proxy.log().count("start-failed") > tries or proxy.log().count("generation-started") > started
+            ),
+            what="it has tried again",
+        )
+        assert proxy.ask("commit", snapshot=2)["ok"]
+        wait_until(lambda: proxy.status()["snapshot"] == 2 and proxy.phase() == "accepting", what="it serves")
+
+
 def test_a_worker_that_died_without_a_master_is_replaced(site: Site) -> None:
     """The generation goes on, with another worker in the place of the dead one; the others keep sessions."""
     with LoneProxy(site.snapshot(workers=2, drain=1.0)) as proxy:

@@ -54,12 +54,14 @@ class ProxyMaster:
         """Run a snapshot that was accepted before; the problems are empty when it does.
 
         Adopted workers that were started for it, or for one that differs in nothing but what running workers
-        can apply, go on as its generation.
+        can apply, go on as its generation. A reload that has prepared a newer one already is left its turn.
         """
         state = self.state
         with state.lock:
             if state.current is not None:
                 return ()
+            if state.pending is not None:
+                return (AnswerProblem(message=f"snapshot {state.pending.snapshot.number} is being prepared"),)
             if (generation := state.rollout.accepting) and self._adoption.can_resume(generation, snapshot):
                 self._transaction.resume(generation.number, snapshot)
                 return ()
