@@ -57,6 +57,12 @@ COMMANDS: Final[Mapping[str, Subcommand]] = {
         ("maint", "server_states", "maint", "Take servers out of service."),
         ("sessions", "sessions", "sessions", "List the connections, or end some of them."),
         ("vip", "vip.vip", "vip", "Show virtual IPs, move one away, or take part again."),
+        (
+            "discover",
+            "discover.discover",
+            "discover",
+            "Show what the cluster's API has shown, and its age.",
+        ),
         ("guest", "guest", "guest", "Apply and show the properties of a virtual machine."),
         ("vr-ids", "vip.vr_ids", "vr_ids", "Print the virtual router ids of a cluster."),
     )

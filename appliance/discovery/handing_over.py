@@ -8,6 +8,7 @@ from appliance.net.files import found_files
 from appliance.wire.lines.control import Question
 
 _PATIENCE = 180.0  # seconds for an answer: another reload may be under way
+_FAILURES = 3  # in a row that are told
 
 
 class HandingOver:
@@ -16,6 +17,7 @@ class HandingOver:
     def __init__(self, paths: Paths, reports: DiscoveryReports) -> None:
         self.not_kept: dict[str, str] = {}
         self.trouble: str | None = None
+        self._failures = 0
         self._paths = paths
         self._reports = reports
         self._kept: FoundServers | None = None
@@ -28,8 +30,12 @@ class HandingOver:
             return self._failed(str(error))
         if not answer.ok:
             return self._failed("; ".join(each.message for each in answer.errors))
-        self.trouble = None
+        self.done()
         return True
+
+    def done(self) -> None:
+        """Forget what was in the way: the pools have what was found."""
+        self._failures, self.trouble = 0, None
 
     def keep(self, found: FoundServers) -> None:
         """Write both files, unless they have it already: for `reload`, and for a start without the API."""
@@ -47,7 +53,9 @@ class HandingOver:
         self._kept, self.not_kept = found, failed
 
     def _failed(self, reason: str) -> bool:
-        if self.trouble != reason:
+        self._failures += 1
+        # At a start, and while it is restarted, `reload` cannot be asked for a moment.
+        if self._failures >= _FAILURES and self.trouble != reason:
             self._reports.not_taken(reason)
-        self.trouble = reason
+            self.trouble = reason
         return False

@@ -16,7 +16,7 @@ from appliance.discovery.reports import DiscoveryReports
 from appliance.discovery.watched_source import WatchedSource
 from appliance.model.paths import Paths
 from appliance.model.snapshot.discovery import ApiAddress, Kubernetes, Source
-from appliance.model.snapshot.found_servers import BOOTSTRAP, NOTHING, known_from, with_found
+from appliance.model.snapshot.found_servers import BOOTSTRAP, NOTHING, FoundServers, known_from, with_found
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.boards.board_layout import BoardError
 from appliance.net.boards.board_reader import BoardReader
@@ -31,7 +31,7 @@ from appliance.wire.kubernetes.requests import Resource
 PROGRAM: Final = "discover"
 
 _TURN: Final = 1.0  # seconds between two looks at what is held, and at what could not be handed over
-_AGAIN: Final = 5.0  # seconds until what could not be handed over is tried again
+_AGAIN: Final = 5.0  # seconds until `reload` is asked again that has answered, and changed nothing
 _API_PORT: Final = 6443
 
 
@@ -50,6 +50,7 @@ class DiscoverProgram:
         self._settings: Kubernetes | None = None
         self._wake = Event()
         self._again_at = 0.0
+        self._handed: FoundServers | None = None
         self._greenlet = gevent.spawn(self._work)
 
     def apply(self, snapshot: Snapshot) -> None:
@@ -148,9 +149,12 @@ class DiscoverProgram:
             return
         self._decide(snapshot, self._records())
         self.handing_over.keep(self.found)
-        lacking = with_found(snapshot, self.found, before=snapshot) != snapshot
-        if lacking and time.monotonic() >= self._again_at and not self.handing_over.hand_over():
-            self._again_at = time.monotonic() + _AGAIN
+        if with_found(snapshot, self.found, before=snapshot) == snapshot:
+            self.handing_over.done()
+        elif self.found != self._handed or time.monotonic() >= self._again_at:
+            handed = self.found
+            done = self.handing_over.hand_over()
+            self._handed, self._again_at = handed, time.monotonic() + (_AGAIN if done else 0.0)
 
     def _decide(self, snapshot: Snapshot, records: Records) -> None:
         now, wall = time.monotonic(), time.time()

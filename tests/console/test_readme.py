@@ -30,7 +30,7 @@ def judged(path: Path, text: str) -> Snapshot:
     return found.snapshot
 
 
-FIRST, *ADDED, REDIRECTED = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
+FIRST, *ADDED, REDIRECTED, DISCOVERED = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
 
 
 def test_first_configuration_is_good(tmp_path: Path):
@@ -54,6 +54,12 @@ def test_a_frontend_can_take_the_api_server_s_connections(tmp_path: Path):
     found = judged(tmp_path / "appliance.yaml", FIRST.replace(line, REDIRECTED)).group("api")
     assert found is not None
     assert [len(each.redirect.sources) for each in found.frontends if each.redirect] == [2]
+
+
+def test_servers_can_be_discovered(tmp_path: Path):
+    """The example of discovery is good as it stands."""
+    found = judged(tmp_path / "appliance.yaml", DISCOVERED)
+    assert [str(each) for each in found.sources] == ["masters", "routers default", "nodes ingress=edge"]
 
 
 @pytest.mark.parametrize("ipv6", [True, False])

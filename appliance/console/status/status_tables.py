@@ -7,6 +7,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from appliance.console.discover.discovery_tables import sources_table
+from appliance.console.output.columns import columns
 from appliance.console.output.error_positions import located
 from appliance.console.status.fitted_table import FittedTable
 from appliance.core.rollout.timing import NO_DEADLINE
@@ -51,6 +53,8 @@ def tables(status: Status) -> RenderableType:
         ]
     if status.redirects:
         parts += ["", FittedTable(table=_redirects(status), optional=("since",))]
+    if status.discovery:
+        parts += ["", FittedTable(table=sources_table(status.discovery, status.at), optional=("changed",))]
     if status.pools:
         optional = ("weight", "queue", "total", "failed", "address", "since")
         parts += ["", FittedTable(table=_servers(status), optional=optional)]
@@ -95,21 +99,6 @@ def _title(status: Status) -> Text:
     version = f", version {status.version}" if status.version else ""
     said = f"{about}{version}" if status.configuration else "no configuration"
     return Text(f"{name}{said}", style="bold", no_wrap=True, overflow="ellipsis")
-
-
-def columns(*names: str) -> Table:
-    """Return a table without rows; a column's name ends with > where it holds numbers, with ... for prose."""
-    table = Table(box=None, pad_edge=False)
-    for name in names:
-        prose = name.endswith("...")
-        table.add_column(
-            name.rstrip(">."),
-            justify="right" if name.endswith(">") else "left",
-            header_style="dim",
-            no_wrap=not prose,
-            overflow="fold" if prose else "ellipsis",
-        )
-    return table
 
 
 def _programs(status: Status) -> Table:

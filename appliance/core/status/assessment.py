@@ -39,6 +39,7 @@ def assess(observations: Observations, now: float) -> Status:
         ended=ended_connections(observations.workers, observations.ended.values()),
         virtual_ips=virtual_ips(snapshot, observations.vrrp) if snapshot else (),
         redirects=redirected_frontends(snapshot, observations.redirect) if snapshot else (),
+        discovery=observations.discovery.sources if observations.discovery else (),
         guest=observations.guest,
         set_aside=observations.set_aside,
     )

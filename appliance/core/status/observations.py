@@ -17,6 +17,7 @@ from appliance.wire.boards.ended_workers import EndedWorkers
 from appliance.wire.boards.health_board import HealthBoard
 from appliance.wire.boards.worker_board import WorkerBoard
 from appliance.wire.lines.control import AnswerProblem
+from appliance.wire.lines.discovery_status import DiscoveryStatus
 from appliance.wire.lines.redirect_status import RedirectStatus
 from appliance.wire.lines.vrrp_status import VrrpStatus
 
@@ -74,10 +75,11 @@ class Observations:
 
     `snapshot` is the accepted one, or why it could not be read. `supervised` is what supervisord answered, or
     why it did not answer; SupervisordNotAsked where it answers its owner only, and we are somebody else.
-    `answers` are by program, those of programs that did not answer are missing; `vrrp` is all that the
-    program of that name told. `workers` are the boards of workers that are alive. `failures` are by program
-    why it could not start, as it left that in a file. `set_aside` are damaged files under the names that they
-    have now. `accepted_at` is when the snapshot was accepted, Unix seconds.
+    `answers` are by program, those of programs that did not answer are missing; `vrrp`, `discovery` and
+    `redirect` are all that those programs told. `workers` are the boards of workers that are alive.
+    `failures` are by program why it could not start, as it left that in a file. `set_aside` are damaged files
+    under the names that they  `accepted_at` is when the snapshot was accepted, Unix
+    seconds.
     """
 
     snapshot: Snapshot | str
@@ -88,6 +90,7 @@ class Observations:
     failures: Mapping[str, str]
     degraded: DegradedStart | None
     vrrp: VrrpStatus | None = None
+    discovery: DiscoveryStatus | None = None
     guest: GuestReport | None = None
     set_aside: tuple[str, ...] = ()
     redirect: RedirectStatus | None = None

@@ -67,6 +67,8 @@ def _while_it_runs(
     yield from _without_server(pools)
     if isinstance(observations.snapshot, Snapshot):
         yield from outdated(observations.snapshot, health_records(observations), now=now)
+    if observations.discovery:
+        yield from observations.discovery.problems
     if observations.vrrp:
         yield from troubles(observations.vrrp)
     if observations.redirect and observations.redirect.trouble:

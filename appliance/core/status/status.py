@@ -12,6 +12,7 @@ from appliance.model.check_results import CheckResult
 from appliance.model.guest.report import GuestReport
 from appliance.model.server_states import ServerState
 from appliance.wire.lines.control import AnswerProblem
+from appliance.wire.lines.discovery_status import SourceStatus
 
 
 class ProgramState(StrEnum):
@@ -221,7 +222,8 @@ class Status:
     """Everything. `ok` is true when `problems` is empty; `degraded` is None after a start as it should be.
 
     `version` is of what runs, None where `reload` does not tell it. `supervisor` is None when supervisord
-    answers, else why it does not. `ended` counts by reason how connections ended. `guest` is what became of
+    answers, else why it does not. `ended` counts by reason how connections ended. `discovery` are the sources
+    of servers that are found in the cluster. `guest` is what became of
     the properties of a virtual machine, None elsewhere. `set_aside` are files of ours that were damaged,
     under the names that they have now, for somebody to look at and to remove.
     """
@@ -241,6 +243,7 @@ class Status:
     generations: tuple[GenerationStatus, ...]
     ended: Mapping[str, int]
     virtual_ips: tuple[VirtualIpStatus, ...] = ()
+    discovery: tuple[SourceStatus, ...] = ()
     redirects: tuple[RedirectedFrontendStatus, ...] = ()
     guest: GuestReport | None = None
     set_aside: tuple[str, ...] = ()

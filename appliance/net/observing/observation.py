@@ -16,7 +16,7 @@ from typing import Final
 import gevent
 import msgspec
 
-from appliance.core.rollout.needed_programs import REDIRECT, VRRP
+from appliance.core.rollout.needed_programs import DISCOVER, REDIRECT, VRRP
 from appliance.core.status.observations import (
     Observations,
     StatusAnswer,
@@ -38,8 +38,9 @@ from appliance.wire.boards import health_board, worker_board
 from appliance.wire.boards.ended_workers import EndedWorkers, identity, with_ended
 from appliance.wire.boards.health_board import BoardFormatError, HealthBoard
 from appliance.wire.boards.worker_board import WorkerBoard
-from appliance.wire.lines import redirect_status, vrrp_status
+from appliance.wire.lines import discovery_status, redirect_status, vrrp_status
 from appliance.wire.lines.control import Answer, Question
+from appliance.wire.lines.discovery_status import DiscoveryStatus, DiscoveryStatusError
 from appliance.wire.lines.redirect_status import RedirectStatus, RedirectStatusError
 from appliance.wire.lines.vrrp_status import VrrpStatus, VrrpStatusError
 
@@ -69,6 +70,7 @@ def observe(paths: Paths, *, timeout: float = TIMEOUT) -> Observations:
         failures={name: each.reason for name, each in program_failures.read_all(paths.runtime)},
         degraded=_degraded(paths),
         vrrp=vrrp_said(programs[VRRP]) if VRRP in programs else None,
+        discovery=_discovery_said(programs[DISCOVER]) if DISCOVER in programs else None,
         redirect=_redirect_said(programs[REDIRECT]) if REDIRECT in programs else None,
         guest=report_file.read(paths),
         set_aside=tuple(
@@ -97,6 +99,12 @@ def vrrp_said(answer: Answer) -> VrrpStatus | None:
     """Return what vrrp answered to `status`, None where it is no such answer."""
     with contextlib.suppress(VrrpStatusError):
         return vrrp_status.decode(answer.values) if answer.ok else None
+    return None
+
+
+def _discovery_said(answer: Answer) -> DiscoveryStatus | None:
+    with contextlib.suppress(DiscoveryStatusError):
+        return discovery_status.decode(answer.values) if answer.ok else None
     return None
 
 

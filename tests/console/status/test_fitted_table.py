@@ -6,8 +6,8 @@ import pytest
 from rich.console import Console
 from rich.text import Text
 
+from appliance.console.output.columns import columns
 from appliance.console.status.fitted_table import FittedTable
-from appliance.console.status.status_tables import columns
 
 pytestmark = pytest.mark.pure
 

@@ -20,6 +20,7 @@ from appliance.core.status.status import (
 from appliance.model.guest.report import GuestProblem, GuestReport, Origin
 from appliance.model.worker_phases import WorkerPhase
 from appliance.wire.lines.control import AnswerProblem
+from appliance.wire.lines.discovery_status import DiscoveryStatus
 from appliance.wire.lines.vrrp_status import RouterStatus, VrrpStatus
 
 pytestmark = pytest.mark.pure
@@ -170,3 +171,21 @@ def test_what_is_waited_for_is_a_problem(errors: tuple[AnswerProblem, ...] | Non
 
     assert status.problems == (f"waits for a first configuration: {said}",)
     assert status.degraded is None
+
+
+def test_what_discover_calls_a_problem_is_one():
+    """A right that is missing, or a list that is not believed; the sources are shown."""
+    told = DiscoveryStatus(
+        program="discover",
+        pid=7,
+        started_at=1.5,
+        snapshot=3,
+        pending=None,
+        installed=False,
+        sources=(),
+        problems=("discover masters: the list is empty: no server is let go",),
+        not_kept={},
+    )
+    status = assess(observations(discovery=told), NOW)
+    assert status.problems == told.problems
+    assert status.discovery == ()

@@ -8,6 +8,7 @@ those resources that `discover` watches.
 import contextlib
 import http.server
 import json
+import socket
 import ssl
 import threading
 import time
@@ -180,7 +181,15 @@ class Trouble:
 class KubeApi:
     """One API server. `asked` holds the path and query of each request that it has got."""
 
-    def __init__(self, cluster: KubeCluster, authority: trustme.CA, *, host: str = "127.0.0.1") -> None:
+    def __init__(
+        self,
+        cluster: KubeCluster,
+        authority: trustme.CA,
+        *,
+        host: str = "127.0.0.1",
+        port: int = 0,
+        name: str = NAME,
+    ) -> None:
         self.cluster = cluster
         self.asked: list[str] = []
         self.tokens = {TOKEN}
@@ -188,10 +197,10 @@ class KubeApi:
         self._ended = threading.Event()
         self._generation = 0
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        authority.issue_cert(NAME).configure_cert(context)
+        authority.issue_cert(name).configure_cert(context)
         context.verify_mode = ssl.CERT_OPTIONAL
         authority.configure_trust(context)
-        self._server = _Server((host, 0), _handler(self), context)
+        self._server = _Server((host, port), _handler(self), context)
         self.host, self.port = host, int(self._server.server_address[1])
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.05,), daemon=True)
 
@@ -341,7 +350,7 @@ class _Server(http.server.ThreadingHTTPServer):
         """End all connections."""
         for each in tuple(self._open):
             with contextlib.suppress(OSError):
-                each.close()
+                each.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: object, client_address: object) -> None:
         """Say nothing of clients that went away."""
