@@ -20,7 +20,9 @@ from appliance.wire.lines.discovery_status import ResourceStatus
 OVERDUE: Final = 30.0
 """Seconds without an answer after which that is a problem: a server that is gone is passed over sooner."""
 
-_PERMANENT: Final = frozenset({"forbidden", "unauthorized", "missing", "refused", "certificate", "access"})
+_PERMANENT: Final = frozenset(
+    {"forbidden", "unauthorized", "missing", "refused", "certificate", "access", "internal"}
+)
 
 
 @dataclass(slots=True, kw_only=True, eq=False)

@@ -19,6 +19,7 @@ class Failure(StrEnum):
     REFUSED = "refused"
     EXPIRED = "expired"
     ERROR = "error"
+    INTERNAL = "internal"
 
 
 class ApiError(Exception):

@@ -82,7 +82,11 @@ class Reflector:
 
     def _run(self) -> None:
         while not self._stop.is_set():
-            self._stop.wait(self._step())
+            try:
+                pause = self._step()
+            except Exception as error:  # noqa: BLE001  # the boundary: a bug costs one step, and is told
+                pause = self._bug(error)
+            self._stop.wait(pause)
         if self._connection is not None:
             self._connection.close()
 
@@ -109,6 +113,15 @@ class Reflector:
         self._retries.succeeded()
         # A server that ends every watch at once is not to be asked without end.
         return max(0.0, _PACE - (time.monotonic() - begun))
+
+    def _bug(self, error: Exception) -> float:
+        """Tell of a bug of ours, and begin anew with a list."""
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+        self._reflection.forget_version()
+        self._failed("", Failure.INTERNAL, f"{type(error).__name__}: {error}")
+        return self._retries.failed(servers=1)
 
     def _connected(self, servers: tuple[ApiAddress, ...], access: Access) -> ApiConnection:
         """Return the connection that is there, or one to the server whose turn it is."""

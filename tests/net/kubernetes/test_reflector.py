@@ -187,6 +187,24 @@ def test_every_trouble_has_its_name_and_is_survived(tmp_path: Path, trouble: Tro
         told.wait_for("a", "b", "c")
 
 
+def test_a_bug_of_ours_is_told_and_survived(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """The thread goes on, and lists again once the bug's cause is gone."""
+    decoded = reflector.decode_page
+    broken = [True]
+
+    def decode(*arguments: object) -> object:
+        if broken:
+            raise ZeroDivisionError("the bug")
+        return decoded(*arguments)  # type: ignore[arg-type]  # as it was given
+
+    monkeypatch.setattr(reflector, "decode_page", decode)
+    with site(tmp_path) as here, reflecting(here.settings()) as told:
+        told.wait_for_failure("internal")
+        assert any("ZeroDivisionError: the bug" in getattr(each, "message", "") for each in told.messages)
+        broken.clear()
+        told.wait_for("a", "b")
+
+
 def test_an_answer_has_a_largest_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """An event or a list without end costs the connection, and no memory."""
     with site(tmp_path) as made, reflecting(made.settings()) as told:
