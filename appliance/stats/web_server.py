@@ -94,8 +94,8 @@ class _Handler(WSGIHandler):  # type: ignore[misc]  # gevent has no types
         _within(ANSWER_SECONDS, super().handle_one_response, None)
 
     def handle_error(self, kind: type[BaseException], error: BaseException, trace: TracebackType) -> None:
-        """Close the connection after a deadline; report anything else, which is a bug, and answer 500."""
-        if issubclass(kind, gevent.Timeout):
+        """Close after a deadline, or where the client has gone; report anything else, a bug, and answer 500."""
+        if issubclass(kind, gevent.Timeout | ssl.SSLError | ConnectionError):
             self.close_connection = True
             return
         super().handle_error(kind, error, trace)

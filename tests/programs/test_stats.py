@@ -150,6 +150,17 @@ def test_tls(configured: StatsSite, tmp_path: Path):
         plain.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
         with suppress(ConnectionResetError):
             assert plain.recv(1000) == b""
+    for _ in range(50):  # who leaves without the answer is no news
+        plain = socket.create_connection(("127.0.0.1", configured.port), timeout=30)
+        with context.wrap_socket(plain, server_hostname="127.0.0.1") as leaving:
+            leaving.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+    with (
+        socket.create_connection(("127.0.0.1", configured.port), timeout=30) as plain,
+        context.wrap_socket(plain, server_hostname="127.0.0.1") as secured,
+    ):
+        secured.sendall(b"GET /metrics HTTP/1.0\r\n\r\n")
+        assert secured.recv(1000).startswith(b"HTTP/1.1 200")
+    assert "Traceback" not in configured.cluster.appliance.log()
 
 
 def test_a_certificate_that_cannot_be_used_is_refused(configured: StatsSite, tmp_path: Path):
