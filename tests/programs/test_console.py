@@ -81,15 +81,20 @@ def test_status_works_while_a_program_is_down(made: Cluster, program: str):
     """With one program stopped the answer is no, says which, and still shows everything else."""
     supervised = made.appliance.paths.supervisor_socket
     pid = wait_until(lambda: made.appliance.program_pid(program), what=f"{program} runs")
+    silent = f"{program} is running: does not answer on its control socket"
+    shown: list[subprocess.CompletedProcess[str]] = []
+
+    def is_named() -> bool:  # in the first second of a program supervisord calls it starting
+        shown.append(made.appliance.command("status", "--json", check=False))
+        return bool(json.loads(shown[-1].stdout)["problems"] == [silent])
+
     os.kill(pid, signal.SIGSTOP)  # it is there, and answers nobody
     try:
-        result = made.appliance.command("status", "--json", check=False)
+        wait_until(is_named, what=silent)
     finally:
         os.kill(pid, signal.SIGCONT)
-    found = json.loads(result.stdout)
-    assert result.returncode == 1
-    assert found["problems"] == [f"{program} is running: does not answer on its control socket"]
-    assert found["pools"][0]["up"] == 3
+    assert shown[-1].returncode == 1
+    assert json.loads(shown[-1].stdout)["pools"][0]["up"] == 3
     assert supervised.exists()
 
 
