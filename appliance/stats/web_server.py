@@ -94,7 +94,7 @@ class _Handler(WSGIHandler):  # type: ignore[misc]  # gevent has no types
         _within(ANSWER_SECONDS, super().handle_one_response, None)
 
     def handle_error(self, kind: type[BaseException], error: BaseException, trace: TracebackType) -> None:
-        """Close after a deadline, or when the client has gone; anything else is a bug: report it, answer 500."""
+        """Close after a deadline, or when the client has gone; report anything else, a bug: answer 500."""
         if issubclass(kind, gevent.Timeout | ssl.SSLError | ConnectionError):
             self.close_connection = True
             return
