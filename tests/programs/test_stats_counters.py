@@ -111,7 +111,7 @@ def test_no_counter_goes_back_under_load(site: StatsSite):
         for number in range(_RELOADS):
             assert appliance.reload({**site.config(), "api": _other_workers(site)})["ok"]
             watch.look()
-            victim = appliance.accepting()[0]
+            victim = wait_until(appliance.accepting, what="a worker accepts")[0]
             kill(victim.pid)
             watch.look()
             wait_until(lambda pid=victim.pid: pid not in _accepting(site), what="the worker is replaced")
@@ -150,7 +150,7 @@ def test_a_damaged_file_of_sums_is_set_aside(site: StatsSite):
     appliance = site.cluster.appliance
     path = appliance.paths.ended_workers("proxy-api")
     path.write_text("{damaged")
-    kill(appliance.accepting()[0].pid)
+    kill(wait_until(appliance.accepting, what="a worker accepts")[0].pid)
     wait_until(
         lambda: ended_workers.load(appliance.paths, "proxy-api").workers == 1, what="it is counted anew"
     )

@@ -106,33 +106,36 @@ def haproxy_metrics(rows: Iterable[Row]) -> Iterator[Metric]:
 
 
 def _of(kind: str, columns: Sequence[_Column], rows: Sequence[Row]) -> Iterator[Metric]:
-    given = [_labels(row) for row in rows]
+    pairs = [(_labels(row), row) for row in rows]
     for name, column, metric_kind, about, scale in columns:
-        samples = [
-            (named, _scaled(row[column], scale))
-            for named, row in zip(given, rows, strict=True)
-            if column in row
+        # Of a thousand servers there are thirty thousand samples: a call for each would be most of a scrape.
+        samples: list[Sample] = [
+            (named, value) for named, row in pairs if isinstance(value := row.get(column), int)
         ]
+        if scale is not None:
+            samples = [(named, value * scale) for named, value in samples]
         yield Metric(name=f"haproxy_{kind}_{name}", kind=metric_kind, help=about, samples=samples)
 
 
-def _scaled(value: int | str, scale: float | None) -> float:
-    return int(value) if scale is None else int(value) * scale
-
-
-def _labels(row: Row, **more: str) -> str:
+def _labels(row: Row) -> str:
     server = {"server": str(row["svname"])} if row["type"] == 2 else {}
-    return labels(proxy=str(row["pxname"]), **server, **more)
+    return labels(proxy=str(row["pxname"]), **server)
 
 
 def _states(kind: str, rows: Sequence[Row], states: Sequence[str]) -> Metric:
-    samples: list[Sample] = []
-    for row in rows:
-        now = state_of(str(row["status"]))
-        inside = _labels(row)[:-1]
-        samples += [(f'{inside},state="{state}"}}', int(state == now)) for state in states]
+    now = [(_labels(row), state_of(str(row["status"]))) for row in rows]
     about = "1 for the state that it is in, 0 for the others."
-    return Metric(name=f"haproxy_{kind}_status", kind=_GAUGE, help=about, samples=samples)
+    return Metric(name=f"haproxy_{kind}_status", kind=_GAUGE, help=about, samples=_one_of(now, states))
+
+
+def _one_of(now: Iterable[tuple[str, object]], states: Sequence[str]) -> list[Sample]:
+    """Return a sample for each state, 1 for the one that is; `now` are labels and states."""
+    endings = [(state, f',state="{state}"}}') for state in states]
+    return [
+        (inside + ending, int(state == found))
+        for inside, found in ((given[:-1], found) for given, found in now)
+        for state, ending in endings
+    ]
 
 
 def state_of(status: str) -> str:
@@ -142,18 +145,15 @@ def state_of(status: str) -> str:
 
 
 def _check_states(servers: Sequence[Row]) -> Metric:
-    samples: list[Sample] = []
-    for row in servers:
-        if "check_status" in row:
-            now, inside = row["check_status"], _labels(row)[:-1]
-            samples += [(f'{inside},state="{state}"}}', int(state == now)) for state in _CHECKS]
+    now = [(_labels(row), row["check_status"]) for row in servers if "check_status" in row]
     about = "1 for the result of the last check, 0 for the others."
-    return Metric(name="haproxy_server_check_status", kind=_GAUGE, help=about, samples=samples)
+    return Metric(name="haproxy_server_check_status", kind=_GAUGE, help=about, samples=_one_of(now, _CHECKS))
 
 
 def _http_responses(kind: str, rows: Sequence[Row]) -> Metric:
     """Return zeros: this one is of HTTP, and dashboards take their lists of names and codes from it."""
-    samples = [(_labels(row, code=code), 0) for row in rows for code in _CODES]
+    endings = [f',code="{code}"}}' for code in _CODES]
+    samples = [(given[:-1] + ending, 0) for given in map(_labels, rows) for ending in endings]
     name = f"haproxy_{kind}_http_responses_total"
     return Metric(
         name=name, kind=_COUNTER, help="HTTP responses: 0, nothing looks into TCP.", samples=samples
