@@ -245,7 +245,7 @@ def a_template_that_we_refuse(masters: Masters) -> None:
     masters.template.write_text(good.replace(masters.kind.interval, masters.kind.slip))
     masters.announce("master-2", "master-3")
     masters.appliance.wait_for_event("reload-refused", timeout=60.0)
-    assert masters.are_served("master-0", "master-1")
+    masters.wait_until_served("master-0", "master-1")
     assert "parsecs" in masters.appliance.command("status", check=False).stdout
     masters.template.write_text(good)
     masters.announce("master-1", "master-2")
@@ -258,7 +258,7 @@ def a_template_that_cannot_be_rendered(masters: Masters, monitor: Kubelet) -> No
     masters.template.write_text(good + "{{ .Nonsense }}")
     masters.announce("master-3")
     wait_until(lambda: monitor.ends, what="monitor has ended", timeout=60.0)
-    assert masters.are_served("master-1", "master-2")
+    masters.wait_until_served("master-1", "master-2")
     masters.template.write_text(good)
     masters.wait_until_served("master-3")
 
@@ -290,7 +290,7 @@ def the_api_is_away(masters: Masters) -> None:
     masters.announce("master-1")
     asked = masters.api.asked
     wait_until(lambda: masters.api.asked > asked + 10, what="monitor has asked ten times", timeout=90.0)
-    assert masters.are_served("master-0", "master-3")
+    masters.wait_until_served("master-0", "master-3")
     masters.api.failing = False
     masters.wait_until_served("master-1")
 
