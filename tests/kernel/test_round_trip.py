@@ -102,7 +102,7 @@ class Sides:
         for node in (self.theirs, self.ours):
             own = {each for each, _ in self.binds if each and not each.startswith("127.")} | {_CLIENT}
             node.batch(*(f"address add {each} dev lo" for each in sorted(own)))
-            node.batch("address add 2001:db8::ffff/64 dev eth0")
+            node.batch(f"address add 2001:db8::ffff:{node.address.rpartition('.')[2]}/64 dev eth0")
         issued = certificates.issue(directory, "localhost")
         with behind.inside():
             self.farm = stack.enter_context(ServerFarm(endpoints, (issued.chain, issued.key)))
@@ -275,5 +275,5 @@ def _sticks(one: Counter[str], other: Counter[str], text: str) -> bool:
 
     Which one it is depends on how an address is hashed, which nobody promises.
     """
-    served = all(len(each) == 1 and next(iter(each)).startswith("200 ") for each in (one, other))
+    served = all(len(each) == 1 and re.match(r"\d+ \S", next(iter(each))) for each in (one, other))
     return "balance source" in text and served
