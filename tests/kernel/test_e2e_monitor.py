@@ -246,7 +246,11 @@ def a_template_that_we_refuse(masters: Masters) -> None:
     masters.announce("master-2", "master-3")
     masters.appliance.wait_for_event("reload-refused", timeout=60.0)
     masters.wait_until_served("master-0", "master-1")
-    assert "parsecs" in masters.appliance.command("status", check=False).stdout
+    wait_until(  # what was refused first may be a file that was half written
+        lambda: "parsecs" in masters.appliance.command("status", check=False).stdout,
+        what="status names the error",
+        timeout=60.0,
+    )
     masters.template.write_text(good)
     masters.announce("master-1", "master-2")
     masters.wait_until_served("master-1", "master-2")
