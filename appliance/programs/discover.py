@@ -5,20 +5,14 @@ is watched by a thread that blocks in the standard library's HTTP and TLS; all e
 """
 
 import os
-import signal
-
-import gevent
-from gevent.event import Event
 
 from appliance.discovery.commands import FOR_READERS, DiscoverCommands
 from appliance.discovery.program import PROGRAM, DiscoverProgram
 from appliance.model.paths import Paths
-from appliance.net.boards.hub_heartbeat import HubHeartbeat
 from appliance.net.control.control_server import ControlServer
-from appliance.net.files import lock_files, snapshots
-from appliance.net.logging.line_limiter import limiter
+from appliance.net.files import snapshots
 from appliance.net.privileges import capabilities
-from appliance.net.process.signals import survive
+from appliance.programs import hub_start
 from appliance.programs.accepted_log import AcceptedLog
 
 
@@ -27,21 +21,10 @@ def main() -> int:
     capabilities.keep_from_children()
     paths = Paths.from_environment(os.environ)
     log = AcceptedLog(PROGRAM, paths).logger
-    gevent.spawn(limiter().follow, gevent.sleep)
-    stop = Event()
-    survive(signal.SIGUSR1, signal.SIGUSR2)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        gevent.signal_handler(number, stop.set)
-    lock = paths.runtime / f"{PROGRAM}.lock"
-    try:
-        held = lock_files.hold(lock)
-    except OSError as error:
-        log.error("cannot-start", path=str(lock), reason=error.strerror or str(error))  # noqa: TRY400  # no bug
+    begun = hub_start.begin(PROGRAM, paths, log)
+    if begun is None:
         return 1
-    if held is None:
-        log.error("already-running", lock=str(lock))
-        return 1
-    heartbeat = HubHeartbeat(paths.heartbeat(PROGRAM), log)
+    stop = begun.stop
     program = DiscoverProgram(paths, log)
     accepted = snapshots.accepted(paths, log)
     if accepted is not None:
@@ -57,7 +40,7 @@ def main() -> int:
     stop.wait()
     control.close()
     program.close()
-    heartbeat.close()
+    begun.heartbeat.close()
     return 0
 
 

@@ -8,11 +8,9 @@ it.
 
 import gc
 import os
-import signal
 import sys
 from typing import Final
 
-import gevent
 from gevent.event import Event
 from structlog.typing import FilteringBoundLogger
 
@@ -23,12 +21,10 @@ from appliance.health.reports import PROGRAM, HealthReports
 from appliance.model.paths import Paths
 from appliance.net.boards.board_layout import BoardError
 from appliance.net.boards.board_reader import BoardReader
-from appliance.net.boards.hub_heartbeat import HubHeartbeat
 from appliance.net.control.control_server import ControlServer
-from appliance.net.files import lock_files, snapshots
-from appliance.net.logging.line_limiter import limiter
+from appliance.net.files import snapshots
 from appliance.net.probing.connect_failures import ConnectFailureSocket
-from appliance.net.process.signals import survive
+from appliance.programs import hub_start
 from appliance.programs.accepted_log import AcceptedLog
 from appliance.wire.boards.health_board import BoardFormatError, ServerHealthRecord, decode
 
@@ -103,21 +99,10 @@ def main() -> int:
     """Run until TERM or INT; 1 after a crash, or when another health program has this runtime directory."""
     paths = Paths.from_environment(os.environ)
     log = AcceptedLog(PROGRAM, paths).logger
-    gevent.spawn(limiter().follow, gevent.sleep)
-    stop = Event()
-    survive(signal.SIGUSR1, signal.SIGUSR2)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        gevent.signal_handler(number, stop.set)
-    lock = paths.runtime / f"{PROGRAM}.lock"
-    try:
-        held = lock_files.hold(lock)
-    except OSError as error:
-        log.error("cannot-start", path=str(lock), reason=error.strerror or str(error))  # noqa: TRY400  # no bug
+    begun = hub_start.begin(PROGRAM, paths, log)
+    if begun is None:
         return 1
-    if held is None:
-        log.error("already-running", lock=str(lock))
-        return 1
-    heartbeat = HubHeartbeat(paths.heartbeat(PROGRAM), log)
+    stop = begun.stop
     program = HealthProgram(paths, log, records=last_records(paths, log), stop=stop)
     # What is there now stays: frozen, it is not looked through again at every collection.
     gc.collect()
@@ -127,7 +112,7 @@ def main() -> int:
     if program.crashed:
         return 1
     program.close()
-    heartbeat.close()
+    begun.heartbeat.close()
     return 0
 
 

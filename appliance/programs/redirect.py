@@ -7,20 +7,14 @@ Stopping, it goes after the proxies, which have had it withdraw their rules befo
 """
 
 import os
-import signal
 import sys
 
-import gevent
-from gevent.event import Event
-
 from appliance.model.paths import Paths
-from appliance.net.boards.hub_heartbeat import HubHeartbeat
 from appliance.net.control.control_server import ControlServer
-from appliance.net.files import lock_files, snapshots
-from appliance.net.logging.line_limiter import limiter
+from appliance.net.files import snapshots
 from appliance.net.privileges import capabilities
-from appliance.net.process.signals import survive
 from appliance.net.reloading.supervisor_rpc import SupervisorClient, SupervisorUnavailable
+from appliance.programs import hub_start
 from appliance.programs.accepted_log import AcceptedLog
 from appliance.redirect.commands import FOR_READERS, RedirectCommands
 from appliance.redirect.kernel_rules import KernelRules
@@ -32,21 +26,10 @@ def main() -> int:
     capabilities.keep_from_children()
     paths = Paths.from_environment(os.environ)
     log = AcceptedLog(PROGRAM, paths).logger
-    gevent.spawn(limiter().follow, gevent.sleep)
-    stop = Event()
-    survive(signal.SIGUSR1, signal.SIGUSR2)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        gevent.signal_handler(number, stop.set)
-    lock = paths.runtime / f"{PROGRAM}.lock"
-    try:
-        held = lock_files.hold(lock)
-    except OSError as error:
-        log.error("cannot-start", path=str(lock), reason=error.strerror or str(error))  # noqa: TRY400  # no bug
+    begun = hub_start.begin(PROGRAM, paths, log)
+    if begun is None:
         return 1
-    if held is None:
-        log.error("already-running", lock=str(lock))
-        return 1
-    heartbeat = HubHeartbeat(paths.heartbeat(PROGRAM), log)
+    stop = begun.stop
     faults: list[BaseException | None] = []
 
     def end(fault: BaseException | None) -> None:
@@ -69,7 +52,7 @@ def main() -> int:
     stop.wait()
     control.close()
     redirector.close(keep_flows=bool(faults) or not _everything_ends(paths))
-    heartbeat.close()
+    begun.heartbeat.close()
     return 1 if faults else 0
 
 

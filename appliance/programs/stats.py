@@ -6,22 +6,17 @@ business it is.
 """
 
 import os
-import signal
 import sys
 import time
 
-import gevent
-from gevent.event import Event
 from structlog.typing import FilteringBoundLogger
 
 from appliance.core.rollout.needed_programs import STATS
 from appliance.model.paths import Paths
-from appliance.net.boards.hub_heartbeat import HubHeartbeat
 from appliance.net.control.control_server import ControlServer
-from appliance.net.files import lock_files, program_failures, snapshots
+from appliance.net.files import program_failures, snapshots
 from appliance.net.files.program_failures import ProgramFailure
-from appliance.net.logging.line_limiter import limiter
-from appliance.net.process.signals import survive
+from appliance.programs import hub_start
 from appliance.programs.accepted_log import AcceptedLog
 from appliance.stats.commands import FOR_READERS, StatsCommands
 from appliance.stats.service import StatsRefused, StatsService
@@ -31,21 +26,10 @@ def main() -> int:
     """Run until TERM or INT; 1 where the accepted configuration cannot be served: supervisord tries again."""
     paths = Paths.from_environment(os.environ)
     log = AcceptedLog(STATS, paths).logger
-    gevent.spawn(limiter().follow, gevent.sleep)
-    stop = Event()
-    survive(signal.SIGUSR1, signal.SIGUSR2)
-    for number in (signal.SIGTERM, signal.SIGINT):
-        gevent.signal_handler(number, stop.set)
-    lock = paths.runtime / f"{STATS}.lock"
-    try:
-        held = lock_files.hold(lock)
-    except OSError as error:
-        log.error("cannot-start", path=str(lock), reason=error.strerror or str(error))  # noqa: TRY400  # no bug
+    begun = hub_start.begin(STATS, paths, log)
+    if begun is None:
         return 1
-    if held is None:
-        log.error("already-running", lock=str(lock))
-        return 1
-    heartbeat = HubHeartbeat(paths.heartbeat(STATS), log)
+    stop = begun.stop
     service = StatsService(paths, log)
     if not _serve_accepted(paths, service, log):
         return 1
@@ -58,7 +42,7 @@ def main() -> int:
     stop.wait()
     control.close()
     service.close()
-    heartbeat.close()
+    begun.heartbeat.close()
     return 0
 
 
