@@ -10,7 +10,7 @@ from appliance.discovery.watched_source import WatchedSource
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.control.control_server import Call, Handler
-from appliance.net.files import snapshots
+from appliance.net.files.proposed_snapshot import ProposedSnapshot
 from appliance.wire.lines import discovery_status
 from appliance.wire.lines.control import Answer, good
 from appliance.wire.lines.discovery_status import DiscoveryStatus, FoundStatus, SourceStatus
@@ -23,10 +23,9 @@ class DiscoverCommands:
     """The commands. Each may be repeated: `reload` does so after a time-out or a crash of its own."""
 
     def __init__(self, paths: Paths, program: DiscoverProgram) -> None:
-        self._paths = paths
         self._program = program
         self._started_at = time.time()
-        self._prepared: Snapshot | None = None
+        self._proposed = ProposedSnapshot(paths)
 
     def handlers(self) -> Mapping[str, Handler]:
         """Return the commands by their names."""
@@ -44,7 +43,7 @@ class DiscoverCommands:
             pid=os.getpid(),
             started_at=self._started_at,
             snapshot=program.snapshot.number if program.snapshot else 0,
-            pending=self._prepared.number if self._prepared else None,
+            pending=self._proposed.number,
             installed=program.found.installed,
             sources=tuple(_source(each, program.snapshot) for each in program.sources),
             problems=program.problems(),
@@ -54,24 +53,19 @@ class DiscoverCommands:
 
     def _prepare(self, call: Call) -> Answer:
         """Read a proposed snapshot; nothing of it can fail here, whatever the API says."""
-        self._prepared = snapshots.proposed(self._paths, call.question.integer("snapshot"))
+        self._proposed.hold(self._proposed.read(call.question.integer("snapshot")))
         return good(changed=True, generation=None)
 
     def _commit(self, call: Call) -> Answer:
         """Apply a snapshot; one that was prepared by an earlier process is read again."""
         number, program = call.question.integer("snapshot"), self._program
         if program.snapshot is None or program.snapshot.number != number:
-            prepared, self._prepared = self._prepared, None
-            if prepared is None or prepared.number != number:
-                prepared = snapshots.proposed(self._paths, number)
-            program.apply(prepared)
+            program.apply(self._proposed.take(number))
         return good(snapshot=number)
 
     def _abort(self, call: Call) -> Answer:
         """Forget a snapshot that was prepared."""
-        number = call.question.integer("snapshot")
-        if self._prepared is not None and self._prepared.number == number:
-            self._prepared = None
+        self._proposed.forget(call.question.integer("snapshot"))
         return good()
 
 

@@ -13,7 +13,7 @@ from appliance.model.paths import Paths
 from appliance.model.server_states import AdminState, ServerState
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.control.control_server import Call, Handler
-from appliance.net.files import snapshots
+from appliance.net.files.proposed_snapshot import ProposedSnapshot
 from appliance.net.probing.tls_contexts import AuthorityError, TlsContexts
 from appliance.wire.lines.control import Answer, AnswerProblem, bad, good
 
@@ -27,12 +27,11 @@ class HealthCommands:
     def __init__(
         self, paths: Paths, checks: HealthChecks, states: KeptOperatorStates, reports: HealthReports
     ) -> None:
-        self._paths = paths
         self._checks = checks
         self._states = states
         self._reports = reports
         self._started_at = time.time()
-        self._prepared: Snapshot | None = None
+        self._proposed = ProposedSnapshot(paths)
 
     def handlers(self) -> Mapping[str, Handler]:
         """Return the commands by their names."""
@@ -52,7 +51,7 @@ class HealthCommands:
             pid=os.getpid(),
             started_at=self._started_at,
             snapshot=servers.snapshot.number if servers.snapshot else 0,
-            pending=self._prepared.number if self._prepared else None,
+            pending=self._proposed.number,
             servers={state.value: states.count(state) for state in ServerState},
             unresolved=self._checks.resolver.unresolved(),
             not_kept=self._reports.not_kept,
@@ -60,11 +59,11 @@ class HealthCommands:
 
     def _prepare(self, call: Call) -> Answer:
         """Read a proposed snapshot, and answer whether it can be applied; nothing changes yet."""
-        snapshot = snapshots.proposed(self._paths, call.question.integer("snapshot"))
+        snapshot = self._proposed.read(call.question.integer("snapshot"))
         problems = _authority_problems(snapshot, self._checks.contexts)
         if problems:
             return bad(*problems)
-        self._prepared = snapshot
+        self._proposed.hold(snapshot)
         return good(changed=self._checks.servers.differs(snapshot), generation=None)
 
     def _commit(self, call: Call) -> Answer:
@@ -72,10 +71,7 @@ class HealthCommands:
         number = call.question.integer("snapshot")
         servers = self._checks.servers
         if servers.snapshot is None or servers.snapshot.number != number:
-            prepared, self._prepared = self._prepared, None
-            if prepared is None or prepared.number != number:
-                prepared = snapshots.proposed(self._paths, number)
-            self._checks.apply(prepared)
+            self._checks.apply(self._proposed.take(number))
             self._reports.log.info(
                 "configuration-applied", configuration=number, servers=len(servers.servers)
             )
@@ -83,9 +79,7 @@ class HealthCommands:
 
     def _abort(self, call: Call) -> Answer:
         """Forget a snapshot that was prepared."""
-        number = call.question.integer("snapshot")
-        if self._prepared is not None and self._prepared.number == number:
-            self._prepared = None
+        self._proposed.forget(call.question.integer("snapshot"))
         return good()
 
     def _set_state(self, call: Call) -> Answer:

@@ -8,7 +8,7 @@ from typing import Final
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.control.control_server import Call, Handler
-from appliance.net.files import snapshots
+from appliance.net.files.proposed_snapshot import ProposedSnapshot
 from appliance.redirect.redirector import PROGRAM, Redirector
 from appliance.wire.lines import redirect_status
 from appliance.wire.lines.control import Answer, good
@@ -22,10 +22,9 @@ class RedirectCommands:
     """The commands. Each may be repeated: `reload` does so after a time-out or a crash of its own."""
 
     def __init__(self, paths: Paths, redirector: Redirector) -> None:
-        self._paths = paths
         self._redirector = redirector
         self._started_at = time.time()
-        self._prepared: Snapshot | None = None
+        self._proposed = ProposedSnapshot(paths)
 
     def handlers(self) -> Mapping[str, Handler]:
         """Return the commands by their names."""
@@ -44,7 +43,7 @@ class RedirectCommands:
             pid=os.getpid(),
             started_at=self._started_at,
             snapshot=redirector.snapshot.number if redirector.snapshot else 0,
-            pending=self._prepared.number if self._prepared else None,
+            pending=self._proposed.number,
             trouble=redirector.trouble,
             owned=redirector.rules.owned,
             guarded=redirector.rules.guarded,
@@ -54,8 +53,8 @@ class RedirectCommands:
 
     def _prepare(self, call: Call) -> Answer:
         """Read a proposed snapshot; nothing changes yet. The kernel's rules are made as looks want them."""
-        snapshot = snapshots.proposed(self._paths, call.question.integer("snapshot"))
-        self._prepared = snapshot
+        snapshot = self._proposed.read(call.question.integer("snapshot"))
+        self._proposed.hold(snapshot)
         return good(changed=_redirects(snapshot) != _redirects(self._redirector.snapshot), generation=None)
 
     def _commit(self, call: Call) -> Answer:
@@ -63,17 +62,12 @@ class RedirectCommands:
         number = call.question.integer("snapshot")
         ours = self._redirector.snapshot
         if ours is None or ours.number != number:
-            prepared, self._prepared = self._prepared, None
-            if prepared is None or prepared.number != number:
-                prepared = snapshots.proposed(self._paths, number)
-            self._redirector.apply(prepared)
+            self._redirector.apply(self._proposed.take(number))
         return good(snapshot=number)
 
     def _abort(self, call: Call) -> Answer:
         """Forget a snapshot that was prepared."""
-        number = call.question.integer("snapshot")
-        if self._prepared is not None and self._prepared.number == number:
-            self._prepared = None
+        self._proposed.forget(call.question.integer("snapshot"))
         return good()
 
     def _withdraw(self, call: Call) -> Answer:
