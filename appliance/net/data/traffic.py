@@ -35,9 +35,6 @@ _SLICE: Final = 500
 class Watcher(Protocol):
     """A libev watcher, as gevent makes them."""
 
-    events: int
-    callback: Callable[[], None]
-
     def start(self, callback: Callable[[], None]) -> None:
         """Call `callback` whenever the descriptor is ready."""
         ...
