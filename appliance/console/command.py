@@ -17,6 +17,7 @@ from typing import Final
 import click
 
 import appliance
+from appliance.console.option_order import name_first, shared_and_others, shared_options
 from appliance.model.paths import (
     CONFIG_VARIABLE,
     HAPROXY_VARIABLE,
@@ -69,11 +70,6 @@ COMMANDS: Final[Mapping[str, Subcommand]] = {
 }
 
 
-_SHARED: Final = frozenset(
-    {"--config", "--runtime-dir", "--state-dir", "--haproxy", "--keepalived", "--reload-socket"}
-)
-
-
 class Appliance(click.Group):
     """A group that imports a subcommand when it is called, and not before."""
 
@@ -90,8 +86,9 @@ class Appliance(click.Group):
         return command
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Accept the options that all subcommands share before or after the subcommand's name."""
-        return super().parse_args(ctx, _shared_first(args))
+        """Accept every option before or after the subcommand's name."""
+        shared, others = shared_and_others(args, shared_options(self, ctx))
+        return super().parse_args(ctx, [*shared, *(name_first(self, ctx, others) or others)])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -113,26 +110,6 @@ class Appliance(click.Group):
             return super().invoke(ctx)
         except KeyboardInterrupt:
             ctx.exit(INTERRUPTED)
-
-
-def _shared_first(args: list[str]) -> list[str]:
-    """Return the arguments with those of the shared options in front; what follows `--` is no option."""
-    shared: list[str] = []
-    others: list[str] = []
-    left = iter(args)
-    for word in left:
-        if word == "--":
-            return [*shared, *others, word, *left]
-        if word in _SHARED:
-            value = next(left, None)
-            if value is None:
-                return [*shared, word]  # click says that its value is missing
-            shared += [word, value]
-        elif word.partition("=")[0] in _SHARED:
-            shared.append(word)
-        else:
-            others.append(word)
-    return [*shared, *others]
 
 
 @click.group(
@@ -204,7 +181,8 @@ def main(
 ) -> None:
     """Balance the API and ingress of a cluster: the work of HAProxy and keepalived together.
 
-    The options here may also stand behind a command: appliance status --runtime-dir DIR.
+    Every option may stand before a command or behind it: appliance status --runtime-dir DIR. Of one that is
+    given twice the later counts.
     """
     paths = Paths(
         config=config,
