@@ -9,7 +9,7 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, TypeVar
+from typing import BinaryIO, Final, TypeVar
 
 import msgspec
 
@@ -18,6 +18,7 @@ _Value = TypeVar("_Value")
 LIMIT: Final = 64 << 20
 """Longest file of ours, bytes: some hundred thousand servers."""
 
+_CHUNK: Final = 64 << 10
 _MARK: Final = ".damaged"
 _MOST: Final = 9  # set aside beside one name; the last one is then overwritten
 _KINDS: Final = (
@@ -104,9 +105,21 @@ def _content(path: Path, limit: int) -> bytes:
         found = os.fstat(descriptor)
         if kind := _kind(found.st_mode):
             raise FileUnusable(f"is {kind}, not a file")
-        data = file.read(limit + 1) if found.st_size <= limit else b""
+        data = _bounded(file, expected=found.st_size, limit=limit) if found.st_size <= limit else b""
     if len(data) > limit or found.st_size > limit:
         raise FileUnusable(f"is larger than {limit} bytes")
+    return data
+
+
+def _bounded(file: BinaryIO, *, expected: int, limit: int) -> bytes:
+    """Return the content of a file of about `expected` bytes, which may grow, up to one byte over `limit`.
+
+    `file.read(limit + 1)` would get memory for as many bytes first. `vrrp` has its memory locked: the kernel
+    fills all of it with zeros at once, 64 MB in 10 to 50 ms, in which no advert is sent (mlockall(2)).
+    """
+    data = file.read(min(expected, limit) + 1)
+    while len(data) <= limit and (more := file.read(min(_CHUNK, limit + 1 - len(data)))):
+        data += more
     return data
 
 

@@ -1,6 +1,7 @@
 """Files of ours, whatever has become of them: read, set aside, written again."""
 
 import os
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
@@ -206,6 +207,26 @@ def test_a_file_above_the_limit_is_not_read(tmp_path: Path):
         state_files.read(path, limit=4)
     with pytest.raises(FileUnusable, match="larger than 1 bytes"):
         state_files.read(Path("/proc/self/status"), limit=1)
+
+
+def test_a_small_file_takes_little_memory(tmp_path: Path):
+    """`vrrp` reads with locked memory, of which the kernel fills each byte that is asked for."""
+    path = tmp_path / "small"
+    path.write_bytes(b"x" * 5000)
+    tracemalloc.start()
+    try:
+        assert state_files.read(path) == b"x" * 5000
+        assert tracemalloc.get_traced_memory()[1] < 1 << 20
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_file_that_says_no_length_is_read_to_its_end():
+    """Those of /proc do not, and one that grows says too little."""
+    path = Path("/proc/kallsyms")
+    whole = path.read_bytes()
+    assert len(whole) > 1 << 16
+    assert state_files.read(path) == whole
 
 
 def test_what_is_set_aside_is_kept_and_bounded(tmp_path: Path):
