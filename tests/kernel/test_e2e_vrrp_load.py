@@ -1,7 +1,7 @@
 """Two whole appliances at 10 ms advertisements while their proxies use every core: nothing moves.
 
 `E2E_FULL=1` keeps the load up for ten minutes. A machine that stands still itself for half a down interval,
-as a virtual one does whose host is busy, proves nothing: then a transition is not held against the product.
+as a virtual one does whose host is busy, proves nothing: then it is done again.
 """
 
 import os
@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from typing import Final
 
 import pytest
-from support.load.stalls import Yardstick
+from support.load.stalls import judged
 from support.network.namespaces import Node
 from support.peers.nginx import nginx
 from support.processes.waiting import wait_until
@@ -70,6 +70,10 @@ def _wakeups(appliance: Appliance) -> str:
 
 def test_full_load_moves_nothing(ground: Field):
     """With every core busy in both appliances no virtual IP changes its place, at 10 ms advertisements."""
+    judged(lambda: _load_both(ground), longest=_STALL)
+
+
+def _load_both(ground: Field) -> None:
     with ExitStack() as stack:
         with ground.client.inside():
             server = f"{ground.client.address}:{stack.enter_context(nginx()).port}"
@@ -79,7 +83,6 @@ def test_full_load_moves_nothing(ground: Field):
         wait_until(lambda: _router(two)["state"] == "backup", what="the other one is backup")
         before = _router(one)["transitions"], _router(two)["transitions"]
         mark = ground.capture.mark()
-        yardstick = stack.enter_context(Yardstick())
         wrk = [tools.path("wrk") or "wrk", "-t1", "-c64", f"-d{_SECONDS}s"]
         loads = [
             ground.client.start([*wrk, f"http://{address}:{_PORT}/name"])
@@ -88,11 +91,8 @@ def test_full_load_moves_nothing(ground: Field):
         for load in loads:
             assert load.wait(_SECONDS + 60) == 0
         # What `-rP` shows, and a failure: how late each of them was woken under this load.
-        stalled = yardstick.stop()
-        sys.stderr.write(f"one: {_wakeups(one)}\ntwo: {_wakeups(two)}\nmachine: stalled {stalled:.4f} s\n")
+        sys.stderr.write(f"one: {_wakeups(one)}\ntwo: {_wakeups(two)}\n")
         after = _router(one)["transitions"], _router(two)["transitions"]
-        if after != before and stalled > _STALL:
-            pytest.skip(f"the machine itself stood still for {stalled * 1000:.0f} ms")
         assert after == before
         assert ground.senders(since=mark) == {ground.one.address}
         ground.wait_for_holder(ground.one)
