@@ -18,7 +18,7 @@ $(VENV)/.ready: requirements.lock pyproject.toml
 
 venv: $(VENV)/.ready  ## make the virtual environment with the locked packages
 
-PACKAGED = pyproject.toml README.md LICENSE $(shell find appliance config -type f ! -name '*.pyc')
+PACKAGED = pyproject.toml hatch_build.py README.md LICENSE $(shell find appliance config -type f ! -name '*.pyc')
 
 $(RUN)/.ready: requirements-demo.lock requirements-build.lock $(PACKAGED)
 	$(PYTHON) -c '$(ENOUGH)'
@@ -40,8 +40,24 @@ PYTEST   = $(BIN)/python -m pytest -n $(JOBS)
 COVERAGE = --cov=appliance.wire --cov=appliance.model --cov=appliance.core --cov=appliance.translation \
 	--cov-branch --cov-fail-under=100
 
-test: lint debian test-pure  ## lint, then every layer of tests that this machine allows
+test: lint debian test-pure  ## lint, then every layer of tests that this machine allows, the data path's twice
 	$(PYTEST) -m "not pure" $(ARGS)
+	@$(MAKE) --no-print-directory test-compiled
+
+# A C compiler and Python's headers, without which wheel and image are made in plain Python.
+COMPILER = cd $(CURDIR) && $(BIN)/python -c 'import hatch_build; hatch_build.compiler()'
+COMPILED = tests/net/data tests/programs/worker tests/programs/test_e2e_kill.py tests/programs/test_e2e_leaks.py
+
+test-compiled: venv  ## the tests of the data path again, with the package compiled as wheel and image ship it
+	@if $(COMPILER) 2>$(VENV)/compiler; then $(MAKE) --no-print-directory build/compiled/.ready && \
+	  PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/build/compiled:$(CURDIR)/tests $(PYTEST) --compiled $(COMPILED) $(ARGS); \
+	else echo "NOT TESTED: the compiled data path: $$(tail -1 $(VENV)/compiler)"; test "$(CI)" != true; fi
+
+build/compiled/.ready: $(VENV)/.ready $(PACKAGED)
+	rm -rf $(@D) && mkdir -p $(@D)
+	LB_COMPILED=yes $(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir $(@D) .
+	$(BIN)/python -m zipfile --extract $(@D)/*.whl $(@D)
+	@touch $@
 
 test-pure: venv  ## only the tests without processes and sockets, with complete coverage
 	$(PYTEST) -m pure $(COVERAGE) --cov-report=term-missing:skip-covered $(ARGS)
@@ -138,7 +154,7 @@ lock: $(VENV)/.ready  ## renew the locks: development, what runs, the demo, maki
 	$(PIP_COMPILE) --output-file image/sbom/requirements.lock image/sbom/requirements.in
 
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) $(RUN) .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .hypothesis dist
+	rm -rf $(VENV) $(RUN) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .hypothesis dist
 
-.PHONY: help venv demo dist debian test test-pure test-programs test-kernel test-image test-full chaos fuzz image image-full ova sbom \
+.PHONY: help venv demo dist debian test test-pure test-compiled test-programs test-kernel test-image test-full chaos fuzz image image-full ova sbom \
 	lint bench lock clean

@@ -1,27 +1,22 @@
-"""Our package with the modules that have a `.pxd` compiled, as a wheel or an image may ship it."""
+"""Our package with the data path compiled, as wheel and image ship it."""
 
-import shutil
+import os
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
-_PACKAGE = Path(__file__).parent.parent / "appliance"
+_ROOT = Path(__file__).parent.parent
 
 
 def build(directory: Path) -> None:
-    """Copy the package `appliance` into `directory` and compile it there; it needs a C compiler."""
-    copy = directory / _PACKAGE.name
-    shutil.copytree(_PACKAGE, copy, ignore=shutil.ignore_patterns("__pycache__", "*.so", "*.c"))
-    modules = sorted({_source(each).relative_to(directory) for each in copy.rglob("*.p[xy][dx]")})
-    # Annotations are mypy's: `int` would be a Python integer for Cython, and types are in the `.pxd`.
-    command = [Path(sys.executable).parent / "cythonize", "-i", "-3", "-X", "annotation_typing=False"]
-    done = subprocess.run(
-        [*command, *map(str, modules)], cwd=directory, capture_output=True, text=True, check=False
+    """Make a compiled wheel and unpack it into `directory`; it needs a C compiler."""
+    wheel = ["pip", "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index"]
+    subprocess.run(
+        [sys.executable, "-m", *wheel, f"--wheel-dir={directory}", str(_ROOT)],
+        env={**os.environ, "LB_COMPILED": "yes"},
+        check=True,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
-
-
-def _source(types: Path) -> Path:
-    """Return what is compiled: a `.pyx` where there is one, else the plain module."""
-    twin = types.with_suffix(".pyx")
-    return twin if twin.exists() else types.with_suffix(".py")
+    (made,) = directory.glob("*.whl")
+    with zipfile.ZipFile(made) as archive:
+        archive.extractall(directory)

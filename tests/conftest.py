@@ -9,6 +9,7 @@ from hypothesis import HealthCheck, settings
 sys.path.insert(0, str(Path(__file__).parent))
 
 from support.run import (
+    compiled_package,
     layers,
     tools,  # needs the line above
 )
@@ -23,8 +24,9 @@ _network = pytest.StashKey[OwnNetwork]()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Let `make fuzz` say how much is fuzzed."""
+    """Let `make fuzz` say how much is fuzzed, and `make test-compiled` which package is tested."""
     parser.addoption("--fuzz-seconds", default="0.3", help="seconds for each target in tests/fuzz")
+    parser.addoption("--compiled", action="store_true", help="the package has its data path compiled")
     parser.addoption("--fuzz-seed", default="1", help="where their inputs begin: a number, or `random`")
 
 
@@ -33,6 +35,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "needs(*tools, root=False): programs, and rights, without which the test cannot run"
     )
+    if config.getoption("--compiled"):
+        compiled_package.check()
     if OwnNetwork.possible():
         config.stash[_network] = OwnNetwork()
 

@@ -78,6 +78,16 @@ def test_nothing_is_compiled_at_a_start(image: str):
     assert said == []
 
 
+def test_the_data_path_is_compiled(image: str):
+    """Extension modules move the connections, and their sources are left out."""
+    del image
+    said = "import appliance.net.data.transfer as t; print(t.COMPILED, t.__file__)"
+    compiled, file = _shell(f"/opt/appliance/bin/python -c '{said}'")
+    assert compiled == "True"
+    assert file.endswith(".so")
+    assert _shell("find /opt/appliance -name '*.p[xy][dx]' -o -name '*.c'") == []
+
+
 def _capabilities(words: list[str]) -> set[str]:
     given = [words[at + 1] for at, word in enumerate(words) if word == "--cap-add"]
     return {name for each in given for name in each.split(",")}

@@ -97,8 +97,14 @@ def _title(status: Status) -> Text:
     about = f"configuration {status.configuration} from {status.source}"
     name = f"{status.cluster}: " if status.cluster else ""
     version = f", version {status.version}" if status.version else ""
-    said = f"{about}{version}" if status.configuration else "no configuration"
+    said = f"{about}{version}{_data_path(status)}" if status.configuration else "no configuration"
     return Text(f"{name}{said}", style="bold", no_wrap=True, overflow="ellipsis")
+
+
+def _data_path(status: Status) -> str:
+    """Return what moves the connections; while one generation follows the other it may be both."""
+    kinds = {"compiled" if each.compiled else "in Python" for each in status.generations}
+    return f", data path {' and '.join(sorted(kinds))}" if kinds else ""
 
 
 def _programs(status: Status) -> Table:

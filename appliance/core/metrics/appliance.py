@@ -96,6 +96,10 @@ def _generations(status: Status, observations: Observations) -> Iterator[Metric]
     yield _gauge(
         "generation_sessions", "Sessions of a generation.", [(name, each.sessions) for name, each in named]
     )
+    about = (
+        "Whether the workers of a generation move connections with compiled code, and not in plain Python."
+    )
+    yield _gauge("generation_compiled", about, [(name, int(each.compiled)) for name, each in named])
     draining = dict.fromkeys((each.name for each in status.programs if each.workers is not None), 0)
     for each in status.generations:
         if each.phase is GenerationPhase.DRAINING:

@@ -32,6 +32,7 @@ def _generation(program: str, generation: int, workers: tuple[WorkerBoard, ...])
         sessions=sum(worker.sessions for worker in workers),
         drain_deadline=max(worker.drain_deadline for worker in workers) or None,
         holds=_server_connections(workers),
+        compiled=all(worker.compiled for worker in workers),
     )
 
 

@@ -196,7 +196,10 @@ class ServerConnections:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GenerationStatus:
-    """One generation of a proxy's workers; `drain_deadline` is None while it does not drain."""
+    """One generation of a proxy's workers; `drain_deadline` is None while it does not drain.
+
+    `compiled` says that the data path of each runs as extension modules, and not as plain Python.
+    """
 
     program: str
     generation: int
@@ -207,6 +210,7 @@ class GenerationStatus:
     sessions: int
     drain_deadline: float | None
     holds: tuple[ServerConnections, ...]
+    compiled: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,6 +39,7 @@ cdef class Side(Pollable):
     cpdef empty(self, pipe)
     cpdef hold(self, memoryview rest)
     cpdef on_writable(self)
+    @cython.locals(sent=cython.Py_ssize_t)
     cpdef flush(self, memoryview backlog)
     @cython.locals(other=Side)
     cpdef finish(self)

@@ -11,7 +11,6 @@ This is the code that runs most often of all: attributes are read once into loca
 need not be. Plain Python that Cython compiles unchanged; `sides.pxd` gives it types.
 """
 
-from os import write
 from typing import Final, Protocol
 
 from appliance.model.end_reasons import EndReason
@@ -267,12 +266,10 @@ class Side(Pollable):
 
     def flush(self, backlog: memoryview) -> None:
         """Write the backlog, as much as the other side takes."""
-        try:
-            sent = write(self.other.fd, backlog)
-        except BlockingIOError:
-            return
-        except OSError:
-            self.session.side_failed(self.other)
+        sent = self.traffic.transfer.write(self.other.fd, backlog)
+        if sent < 0:
+            if sent != AGAIN:
+                self.session.side_failed(self.other)
             return
         self.other.active_at = self.traffic.now
         self.backlog = backlog[sent:] if sent < len(backlog) else None

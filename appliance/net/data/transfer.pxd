@@ -9,4 +9,5 @@ cdef class Transfer:
     cpdef put(self, bytes data)
     cpdef Py_ssize_t send(self, int target) except? -9999
     cpdef rest(self)
+    cpdef Py_ssize_t write(self, int target, const unsigned char[::1] data) except? -9999
     cpdef Py_ssize_t splice(self, int source, int target, Py_ssize_t size) except? -9999

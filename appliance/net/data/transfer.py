@@ -1,8 +1,8 @@
 """Reads, writes and splices on raw descriptors, through one buffer that all sessions of a process share.
 
 A failure is a negative number and not an exception: EAGAIN is how every second call ends. `transfer.pyx` is
-this module compiled, with direct system calls and no object for what is moved; Python prefers it where it was
-built.
+this module compiled, with direct system calls and no object for what is moved; Python prefers it where
+`hatch_build.py` has built it.
 """
 
 import os
@@ -52,6 +52,13 @@ class Transfer:
     def rest(self) -> memoryview:
         """Return what was read last and not yet written."""
         return memoryview(self._data)[self._sent :]
+
+    def write(self, target: int, data: memoryview) -> int:
+        """Write this; return how much was taken, or minus the errno."""
+        try:
+            return os.write(target, data)
+        except OSError as error:
+            return -(error.errno or EAGAIN)
 
     def splice(self, source: int, target: int, size: int) -> int:
         """Move bytes between a socket and a pipe; return how many, 0 for a FIN, or minus the errno."""

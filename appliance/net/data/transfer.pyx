@@ -5,7 +5,8 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from libc.errno cimport EAGAIN, errno
 from libc.string cimport memcpy
-from posix.unistd cimport read, write
+from posix.unistd cimport read
+from posix.unistd cimport write as c_write
 
 cdef extern from "fcntl.h" nogil:
     """
@@ -52,7 +53,7 @@ cdef class Transfer:
 
     cpdef Py_ssize_t send(self, int target) except? -9999:
         """Write what was read last; return how much was taken, or minus the errno."""
-        cdef Py_ssize_t sent = write(target, self._buffer, self._size)
+        cdef Py_ssize_t sent = c_write(target, self._buffer, self._size)
         if sent < 0:
             return -errno
         self._sent = sent
@@ -61,6 +62,11 @@ cdef class Transfer:
     cpdef rest(self):
         """Return what was read last and not yet written."""
         return memoryview(self._buffer[self._sent:self._size])
+
+    cpdef Py_ssize_t write(self, int target, const unsigned char[::1] data) except? -9999:
+        """Write this; return how much was taken, or minus the errno."""
+        cdef Py_ssize_t sent = c_write(target, &data[0], data.shape[0])
+        return sent if sent >= 0 else -errno
 
     cpdef Py_ssize_t splice(self, int source, int target, Py_ssize_t size) except? -9999:
         """Move bytes between a socket and a pipe; return how many, 0 for a FIN, or minus the errno."""

@@ -18,6 +18,7 @@ from appliance.net.data import tcp
 from appliance.net.data.acceptors import Acceptors
 from appliance.net.data.connect_failures import ConnectFailureSender
 from appliance.net.data.traffic import TICK, Traffic, descriptor_limit
+from appliance.net.data.transfer import COMPILED
 from appliance.net.logging import log
 from appliance.programs.worker.connection_log import ConnectionLog
 from appliance.programs.worker.draining import Draining
@@ -157,6 +158,7 @@ class Worker:
             written_at=time.time(),
             drain_deadline=self.draining.deadline,
             sessions=len(self.traffic.live),
+            compiled=COMPILED,
             frontends=tuple(each.counters() for each in self.settings.frontends.values()),
             servers=tuple(
                 member.counters()

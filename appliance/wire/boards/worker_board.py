@@ -65,7 +65,10 @@ class PoolTimes:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerBoard:
-    """The whole payload. Times are Unix seconds, `drain_deadline` 0.0 while not draining."""
+    """The whole payload. Times are Unix seconds, `drain_deadline` 0.0 while not draining.
+
+    `compiled` says that its data path runs as extension modules, and not as plain Python.
+    """
 
     program: str
     generation: int
@@ -81,10 +84,11 @@ class WorkerBoard:
     servers: tuple[ServerCounters, ...]
     reasons: dict[EndReason, int]
     pools: tuple[PoolTimes, ...] = ()
+    compiled: bool = False
 
 
-_MAGIC: Final = b"WRK2"
-_HEAD: Final = struct.Struct(f"=4s{NAME_BYTES}sIIIIIIIIIddd")
+_MAGIC: Final = b"WRK3"
+_HEAD: Final = struct.Struct(f"=4s{NAME_BYTES}sIIIIIIIII?ddd")
 _FRONTEND: Final = struct.Struct(f"={NAME_BYTES}sQQQQQQ")
 _SERVER: Final = struct.Struct(f"={NAME_BYTES}s{NAME_BYTES}s12Qdd")
 _SERVER_FIELDS: Final = tuple(each.name for each in fields(ServerCounters))
@@ -107,6 +111,7 @@ def encode(board: WorkerBoard) -> bytes:
         len(board.frontends),
         len(board.servers),
         len(board.pools),
+        board.compiled,
         board.started_at,
         board.written_at,
         board.drain_deadline,
@@ -122,7 +127,7 @@ def decode(payload: bytes) -> WorkerBoard:
         magic, program, generation, index, pid, phase, snapshot, sessions, *counts = _HEAD.unpack_from(
             payload
         )
-        frontends, servers, pools, started, written, drain = counts
+        frontends, servers, pools, compiled, started, written, drain = counts
         first = _HEAD.size + _REASONS.size
         second = first + frontends * _FRONTEND.size
         third = second + servers * _SERVER.size
@@ -140,6 +145,7 @@ def decode(payload: bytes) -> WorkerBoard:
             written_at=written,
             drain_deadline=drain,
             sessions=sessions,
+            compiled=compiled,
             reasons=dict(zip(EndReason, _REASONS.unpack_from(payload, _HEAD.size), strict=True)),
             frontends=tuple(
                 FrontendCounters(

@@ -162,7 +162,7 @@ def test_json_keys_are_stable(paths: Paths):
     ]  # fmt: skip
     assert list(found["generations"][0]) == [
         "program", "generation", "phase", "pids", "configuration", "started_at", "sessions", "drain_deadline",
-        "holds",
+        "holds", "compiled",
     ]  # fmt: skip
     assert list(found["generations"][0]["holds"][0]) == ["pool", "server", "connections"]
 

@@ -54,6 +54,20 @@ def test_programs():
     assert "! health is gone" in lines
 
 
+def test_what_moves_the_connections():
+    """The first line says whether the data path is compiled; while generations change it may be both."""
+    python, compiled = boards.worker(), boards.worker(generation=2, compiled=True)
+    for workers, said in (
+        ((python,), "data path in Python"),
+        ((compiled,), "data path compiled"),
+        ((python, compiled), "data path compiled and in Python"),
+    ):
+        assert f"ocp4: configuration 1 from appliance.yaml, {said}" in drawn(
+            replace(_EVIDENCE, workers=workers)
+        )
+    assert "data path" not in "\n".join(drawn(replace(_EVIDENCE, workers=())))
+
+
 def test_servers():
     """A server on its way up shows both weights; the last check has result, duration and detail."""
     words = row(drawn(_EVIDENCE), "pool/server-0")

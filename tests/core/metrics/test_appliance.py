@@ -97,13 +97,14 @@ def test_generations():
         sessions=3,
         servers=(boards.server_counters(current=3), boards.server_counters("server-1")),
     )
-    new = boards.worker(generation=2, sessions=1, servers=(boards.server_counters(current=1),))
+    new = boards.worker(generation=2, sessions=1, compiled=True, servers=(boards.server_counters(current=1),))
     found = values(observations(workers=(old, new), ended={"proxy-api": EndedWorkers(workers=5)}))
 
     assert found["draining_generations"] == {'{program="proxy-api"}': 1}
     held = '{program="proxy-api",generation="1",pool="pool",server="server-0"}'
     assert found["draining_connections"] == {held: 3}
     assert found["generation_sessions"]['{program="proxy-api",generation="2",phase="accepting"}'] == 1
+    assert list(found["generation_compiled"].values()) == [0, 1]
     assert found["workers_ended_total"] == {'{program="proxy-api"}': 5}
 
 

@@ -34,3 +34,13 @@ def test_draining_generations_say_what_they_hold():
     assert (old.sessions, old.drain_deadline, old.pids) == (4, 260.0, (50, 51))
     assert old.holds == (ServerConnections(pool="pool", server="server-0", connections=4),)
     assert new.drain_deadline is None
+
+
+def test_compiled_are_generations_of_which_each_worker_is():
+    """A generation runs compiled code when all its workers do."""
+    workers = [
+        boards.worker(generation=generation, index=index, compiled=compiled)
+        for generation, index, compiled in ((1, 0, False), (1, 1, True), (2, 0, True), (2, 1, True))
+    ]
+    status = assess(observations(workers=tuple(workers)), NOW)
+    assert [each.compiled for each in status.generations] == [False, True]

@@ -8,15 +8,24 @@ from pathlib import Path
 import pytest
 from support.network.ports import free_port
 from support.processes.waiting import wait_until
+from support.programs.lone_worker import lone_worker
 from support.values.snapshots import bind, frontend, group, snapshot
 
 from appliance.model.paths import Paths
 from appliance.model.snapshot import snapshot as model
+from appliance.net.data.transfer import COMPILED
 from appliance.net.workers import child_processes
 from appliance.programs.proxy_master.master import WORKER
 from appliance.wire.lines.worker_arguments import WorkerArguments, encode
 
 pytestmark = pytest.mark.programs
+
+
+def test_a_worker_says_whether_it_is_compiled():
+    """Its board says what moves its connections, which is what this process would run too."""
+    wanted = snapshot(groups=[group(frontends=[frontend(binds=[bind(free_port())])])])
+    with lone_worker(wanted) as worker:
+        assert worker.board().compiled is COMPILED
 
 
 def test_a_worker_whose_master_died_ends(capfd: pytest.CaptureFixture[str]):

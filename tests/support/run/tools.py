@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Final
 
 PACKAGES: Final = {
+    "cc": "gcc",  # compiles the data path
     "catatonit": "catatonit",  # a pod is nothing else
     "curl": "curl",
     "debugfs": "e2fsprogs",

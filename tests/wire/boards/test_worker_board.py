@@ -58,6 +58,7 @@ BOARDS = st.builds(
     WorkerBoard,
     program=NAMES,
     generation=COUNTS,
+    compiled=st.booleans(),
     index=COUNTS,
     pid=COUNTS,
     phase=st.sampled_from(WorkerPhase),

@@ -20,7 +20,7 @@ from appliance.core.balancing.pool_state import PoolState
 from appliance.model.end_reasons import EndReason
 from appliance.model.server_states import HealthVerdict
 from appliance.model.snapshot.pools import Balance, SendProxy
-from appliance.net.data import sides, tcp
+from appliance.net.data import tcp
 from appliance.net.data.backend import Backend
 from appliance.net.data.session.session import Session
 from appliance.net.data.session.session_phases import CLOSED, CONNECTING, DELAYED, OPEN, QUEUED
@@ -298,44 +298,55 @@ def test_slow_client_does_not_cost_its_server_time(setup: Setup, half_closed: bo
     assert not is_reset(client)
 
 
-def refuse(*_: object) -> bytes:
-    """Answer as a socket does that was called ready and is not."""
-    raise BlockingIOError
+class Refusing(Transfer):
+    """Answers as sockets do that were called ready and are not; counts how often it was asked to read."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.reads = 0
+
+    def receive(self, source: int) -> int:
+        """Find nothing."""
+        del source
+        self.reads += 1
+        return AGAIN
+
+    def write(self, target: int, data: memoryview) -> int:
+        """Find no room."""
+        del target, data
+        return AGAIN
+
+    def splice(self, source: int, target: int, size: int) -> int:
+        """Find neither."""
+        del source, target, size
+        return AGAIN
 
 
-def test_socket_that_is_readable_for_nothing_is_read_once(setup: Setup, monkeypatch: pytest.MonkeyPatch):
+def test_socket_that_is_readable_for_nothing_is_read_once(setup: Setup):
     """Where the kernel says readable and then EAGAIN, a side waits for the next event."""
     client, session = setup.session()
     setup.until(lambda: session.ready_at)
-    calls = []
-
-    def counted(*_: object) -> int:
-        calls.append(None)
-        return AGAIN
-
-    monkeypatch.setattr(Transfer, "receive", counted)
+    refusing = Refusing()
+    setup.traffic.transfer = refusing
     client.sendall(b"a")
-    setup.until(lambda: calls)
+    setup.until(lambda: refusing.reads)
     for _ in range(10):
         setup.traffic.tick()
         gevent.sleep(0.001)
-    assert len(calls) == 1
-    monkeypatch.undo()
+    assert refusing.reads == 1
+    setup.traffic.transfer = Transfer()
     client.sendall(b"b")
     setup.until(lambda: session.client.count == 2)
     assert setup.server().recv(10) == b"ab"
 
 
-def test_socket_that_is_writable_for_nothing_is_tried_at_each_tick(
-    setup: Setup, monkeypatch: pytest.MonkeyPatch
-):
+def test_socket_that_is_writable_for_nothing_is_tried_at_each_tick(setup: Setup):
     """Without memory for TCP a write fails though the socket is writable, and no event need follow."""
     client, session = setup.session()
     setup.until(lambda: session.ready_at)
     sent = jam(setup, session, setup.server())
     client.setblocking(False)  # noqa: FBT003  # the standard library's signature
-    monkeypatch.setattr(sides, "write", refuse)
-    monkeypatch.setattr(Transfer, "splice", lambda *_: AGAIN)
+    setup.traffic.transfer = Refusing()
     received = 0
 
     def taken() -> bool:
@@ -348,18 +359,17 @@ def test_socket_that_is_writable_for_nothing_is_tried_at_each_tick(
     for _ in range(3):
         setup.traffic.tick()
         assert len(setup.traffic.resting) == 1
-    monkeypatch.undo()
+    setup.traffic.transfer = Transfer()
     setup.until(lambda: taken() or received == sent)
     assert received == sent
 
 
-def test_rest_ends_with_the_session(setup: Setup, monkeypatch: pytest.MonkeyPatch):
+def test_rest_ends_with_the_session(setup: Setup):
     """A session that ends while a side rests is not tried again."""
     client, session = setup.session()
     setup.until(lambda: session.ready_at)
     jam(setup, session, setup.server())
-    monkeypatch.setattr(sides, "write", refuse)
-    monkeypatch.setattr(Transfer, "splice", lambda *_: AGAIN)
+    setup.traffic.transfer = Refusing()
     client.setblocking(False)  # noqa: FBT003  # the standard library's signature
     until(lambda: client.recv(1 << 22) and setup.traffic.resting)
     session.end(EndReason.KILLED)
@@ -516,9 +526,9 @@ def test_early_bytes_do_not_grow_with_each_wait(setup: Setup):
 def test_bug_in_a_session_whose_server_goes_down_costs_that_one(setup: Setup):
     """Whoever closes the sessions of a server goes on with the others."""
     client, session = setup.session()
-    session.attempts = None  # type: ignore[assignment]  # the bug
+    session.member = object()  # type: ignore[assignment]  # the bug
     session.server_down()
-    assert [type(fault) for fault in setup.faults] == [TypeError]
+    assert [type(fault) for fault in setup.faults] == [AttributeError]
     assert not setup.traffic.live
     assert is_reset(client)
 

@@ -1,0 +1,14 @@
+"""Whether the package under test is the one that is compiled, which a second run of its tests takes.
+
+`make test-compiled` names it by PYTHONPATH, so that programs which a test starts find it too.
+"""
+
+import pytest
+
+from appliance.net.data import transfer
+
+
+def check() -> None:
+    """Raise UsageError where the tests would run the checkout's sources: they would prove nothing."""
+    if not transfer.COMPILED:
+        raise pytest.UsageError(f"{transfer.__file__} is not compiled: make test-compiled")
