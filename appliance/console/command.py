@@ -56,6 +56,7 @@ COMMANDS: Final[Mapping[str, Subcommand]] = {
         ("drain", "server_states", "drain", "Give servers no new connections, keep those they have."),
         ("ready", "server_states", "ready", "Let the checks of servers decide again."),
         ("maint", "server_states", "maint", "Take servers out of service."),
+        ("weight", "server_states", "weight", "Give servers another share of the connections."),
         ("sessions", "sessions", "sessions", "List the connections, or end some of them."),
         ("vip", "vip.vip", "vip", "Show virtual IPs, move one away, or take part again."),
         (

@@ -1,4 +1,4 @@
-"""`appliance drain`, `ready` and `maint`: the operator's state of a server, kept over restarts."""
+"""`appliance drain`, `ready`, `maint` and `weight`: what operators say of servers, kept over restarts."""
 
 from collections.abc import Callable
 from difflib import get_close_matches
@@ -11,7 +11,7 @@ from appliance.console.program_questions import ask_program
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.net.files import snapshots
-from appliance.wire.lines.control import Question
+from appliance.wire.lines.control import Answer, Question
 
 _TIMEOUT: Final = 10.0
 
@@ -35,13 +35,39 @@ def _command(name: str, effect: str, explanation: str) -> click.Command:
     return command
 
 
+@click.command("weight", epilog="Example: appliance weight masters/master-1 50%")
+@click.argument("servers", nargs=-1, required=True, metavar="POOL/SERVER...")
+@click.argument("weight", metavar="N|N%")
+@click.option("--json", "as_json", is_flag=True, help='Print a list of {"pool", "server", "weight"}.')
+@click.pass_obj
+def weight(paths: Paths, *, servers: tuple[str, ...], weight: str, as_json: bool) -> None:
+    """Give servers another share of the connections, in place of the configured weight.
+
+    N is 0 (no new connections) to 256, N% a part of the configured weight; 100% gives the configured weight
+    back. Kept over reloads and restarts.
+    """
+    wanted = [_named(each, _known(paths)) for each in dict.fromkeys(servers)]
+    for pool, server in wanted:
+        values = {"pool": pool, "server": server, "weight": weight}
+        configured = _ask(paths, Question(command="set-weight", values=values)).values.get("configured")
+        if not as_json:
+            click.echo(f"{pool}/{server}: weight {weight}, where the configuration says {configured}")
+    if as_json:
+        print_json([{"pool": pool, "server": server, "weight": weight} for pool, server in wanted])
+
+
 def _set_state(paths: Paths, *, pool: str, server: str, state: str) -> None:
-    question = Question(command="set-state", values={"pool": pool, "server": server, "state": state})
+    _ask(paths, Question(command="set-state", values={"pool": pool, "server": server, "state": state}))
+
+
+def _ask(paths: Paths, question: Question) -> Answer:
+    """Have `health` do it; raises ClickException."""
     answer = ask_program(paths.control("health"), question, timeout=_TIMEOUT)
     if not answer.ok:
         raise click.ClickException("; ".join(problem.message for problem in answer.errors))
     if not_kept := answer.values.get("not_kept"):
         click.echo(f"warning: this is forgotten when the program health restarts: {not_kept}", err=True)
+    return answer
 
 
 def _known(paths: Paths) -> frozenset[str] | None:

@@ -14,6 +14,7 @@ from appliance.health.check_loops import CheckLoops
 from appliance.health.reports import HealthReports
 from appliance.model.paths import Paths
 from appliance.model.server_states import AdminState
+from appliance.model.server_weights import OperatorWeight
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.boards.board_writer import BoardWriter
 from appliance.net.boards.health_publisher import HealthPublisher
@@ -27,7 +28,8 @@ from appliance.wire.literal import is_literal
 class HealthChecks:
     """The checks, from the snapshot that was applied last.
 
-    `admins` are the operator states at the start. `on_fault` is called when publishing has ended by a bug.
+    `admins` and `weights` are what operators have said before the start. `on_fault` is called when
+    publishing has ended by a bug.
     """
 
     def __init__(
@@ -36,10 +38,11 @@ class HealthChecks:
         reports: HealthReports,
         *,
         admins: Mapping[Key, AdminState],
+        weights: Mapping[Key, OperatorWeight],
         on_fault: Callable[[BaseException | None], None],
     ) -> None:
         self._reports = reports
-        self.servers = CheckedServers(admins=admins)
+        self.servers = CheckedServers(admins=admins, weights=weights)
         self.contexts = TlsContexts(reports.ca_file_trouble)
         self.resolver = Resolver(self._address_changed)
         self._publisher = HealthPublisher(
@@ -93,6 +96,14 @@ class HealthChecks:
             self._publisher.touch(key, changed=True)
             self._reports.event(self.servers.servers[key], event, among=self.servers)
         return event
+
+    def set_weight(self, key: Key, weight: OperatorWeight | None) -> bool:
+        """Give a server the operator's weight, None for the configured one; True for another one."""
+        changed = self.servers.set_weight(key, weight, now=time.monotonic())
+        if changed:
+            self._publisher.touch(key, changed=True)
+            self._reports.weight_given(self.servers.servers[key])
+        return changed
 
     def connect_failed(self, failure: ConnectFailure) -> None:
         """Check a server now that clients could not connect to, unless that has just been done."""

@@ -7,10 +7,11 @@ from typing import Final
 
 from appliance.core.checks.checked_servers import UnknownServerError
 from appliance.health.checks import HealthChecks
-from appliance.health.kept_operator_states import KeptOperatorStates
+from appliance.health.kept_by_operator import KeptByOperator
 from appliance.health.reports import PROGRAM, HealthReports
 from appliance.model.paths import Paths
 from appliance.model.server_states import AdminState, ServerState
+from appliance.model.server_weights import WeightError, operator_weight
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.control.control_server import Call, Handler
 from appliance.net.files.proposed_snapshot import ProposedSnapshot
@@ -25,10 +26,10 @@ class HealthCommands:
     """The commands. Each may be repeated: `reload` does so after a time-out or a crash of its own."""
 
     def __init__(
-        self, paths: Paths, checks: HealthChecks, states: KeptOperatorStates, reports: HealthReports
+        self, paths: Paths, checks: HealthChecks, kept: KeptByOperator, reports: HealthReports
     ) -> None:
         self._checks = checks
-        self._states = states
+        self._states, self._weights = kept.states, kept.weights
         self._reports = reports
         self._started_at = time.time()
         self._proposed = ProposedSnapshot(paths)
@@ -41,6 +42,7 @@ class HealthCommands:
             "commit": self._commit,
             "abort": self._abort,
             "set-state": self._set_state,
+            "set-weight": self._set_weight,
         }
 
     def _status(self, _: Call) -> Answer:
@@ -98,6 +100,22 @@ class HealthCommands:
         event = self._checks.set_admin(checked.key, admin)
         done = {"pool": checked.pool, "server": checked.server.name, "state": admin.name.lower()}
         return good(**done, changed=event is not None, **self._states.warning())
+
+    def _set_weight(self, call: Call) -> Answer:
+        """Give a server another weight, for an operator; 100% and the configured one end that."""
+        question = call.question
+        servers = self._checks.servers
+        try:
+            given = operator_weight(question.text("weight"))
+            checked = servers.find(question.text("pool"), question.text("server"))
+        except (UnknownServerError, WeightError) as error:
+            return bad(str(error))
+        configured = checked.server.weight
+        wanted = None if given.keeps(configured) else given
+        self._weights.keep(servers.weights_with(checked.key, wanted))
+        changed = self._checks.set_weight(checked.key, wanted)
+        done = {"pool": checked.pool, "server": checked.server.name, "weight": str(given)}
+        return good(**done, configured=configured, changed=changed, **self._weights.warning())
 
 
 def _authority_problems(snapshot: Snapshot, contexts: TlsContexts) -> list[AnswerProblem]:

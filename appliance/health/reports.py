@@ -61,12 +61,29 @@ class HealthReports:
         self._impossible.pop(key, None)
 
     def operator_state_kept(self, checked: CheckedServer) -> None:
-        """Log that an operator state from before the restart or reload holds: it explains an idle server."""
+        """Log an operator's state or weight from before the restart or reload: it explains an idle server."""
+        if checked.weight is not None:
+            self.log.warning(
+                "operator-weight-kept",
+                pool=checked.pool,
+                server=checked.server.name,
+                weight=str(checked.weight),
+            )
         if checked.health.admin is not AdminState.READY:
             state = checked.health.admin.name.lower()
             self.log.warning(
                 "operator-state-kept", pool=checked.pool, server=checked.server.name, state=state
             )
+
+    def weight_given(self, checked: CheckedServer) -> None:
+        """Log the weight that an operator has given a server, or that the configured one holds again."""
+        self.log.info(
+            "server-weight",
+            pool=checked.pool,
+            server=checked.server.name,
+            weight=str(checked.weight or checked.server.weight),
+            configured=checked.server.weight,
+        )
 
     def host_changed(self, checked: CheckedServer, *, before: str) -> None:
         """Log that the name of a server stands for another address than before, "" for none."""

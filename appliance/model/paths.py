@@ -117,6 +117,11 @@ class Paths:
         return self.state / "operator-states.json"
 
     @property
+    def operator_weights(self) -> Path:
+        """Weights that the operator has given servers."""
+        return self.state / "operator-weights.json"
+
+    @property
     def vrrp_board(self) -> Path:
         """Board that `vrrp` writes."""
         return self.runtime / "vrrp.board"

@@ -16,7 +16,7 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.health.checks import HealthChecks
 from appliance.health.commands import FOR_READERS, HealthCommands
-from appliance.health.kept_operator_states import KeptOperatorStates
+from appliance.health.kept_by_operator import KeptByOperator
 from appliance.health.reports import PROGRAM, HealthReports
 from appliance.model.paths import Paths
 from appliance.net.boards.board_layout import BoardError
@@ -49,11 +49,15 @@ class HealthProgram:
         self.crashed = False
         self._stop = stop
         self._reports = reports = HealthReports(log)
-        states = KeptOperatorStates(paths.operator_states, reports)
+        kept = KeptByOperator(paths, reports)
         self._checks = HealthChecks(
-            paths, reports, admins=states.load(records), on_fault=self._publishing_ended
+            paths,
+            reports,
+            admins=kept.states.load(records),
+            weights=kept.weights.load(records),
+            on_fault=self._publishing_ended,
         )
-        commands = HealthCommands(paths, self._checks, states, reports)
+        commands = HealthCommands(paths, self._checks, kept, reports)
         accepted = snapshots.accepted(paths, reports.log)
         if accepted is not None:
             self._checks.apply(accepted, records)

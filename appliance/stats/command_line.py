@@ -43,7 +43,6 @@ SILENCE: Final = 10.0
 """Seconds that a client may be silent, or not read its answer (HAProxy's `stats timeout`)."""
 
 _CHUNK: Final = 4096
-_NOT_CONFIGURED: Final = "Weights other than 0 and 100% are the configuration's: change `weight` there.\n"
 
 
 class CommandLine:
@@ -150,8 +149,11 @@ class CommandLine:
         return servers_state_text(lines)
 
     def _weight(self, pool: str, server: str) -> str:
-        row = answers.server_row(self._figures.get().rows, pool, server)
-        return f"{row['weight']} (initial {row['uweight']})\n" if row else NO_SERVER
+        figures = self._figures.get()
+        row, snapshot = answers.server_row(figures.rows, pool, server), figures.observations.snapshot
+        if row is None or not isinstance(snapshot, Snapshot):
+            return NO_SERVER
+        return f"{row['uweight']} (initial {answers.configured_weight(snapshot, pool, server)})\n"
 
     def _missing(self, pool: str, server: str) -> str:
         """Return what HAProxy says of a server that there is not, nothing where there is one."""
@@ -171,14 +173,15 @@ class CommandLine:
         return ""
 
     def _set_weight(self, command: SetWeight) -> str:
-        """Take a weight of 0 for drain, and the configured one for ready: others are the configuration's."""
-        row = answers.server_row(self._figures.get().rows, command.pool, command.server)
-        configured = int(row["uweight"]) if row else 0
-        if command.weight == 0:
-            return self._set_state(command.pool, command.server, AdminState.DRAIN)
-        if command.weight == (100 if command.percent else configured):
-            return self._set_state(command.pool, command.server, AdminState.READY)
-        return _NOT_CONFIGURED
+        pool, server, weight = command.pool, command.server, command.weight
+        try:
+            servers.set_weight(self._paths, pool=pool, server=server, weight=weight)
+        except NotDone as error:
+            return f"{error}\n"
+        finally:
+            self._figures.forget()
+        self._log.info("weight-set", pool=pool, server=server, weight=str(weight), by="stats socket")
+        return ""
 
     def _shutdown(self, pool: str, server: str) -> str:
         ended = servers.end_sessions(self._paths, pool=pool, server=server)

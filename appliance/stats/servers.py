@@ -7,6 +7,7 @@ import gevent
 
 from appliance.model.paths import Paths
 from appliance.model.server_states import AdminState
+from appliance.model.server_weights import OperatorWeight
 from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.wire.lines import listed_session
 from appliance.wire.lines.control import Answer, ControlError, Question
@@ -22,8 +23,18 @@ class NotDone(Exception):  # noqa: N818  # an outcome, told to whoever asked
 def set_state(paths: Paths, *, pool: str, server: str, state: AdminState) -> None:
     """Put a server into a state, which it keeps over reloads and restarts; raises NotDone."""
     values = {"pool": pool, "server": server, "state": state.name.lower()}
+    _have_done(paths, Question(command="set-state", values=values))
+
+
+def set_weight(paths: Paths, *, pool: str, server: str, weight: OperatorWeight) -> None:
+    """Give a server a weight, which it keeps over reloads and restarts; raises NotDone."""
+    values = {"pool": pool, "server": server, "weight": str(weight)}
+    _have_done(paths, Question(command="set-weight", values=values))
+
+
+def _have_done(paths: Paths, question: Question) -> None:
     try:
-        answer = ask(paths.control("health"), Question(command="set-state", values=values), timeout=_TIMEOUT)
+        answer = ask(paths.control("health"), question, timeout=_TIMEOUT)
     except ControlUnavailable as error:
         raise NotDone(str(error)) from error
     if not answer.ok:

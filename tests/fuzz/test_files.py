@@ -15,13 +15,14 @@ from appliance.model.guest.placement import Placed
 from appliance.model.guest.report import GuestProblem, GuestReport, Origin
 from appliance.model.paths import Paths
 from appliance.model.server_states import AdminState
+from appliance.model.server_weights import OperatorWeight
 from appliance.model.snapshot.snapshot import SnapshotError, encode
 from appliance.net.boards.board_layout import BoardError, checksum_of
 from appliance.net.boards.board_reader import BoardReader
 from appliance.net.boards.board_writer import BoardWriter
-from appliance.net.files import operator_states, snapshots
+from appliance.net.files import operator_words, snapshots
 from appliance.net.files.degraded import Degraded, degraded_path, read_degraded, write_degraded
-from appliance.net.files.operator_states import OperatorStatesError
+from appliance.net.files.operator_words import STATES, WEIGHTS, OperatorWordsError
 from appliance.net.guest import report_file
 from appliance.net.guest.record import Record
 from appliance.net.workers.generation_numbers import GenerationNumbers
@@ -102,6 +103,10 @@ def targets(root: Path) -> dict[str, Target]:
         each.mkdir()
     accepted = content(paths.accepted, lambda _: snapshots.accept(paths, given.snapshot()))
     states = {("masters", "master-0"): AdminState.MAINT, ("masters", "b"): AdminState.DRAIN}
+    weights = {
+        ("masters", "master-0"): OperatorWeight(value=50, percent=True),
+        ("masters", "b"): OperatorWeight(value=0, percent=False),
+    }
     note = Degraded(since=1.0, problems=(AnswerProblem(message="no", path="pools", line=1, column=2),))
     record = Record(root)
     found = (
@@ -121,10 +126,21 @@ def targets(root: Path) -> dict[str, Target]:
         ),
         Target(
             name="operator-states",
-            run=feed(root / "states.json", operator_states.load),
-            seeds=(content(root / "states.json", lambda path: operator_states.save(path, states)), b"{}"),
-            errors=(OperatorStatesError,),
+            run=feed(root / "states.json", lambda path: operator_words.load(path, STATES)),
+            seeds=(
+                content(root / "states.json", lambda path: operator_words.save(path, STATES, states)),
+                b"{}",
+            ),
+            errors=(OperatorWordsError,),
             words=WORDS,
+            mend=seal,
+        ),
+        Target(
+            name="operator-weights",
+            run=feed(root / "weights.json", lambda path: operator_words.load(path, WEIGHTS)),
+            seeds=(content(root / "weights.json", lambda path: operator_words.save(path, WEIGHTS, weights)),),
+            errors=(OperatorWordsError,),
+            words=(*WORDS, b'"50%"', b'"256"', b'"-1"', b'"%"'),
             mend=seal,
         ),
         Target(
@@ -161,6 +177,7 @@ NAMES = (
     "board",
     "accepted-snapshot",
     "operator-states",
+    "operator-weights",
     "degraded-note",
     "generation-lock",
     "guest-record",

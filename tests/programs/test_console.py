@@ -110,6 +110,27 @@ def test_server_states(made: Cluster):
     wait_until(lambda: server_state(made, "master-1") == "up", what="ready is seen")
 
 
+def test_weights(made: Cluster):
+    """A server's share is changed, shown, and given back."""
+    said = made.appliance.command("weight", "masters/master-0", "masters/master-1", "50%").stdout
+    assert said.splitlines() == [
+        f"masters/{name}: weight 50%, where the configuration says 1" for name in ("master-0", "master-1")
+    ]
+    wait_until(lambda: effective_weight(made, "master-1") == 0.5, what="the weight is seen")
+    assert "0.5 of 1, set to 50%" in made.appliance.command("status", check=False).stdout
+    done = made.appliance.command("weight", "masters/master-0", "masters/master-1", "100%", "--json").stdout
+    assert json.loads(done)[1] == {"pool": "masters", "server": "master-1", "weight": "100%"}
+    wait_until(lambda: effective_weight(made, "master-1") == 1.0, what="the configured weight is back")
+    refused = made.appliance.command("weight", "masters/master-0", "lots", check=False)
+    assert (refused.returncode, "0 to 256" in refused.stderr) == (1, True)
+
+
+def effective_weight(made: Cluster, name: str) -> float | None:
+    """Return the weight that a server has now."""
+    [pool] = json.loads(made.appliance.command("status", "--json", check=False).stdout)["pools"]
+    return next(each["effective_weight"] for each in pool["servers"] if each["name"] == name)
+
+
 @pytest.mark.parametrize(
     ("name", "hint"),
     [

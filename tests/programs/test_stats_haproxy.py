@@ -373,6 +373,12 @@ _LINES = (
     "set server masters state ready",
     "set weight masters/master-0 500",
     "set weight masters/master-0 x",
+    "set weight masters/master-0 7x",
+    "set weight masters/master-0 50%%",
+    "set weight masters/master-0 -1",
+    "set weight masters/master-0 -1%",
+    "set weight masters/master-0",
+    "set weight zz/master-0 7",
     "set weight masters",
     "get weight masters/zz",
     "get weight masters/master-0",
@@ -445,18 +451,46 @@ def test_a_change_survives_a_reload(pair: Pair):
     site.cluster.appliance.wait_for_restart("health", site.cluster.appliance.kill("health"))
     assert _status(site, "master-2") == "DRAIN"
     assert "server-drain" in site.cluster.appliance.log()
-    assert site.command("set weight masters/master-2 100%") == "\n"
+    assert site.command("enable server masters/master-2") == "\n"
     wait_until(lambda: _status(site, "master-2") == "UP", what="the server is back")
     assert site.command("set weight masters/master-2 0") == "\n"
     wait_until(lambda: _status(site, "master-2") == "DRAIN", what="weight 0 is drain")
-    assert "configuration" in site.command("set weight masters/master-2 7")
-    assert site.command("enable server masters/master-2") == "\n"
+    assert site.command("set weight masters/master-2 100%") == "\n"
     wait_until(lambda: _status(site, "master-2") == "UP", what="the server is back again")
 
 
+def test_a_weight_is_taken_and_kept(pair: Pair):
+    """Both say the same after each change; ours holds after a reload and a restart of health."""
+    site = pair.site
+    asked = "get weight masters/master-1"
+    for given in ("7", "250%", "300", "0", "100%", "20"):
+        answers = [
+            [
+                socket_answer(Path(control), f"{line}\n")
+                for line in (f"set weight masters/master-1 {given}", asked)
+            ]
+            for *_, control in pair.places
+        ]
+        assert answers[0][0] == answers[1][0], given
+        wait_until(
+            lambda said=answers[0][1]: site.command(asked) == said, what=f"ours has the weight, too: {given}"
+        )
+    appliance = site.cluster.appliance
+    assert appliance.reload()["ok"]
+    appliance.wait_for_restart("health", appliance.kill("health"))
+    wait_until(lambda: site.command(asked) == "20 (initial 1)\n\n", what="the weight is kept")
+    assert "operator-weight-kept" in appliance.log()
+    assert _row(site, "master-1")["uweight"] == "20"
+    for *_, control in pair.places:
+        assert socket_answer(Path(control), "set server masters/master-1 weight 100%\n") == "\n"
+
+
+def _row(site: StatsSite, server: str) -> dict[str, str]:
+    return haproxy_clients.telegraf(site.command("show stat masters 4 -1"))["masters", server]
+
+
 def _status(site: StatsSite, server: str) -> str:
-    rows = haproxy_clients.telegraf(site.command("show stat masters 4 -1"))
-    return rows["masters", server]["status"]
+    return _row(site, server)["status"]
 
 
 def test_sessions_are_shown_and_ended(pair: Pair):

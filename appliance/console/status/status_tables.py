@@ -229,6 +229,8 @@ def _check(check: CheckStatus | None) -> str:
 
 def _weight(server: ServerStatus) -> str:
     effective = server.effective_weight
+    if server.operator_weight is not None and effective is not None:
+        return f"{effective:.3g} of {server.weight}, set to {server.operator_weight}"
     if effective is None or effective == server.weight:
         return str(server.weight)
     return f"{effective:.3g} of {server.weight}"

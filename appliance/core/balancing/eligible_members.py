@@ -50,4 +50,4 @@ def _panics(primaries: Sequence[PoolMember], up: Sequence[PoolMember], panic: fl
 
 def _counts_for_panic(member: PoolMember) -> bool:
     judged = member.state is not ServerState.CHECKING
-    return judged and member.admin is AdminState.READY and member.config.weight > 0
+    return judged and member.admin is AdminState.READY and member.whole_weight > 0

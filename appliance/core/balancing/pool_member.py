@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from appliance.model.server_states import AdminState, ServerState
+from appliance.model.server_weights import OperatorWeight, asked_weight
 from appliance.model.snapshot.pools import Server
 from appliance.wire.boards.worker_board import ServerCounters
 
@@ -14,8 +15,9 @@ class PoolMember:
     """A server with its state and counters. `limit` is this worker's share of max_connections, 0 is none.
 
     From the health board: `state` and `admin` (the operator's state), `weight` (the effective one: less than
-    the configured one in a slow start, 0 when drained or down), `unreachable` (nothing answers at its
-    address) and `address`, None while the server's name has not been resolved.
+    the whole one in a slow start), `operator_weight` (None for the configured one),
+    `unreachable` (nothing answers at its address) and `address`, None while the server's name has not been
+    resolved.
 
     `turn` and `seed` belong to the balance algorithms. `errors` counts connects in a row that failed at the
     server (HAProxy's `observe layer4`), `queued` the connections that wait for it. What the others count is
@@ -32,6 +34,7 @@ class PoolMember:
     state: ServerState = ServerState.CHECKING
     admin: AdminState = AdminState.READY
     unreachable: bool = False
+    operator_weight: OperatorWeight | None = None
     errors: int = 0
     current: int = 0
     total: int = 0
@@ -52,6 +55,11 @@ class PoolMember:
     def name(self) -> str:
         """Name of the server within its pool."""
         return self.config.name
+
+    @property
+    def whole_weight(self) -> float:
+        """The weight without slow start: the operator's, or the configured one."""
+        return asked_weight(self.config.weight, self.operator_weight)
 
     @property
     def label(self) -> str:

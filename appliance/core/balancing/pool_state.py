@@ -245,6 +245,7 @@ class PoolState(Generic[Waiter]):
         before = member.state
         member.state = health.state if health is not None else ServerState.CHECKING
         member.admin = health.admin if health is not None else AdminState.READY
+        member.operator_weight = health.operator_weight if health is not None else None
         member.unreachable = health is not None and health.unreachable
         member.address = _address(member.config, health)
         weight = health.weight if health is not None else float(member.config.weight)
@@ -253,7 +254,7 @@ class PoolState(Generic[Waiter]):
         return member.state in _OUT_OF_SERVICE and before not in _OUT_OF_SERVICE
 
     def _select(self) -> tuple[PoolMember, ...]:
-        """Return the members that take new connections; in a panic each has the weight of its configuration.
+        """Return the members that take new connections; in a panic each has its whole weight.
 
         The board gives a server that is down the weight 0, and no algorithm can use that.
         """
@@ -261,7 +262,7 @@ class PoolState(Generic[Waiter]):
         if selected.panic:
             for member in selected.members:
                 if member.weight <= 0.0:
-                    self._balancer.reweigh(member, float(member.config.weight))
+                    self._balancer.reweigh(member, member.whole_weight)
         return selected.members
 
 

@@ -5,12 +5,13 @@ another address is another machine, about which nothing is known yet.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from appliance.core.checks.health_settings import HealthSettings, health_settings
 from appliance.core.checks.server_health import HealthEvent, ServerHealth
 from appliance.model.server_states import AdminState, ServerState
+from appliance.model.server_weights import OperatorWeight, asked_weight
 from appliance.model.snapshot.pools import Pool, Server
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.wire.boards.health_board import ServerHealthRecord
@@ -32,12 +33,14 @@ class CheckedServer:
     """One server of a pool, with its health.
 
     `host` is the literal address that checks and sessions go to, "" while the server's name has none.
+    `weight` is what an operator gave it, None where the configured weight holds.
     """
 
     pool: str
     server: Server
     health: ServerHealth
     host: str
+    weight: OperatorWeight | None = None
 
     @property
     def key(self) -> Key:
@@ -61,11 +64,15 @@ class CheckedServers:
     """The servers of the snapshot that was applied last.
 
     `admins` are the operator states by server, those of servers that are not configured now among them: a
-    server that leaves the configuration in maint is in maint when it comes back.
+    server that leaves the configuration in maint is in maint when it comes back. `weights` are the same of
+    the operator's weights.
     """
 
-    def __init__(self, *, admins: Mapping[Key, AdminState]) -> None:
+    def __init__(
+        self, *, admins: Mapping[Key, AdminState], weights: Mapping[Key, OperatorWeight] | None = None
+    ) -> None:
         self.admins = dict(admins)
+        self.weights = dict(weights or {})
         self.snapshot: Snapshot | None = None
         self.servers: dict[Key, CheckedServer] = {}
 
@@ -87,7 +94,7 @@ class CheckedServers:
             checked, event = self._checked(old.get(key), pool, server, now=now, window=window)
             if checked is not old.get(key) or checked.server.check != server.check:
                 started.add(key)
-            checked.server = server
+            checked.server, checked.weight = server, self.weights.get(key)
             self.servers[key] = checked
             events += [(key, event)] if event else []
         gone = frozenset(key for key, checked in old.items() if self.servers.get(key) is not checked)
@@ -124,6 +131,25 @@ class CheckedServers:
         others = {known: state for known, state in self.admins.items() if known != key}
         return others if admin is AdminState.READY else {**others, key: admin}
 
+    def set_weight(self, key: Key, weight: OperatorWeight | None, *, now: float) -> bool:
+        """Give a server the weight that the operator wants, None for the configured one; True for a change.
+
+        Raises UnknownServerError.
+        """
+        checked = self.find(*key)
+        self.weights = self.weights_with(key, weight)
+        if checked.weight == weight:
+            return False
+        checked.weight = weight
+        asked = asked_weight(checked.server.weight, weight)
+        checked.health.change_settings(replace(checked.health.settings, weight=asked), now=now)
+        return True
+
+    def weights_with(self, key: Key, weight: OperatorWeight | None) -> dict[Key, OperatorWeight]:
+        """Return the operator's weights as they will be with this one."""
+        others = {known: each for known, each in self.weights.items() if known != key}
+        return others if weight is None else {**others, key: weight}
+
     def find(self, pool: str, server: str) -> CheckedServer:
         """Return a server; raises UnknownServerError."""
         checked = self.servers.get((pool, server))
@@ -156,7 +182,7 @@ class CheckedServers:
     def _checked(
         self, old: CheckedServer | None, pool: Pool, server: Server, *, now: float, window: float
     ) -> tuple[CheckedServer, HealthEvent | None]:
-        settings = health_settings(pool, server)
+        settings = health_settings(pool, server, self.weights.get((pool.name, server.name)))
         window = min(window, server.check.interval) if server.check else 0.0
         if old is not None and (old.server.host, old.server.port) == (server.host, server.port):
             return old, old.health.change_settings(settings, now=now, window=window)

@@ -34,4 +34,5 @@ def record(checked: CheckedServer, *, now: float, wall: float) -> ServerHealthRe
         down_seconds=health.history.down_seconds,
         check_seconds=health.history.check_seconds,
         check_times=tuple(health.history.check_times),
+        operator_weight=checked.weight,
     )

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from appliance.core.checks.check_schedule import phase
+from appliance.model.server_weights import OperatorWeight, asked_weight
 from appliance.model.snapshot.pools import Check, Pool, Server
 
 
@@ -11,20 +12,21 @@ class HealthSettings:
     """Settings of a pool and of one of its servers, put together.
 
     `check` is None for a server that is never checked and always up. `slow_start` is in seconds, 0.0 is none.
+    `weight` is the operator's where there is one.
     `phase` is the server's place in its check interval, in (0, 1].
     """
 
     check: Check | None
-    weight: int
+    weight: float
     slow_start: float
     phase: float
 
 
-def health_settings(pool: Pool, server: Server) -> HealthSettings:
-    """Return the settings of a server."""
+def health_settings(pool: Pool, server: Server, weight: OperatorWeight | None = None) -> HealthSettings:
+    """Return the settings of a server; `weight` is what an operator gave it."""
     return HealthSettings(
         check=server.check,
-        weight=server.weight,
+        weight=asked_weight(server.weight, weight),
         slow_start=pool.slow_start,
         phase=phase(pool.name, server.name),
     )

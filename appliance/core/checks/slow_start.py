@@ -22,7 +22,7 @@ class SlowStart:
         self._step = STEPS
         self.next_step: float | None = None
 
-    def share_of(self, weight: int) -> float:
+    def share_of(self, weight: float) -> float:
         """Return as much of a weight as the server has now."""
         return weight * self._step / STEPS
 

@@ -30,6 +30,12 @@ def server_row(rows: Iterable[Row], pool: str, server: str) -> Row | None:
     return next((row for row in _of_pool(rows, pool) if row["type"] == 2 and row["svname"] == server), None)
 
 
+def configured_weight(snapshot: Snapshot, pool: str, server: str) -> int:
+    """Return the weight that the configuration gives a server, 0 for one that is unknown."""
+    members = (each for known in snapshot.pools if known.name == pool for each in known.servers)
+    return next((each.weight for each in members if each.name == server), 0)
+
+
 def has_pool(rows: Iterable[Row], pool: str) -> bool:
     """Say whether there is such a pool."""
     return any(_of_pool(rows, pool))

@@ -27,11 +27,14 @@ _DESCRIPTIONS: Final[Mapping[CheckResult, str]] = {
 def server_status(server: ServerStatus, check: Check | None) -> str:
     """Return the status: "UP 1/3" where one bad check more takes it down, "DOWN 1/2" where one good is due.
 
-    A server that has not been checked yet takes no connections, which is DOWN to HAProxy.
+    A server that has not been checked yet takes no connections, which is DOWN to HAProxy; one with a
+    weight of 0 is DRAIN.
     """
     match server.state:
         case ServerState.MAINT | ServerState.DRAIN:
             return server.state.value.upper()
+        case ServerState.UP if server.effective_weight == 0:
+            return "DRAIN"
         case ServerState.UP if check is None:
             return "no check"
         case ServerState.UP:

@@ -14,6 +14,7 @@ from appliance.core.haproxy.activity import Activity, ProxyKind, Trend
 from appliance.core.haproxy.server_status import check_columns, server_status
 from appliance.core.status.status import FrontendStatus, PoolStatus, ServerStatus, Status
 from appliance.model.server_states import ServerState
+from appliance.model.server_weights import asked_weight, operator_weight
 from appliance.model.snapshot.pools import Pool, Server
 from appliance.model.snapshot.snapshot import Snapshot
 
@@ -86,6 +87,7 @@ def _server(
     pool: PoolStatus, server: ServerStatus, settings: Server, observed: Observed
 ) -> dict[str, int | str]:
     trend = observed.activity.trend((ProxyKind.SERVER, pool.name, server.name))
+    asked = _asked(server)
     row: dict[str, int | str] = {
         "pxname": pool.name,
         "svname": server.name,
@@ -102,7 +104,7 @@ def _server(
         "wretr": server.retried,
         "wredis": server.redispatched,
         "status": server_status(server, settings.check),
-        "weight": _whole(server.effective_weight, server.weight),
+        "weight": _effective(server),
         "act": int(not server.backup),
         "bck": int(server.backup),
         "lastchg": _since(server.since, observed.now),
@@ -114,7 +116,7 @@ def _server(
         "addr": server.address,
         "mode": "tcp",
         "connect": server.connected,
-        "uweight": server.weight,
+        "uweight": _whole(asked),
         **_trend(trend, observed.now),
         **_REUSE,
     }
@@ -122,7 +124,7 @@ def _server(
     if settings.max_connections:
         row["slim"] = settings.max_connections
     if _ramps(server):
-        row["throttle"] = round(100 * (server.effective_weight or 0.0) / server.weight)
+        row["throttle"] = round(100 * (server.effective_weight or 0.0) / asked)
     if settings.check is not None:
         row |= check_columns(server, settings.check)
         row |= {
@@ -136,7 +138,7 @@ def _server(
 def _pool(pool: PoolStatus, settings: Pool, observed: Observed) -> dict[str, int | str]:
     trend = observed.activity.trend((ProxyKind.BACKEND, pool.name, ""))
     clients = [each for each in observed.status.frontends if each.pool == pool.name]
-    up = [each for each in pool.servers if each.state is ServerState.UP and each.weight]
+    up = [each for each in pool.servers if each.state is ServerState.UP and each.effective_weight]
     active, backup = sum(not each.backup for each in up), sum(each.backup for each in up)
     counting = [each for each in up if not each.backup] or up
     return {
@@ -156,7 +158,7 @@ def _pool(pool: PoolStatus, settings: Pool, observed: Observed) -> dict[str, int
         "wretr": sum(each.retried for each in pool.servers),
         "wredis": sum(each.redispatched for each in pool.servers),
         "status": "UP" if up else "DOWN",
-        "weight": sum(_whole(each.effective_weight, each.weight) for each in counting),
+        "weight": sum(_effective(each) for each in counting),
         "act": active,
         "bck": backup,
         "lastchg": _since(_changed(pool), observed.now),
@@ -169,7 +171,7 @@ def _pool(pool: PoolStatus, settings: Pool, observed: Observed) -> dict[str, int
         "mode": "tcp",
         "algo": settings.balance.value,
         "connect": sum(each.connected for each in pool.servers),
-        "uweight": sum(each.weight for each in counting),
+        "uweight": sum(_whole(_asked(each)) for each in counting),
         **_trend(trend, observed.now),
         **_REUSE,
     }
@@ -185,16 +187,25 @@ def _trend(trend: Trend, now: float) -> dict[str, int | str]:
     }
 
 
-def _whole(weight: float | None, configured: int) -> int:
+def _asked(server: ServerStatus) -> float:
+    """Return the whole weight: the operator's, or the configured one."""
+    text = server.operator_weight
+    return asked_weight(server.weight, operator_weight(text) if text else None)
+
+
+def _effective(server: ServerStatus) -> int:
+    weight = server.effective_weight
+    return _whole(_asked(server) if weight is None else weight)
+
+
+def _whole(weight: float) -> int:
     """Return a weight as HAProxy writes it: whole, and not 0 for a server that still gets something."""
-    if weight is None:
-        return configured
-    return max(1, round(weight)) if weight > 0 else configured
+    return max(1, round(weight)) if weight > 0 else 0
 
 
 def _ramps(server: ServerStatus) -> bool:
     weight = server.effective_weight
-    return server.state is ServerState.UP and weight is not None and 0 < weight < server.weight
+    return server.state is ServerState.UP and weight is not None and 0 < weight < _asked(server)
 
 
 def _since(moment: float | None, now: float) -> int:

@@ -57,7 +57,7 @@ def _server_figures(observations: Observations) -> _ServerFigures:
 
 def _pool(pool: Pool, figures: _ServerFigures, in_use: frozenset[str]) -> PoolStatus:
     servers = tuple(_server(pool, server, figures) for server in pool.servers)
-    up = sum(server.state is ServerState.UP for server in servers)
+    up = sum(server.state is ServerState.UP and server.effective_weight != 0 for server in servers)
     return PoolStatus(
         name=pool.name,
         balance=pool.balance,
@@ -82,6 +82,7 @@ def _server(pool: Pool, server: Server, figures: _ServerFigures) -> ServerStatus
         since=health.since if health else None,
         backup=server.backup,
         weight=server.weight,
+        operator_weight=str(health.operator_weight) if health and health.operator_weight else None,
         effective_weight=health.weight if health else None,
         check=_check(health) if health else None,
         current=sum(part.current for part in parts),

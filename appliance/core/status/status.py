@@ -101,7 +101,8 @@ class ServerStatus:
     """One server of a pool.
 
     `resolved` is the literal address that its name stands for, None where it has none. `check` is None before
-    the first check. `state` is None where nothing of the appliance runs that could know it.
+    the first check. `weight` is the configured one and `operator_weight` what an operator gave it instead,
+    such as `50%`, None for nothing. `state` is None where nothing of the appliance runs that could know it.
     """
 
     name: str
@@ -111,6 +112,7 @@ class ServerStatus:
     since: float | None
     backup: bool
     weight: int
+    operator_weight: str | None
     effective_weight: float | None
     check: CheckStatus | None
     current: int

@@ -9,7 +9,6 @@ from appliance.model.config.keepalive import KeepAliveSection
 from appliance.model.config.section import Section
 from appliance.model.config.values.field_types import (
     MOST_CONNECTIONS,
-    MOST_WEIGHT,
     Algorithm,
     BodyText,
     DiscoveredPort,
@@ -43,6 +42,7 @@ from appliance.model.config.values.units import (
     duration_or_off,
     percentage,
 )
+from appliance.model.server_weights import MOST_WEIGHT
 from appliance.model.snapshot.pools import Balance, CheckInit, OnDown, SendProxy
 
 

@@ -21,7 +21,9 @@ USER_VARIABLE: Final = "APPLIANCE_USER"
 USER: Final = "appliance"
 ROOT: Final = "root"
 
-_MARKS: Final = frozenset({"appliance.lock", "accepted.json", "last-good.json", "operator-states.json"})
+_MARKS: Final = frozenset(
+    {"appliance.lock", "accepted.json", "last-good.json", "operator-states.json", "operator-weights.json"}
+)
 _NOBODY_S: Final = frozenset({"lost+found"})  # of a file system that is a volume
 
 

@@ -10,6 +10,7 @@ from typing import Final
 
 from appliance.model.check_results import CheckResult
 from appliance.model.server_states import AdminState, HealthVerdict, ServerState, state_of
+from appliance.model.server_weights import OperatorWeight, operator_weight
 
 NAME_BYTES: Final = 64
 DETAIL_BYTES: Final = 72
@@ -32,7 +33,8 @@ _RESULTS: Final = tuple(CheckResult)
 class ServerHealthRecord:
     """One server as `health` sees it.
 
-    `weight` is the effective weight: the configured one, ramped by slow_start. `since` is when verdict or
+    `weight` is the effective weight: the configured or the operator's, ramped by slow_start;
+    `operator_weight` is the latter, None without one. `since` is when verdict or
     admin last changed and `checked_at` when the last check ended, both Unix seconds; `duration` is seconds.
     `status` is the HTTP status, 0 for none. `streak` counts results like the last one. `host` is the literal
     address that the server's name stands for now, "" when it could not be resolved. `failed` counts checks.
@@ -63,6 +65,7 @@ class ServerHealthRecord:
     down_seconds: float = 0.0
     check_seconds: float = 0.0
     check_times: tuple[int, ...] = NO_CHECKS
+    operator_weight: OperatorWeight | None = None
 
     @property
     def state(self) -> ServerState:
@@ -81,9 +84,10 @@ class HealthBoard:
 
 
 _HEAD: Final = struct.Struct("=4sIIIIxxxxd")
-_MAGIC: Final = b"HLT3"
+_MAGIC: Final = b"HLT4"
+_WEIGHT_BYTES: Final = 8
 _RECORD: Final = struct.Struct(
-    f"={NAME_BYTES}s{NAME_BYTES}sBBB?IIIIxxxxdddd48s{DETAIL_BYTES}sQQdd{len(NO_CHECKS)}Q"
+    f"={NAME_BYTES}s{NAME_BYTES}sBBB?IIIIxxxxdddd48s{DETAIL_BYTES}sQQdd{len(NO_CHECKS)}Q{_WEIGHT_BYTES}s"
 )
 
 
@@ -123,6 +127,7 @@ def encode_server(server: ServerHealthRecord) -> bytes:
         server.down_seconds,
         server.check_seconds,
         *server.check_times,
+        str(server.operator_weight or "").encode(),
     )
 
 
@@ -141,7 +146,7 @@ def decode(payload: bytes) -> HealthBoard:
 def _server(record: tuple) -> ServerHealthRecord:  # type: ignore[type-arg]  # struct's own shape, named below
     pool, server, verdict, admin, result, unreachable, status, streak, failed, port = record[:10]
     weight, since, checked_at, duration, host, detail = record[10:16]
-    downs, failed_up, down_seconds, check_seconds, *check_times = record[16:]
+    downs, failed_up, down_seconds, check_seconds, *check_times, weighed = record[16:]
     return ServerHealthRecord(
         pool=text_of(pool),
         server=text_of(server),
@@ -164,6 +169,7 @@ def _server(record: tuple) -> ServerHealthRecord:  # type: ignore[type-arg]  # s
         down_seconds=down_seconds,
         check_seconds=check_seconds,
         check_times=tuple(check_times),
+        operator_weight=operator_weight(text_of(weighed)) if weighed[0] else None,
     )
 
 

@@ -11,12 +11,13 @@ from enum import Enum
 from typing import Final
 
 from appliance.model.server_states import AdminState
+from appliance.model.server_weights import MOST_PERCENT, MOST_WEIGHT, OperatorWeight
 
 LINE_LIMIT: Final = 16384
 """Bytes of a line: HAProxy's default for its buffers (tune.bufsize)."""
 
-_MOST_WEIGHT: Final = 256
 _INTEGER: Final = re.compile(r"-?[0-9]{1,9}", re.ASCII)
+_LEADING_INTEGER: Final = re.compile(r"-?[0-9]{1,9}(?![0-9])", re.ASCII)
 _NEEDS_SERVER: Final = "Require 'backend/server'.\n"
 _NEEDS_STATE: Final = "'set server <srv> state' expects 'ready', 'drain' and 'maint'.\n"
 _WEIGHT_RANGE: Final = "Absolute weight can only be between 0 and 256 inclusive.\n"
@@ -97,12 +98,11 @@ class SetState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SetWeight:
-    """Give a server another weight: `weight` is absolute, or a part of the configured one in percent."""
+    """Give a server another weight."""
 
     pool: str
     server: str
-    weight: int
-    percent: bool
+    weight: OperatorWeight
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,15 +219,18 @@ def _set_weight(words: list[str]) -> Command:
 def _set_weight_of(place: tuple[str, str], words: list[str]) -> Command:
     if not words:
         return Refused(answer=_NO_WEIGHT)
-    text = words[0].removesuffix("%")
-    if not _INTEGER.fullmatch(text):
+    number = _LEADING_INTEGER.match(words[0])
+    if number is None:
         return Refused(answer="Empty weight string empty or preceded by garbage")
-    percent, weight = text != words[0], int(text)
-    if percent and weight < 0:
+    weight, rest = int(number[0]), words[0][number.end() :]
+    if rest == "%" and weight < 0:
         return Refused(answer="Relative weight must be positive.\n")
-    if not percent and not 0 <= weight <= _MOST_WEIGHT:
+    if rest != "%" and not 0 <= weight <= MOST_WEIGHT:
         return Refused(answer=_WEIGHT_RANGE)
-    return SetWeight(pool=place[0], server=place[1], weight=weight, percent=percent)
+    if rest not in ("", "%"):
+        return Refused(answer="Trailing garbage in weight string")
+    given = OperatorWeight(value=min(weight, MOST_PERCENT), percent=rest == "%")
+    return SetWeight(pool=place[0], server=place[1], weight=given)
 
 
 def _set_to(state: AdminState) -> Callable[[list[str]], Command]:

@@ -152,7 +152,8 @@ def test_json_keys_are_stable(paths: Paths):
         "name", "balance", "in_use", "ok", "up", "current", "total", "queued", "servers",
     ]  # fmt: skip
     assert list(masters["servers"][0]) == [
-        "name", "address", "resolved", "state", "since", "backup", "weight", "effective_weight", "check",
+        "name", "address", "resolved", "state", "since", "backup", "weight", "operator_weight",
+        "effective_weight", "check",
         "current", "total", "failed", "queued", "bytes_in", "bytes_out", "given_up", "retried",
         "redispatched", "client_aborts", "server_aborts", "connected", "queue_seconds", "connect_seconds",
         "downs", "down_seconds", "failed_up",

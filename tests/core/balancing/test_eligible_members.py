@@ -6,6 +6,7 @@ from support.values.snapshots import server
 from appliance.core.balancing.eligible_members import EligibleMembers, eligible_members
 from appliance.core.balancing.pool_member import PoolMember
 from appliance.model.server_states import AdminState, ServerState
+from appliance.model.server_weights import operator_weight
 
 pytestmark = pytest.mark.pure
 
@@ -47,3 +48,11 @@ def test_there_is_no_panic_before_the_first_checks():
     """While a check may still find a server up, none that is down is tried."""
     down, checking = member("a", ServerState.DOWN), member("b", ServerState.CHECKING)
     assert eligible_members([down, checking], panic=1.0) == EligibleMembers(members=(), panic=False)
+
+
+def test_a_panic_leaves_out_whom_the_operator_gave_no_weight():
+    """A weight of 0 is the operator's word, not that of a check."""
+    members = [member("a"), member("b", state=ServerState.DOWN), member("c", state=ServerState.DOWN)]
+    members[1].operator_weight = operator_weight("0")
+    chosen = eligible_members(members, panic=0.9)
+    assert (chosen.panic, [each.name for each in chosen.members]) == (True, ["a", "c"])

@@ -15,6 +15,7 @@ from appliance.core.checks.health_record import record
 from appliance.core.checks.server_health import HealthEvent
 from appliance.model.check_results import CheckResult
 from appliance.model.server_states import AdminState, HealthVerdict, ServerState
+from appliance.model.server_weights import operator_weight
 from appliance.model.snapshot.pools import Server
 from appliance.model.snapshot.snapshot import Snapshot
 
@@ -217,3 +218,34 @@ def test_records_are_restored_for_servers_at_the_same_address():
     states = {name: member.health.state.value for (_, name), member in after.servers.items()}
     assert states == {"a": "down", "b": "checking", "c": "checking", "named": "down"}
     assert after.find("pool", "named").host == "10.0.0.1"
+
+
+def test_an_operators_weight_replaces_the_configured_one():
+    """It acts at once, stays over configurations, and comes back with a server that had left."""
+    subject = checked_servers(replace(A, weight=10), B)
+    key, half = ("pool", "a"), operator_weight("50%")
+    assert subject.set_weight(key, half, now=1.0)
+    assert not subject.set_weight(key, half, now=2.0)
+    assert subject.find(*key).health.weight == 5.0
+    subject.apply(of([replace(A, weight=20)]), now=3.0)
+    assert subject.find(*key).health.weight == 10.0
+    subject.apply(of([B]), now=4.0)
+    subject.apply(of([A, B]), now=5.0)
+    assert record(subject.find(*key), now=6.0, wall=6.0).operator_weight == half
+    assert subject.set_weight(key, None, now=7.0)
+    assert (subject.find(*key).health.weight, subject.weights) == (1.0, {})
+
+
+def test_a_weight_begins_with_what_was_kept():
+    """After a restart the server has the weight that an operator gave it before."""
+    subject = CheckedServers(admins={}, weights={("pool", "a"): operator_weight("7")})
+    subject.apply(of([A, B]), now=0.0)
+    assert [checked.health.weight for checked in subject.servers.values()] == [7.0, 1.0]
+
+
+def test_a_weight_of_nobody_is_refused():
+    """As a state of nobody is."""
+    subject = checked_servers(A)
+    with pytest.raises(UnknownServerError):
+        subject.set_weight(("pool", "b"), operator_weight("7"), now=1.0)
+    assert subject.weights == {}

@@ -15,6 +15,7 @@ from appliance.core.status.assessment import assess
 from appliance.core.status.status import Status
 from appliance.model.check_results import CheckResult
 from appliance.model.server_states import AdminState, HealthVerdict
+from appliance.model.server_weights import operator_weight
 from appliance.wire.boards.health_board import ServerHealthRecord
 from appliance.wire.haproxy.commands import ShowStat
 from appliance.wire.haproxy.statistics import COLUMNS, STATE_COLUMNS
@@ -111,7 +112,7 @@ def test_a_server_that_is_down():
         "m0",
         verdict=HealthVerdict.DOWN,
         result=CheckResult.L4CON,
-        weight=0.0,
+        weight=4.0,
         since=190.0,
         downs=3,
         down_seconds=20.5,
@@ -123,13 +124,30 @@ def test_a_server_that_is_down():
 
 
 @pytest.mark.parametrize(
-    ("weight", "shown", "throttle"), [(4.0, 4, None), (1.0, 1, 25), (0.2, 1, 5), (0.0, 4, None)]
+    ("weight", "shown", "throttle"), [(4.0, 4, None), (1.0, 1, 25), (0.2, 1, 5), (0.0, 0, None)]
 )
 def test_slow_start(weight: float, shown: int, throttle: int | None):
     """A server on its way up has a part of its weight, and tells how large that is in percent."""
     row = of(health("m0", weight=weight), *ALL_UP[1:])[1]
 
     assert some(row, "weight", "throttle") == [shown, throttle]
+
+
+@pytest.mark.parametrize(
+    ("given", "effective", "shown"),
+    [
+        ("50%", 2.0, ["UP", 2, 2, None]),
+        ("50%", 1.0, ["UP", 1, 2, 50]),
+        ("12%", 0.48, ["UP", 1, 1, None]),
+        ("30", 30.0, ["UP", 30, 30, None]),
+        ("0", 0.0, ["DRAIN", 0, 0, None]),
+    ],
+)
+def test_a_weight_that_an_operator_gave(given: str, effective: float, shown: list[object]):
+    """It is the weight that is asked for, of which slow start gives a part; 0 is DRAIN."""
+    row = of(health("m0", weight=effective, operator_weight=operator_weight(given)), *ALL_UP[1:])[1]
+
+    assert some(row, "status", "weight", "uweight", "throttle") == shown
 
 
 def test_a_server_that_health_knows_nothing_of():
@@ -149,7 +167,7 @@ def test_a_pool():
 
 def test_a_pool_on_its_backups():
     """Without other servers the weight is that of the backups."""
-    down = [health(name, verdict=HealthVerdict.DOWN, weight=0.0) for name in ("m0", "m1")]
+    down = [health(name, verdict=HealthVerdict.DOWN) for name in ("m0", "m1")]
     row = of(*down, ALL_UP[2])[-1]
 
     assert some(row, "status", "act", "bck", "weight") == ["UP", 0, 1, 1]
@@ -158,7 +176,7 @@ def test_a_pool_on_its_backups():
 def test_a_pool_that_is_down():
     """It is down since the last of its servers is."""
     down = [
-        health(name, verdict=HealthVerdict.DOWN, weight=0.0, since=since)
+        health(name, verdict=HealthVerdict.DOWN, since=since)
         for name, since in (("m0", 120.0), ("m1", 190.0), ("b0", 110.0))
     ]
     assert some(of(*down)[-1], "status", "act", "weight", "lastchg") == ["DOWN", 0, 0, 10]
@@ -221,7 +239,7 @@ def states(*records: ServerHealthRecord) -> dict[str, dict[str, int | str]]:
     ("changes", "numbers"),
     [
         ({}, [2, 0, 15, 3, 4]),
-        ({"verdict": HealthVerdict.DOWN, "weight": 0.0}, [0, 0, 15, 3, 1]),
+        ({"verdict": HealthVerdict.DOWN}, [0, 0, 15, 3, 1]),
         ({"admin": AdminState.DRAIN}, [3, 8, 15, 3, 4]),
         ({"admin": AdminState.MAINT}, [0, 1, 15, 3, 4]),
     ],
@@ -243,6 +261,6 @@ def test_a_server_without_checks_has_no_result():
 
 def test_a_check_that_fails_is_number_two():
     """And other pools are left out where one is named."""
-    bad = health("m0", verdict=HealthVerdict.DOWN, result=CheckResult.L4CON, weight=0.0)
+    bad = health("m0", verdict=HealthVerdict.DOWN, result=CheckResult.L4CON)
     assert states(bad)["m0"]["srv_check_result"] == 2
     assert list(answers.server_states(of(*ALL_UP), SNAPSHOT, "others")) == []

@@ -17,7 +17,7 @@ from appliance.net.boards import heartbeats
 from appliance.net.boards.board_layout import BoardError
 from appliance.net.boards.board_reader import BoardReader
 from appliance.net.boards.board_writer import BoardWriter
-from appliance.net.files import lock_files, operator_states, snapshots, state_files
+from appliance.net.files import lock_files, operator_words, snapshots, state_files
 from appliance.net.files.degraded import (
     Degraded,
     clear_degraded,
@@ -25,7 +25,7 @@ from appliance.net.files.degraded import (
     read_degraded,
     write_degraded,
 )
-from appliance.net.files.operator_states import OperatorStatesError
+from appliance.net.files.operator_words import STATES, OperatorWordsError
 from appliance.net.files.state_files import FileUnusable
 from appliance.net.guest.record import Record
 from appliance.net.netlink.owned_addresses import OwnedAddresses
@@ -78,18 +78,18 @@ def test_a_snapshot_that_is_lost_is_found_in_its_copies(paths: Paths, damage: st
 def test_damaged_operator_states_are_an_error_and_written_again(tmp_path: Path, damage: str):
     """No server is taken out of maint by a flipped bit without a word."""
     path, states = tmp_path / "operator-states.json", {("masters", "a"): AdminState.MAINT}
-    operator_states.save(path, states)
+    operator_words.save(path, STATES, states)
     SPOILS[damage](path)
     if damage == "dangling":
-        assert operator_states.load(path) == {}
+        assert operator_words.load(path, STATES) == {}
     elif damage == "cut-by-one":  # the end of the last line alone
-        with pytest.raises(OperatorStatesError):
-            operator_states.load(path)
+        with pytest.raises(OperatorWordsError):
+            operator_words.load(path, STATES)
     else:
-        with pytest.raises(OperatorStatesError, match=str(path)):
-            operator_states.load(path)
-    operator_states.save(path, states)
-    assert operator_states.load(path) == states
+        with pytest.raises(OperatorWordsError, match=str(path)):
+            operator_words.load(path, STATES)
+    operator_words.save(path, STATES, states)
+    assert operator_words.load(path, STATES) == states
 
 
 @every_damage

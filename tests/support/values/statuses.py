@@ -17,6 +17,7 @@ _SERVER = ServerStatus(
     since=100.0,
     backup=False,
     weight=1,
+    operator_weight=None,
     effective_weight=1.0,
     check=_CHECK,
     current=0,

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 
 from appliance.model.check_results import CheckResult
 from appliance.model.server_states import AdminState, HealthVerdict, ServerState
+from appliance.model.server_weights import OperatorWeight
 from appliance.wire.boards import health_board
 from appliance.wire.boards.health_board import (
     DETAIL_BYTES,
@@ -41,6 +42,7 @@ SERVERS = st.builds(
     port=st.integers(0, 65535),
     detail=st.from_regex(r"[ -~]{0,72}", fullmatch=True),
     unreachable=st.booleans(),
+    operator_weight=st.none() | st.builds(OperatorWeight, value=st.integers(0, 256), percent=st.booleans()),
 )
 BOARDS = st.builds(
     HealthBoard,

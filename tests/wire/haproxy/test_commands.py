@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.model.server_states import AdminState
+from appliance.model.server_weights import OperatorWeight
 from appliance.wire.haproxy.commands import (
     GetWeight,
     Refused,
@@ -40,8 +41,8 @@ M0 = {"pool": "masters", "server": "m0"}
         (b"set server masters/m0 state drain", SetState(**M0, state=AdminState.DRAIN)),
         (b"set server masters/m0 state maint", SetState(**M0, state=AdminState.MAINT)),
         (b"set server masters/m0 state ready", SetState(**M0, state=AdminState.READY)),
-        (b"set server masters/m0 weight 7", SetWeight(**M0, weight=7, percent=False)),
-        (b"set weight masters/m0 50%", SetWeight(**M0, weight=50, percent=True)),
+        (b"set server masters/m0 weight 7", SetWeight(**M0, weight=OperatorWeight(value=7, percent=False))),
+        (b"set weight masters/m0 50%", SetWeight(**M0, weight=OperatorWeight(value=50, percent=True))),
         (b"enable server masters/m0", SetState(**M0, state=AdminState.READY)),
         (b"disable server masters/m0", SetState(**M0, state=AdminState.MAINT)),
         (b"shutdown sessions server masters/m0", ShutdownSessions(**M0)),
@@ -75,6 +76,8 @@ def test_what_is_understood(line: bytes, command: object):
         (b"set weight masters/m0 x", "Empty weight string empty or preceded by garbage"),
         (b"set weight masters/m0 500", "Absolute weight can only be between 0 and 256 inclusive.\n"),
         (b"set weight masters/m0 -3", "Absolute weight can only be between 0 and 256 inclusive.\n"),
+        (b"set weight masters/m0 7x", "Trailing garbage in weight string"),
+        (b"set weight masters/m0 50%%", "Trailing garbage in weight string"),
         (b"set weight masters/m0 -3%", "Relative weight must be positive.\n"),
         (b"show stat masters x -1", "No such proxy.\n"),
     ],

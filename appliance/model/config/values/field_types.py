@@ -18,7 +18,6 @@ from appliance.model.snapshot.virtual_router import AntiReplay, Checksum, HmacMo
 
 MOST_WORKERS: Final = 128
 MOST_CONNECTIONS: Final = 10_000_000
-MOST_WEIGHT: Final = 256
 MOST_PROBES: Final = 127
 """Most probes of TCP keepalive, as the kernel has it (MAX_TCP_KEEPCNT of net/tcp.h)."""
 

@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from appliance.model.config.values.addresses import dns_name, server_host
-from appliance.model.config.values.field_types import MOST_CONNECTIONS, MOST_WEIGHT
+from appliance.model.config.values.field_types import MOST_CONNECTIONS
 from appliance.model.messages.quoting import shown
+from appliance.model.server_weights import MOST_WEIGHT
 from appliance.translation.haproxy.directives import keywords
 from appliance.translation.haproxy.directives.keywords import Keyword, Word
 from appliance.translation.haproxy.directives.section import Server, ServerOptions

@@ -1,0 +1,100 @@
+"""What operators want of servers, drain, maint and weights, kept beyond the life of the program.
+
+A server in maint must not get traffic because a program was restarted, or because a file was damaged: then
+the health board says what was wanted last.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Generic
+
+from appliance.core.checks.checked_servers import Key
+from appliance.health.reports import HealthReports
+from appliance.model.paths import Paths
+from appliance.model.server_states import AdminState
+from appliance.net.files import operator_words, state_files
+from appliance.net.files.operator_words import STATES, WEIGHTS, OperatorWordsError, Said, Vocabulary
+from appliance.wire.boards.health_board import ServerHealthRecord
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptEvents:
+    """What logs call it when a file cannot be read, and when it cannot be written."""
+
+    unreadable: str
+    not_kept: str
+
+
+_STATES_EVENTS: Final = KeptEvents(
+    unreadable="operator-states-unreadable", not_kept="operator-states-not-kept"
+)
+_WEIGHTS_EVENTS: Final = KeptEvents(
+    unreadable="operator-weights-unreadable", not_kept="operator-weights-not-kept"
+)
+
+
+class KeptByOperator:
+    """The two files: of states, and of weights."""
+
+    def __init__(self, paths: Paths, reports: HealthReports) -> None:
+        self.states = KeptWords(paths.operator_states, _STATES_EVENTS, STATES, reports, known=_state_in)
+        self.weights = KeptWords(
+            paths.operator_weights, _WEIGHTS_EVENTS, WEIGHTS, reports, known=lambda each: each.operator_weight
+        )
+
+
+class KeptWords(Generic[Said]):
+    """The file at `path`. Where it cannot be written what it says acts all the same, and that is reported.
+
+    `known` returns what a record of the board says, None for nothing.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        events: KeptEvents,
+        words: Vocabulary[Said],
+        reports: HealthReports,
+        *,
+        known: Callable[[ServerHealthRecord], Said | None],
+    ) -> None:
+        self._path = path
+        self._events = events
+        self._words = words
+        self._reports = reports
+        self._known = known
+
+    def load(self, records: tuple[ServerHealthRecord, ...]) -> dict[Key, Said]:
+        """Return what the file says; where it cannot be read, what the board's `records` say."""
+        try:
+            return operator_words.load(self._path, self._words)
+        except OperatorWordsError as error:
+            self._reports.log.error(  # noqa: TRY400  # a damaged file is no bug: there is no traceback to see
+                self._events.unreadable,
+                reason=str(error),
+                aside=str(state_files.set_aside(self._path)),
+            )
+            known = {(each.pool, each.server): self._known(each) for each in records}
+            said = {key: each for key, each in known.items() if each is not None}
+            self.keep(said)
+            return said
+
+    def keep(self, said: Mapping[Key, Said]) -> None:
+        """Write what is said of all servers."""
+        path = str(self._path)
+        try:
+            operator_words.save(self._path, self._words, said)
+            self._reports.not_kept.pop(path, None)
+        except OperatorWordsError as error:
+            self._reports.not_kept[path] = str(error).removeprefix(f"{path}: ")
+            self._reports.log.error(self._events.not_kept, reason=str(error))  # noqa: TRY400  # no bug
+
+    def warning(self) -> dict[str, str]:
+        """Return the warning for the operator, as fields of an answer; none where the file was written."""
+        reason = self._reports.not_kept.get(str(self._path))
+        return {"not_kept": f"{self._path}: {reason}"} if reason else {}
+
+
+def _state_in(record: ServerHealthRecord) -> AdminState | None:
+    return None if record.admin is AdminState.READY else record.admin

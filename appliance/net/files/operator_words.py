@@ -1,0 +1,79 @@
+"""Files of what operators have said of servers: a state such as drain, or a weight, by pool and server.
+
+What was said is kept when its server leaves the configuration: when the server comes back, or the reload is
+undone, it must not get traffic that an operator has taken from it.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Generic, TypeVar
+
+import msgspec
+
+from appliance.core.checks.checked_servers import Key
+from appliance.model.server_states import AdminState
+from appliance.model.server_weights import OperatorWeight, operator_weight
+from appliance.net.files import state_files
+from appliance.net.files.atomic_write import write_atomically
+from appliance.net.files.state_files import FileUnusable
+from appliance.wire.seal import SealError, seal, unseal
+
+Said = TypeVar("Said")
+
+
+class OperatorWordsError(Exception):
+    """The file cannot be read, written or understood."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Vocabulary(Generic[Said]):
+    """How one kind of words is written, and read; `read` raises ValueError."""
+
+    write: Callable[[Said], str]
+    read: Callable[[str], Said]
+
+
+def load(path: Path, words: Vocabulary[Said]) -> dict[Key, Said]:
+    """Return what was said, nothing when there is no file; raises OperatorWordsError."""
+    try:
+        data = state_files.read(path)
+        return {} if data is None else _decoded(unseal(data), words)
+    except (FileUnusable, SealError, ValueError, RecursionError) as error:  # msgspec's are ValueErrors
+        raise OperatorWordsError(f"{path}: {error}") from error
+
+
+def save(path: Path, words: Vocabulary[Said], said: Mapping[Key, Said]) -> None:
+    """Replace the file in one step (atomic_write); raises OperatorWordsError."""
+    by_pool: dict[str, dict[str, str]] = {}
+    for pool, server in sorted(said):
+        by_pool.setdefault(pool, {})[server] = words.write(said[pool, server])
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        state_files.clear_way(path)
+        write_atomically(path, seal(msgspec.json.format(msgspec.json.encode(by_pool), indent=2)) + b"\n")
+    except OSError as error:
+        raise OperatorWordsError(f"{path}: {error.strerror or error}") from error
+
+
+def _decoded(data: bytes, words: Vocabulary[Said]) -> dict[Key, Said]:
+    by_pool = msgspec.json.decode(data, type=dict[str, dict[str, str]])
+    return {
+        (pool, server): words.read(text)
+        for pool, servers in by_pool.items()
+        for server, text in servers.items()
+    }
+
+
+def _state(text: str) -> AdminState:
+    try:
+        return AdminState[text.upper()]
+    except KeyError as error:
+        raise ValueError(f"unknown state {text!r}") from error
+
+
+STATES: Final = Vocabulary(write=lambda admin: admin.name.lower(), read=_state)
+"""The states drain and maint; a server that is ready has none."""
+
+WEIGHTS: Final[Vocabulary[OperatorWeight]] = Vocabulary(write=str, read=operator_weight)
+"""Weights, such as `30` and `50%`."""
