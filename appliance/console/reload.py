@@ -1,6 +1,7 @@
 """`appliance reload`: sends the line `reload` to the reload socket, and prints the answer."""
 
 import socket
+from typing import Final
 
 import click
 import msgspec
@@ -8,11 +9,19 @@ from rich.console import Console
 
 from appliance.console.output.error_positions import located
 from appliance.console.output.printing import print_json
+from appliance.console.reload_preview import print_preview
 from appliance.console.runtime_access import require_access
 from appliance.model.paths import Paths
 from appliance.net.logging.journal import SyslogSeverity, levelled
 from appliance.net.logging.output import STDERR
 from appliance.wire.lines.control import Answer, AnswerProblem, ControlError, bad, decode_answer
+
+_LINES: Final = {
+    (False, False): b"reload\n",
+    (True, False): b"reload --force\n",
+    (False, True): b"reload --dry-run\n",
+}
+"""What is sent, by whether it is forced and whether it is rehearsed."""
 
 
 class ReloadUnavailable(Exception):  # noqa: N818  # the other side is not there: nothing is wrong with us
@@ -32,26 +41,43 @@ class ReloadUnavailable(Exception):  # noqa: N818  # the other side is not there
 @click.option(
     "--force", "forced", is_flag=True, help="Also where it puts a virtual IP of this node into fault."
 )
+@click.option(
+    "--dry-run",
+    "rehearsed",
+    is_flag=True,
+    help="Show what it would change, and what refuses it; change nothing.",
+)
 @click.pass_obj
-def reload(paths: Paths, *, as_json: bool, timeout: float, forced: bool) -> None:
+def reload(paths: Paths, *, as_json: bool, timeout: float, forced: bool, rehearsed: bool) -> None:
     """Make the appliance obey its configuration as it is now.
 
     A configuration with errors changes nothing: all of them are printed, and the exit code is 1. A reload
     that is asked for while another runs is answered when its own turn is done.
 
+    With --dry-run every program prepares the change and forgets it again, so that all that would refuse a
+    reload is told: new ports are bound for a moment, and new workers start and end without a client.
+
     JSON: ok, configuration (its number; generation is the same), changed (paths), duration_s, warnings; or
     ok and errors (message, path, line, column, and source where that is not the YAML), with configuration
-    and changed where it was accepted and a program does not obey it yet.
+    and changed where it was accepted and a program does not obey it yet. With --dry-run: ok, errors or
+    warnings, changes (path, old, new, takes: live, generation, program or restart; line, column, source),
+    generations (programs with new workers), start and stop (programs).
     """
+    if rehearsed and forced:
+        raise click.UsageError(
+            "--dry-run and --force exclude each other: nothing is done that could be forced"
+        )
     require_access(paths.runtime)
     try:
-        answer = ask_reload(paths, timeout, forced=forced)
+        answer = ask_reload(paths, timeout, line=_LINES[forced, rehearsed])
     except ReloadUnavailable as error:
         if not as_json:
             raise click.ClickException(str(error)) from error
         answer = bad(str(error))
     if as_json:
         print_json({"ok": answer.ok, **_errors(answer), **answer.values})
+    elif rehearsed:
+        print_preview(answer, paths)
     elif answer.ok:
         _print_success(answer, paths)
     else:
@@ -60,14 +86,14 @@ def reload(paths: Paths, *, as_json: bool, timeout: float, forced: bool) -> None
         raise SystemExit(1)
 
 
-def ask_reload(paths: Paths, timeout: float, *, forced: bool = False) -> Answer:
-    """Send `reload` and return the answer; raises ReloadUnavailable without one in `timeout` seconds."""
+def ask_reload(paths: Paths, timeout: float, *, line: bytes = b"reload\n") -> Answer:
+    """Send the line and return the answer; raises ReloadUnavailable without one in `timeout` seconds."""
     path = paths.reload_socket
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(timeout)
             connection.connect(str(path))
-            connection.sendall(b"reload --force\n" if forced else b"reload\n")
+            connection.sendall(line)
             with connection.makefile("rb") as lines:
                 return decode_answer(lines.readline())
     except TimeoutError as error:

@@ -35,7 +35,7 @@ from appliance.net.reloading.reload_queue import DISCOVER, ReloadQueue
 from appliance.net.reloading.reload_socket import ReloadSockets
 from appliance.net.reloading.reload_transaction import ReloadTransaction
 from appliance.wire.lines.control import Answer, AnswerProblem, as_values, bad, good
-from appliance.wire.lines.reload_line import ReloadLine, SocketLine, StopLine, UnknownLine
+from appliance.wire.lines.reload_line import RehearsalLine, ReloadLine, SocketLine, StopLine, UnknownLine
 
 _PREDECESSOR: Final = 10.0  # seconds for an earlier one to end
 _LOOK_AGAIN: Final = 0.1
@@ -98,6 +98,8 @@ class ReloadProgram:
         match line:
             case ReloadLine(forced=forced):
                 return self._queue.ask("socket", forced=forced)
+            case RehearsalLine():
+                return self._queue.ask_to_rehearse("socket")
             case StopLine():
                 return self._queue.ask_to_stop("socket")
             case UnknownLine(reason=reason):

@@ -233,6 +233,55 @@ def test_reload_refuses_with_places(made: Cluster):
     made.appliance.command("reload")
 
 
+def test_a_dry_run_shows_and_changes_nothing(made: Cluster):
+    """Each key with its old and new value and its line, what it takes; the workers stay, the file too."""
+    made.appliance.write(made.config())
+    made.appliance.command("reload")
+    before = (made.appliance.accepted(), [each.pid for each in made.appliance.workers()])
+    config = made.config(revision=7)
+    config["group"] = "daemon"
+    config["pools"]["masters"]["retries"] = 9
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    config["api"]["frontends"]["second"] = {"bind": [f"127.0.0.1:{port}"], "pool": "masters"}
+    made.appliance.write(config)
+    done = made.appliance.command("reload", "--dry-run")
+    assert f"{made.appliance.paths.config}:" in done.stdout
+    assert "pools.masters.retries: 3 -> 9  [live]" in done.stdout
+    assert "+ api.frontends.second  [new workers]" in done.stdout
+    assert "proxy-api: new workers beside the old ones" in done.stdout
+    assert "To do it: appliance reload" in done.stdout
+    assert "warning: group: takes effect when the appliance is started again" in done.stderr
+    answer = json.loads(made.appliance.command("--json", "--dry-run", "reload").stdout)
+    assert (answer["ok"], answer["generations"]) == (True, ["proxy-api"])
+    wait_until(
+        lambda: (made.appliance.accepted(), [each.pid for each in made.appliance.workers()]) == before,
+        what="only the workers that were there before are left",
+    )
+    made.appliance.write(made.config())
+    assert "Nothing would change" in made.appliance.command("reload", "--dry-run").stdout
+    assert "Unchanged" in made.appliance.command("reload").stdout
+
+
+def test_a_dry_run_says_what_a_program_refuses(made: Cluster):
+    """A port that somebody else has is found by trying it; and no reload was refused by that."""
+    config = made.config()
+    taken = made.masters[0].port
+    config["api"]["frontends"]["second"] = {"bind": [f"127.0.0.1:{taken}"], "pool": "masters"}
+    made.appliance.write(config)
+    done = made.appliance.command("reload", "--dry-run", check=False)
+    assert done.returncode == 1
+    assert str(taken) in done.stderr
+    assert "would be refused" in done.stdout
+    config["nonsense"] = {}
+    made.appliance.write(config)
+    done = made.appliance.command("reload", "--dry-run", "--json", check=False)
+    assert [each["path"] for each in json.loads(done.stdout)["errors"]] == ["nonsense"]
+    made.appliance.write(made.config())
+    assert not [each for each in made.appliance.status()["problems"] if "refused" in each]
+    assert made.appliance.command("reload", "--dry-run", "--force", check=False).returncode == 2
+
+
 def test_commands_say_when_nobody_answers(tmp_path_factory: pytest.TempPathFactory, made: Cluster):
     """Without an appliance every command says so in words, with exit code 1."""
     empty = str(tmp_path_factory.mktemp("e"))

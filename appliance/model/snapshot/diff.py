@@ -14,7 +14,9 @@ import msgspec
 
 from appliance.model.snapshot.snapshot import Snapshot
 
-_ORDER: Final = "*"  # the key for the order of named things; no name may be `*`
+ORDER: Final = "*"
+"""The key for the order of named things; no name may be `*`."""
+
 _NAMED: Final = frozenset({"groups", "frontends", "pools", "servers", "virtual_routers"})
 _IDENTITY: Final = ("number", "source", "awaited")
 _SECTIONS: Final = {
@@ -64,7 +66,7 @@ def changed(old: Snapshot, new: Snapshot) -> tuple[str, ...]:
     """
     changes = diff(old, new)
     resized = {change.path[:-1] for change in changes if _comes_or_goes(change)}
-    shown = (change for change in changes if change.path[-1] != _ORDER or change.path[:-1] not in resized)
+    shown = (change for change in changes if change.path[-1] != ORDER or change.path[:-1] not in resized)
     return tuple(dict.fromkeys(_operators_path(change.path) for change in shown))
 
 
@@ -74,7 +76,7 @@ def _comes_or_goes(change: ConfigChange) -> bool:
 
 def _operators_path(path: tuple[str, ...]) -> str:
     """Return a path of the tree as the operator's file has it, no deeper than a named thing."""
-    match tuple(step for step in path if step != _ORDER):
+    match tuple(step for step in path if step != ORDER):
         case ("groups", group, "frontends", *name):
             steps = [group, "frontends", *name[:1]]
         case ("groups", *rest):
@@ -124,13 +126,13 @@ def _by_name(key: str, value: object) -> object:
     if key not in _NAMED or not isinstance(value, tuple):
         return value
     order = tuple(each["name"] for each in value)
-    return {_ORDER: order, **{name: _by_name(name, each) for name, each in zip(order, value, strict=True)}}
+    return {ORDER: order, **{name: _by_name(name, each) for name, each in zip(order, value, strict=True)}}
 
 
 def _in_order(value: object) -> object:
     """Turn mappings of named things back into lists."""
     if not isinstance(value, dict):
         return value
-    if _ORDER in value:
-        return [_in_order(value[name]) for name in value[_ORDER]]
+    if ORDER in value:
+        return [_in_order(value[name]) for name in value[ORDER]]
     return {key: _in_order(each) for key, each in value.items()}

@@ -36,6 +36,7 @@ class _Request:
     source: str
     forced: bool = False
     stops: bool = False
+    rehearses: bool = False
     result: "AsyncResult[Answer]" = field(default_factory=AsyncResult)
 
 
@@ -75,9 +76,13 @@ class ReloadQueue:
         """Return the answer to one request to leave the virtual IPs, when its own turn is done."""
         return self._answer(_Request(source=source, stops=True))
 
+    def ask_to_rehearse(self, source: str) -> Answer:
+        """Return what a reload would do, when its turn comes; it is not remembered as a reload."""
+        return self._answer(_Request(source=source, rehearses=True))
+
     def hang_up(self) -> None:
         """Leave a request that nobody waits for, unless one is waiting: it will read the same file."""
-        if all(each.stops for each in self._queue.queue):
+        if all(each.stops or each.rehearses for each in self._queue.queue):
             self._queue.put(_Request(source="SIGHUP"))
 
     def close(self) -> None:
@@ -96,7 +101,14 @@ class ReloadQueue:
         self._guarded(lambda: self._transaction.converge(everybody=True))
         while True:
             request = self._next()
-            request.result.set(self._stop() if request.stops else self._obey_request(request))
+            request.result.set(self._done(request))
+
+    def _done(self, request: _Request) -> Answer:
+        if request.stops:
+            return self._stop()
+        if request.rehearses:
+            return self._guarded(self._transaction.rehearse) or bad(_BUG)
+        return self._obey_request(request)
 
     def _stop(self) -> Answer:
         accepted = self._transaction.accepted

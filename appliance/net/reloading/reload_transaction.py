@@ -21,6 +21,8 @@ from gevent import get_hub
 from structlog.typing import FilteringBoundLogger
 
 from appliance.core.rollout.needed_programs import VRRP, ProgramChanges, needed, plan
+from appliance.core.rollout.preview import as_values as as_shown
+from appliance.core.rollout.preview import preview
 from appliance.model.paths import Paths
 from appliance.model.snapshot import diff
 from appliance.model.snapshot.found_servers import with_found
@@ -76,6 +78,20 @@ class ReloadTransaction:
         if self._refused:
             self._still_await(answer.errors)
         return answer
+
+    def rehearse(self) -> Answer:
+        """Say what `reload` would do now, and what refuses it: programs prepare it and forget it."""
+        files = ReadFiles()
+        judged = self._judged(files, snapshots.unused_number(self._paths, [self.accepted]))
+        if judged.snapshot is None:
+            return bad(*judged.errors)
+        shown = self._preview(judged.snapshot, files)
+        try:
+            warnings = self._rehearsed(judged.snapshot)
+        except ReloadRefused as refusal:
+            return Answer(ok=False, errors=refusal.problems, values=shown)
+        told = as_values((*judged.warnings, *warnings))
+        return good(**shown, **({"warnings": told} if told else {}))
 
     def follow_found(self) -> Answer:
         """Give pools the servers that `discover` has found; the operator's file is not looked at."""
@@ -187,6 +203,33 @@ class ReloadTransaction:
         warnings += _attempt(partial(clear_degraded, self._paths))
         return self._result(changed, (*judged.warnings, *later, *warnings)), errors
 
+    def _preview(self, wanted: Snapshot, files: ReadFiles) -> dict[str, object]:
+        from appliance.net.sources.judging import document  # noqa: PLC0415  # as the validator
+
+        said = get_hub().threadpool.apply(document, (self._paths, files))
+        return as_shown(preview(self.accepted, wanted, said))
+
+    def _rehearsed(self, wanted: Snapshot) -> list[AnswerProblem]:
+        """Have everything tried that can fail; return warnings; raises ReloadRefused."""
+        refuse_log_file(self.accepted, wanted)
+        later = refuse_group(self.accepted, wanted)
+        if not diff.changed(self.accepted, wanted) and not self.accepted.awaited:
+            return []
+        steps = plan(self.accepted, wanted)
+        try:
+            snapshots.propose(self._paths, wanted)
+            absent = self._prepare(steps, wanted, forced=False)
+        except OSError as error:
+            raise ReloadRefused([AnswerProblem(message=str(error))]) from error
+        finally:
+            self._withdraw(steps, wanted.number)
+        return [*later, *skipped(absent)]
+
+    def _withdraw(self, steps: ProgramChanges, number: int) -> None:
+        """Have every program forget what it has prepared."""
+        self._clients.abort(steps.prepare, number)
+        snapshots.prune(self._paths, self.accepted.number)
+
     def _result(self, changed: Iterable[str], warnings: Iterable[AnswerProblem]) -> dict[str, object]:
         values: dict[str, object] = {
             "generation": self.accepted.number,
@@ -212,8 +255,7 @@ class ReloadTransaction:
             absent = self._prepare(steps, snapshot, forced=forced)
             snapshots.accept(self._paths, snapshot)
         except (ReloadRefused, OSError) as error:
-            self._clients.abort(steps.prepare, number)
-            snapshots.prune(self._paths, self.accepted.number)
+            self._withdraw(steps, number)
             raise (
                 error
                 if isinstance(error, ReloadRefused)

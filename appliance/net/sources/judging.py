@@ -16,7 +16,7 @@ from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files.state_files import FileUnusable
 from appliance.net.sources.foreign_files import ForeignFiles, translated
 from appliance.net.sources.read_files import FileMissing, ReadFiles
-from appliance.translation.composing import load_together
+from appliance.translation.composing import load_together, together
 from appliance.translation.translation import Translation
 from appliance.wire.lines.control import AnswerProblem
 
@@ -93,6 +93,12 @@ def judge(paths: Paths, files: ReadFiles | None = None, *, number: int) -> Judge
         errors=_as_answer(loaded.errors, paths.config),
         warnings=_as_answer(loaded.warnings, paths.config),
     )
+
+
+def document(paths: Paths, files: ReadFiles) -> Document:
+    """Return what the operator's files say as one document, for the places of keys."""
+    found = collect(paths, files)
+    return together(found.document, found.translations, source=str(paths.config))[0]
 
 
 def first_to_come(paths: Paths, *, number: int) -> Snapshot | None:

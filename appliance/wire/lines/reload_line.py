@@ -1,4 +1,4 @@
-r"""The text lines of the reload socket: `reload`, `reload --force`, `stop`, and everything else.
+r"""The text lines of the reload socket: `reload`, with `--force` or `--dry-run`, `stop`, and everything else.
 
 The protocol is that of OpenShift's HAProxy and keepalived pods (`while read -r line`): bytes without \n at
 the end of the connection are no line. Blanks around the word and the \r of a \r\n are ignored.
@@ -22,6 +22,11 @@ class ReloadLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RehearsalLine:
+    """The line `reload --dry-run`: say what a reload would do and what refuses it, and change nothing."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StopLine:
     """The line `stop`, of OpenShift's keepalived pod: leave all virtual IPs until the next `reload`."""
 
@@ -33,7 +38,7 @@ class UnknownLine:
     reason: str
 
 
-SocketLine = ReloadLine | StopLine | UnknownLine
+SocketLine = ReloadLine | RehearsalLine | StopLine | UnknownLine
 """What one line asks for."""
 
 
@@ -72,7 +77,11 @@ def _meaning(line: bytes) -> SocketLine:
     words = line.split()
     if words == [b"stop"]:
         return StopLine()
+    if words == [b"reload", b"--dry-run"]:
+        return RehearsalLine()
     if words in ([b"reload"], [b"reload", b"--force"]):
         return ReloadLine(forced=len(words) > 1)
     shown = line.strip()[:_SHOWN].decode("utf-8", errors="backslashreplace")
-    return UnknownLine(reason=f"unknown command {shown!r}; known: reload, reload --force, stop")
+    return UnknownLine(
+        reason=f"unknown command {shown!r}; known: reload, reload --force, reload --dry-run, stop"
+    )

@@ -1,5 +1,6 @@
 """A change of configuration, everywhere or nowhere, with programs that behave, refuse, hang and die."""
 
+import errno
 import os
 import shutil
 import subprocess
@@ -15,6 +16,7 @@ from structlog.testing import CapturingLogger
 from support.peers.fake_programs import FakeProgram
 
 from appliance.model.paths import Paths
+from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files import snapshots
 from appliance.net.files.degraded import Degraded, degraded_path, read_degraded, write_degraded
 from appliance.net.reloading.program_clients import ProgramClients, ProgramTimeouts
@@ -138,6 +140,73 @@ def test_one_refusal_aborts_everywhere(house: House):
     assert sorted(house.journal[2:]) == ["health abort 2", "proxy-api abort 2"]
     assert (house.health.obeys, house.api.obeys, house.accepted) == (1, 1, 1)
     assert house.health.pending is None
+
+
+def test_a_rehearsal_changes_nothing(house: House):
+    """Everybody prepares and forgets it; the answer has what would change, and the next reload does it."""
+    house.write(weight=2, port=9446)
+    answer = house.transaction.rehearse()
+    assert answer.ok
+    assert [(each["path"], each["old"], each["new"], each["takes"]) for each in answer.values["changes"]] == [
+        ("api.frontends.kube-api.bind", "127.0.0.1:9445", "127.0.0.1:9446", "generation"),
+        ("pools.masters.servers.master-0.weight", "1", "2", "live"),
+    ]
+    assert answer.values["generations"] == ["proxy-api"]
+    assert sorted(house.journal[:2]) == ["health prepare 2", "proxy-api prepare 2"]
+    assert sorted(house.journal[2:]) == ["health abort 2", "proxy-api abort 2"]
+    assert (house.health.obeys, house.api.obeys, house.accepted) == (1, 1, 1)
+    assert (house.health.pending, house.api.pending) == (None, None)
+    assert house.transaction.reload().values["changed"] == [
+        "api.frontends.kube-api",
+        "pools.masters.servers.master-0",
+    ]
+
+
+def test_a_rehearsal_says_what_is_refused(house: House):
+    """By a program, beside what would change; by the file, alone; by the machine, before anybody is asked."""
+    house.api.refuses = AnswerProblem(message="address in use", path="api.frontends.kube-api.bind")
+    house.write(port=9446)
+    answer = house.transaction.rehearse()
+    assert not answer.ok
+    assert [each.message for each in answer.errors] == ["proxy-api: address in use"]
+    assert len(answer.values["changes"]) == 1
+    assert house.health.pending is None
+    house.journal.clear()
+    house.write(more="group: no-such-group")
+    assert [each.path for each in house.transaction.rehearse().errors] == ["group"]
+    house.write(more="nonsense: 1")
+    assert [each.path for each in house.transaction.rehearse().errors] == ["nonsense"]
+    assert house.journal == []
+
+
+def test_a_rehearsal_of_nothing_asks_nobody(house: House):
+    """The file as it is obeyed needs no program to be asked, and a comment is no change."""
+    house.paths.config.write_text("# a comment\n" + house.paths.config.read_text())
+    answer = house.transaction.rehearse()
+    assert (answer.ok, answer.values["changes"], house.journal) == (True, [], [])
+
+
+def test_a_rehearsal_names_who_is_down(house: House):
+    """Nobody knows whether that program would refuse it."""
+    house.api.stop()
+    house.write(weight=2)
+    answer = house.transaction.rehearse()
+    assert answer.ok
+    assert "proxy-api is not running" in str(answer.values["warnings"])
+
+
+def test_a_rehearsal_on_a_full_disk_is_refused(house: House, monkeypatch: pytest.MonkeyPatch):
+    """What cannot be proposed cannot be tried, and the reason is answered."""
+
+    def full(_: Paths, proposed: Snapshot) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", f"{proposed.number}.json")
+
+    house.write(weight=2)
+    monkeypatch.setattr(snapshots, "propose", full)
+    answer = house.transaction.rehearse()
+    assert not answer.ok
+    assert "No space left on device" in answer.errors[0].message
+    assert sorted(house.journal) == ["health abort 2", "proxy-api abort 2"]
 
 
 def test_a_group_that_does_not_exist_is_refused(house: House):

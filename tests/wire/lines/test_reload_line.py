@@ -4,7 +4,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from appliance.wire.lines.reload_line import LINE_LIMIT, ReloadLine, ReloadLines, StopLine, UnknownLine
+from appliance.wire.lines.reload_line import (
+    LINE_LIMIT,
+    RehearsalLine,
+    ReloadLine,
+    ReloadLines,
+    StopLine,
+    UnknownLine,
+)
 
 pytestmark = pytest.mark.pure
 
@@ -36,6 +43,12 @@ def test_a_reload_may_be_forced(line: bytes):
     """The one option of the line; it is not the default."""
     assert list(ReloadLines().feed(line)) == [ReloadLine(forced=True)]
     assert not _RELOAD.forced
+
+
+@pytest.mark.parametrize("line", [b"reload --dry-run\n", b" reload  --dry-run\r\n"])
+def test_a_reload_may_be_rehearsed(line: bytes):
+    """A line of its own, so that no reload is taken for one."""
+    assert list(ReloadLines().feed(line)) == [RehearsalLine()]
 
 
 @pytest.mark.parametrize("line", [b"stop\n", b" stop\r\n"])
@@ -72,7 +85,7 @@ def test_a_stranger_is_not_repeated_at_length():
     """A long unknown line is shortened in the refusal."""
     (said,) = ReloadLines().feed(b"y" * 4000 + b"\n")
     assert isinstance(said, UnknownLine)
-    assert len(said.reason) < 150
+    assert len(said.reason) < 200
 
 
 @settings(deadline=None)
