@@ -120,6 +120,20 @@ sbom:  ## list everything in the image, with its licence: dist/lb-appliance.cdx.
 	  --mount type=image,source=$(IMAGE):$(VERSION),destination=/rootfs localhost/lb-sbom \
 	  $(notdir $(IMAGE)) $(VERSION) $$(podman image inspect --format '{{.Id}} {{.Created.Format "2006-01-02T15:04:05Z07:00"}}' $(IMAGE):$(VERSION))
 
+DOCS = $(VENV)-docs
+
+$(DOCS)/.ready: docs/requirements.lock
+	$(PYTHON) -c '$(ENOUGH)'
+	$(PYTHON) -m venv $(@D)
+	$(@D)/bin/pip install --quiet --require-hashes -r docs/requirements.lock
+	@touch $@
+
+docs: $(DOCS)/.ready  ## build the documentation as a site: dist/site/index.html; needs no network once it is installed
+	$(DOCS)/bin/mkdocs --quiet build --strict --site-dir $(abspath $(DIST))/site
+
+pages: venv  ## renew the pages and pictures of docs/ that are made of the code and of text
+	cd tests && ../$(BIN)/python -m support.documents
+
 test-programs test-kernel: venv  ## only one layer of tests
 	@$(BIN)/python tests/debian.py $(@:test-%=%)
 	$(PYTEST) -m $(@:test-%=%) $(ARGS)
@@ -152,9 +166,10 @@ lock: $(VENV)/.ready  ## renew the locks: development, what runs, the demo, maki
 	$(PIP_COMPILE) --constraint requirements.lock --only-build-deps --build-deps-for wheel \
 	  --output-file requirements-build.lock pyproject.toml
 	$(PIP_COMPILE) --output-file image/sbom/requirements.lock image/sbom/requirements.in
+	$(PIP_COMPILE) --constraint requirements.lock --output-file docs/requirements.lock docs/requirements.in
 
 clean:  ## remove what the other targets made
-	rm -rf $(VENV) $(RUN) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .hypothesis dist
+	rm -rf $(VENV) $(RUN) $(DOCS) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .hypothesis dist
 
 .PHONY: help venv demo dist debian test test-pure test-compiled test-programs test-kernel test-image test-full chaos fuzz image image-full ova sbom \
-	lint bench lock clean
+	lint bench docs pages lock clean

@@ -1,4 +1,4 @@
-"""README does not lie: its configuration is good, its commands exist, its examples are what is printed."""
+"""README and docs/ do not lie: their configurations are good, their examples are what is printed."""
 
 import re
 from pathlib import Path
@@ -6,8 +6,9 @@ from typing import Final
 
 import pytest
 from click.testing import CliRunner
+from support.documents.pages import page, yaml_blocks
 
-from appliance.console.command import COMMANDS, main
+from appliance.console.command import main
 from appliance.console.demo.demo_site import DEMO_PORTS, configuration
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
@@ -16,8 +17,8 @@ from appliance.net.sources.judging import judge
 
 pytestmark = pytest.mark.pure
 
-ROOT: Final = Path(__file__).parents[2]
-README: Final = (ROOT / "README.md").read_text()
+FIRST: Final = yaml_blocks("configuring")[0]
+"""The configuration to start from."""
 
 
 def judged(path: Path, text: str) -> Snapshot:
@@ -30,9 +31,6 @@ def judged(path: Path, text: str) -> Snapshot:
     return found.snapshot
 
 
-FIRST, *ADDED, REDIRECTED, DISCOVERED = re.findall(r"```yaml\n(.*?)```", README, re.DOTALL)
-
-
 def test_first_configuration_is_good(tmp_path: Path):
     """The configuration to start from is accepted as it stands."""
     snapshot = judged(tmp_path / "appliance.yaml", FIRST)
@@ -42,7 +40,7 @@ def test_first_configuration_is_good(tmp_path: Path):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("text", ADDED, ids=["pair", "keepalived", "openshift"])
+@pytest.mark.parametrize("text", yaml_blocks("virtual-ips"), ids=["pair", "keepalived", "openshift"])
 def test_virtual_ips_can_be_added(tmp_path: Path, text: str):
     """Each example of virtual IPs is good behind the first configuration."""
     assert judged(tmp_path / "appliance.yaml", FIRST + text).virtual_routers
@@ -51,14 +49,14 @@ def test_virtual_ips_can_be_added(tmp_path: Path, text: str):
 def test_a_frontend_can_take_the_api_server_s_connections(tmp_path: Path):
     """The example of a redirect is good in place of the first configuration's frontend."""
     line = next(each for each in FIRST.splitlines(keepends=True) if each.strip().startswith("kube-api:"))
-    found = judged(tmp_path / "appliance.yaml", FIRST.replace(line, REDIRECTED)).group("api")
+    found = judged(tmp_path / "appliance.yaml", FIRST.replace(line, yaml_blocks("redirect")[0])).group("api")
     assert found is not None
     assert [len(each.redirect.sources) for each in found.frontends if each.redirect] == [2]
 
 
 def test_servers_can_be_discovered(tmp_path: Path):
     """The example of discovery is good as it stands."""
-    found = judged(tmp_path / "appliance.yaml", DISCOVERED)
+    found = judged(tmp_path / "appliance.yaml", yaml_blocks("discovery")[0])
     assert [str(each) for each in found.sources] == ["masters", "routers default", "nodes ingress=edge"]
 
 
@@ -78,19 +76,6 @@ def test_every_port_of_the_demo_moves():
     assert set(re.findall(r"\b\d{4,5}\b", text)) == set(DEMO_PORTS.findall(text))
 
 
-def test_commands_exist():
-    """Every `appliance COMMAND` that is named is one."""
-    named = set(re.findall(r"(?:\$ |`|&& )appliance ([a-z-]+)", README))
-    assert named <= COMMANDS.keys()
-    assert named >= {"check", "run", "reload", "status", "sessions", "maint", "vip", "vr-ids"}
-
-
 def test_router_ids_are_those_shown():
     """The example of vr-ids is what is printed."""
-    assert CliRunner().invoke(main, ["vr-ids", "ocp4"]).output in README
-
-
-def test_files_exist():
-    """Every file of the repository that is named is there."""
-    named = set(re.findall(r"\b(?:config/[\w.]+|CONTRIBUTING\.md|CHANGELOG\.md|bench/README\.md)", README))
-    assert {name for name in named if not (ROOT / name).exists()} == set()
+    assert CliRunner().invoke(main, ["vr-ids", "ocp4"]).output in page("operating")

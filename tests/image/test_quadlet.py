@@ -4,10 +4,10 @@ import os
 import re
 import shlex
 import subprocess
-from pathlib import Path
 from typing import Final
 
 import pytest
+from support.documents.pages import page
 from support.machines import podman
 from support.run import tools
 
@@ -52,9 +52,8 @@ def _options(words: list[str]) -> set[str]:
 
 
 def test_starts_what_the_readme_starts(unit: str):
-    """Systemd starts podman with every option of the README's command."""
-    readme = (Path(podman.ROOT) / "README.md").read_text()
-    command = re.search(r"\$ podman run (.*?)\n\$", readme, re.DOTALL)
+    """Systemd starts podman with every option of the command in docs/installing.md."""
+    command = re.search(r"\$ podman run (.*?)\n\$", page("installing"), re.DOTALL)
     assert command
     *typed, _image = command[1].replace("\\\n", " ").split()
     assert _options(typed) - {"--detach"} <= _options(shlex.split(_setting(unit, "ExecStart")))

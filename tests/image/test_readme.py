@@ -1,4 +1,4 @@
-"""The commands of README.md and image/README.md that are about containers, run word for word.
+"""The commands of docs/installing.md and image/README.md that are about containers, run word for word.
 
 Each of them is run by a test, or is in a list here that says why it is not; one that is in neither fails.
 """
@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
+from support.documents.pages import page, yaml_blocks
 from support.machines.fresh_machine import FreshMachine, commands
 from support.machines.podman import ROOT
 from support.network.namespaces import Node, Segment
@@ -24,7 +25,7 @@ import appliance
 
 pytestmark = [pytest.mark.image, pytest.mark.needs("podman", "runc", "mmdebstrap", "ip", root=True)]
 
-_README: Final = (ROOT / "README.md").read_text()
+_INSTALLING: Final = page("installing")
 _OF_IMAGE: Final = (ROOT / "image" / "README.md").read_text()
 _BUILD: Final = (
     "podman build --format docker -t lb-appliance \\\n"
@@ -49,7 +50,7 @@ _NOT_RUN: Final = {
 def _shown() -> list[str]:
     headings = [*re.findall(r"^## (.*)$", _OF_IMAGE, re.MULTILINE)]
     of_image = [command for heading in headings for command in commands(_OF_IMAGE, heading)]
-    return [*commands(_README, "As a container"), *of_image]
+    return [*commands(_INSTALLING, "As a container"), *of_image]
 
 
 def _reason(command: str) -> str | None:
@@ -76,12 +77,10 @@ def nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Node, Node
 def machine(
     image: str, nodes: tuple[Node, Node], tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[FreshMachine]:
-    """A machine with podman, the README's configuration, and the image that the README's command builds."""
+    """A machine with podman, the first configuration of docs/, and the image that is built there."""
     del image  # its layers are this build's
     with FreshMachine(tmp_path_factory.mktemp("machine"), nodes[0]) as fresh:
-        example = re.search(r"^## Run it$.*?```yaml\n(.*?)```", _README, re.DOTALL | re.MULTILINE)
-        assert example
-        fresh.configure(example[1])
+        fresh.configure(yaml_blocks("configuring")[0])
         built = fresh.run(_BUILD)
         assert "warning" not in (built.stdout + built.stderr).lower()
         yield fresh
@@ -105,7 +104,7 @@ def _answer(nodes: tuple[Node, Node], port: int) -> bytes:
 
 def test_readme(machine: FreshMachine, nodes: tuple[Node, Node]):
     """What "As a container" says builds, runs and says that all is well, and a client is served."""
-    build, run, status = commands(_README, "As a container")
+    build, run, status = commands(_INSTALLING, "As a container")
     assert build == _BUILD
     labels = machine.run("podman image inspect --format '{{json .Labels}}' lb-appliance").stdout
     revision = machine.run("git rev-parse --short HEAD").stdout.strip()
