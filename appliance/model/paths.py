@@ -122,6 +122,11 @@ class Paths:
         return self.state / "operator-weights.json"
 
     @property
+    def program_starts(self) -> Path:
+        """How often supervisord has started each program."""
+        return self.runtime / "program-starts.json"
+
+    @property
     def vrrp_board(self) -> Path:
         """Board that `vrrp` writes."""
         return self.runtime / "vrrp.board"

@@ -37,6 +37,7 @@ from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.net.files import snapshots
 from appliance.net.files.lock_files import KeptLock
+from appliance.net.files.program_starts import ProgramStarts
 from appliance.net.logging.log_sink import lines
 from appliance.net.privileges import capabilities
 from appliance.net.process import leftovers, subreaper
@@ -75,6 +76,7 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         self._paths = paths
         self._leftovers = Leftovers(paths, log)
         self._watch = HeartbeatWatch(paths, log)
+        self._starts, self._uncounted = ProgramStarts(paths), False
         self._lock = KeptLock(paths.lock)
         self._locked = True
         self._manager = manager
@@ -266,7 +268,18 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         name = event.process.config.name
         if type(event) is events.ProcessStateStartingEvent and name in _OURS:
             self._watch.prepare(name)
+            self._count_start(name)
         self._program_events.state_changed(event, str(self.options.ended))
+
+    def _count_start(self, program: str) -> None:
+        try:
+            self._starts.count(program)
+        except OSError as error:
+            if not self._uncounted:
+                self._log.warning("starts-not-counted", reason=error.strerror)
+            self._uncounted = True
+        else:
+            self._uncounted = False
 
     def _set_deadlines(self) -> None:
         """Give programs the time of the configuration that is accepted now, not at the start."""

@@ -8,7 +8,7 @@ import hashlib
 import os
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -20,12 +20,14 @@ from appliance.core.haproxy import activity
 from appliance.core.haproxy.activity import Activity
 from appliance.core.haproxy.process import ProcessFigures, process_figures
 from appliance.core.haproxy.statistics import Observed, Row, rows
+from appliance.core.metrics.programs import WorkerDescriptors
 from appliance.core.status.assessment import assess
 from appliance.core.status.observations import Observations
 from appliance.core.status.status import Status
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot, encode, without_secrets
 from appliance.net.observing.observation import observe, observe_boards
+from appliance.net.process import descriptors
 
 FRESH: Final = 0.5
 """Seconds for which what was found answers further questions."""
@@ -46,6 +48,7 @@ class Figures:
     rows: tuple[Row, ...]
     process: ProcessFigures
     configuration_hash: str | None
+    descriptors: tuple[WorkerDescriptors, ...]
     pages: dict[str, bytes]
 
 
@@ -104,6 +107,7 @@ class LatestFigures:
                 pid=os.getpid(),
             ),
             configuration_hash=_hash(snapshot) if snapshot else None,
+            descriptors=tuple(_descriptors(observations)),
             pages={},
         )
 
@@ -116,6 +120,20 @@ class LatestFigures:
             except Exception as error:  # noqa: BLE001  # the boundary: the next look comes all the same
                 self._on_fault(error)
             gevent.sleep(_LOOK)
+
+
+def _descriptors(observations: Observations) -> Iterator[WorkerDescriptors]:
+    for each in observations.workers:
+        found = descriptors.open_of(each.pid)
+        if found is not None:
+            opened, limit = found
+            yield WorkerDescriptors(
+                program=each.program,
+                generation=each.generation,
+                index=each.index,
+                open=opened,
+                limit=limit,
+            )
 
 
 def _hash(snapshot: Snapshot) -> str:

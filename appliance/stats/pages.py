@@ -18,6 +18,8 @@ from appliance.core.haproxy.process import process_metrics
 from appliance.core.metrics.appliance import appliance_metrics
 from appliance.core.metrics.haproxy import haproxy_metrics
 from appliance.core.metrics.keepalived import keepalived_metrics
+from appliance.core.metrics.programs import program_metrics
+from appliance.core.metrics.sources import source_metrics
 from appliance.core.status.status import Status
 from appliance.model.paths import Paths
 from appliance.model.server_states import AdminState
@@ -174,8 +176,10 @@ def _exposition(figures: Figures, form: Format) -> bytes:
         (
             *process_metrics(figures.process),
             *haproxy_metrics(figures.rows),
-            *keepalived_metrics(observations.vrrp, expected=bool(status.virtual_ips)),
+            *keepalived_metrics(observations),
             *appliance_metrics(status, observations, configuration_hash=figures.configuration_hash),
+            *program_metrics(status, observations, figures.descriptors),
+            *source_metrics(status),
         ),
         form,
     )

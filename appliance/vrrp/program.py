@@ -83,6 +83,8 @@ class VrrpProgram:
         self._publisher = VrrpPublisher(board, self._board, on_trouble=self._board_trouble)
         self._tracks = Tracks(loop, self._links, log, groups=lambda: self.groups)
         self.reports = RouterReports(log, run=self._tracks.run, touch=self._publisher.touch)
+        if before.board is not None:
+            self.reports.lateness.go_on(before.board)
         self._requests = Requests()
         closer = Closer()
         self._asking = AddressQuestions(loop, closer)

@@ -9,6 +9,7 @@ from appliance.core.tracking.notify_commands import commands
 from appliance.core.vrrp.election import Entered, RouterState, SplitBrain, UnexpectedEvent
 from appliance.net.control.deferred_answer import DeferredAnswer
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
+from appliance.wire.boards.vrrp_board import VrrpBoard
 from appliance.wire.lines.control import Answer, bad, good
 from appliance.wire.lines.tracker_lines import RunCommand
 
@@ -22,6 +23,10 @@ class LateWakeups:
     def __init__(self) -> None:
         self.count = 0
         self.latest = 0.0
+
+    def go_on(self, board: VrrpBoard) -> None:
+        """Begin with what an earlier run has counted."""
+        self.count, self.latest = board.late_wakeups, board.latest_wakeup
 
 
 class RouterReports:

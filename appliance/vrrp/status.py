@@ -82,6 +82,11 @@ def board_record(instance: VrrpInstance) -> RouterRecord:
         last_advert=counters.last_advert,
         peer="" if active else election.peer or "",
         drops=dict(counters.drops),
+        became_active=counters.became_active,
+        left_active=counters.left_active,
+        split_brains=counters.split_brains,
+        send_errors=counters.send_errors,
+        restored=counters.restored,
     )
 
 

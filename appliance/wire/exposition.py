@@ -60,6 +60,16 @@ def labels(**given: str) -> str:
     return f"{{{inside}}}"
 
 
+def gauge(name: str, about: str, samples: Sequence[Sample]) -> Metric:
+    """Return a gauge."""
+    return Metric(name=name, kind=MetricKind.GAUGE, help=about, samples=samples)
+
+
+def counter(name: str, about: str, samples: Sequence[Sample]) -> Metric:
+    """Return a counter, whose name gets its `_total`."""
+    return Metric(name=f"{name}{_TOTAL}", kind=MetricKind.COUNTER, help=about, samples=samples)
+
+
 def encode(metrics: Iterable[Metric], form: Format) -> bytes:
     """Return the whole exposition; a metric without any sample is left out."""
     lines: list[str] = []

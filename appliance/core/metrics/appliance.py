@@ -1,15 +1,30 @@
-"""Our own metrics: programs, reloads, generations, ends of connections, checks, virtual IPs."""
+"""Our own metrics: reloads, generations, ends of connections, checks, virtual IPs."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Final
 
 from appliance.core.status.observations import Observations
-from appliance.core.status.status import GenerationPhase, ProgramState, Status, VirtualIpStatus
+from appliance.core.status.status import GenerationPhase, Status, VirtualIpStatus
+from appliance.model.end_reasons import EndReason
 from appliance.model.server_states import ServerState
 from appliance.wire.boards.ended_workers import EndedWorkers
 from appliance.wire.boards.health_board import CHECK_BOUNDS
+from appliance.wire.boards.vrrp_board import VrrpBoard
 from appliance.wire.boards.worker_board import CONNECT_BOUNDS, WorkerBoard
-from appliance.wire.exposition import Histogram, Metric, MetricKind, Sample, labels
+from appliance.wire.exposition import Histogram, Metric, MetricKind, Sample, counter, gauge, labels
 from appliance.wire.lines.vrrp_status import VrrpStatus
+
+_REFUSALS: Final = (
+    EndReason.DENIED,
+    EndReason.NO_SERVER,
+    EndReason.QUEUE_FULL,
+    EndReason.QUEUE_TIMEOUT,
+    EndReason.CONNECT_REFUSED,
+    EndReason.CONNECT_TIMEOUT,
+    EndReason.CONNECT_FAILED,
+    EndReason.NO_PORTS,
+    EndReason.NO_DESCRIPTORS,
+)
 
 
 def appliance_metrics(
@@ -18,21 +33,21 @@ def appliance_metrics(
     """Yield the metrics; `configuration_hash` is equal on appliances that obey the same configuration."""
     yield from _whole(status, configuration_hash)
     yield from _reloads(status, observations)
-    yield from _programs(status)
     yield from _generations(status, observations)
     yield from _pools(status)
     yield _ends(status)
+    yield _refused(status)
     yield _check_times(observations)
     yield from _connect_times(status, observations)
-    yield from _virtual_ips(status.virtual_ips, observations.vrrp)
+    yield from _virtual_ips(status.virtual_ips, observations)
 
 
 def _gauge(name: str, about: str, samples: Sequence[Sample]) -> Metric:
-    return Metric(name=f"appliance_{name}", kind=MetricKind.GAUGE, help=about, samples=samples)
+    return gauge(f"appliance_{name}", about, samples)
 
 
 def _counter(name: str, about: str, samples: Sequence[Sample]) -> Metric:
-    return Metric(name=f"appliance_{name}_total", kind=MetricKind.COUNTER, help=about, samples=samples)
+    return counter(f"appliance_{name}", about, samples)
 
 
 def _whole(status: Status, configuration_hash: str | None) -> Iterator[Metric]:
@@ -66,23 +81,6 @@ def _reloads(status: Status, observations: Observations) -> Iterator[Metric]:
     if answer.last is not None:
         about = "When the last reload ended, Unix seconds."
         yield _gauge("last_reload_timestamp_seconds", about, [("", answer.last.at)])
-
-
-def _programs(status: Status) -> Iterator[Metric]:
-    programs = [each for each in status.programs if each.expected]
-    named = [(labels(program=each.name), each) for each in programs]
-    about = "1 for a program that runs, of those that the configuration needs."
-    yield _gauge(
-        "program_up", about, [(name, int(each.state is ProgramState.RUNNING)) for name, each in named]
-    )
-    about = "1 for a program that runs and does what it should."
-    yield _gauge("program_ok", about, [(name, int(each.ok)) for name, each in named])
-    about = "When a program started, Unix seconds: each change is a restart."
-    started = [(name, status.at - each.uptime) for name, each in named if each.uptime is not None]
-    yield _gauge("program_start_time_seconds", about, [(name, round(at)) for name, at in started])
-    about = "Number of the configuration that a program obeys."
-    numbers = [(name, each.configuration) for name, each in named if each.configuration is not None]
-    yield _gauge("program_configuration", about, numbers)
 
 
 def _generations(status: Status, observations: Observations) -> Iterator[Metric]:
@@ -151,6 +149,15 @@ def _ends(status: Status) -> Metric:
     )
 
 
+def _refused(status: Status) -> Metric:
+    about = "Connections of clients that were given no server, by reason."
+    return _counter(
+        "connections_refused",
+        about,
+        [(labels(reason=reason.value), status.ended.get(reason.value, 0)) for reason in _REFUSALS],
+    )
+
+
 def _check_times(observations: Observations) -> Metric:
     seconds: dict[str, float] = {}
     counts: dict[str, tuple[int, ...]] = {}
@@ -191,7 +198,7 @@ def _added(one: Iterable[int] | None, other: tuple[int, ...]) -> tuple[int, ...]
     return other if one is None else tuple(map(sum, zip(one, other, strict=True)))
 
 
-def _virtual_ips(virtual_ips: Sequence[VirtualIpStatus], vrrp: VrrpStatus | None) -> Iterator[Metric]:
+def _virtual_ips(virtual_ips: Sequence[VirtualIpStatus], observations: Observations) -> Iterator[Metric]:
     if not virtual_ips:
         return
     named = [(labels(virtual_ip=each.name), each) for each in virtual_ips]
@@ -202,23 +209,38 @@ def _virtual_ips(virtual_ips: Sequence[VirtualIpStatus], vrrp: VrrpStatus | None
     yield _gauge("virtual_ip_active_elsewhere", about, heard)
     priorities = [(name, each.priority) for name, each in named if each.priority is not None]
     yield _gauge("virtual_ip_priority", "Priority with what tracks add to it.", priorities)
-    if vrrp is None:
-        return
+    if observations.vrrp is not None:
+        yield from _heard(observations.vrrp)
+    if observations.vrrp_board is not None:
+        yield from _counted(observations.vrrp_board)
+
+
+def _heard(vrrp: VrrpStatus) -> Iterator[Metric]:
     routers = [(labels(virtual_ip=each.name), each) for each in vrrp.routers]
     about = "Other nodes that serve a virtual IP at the same time: split brain."
     yield _gauge("virtual_ip_rivals", about, [(name, len(each.rivals)) for name, each in routers])
     about = "Conflicts about a router id or an address."
     yield _gauge("virtual_ip_conflicts", about, [(name, len(each.conflicts)) for name, each in routers])
+
+
+def _counted(board: VrrpBoard) -> Iterator[Metric]:
+    """Yield what vrrp counts, from its board: it goes on with that after a restart."""
+    routers = [(labels(virtual_ip=each.name), each) for each in board.routers]
+    about = "How often a virtual IP has changed its state on this node."
+    yield _counter("virtual_ip_transitions", about, [(name, each.transitions) for name, each in routers])
+    about = "How often another node served a virtual IP at the same time."
+    yield _counter("virtual_ip_split_brains", about, [(name, each.split_brains) for name, each in routers])
+    about = "Advertisements and gratuitous ARP that could not be sent."
+    yield _counter("vrrp_send_errors", about, [(name, each.send_errors) for name, each in routers])
     about = "Packets of VRRP that were dropped, by reason."
-    yield _counter("vrrp_drops", about, list(_drops(vrrp)))
+    yield _counter("vrrp_drops", about, list(_drops(board)))
     about = "Wake-ups of vrrp that came too late."
-    yield _counter("vrrp_late_wakeups", about, [("", vrrp.late_wakeups)])
+    yield _counter("vrrp_late_wakeups", about, [("", board.late_wakeups)])
     about = "By how many seconds the worst wake-up of vrrp was late."
-    yield _gauge("vrrp_latest_wakeup_seconds", about, [("", vrrp.latest_wakeup_s)])
+    yield _gauge("vrrp_latest_wakeup_seconds", about, [("", board.latest_wakeup)])
 
 
-def _drops(vrrp: VrrpStatus) -> Iterator[Sample]:
-    for router in vrrp.routers:
-        drops: Mapping[str, int] = router.drops
-        for reason, count in sorted(drops.items()):
-            yield labels(virtual_ip=router.name, reason=reason), count
+def _drops(board: VrrpBoard) -> Iterator[Sample]:
+    for router in board.routers:
+        for reason, count in router.drops.items():
+            yield labels(virtual_ip=router.name, reason=reason.value), count

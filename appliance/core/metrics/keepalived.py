@@ -7,9 +7,10 @@ reasons for which packets were dropped.
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+from appliance.core.status.observations import Observations
 from appliance.model.drop_reasons import DropReason
 from appliance.wire.exposition import Metric, MetricKind, Sample, labels
-from appliance.wire.lines.vrrp_status import RouterStatus, VrrpStatus
+from appliance.wire.lines.vrrp_status import RouterStatus
 
 _STATES: Final = {"initialize": 0, "backup": 1, "active": 2, "fault": 3}
 _COUNTERS: Final[Mapping[str, tuple[str, str]]] = {
@@ -39,9 +40,14 @@ _DROPS: Final[Mapping[str, tuple[str, tuple[DropReason, ...]]]] = {
 }
 
 
-def keepalived_metrics(vrrp: VrrpStatus | None, *, expected: bool) -> Iterator[Metric]:
-    """Yield the metrics; `expected` is whether the configuration has virtual IPs, of which `vrrp` None is."""
-    if not expected:
+def keepalived_metrics(observations: Observations) -> Iterator[Metric]:
+    """Yield the metrics, none where the configuration has no virtual IPs.
+
+    Counters are those of the board of `vrrp`: it goes on with them after a restart, whatever it has answered
+    before.
+    """
+    vrrp, board, snapshot = observations.vrrp, observations.vrrp_board, observations.snapshot
+    if isinstance(snapshot, str) or not snapshot.virtual_routers:
         return
     about = "Whether the program vrrp answers."
     yield Metric(
@@ -58,11 +64,31 @@ def keepalived_metrics(vrrp: VrrpStatus | None, *, expected: bool) -> Iterator[M
             for address in each.addresses
         ],
     )
-    for name, (key, about) in _COUNTERS.items():
-        yield _counter(name, about, [(_labels(each), each.counters.get(key, 0)) for each in routers])
+    records = {each.name: each for each in board.routers} if board else {}
+    counted = [(_labels(each), records[each.name]) for each in routers if each.name in records]
+    for name, (field, about) in _COUNTERS.items():
+        yield _counter(name, about, [(named, getattr(record, field)) for named, record in counted])
     for name, (what, reasons) in _DROPS.items():
-        samples = [(_labels(each), sum(each.drops.get(reason, 0) for reason in reasons)) for each in routers]
+        samples = [(named, sum(record.drops.get(each, 0) for each in reasons)) for named, record in counted]
         yield _counter(name, f"Packets that were dropped for {what}.", samples)
+    delays = {each.name: each.announce.delay for each in snapshot.virtual_routers}
+    about = "Seconds to the second round of gratuitous ARP (garp_master_delay); a counter by name alone."
+    delayed = [(_labels(each), delays[each.name]) for each in routers if each.name in delays]
+    yield _counter("gratuitous_arp_delay", about, delayed)
+    yield _scripts(routers)
+
+
+def _scripts(routers: Sequence[RouterStatus]) -> Metric:
+    """Return what tracks say, keepalived's scripts: 1 for good; a name is bad where one router says so."""
+    good: dict[str, bool] = {}
+    for part in (part for each in routers for part in each.parts if part.up is not None):
+        good[part.track] = good.get(part.track, True) and bool(part.up)
+    return Metric(
+        name="keepalived_script_status",
+        kind=MetricKind.GAUGE,
+        help="Result of what a priority depends on: 1 good, 0 bad.",
+        samples=[(labels(name=name), int(each)) for name, each in good.items()],
+    )
 
 
 def _labels(router: RouterStatus, **more: str) -> str:

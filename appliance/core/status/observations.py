@@ -15,6 +15,7 @@ from appliance.model.guest.report import GuestReport
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.wire.boards.ended_workers import EndedWorkers
 from appliance.wire.boards.health_board import HealthBoard
+from appliance.wire.boards.vrrp_board import VrrpBoard
 from appliance.wire.boards.worker_board import WorkerBoard
 from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.lines.discovery_status import DiscoveryStatus
@@ -78,8 +79,9 @@ class Observations:
     `answers` are by program, those of programs that did not answer are missing; `vrrp`, `discovery` and
     `redirect` are all that those programs told. `workers` are the boards of workers that are alive.
     `failures` are by program why it could not start, as it left that in a file. `set_aside` are damaged files
-    under the names that they  `accepted_at` is when the snapshot was accepted, Unix
-    seconds.
+    under the names that they have now. `accepted_at` is when the snapshot was accepted, Unix seconds.
+    `starts` is by program how often it was started. `vrrp_board` has the counters of vrrp, which go on over
+    its restarts.
     """
 
     snapshot: Snapshot | str
@@ -96,6 +98,8 @@ class Observations:
     redirect: RedirectStatus | None = None
     ended: Mapping[str, EndedWorkers] = field(default_factory=dict)
     accepted_at: float | None = None
+    starts: Mapping[str, int] = field(default_factory=dict)
+    vrrp_board: VrrpBoard | None = None
 
     @property
     def living(self) -> bool:

@@ -29,14 +29,15 @@ from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
 from appliance.net.boards.board_layout import BoardError
 from appliance.net.boards.board_reader import BoardReader
 from appliance.net.control.control_client import ControlUnavailable, ask
-from appliance.net.files import program_failures, snapshots, state_files
+from appliance.net.files import program_failures, program_starts, snapshots, state_files
 from appliance.net.files.degraded import read_degraded
 from appliance.net.guest import report_file
 from appliance.net.reloading.supervisor_rpc import ProcessInfo, SupervisorClient, SupervisorUnavailable
 from appliance.net.workers import ended_workers
-from appliance.wire.boards import health_board, worker_board
+from appliance.wire.boards import health_board, vrrp_board, worker_board
 from appliance.wire.boards.ended_workers import EndedWorkers, identity, with_ended
 from appliance.wire.boards.health_board import BoardFormatError, HealthBoard
+from appliance.wire.boards.vrrp_board import VrrpBoard
 from appliance.wire.boards.worker_board import WorkerBoard
 from appliance.wire.lines import discovery_status, redirect_status, vrrp_status
 from appliance.wire.lines.control import Answer, Question
@@ -77,6 +78,8 @@ def observe(paths: Paths, *, timeout: float = TIMEOUT) -> Observations:
             str(each) for root in (paths.runtime, paths.state) for each in state_files.found_aside(root)
         ),
         accepted_at=_accepted_at(paths),
+        starts=program_starts.read(paths),
+        vrrp_board=_vrrp(paths.vrrp_board),
     )
 
 
@@ -217,6 +220,12 @@ def _accepted_at(paths: Paths) -> float | None:
 def _health(path: Path) -> HealthBoard | None:
     with contextlib.suppress(BoardError, BoardFormatError), BoardReader(path) as reader:
         return health_board.decode(reader.read())
+    return None
+
+
+def _vrrp(path: Path) -> VrrpBoard | None:
+    with contextlib.suppress(BoardError, BoardFormatError), BoardReader(path) as reader:
+        return vrrp_board.decode(reader.read())
     return None
 
 

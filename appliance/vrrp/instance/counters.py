@@ -6,6 +6,7 @@ from typing import Final
 
 from appliance.core.vrrp.election import Entered, RouterState
 from appliance.model.drop_reasons import DropReason
+from appliance.wire.boards.vrrp_board import RouterRecord
 
 _TRANSITIONS: Final = 20
 _MOST_SENDERS: Final = 256  # source addresses can be forged, and memory must not grow with them
@@ -48,6 +49,21 @@ class RouterCounters:
     drops: Counter[DropReason] = field(default_factory=Counter)
     peers: dict[str, HeardPeer] = field(default_factory=dict)
     _reported: set[tuple[str, str]] = field(default_factory=set)
+
+    def go_on(self, record: RouterRecord) -> None:
+        """Begin with what an earlier run has counted, as its board says it."""
+        self.adverts_sent = record.adverts_sent
+        self.adverts_received = record.adverts_received
+        self.priority_zero_sent = record.priority_zero_sent
+        self.priority_zero_received = record.priority_zero_received
+        self.gratuitous_sent = record.gratuitous_sent
+        self.transition_count = record.transitions
+        self.became_active = record.became_active
+        self.left_active = record.left_active
+        self.split_brains = record.split_brains
+        self.send_errors = record.send_errors
+        self.restored = record.restored
+        self.drops = Counter({reason: count for reason, count in record.drops.items() if count})
 
     def sent(self, priority: int, *, now: float) -> None:
         """Count an advertisement that was sent."""

@@ -44,6 +44,8 @@ class ResumedState:
         to be done before.
         """
         told, left = self._ask(), self._addresses.leftovers()
+        instances = tuple(instances)
+        self._count_on(instances)
         now = time.monotonic()  # after the answer, for which it may have waited
         return {each.name for each in instances if self._resumes(each, told.get(each.name), left, now)}
 
@@ -58,6 +60,11 @@ class ResumedState:
             return self._was_active_just_now(instance, now) and _has_addresses(instance, left)
         instance.resume(_results(told), yielded=told.yielded)
         return told.active and _has_addresses(instance, left)
+
+    def _count_on(self, instances: Iterable[VrrpInstance]) -> None:
+        for each in instances:
+            if each.name in self._records:
+                each.counters.go_on(self._records[each.name])
 
     def _ask(self) -> Mapping[str, KnownRouter]:
         if self._predecessor is None:

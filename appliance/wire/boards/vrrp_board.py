@@ -23,7 +23,7 @@ class RouterRecord:
     `state` is a word of `core.vrrp.election_messages.RouterState`, `since` Unix seconds. `last_advert` is
     when the last advertisement was sent, in seconds of CLOCK_MONOTONIC, 0.0 for never. `peer` is the address
     of the active router heard last, "" for none. `drops` has an
-    entry for every reason after decoding.
+    entry for every reason after decoding. Counters go on over restarts of the program.
     """
 
     name: str
@@ -39,6 +39,11 @@ class RouterRecord:
     last_advert: float
     peer: str
     drops: dict[DropReason, int]
+    became_active: int = 0
+    left_active: int = 0
+    split_brains: int = 0
+    send_errors: int = 0
+    restored: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,11 +64,11 @@ class VrrpBoard:
     routers: tuple[RouterRecord, ...]
 
 
-_MAGIC: Final = b"VRR1"
+_MAGIC: Final = b"VRR2"
 _HEAD: Final = struct.Struct("=4sIIIIBxxxQddd")
 _DROPS: Final = tuple(DropReason)
 _NONE: Final = (0,) * len(_DROPS)
-_RECORD: Final = struct.Struct(f"={NAME_BYTES}s{STATE_BYTES}s{PEER_BYTES}sBxxxxxxxddQQQQQQ{len(DropReason)}Q")
+_RECORD: Final = struct.Struct(f"={NAME_BYTES}s{STATE_BYTES}s{PEER_BYTES}sBxxxxxxxdd11Q{len(DropReason)}Q")
 
 
 def encode(board: VrrpBoard, encoded: Sequence[bytes] = ()) -> bytes:
@@ -101,6 +106,11 @@ def encode_router(router: RouterRecord) -> bytes:
         router.priority_zero_sent,
         router.priority_zero_received,
         router.gratuitous_sent,
+        router.became_active,
+        router.left_active,
+        router.split_brains,
+        router.send_errors,
+        router.restored,
         *(map(router.drops.get, _DROPS, _NONE) if router.drops else _NONE),
     )
 
@@ -129,6 +139,7 @@ def decode(payload: bytes) -> VrrpBoard:
 def _decode_router(record: tuple) -> RouterRecord:  # type: ignore[type-arg]  # struct's own shape, named below
     name, state, peer, priority, since, last_advert = record[:6]
     transitions, sent, received, zero_sent, zero_received, gratuitous = record[6:12]
+    became_active, left_active, split_brains, send_errors, restored = record[12:17]
     return RouterRecord(
         name=text_of(name),
         state=text_of(state),
@@ -142,5 +153,10 @@ def _decode_router(record: tuple) -> RouterRecord:  # type: ignore[type-arg]  # 
         gratuitous_sent=gratuitous,
         last_advert=last_advert,
         peer=text_of(peer),
-        drops=dict(zip(DropReason, record[12:], strict=True)),
+        drops=dict(zip(DropReason, record[17:], strict=True)),
+        became_active=became_active,
+        left_active=left_active,
+        split_brains=split_brains,
+        send_errors=send_errors,
+        restored=restored,
     )

@@ -6,11 +6,13 @@ import pytest
 from support.values import boards
 from support.values.observations import NAMES, NOW, observations
 from support.values.snapshots import snapshot, virtual_router
+from support.values.vrrp_boards import vrrp_board
 
 from appliance.core.metrics.appliance import appliance_metrics
 from appliance.core.status.assessment import assess
 from appliance.core.status.observations import LastReload, Observations, StatusAnswer
 from appliance.core.status.status import DegradedStart
+from appliance.model.drop_reasons import DropReason
 from appliance.model.end_reasons import EndReason
 from appliance.model.server_states import HealthVerdict
 from appliance.model.worker_phases import WorkerPhase
@@ -74,19 +76,11 @@ def test_reloads():
 
 
 def test_without_an_answer_nothing_is_said_of_reloads():
-    """A program that does not answer shows in program_up and program_ok."""
+    """Nor of the last one."""
     answers = {name: each for name, each in reload_answer().items() if name != "reload"}
     found = values(observations(answers=answers))
     assert "reloads_total" not in found
-    assert found["program_ok"]['{program="reload"}'] == 0
-
-
-def test_programs():
-    """Which run, since when, with which configuration."""
-    found = values(observations())
-    assert found["program_up"] == {f'{{program="{name}"}}': 1 for name in NAMES}
-    assert found["program_start_time_seconds"]['{program="health"}'] == 150
-    assert found["program_configuration"]['{program="proxy-api"}'] == 7
+    assert "last_reload_successful" not in found
 
 
 def test_generations():
@@ -148,8 +142,8 @@ def test_without_a_health_board_and_a_configuration():
 
 def vrrp(**changes: object) -> VrrpStatus:
     """Return what vrrp says of one virtual IP that is active here."""
-    router = RouterStatus(name="api", state="active", since=100.0, priority=150, drops={"checksum": 2})
-    return VrrpStatus(routers=(replace(router, **changes),), late_wakeups=4, latest_wakeup_s=0.02)
+    router = RouterStatus(name="api", state="active", since=100.0, priority=150)
+    return VrrpStatus(routers=(replace(router, **changes),))
 
 
 def with_virtual_ip(status: VrrpStatus | None) -> Observations:
@@ -165,8 +159,18 @@ def test_virtual_ips():
     api = '{virtual_ip="api"}'
     assert (found["virtual_ip_active"], found["virtual_ip_priority"]) == ({api: 1}, {api: 150})
     assert (found["virtual_ip_rivals"], found["virtual_ip_conflicts"]) == ({api: 1}, {api: 0})
+
+
+def test_what_vrrp_counts_is_that_of_its_board():
+    """Which outlives the program; what it answers begins anew."""
+    seen = with_virtual_ip(None)
+    found = values(replace(seen, vrrp_board=vrrp_board(drops={DropReason.CHECKSUM: 2}, split_brains=1)))
+
+    api = '{virtual_ip="api"}'
     assert found["vrrp_drops_total"] == {'{virtual_ip="api",reason="checksum"}': 2}
     assert (found["vrrp_late_wakeups_total"], found["vrrp_latest_wakeup_seconds"]) == ({"": 4}, {"": 0.02})
+    assert (found["virtual_ip_split_brains_total"], found["vrrp_send_errors_total"]) == ({api: 1}, {api: 0})
+    assert found["virtual_ip_transitions_total"] == {api: 3}
 
 
 def test_virtual_ips_of_a_program_that_does_not_answer():
@@ -177,3 +181,11 @@ def test_virtual_ips_of_a_program_that_does_not_answer():
         {'{virtual_ip="api"}': 0},
         False,
     )
+
+
+def test_connections_that_got_no_server():
+    """By reason, at 0 for those that have not happened."""
+    refused = boards.worker(reasons={EndReason.DENIED: 3, EndReason.COMPLETED: 9})
+    found = values(observations(workers=(refused,)))["connections_refused_total"]
+    assert (found['{reason="denied"}'], found['{reason="no-server"}']) == (3, 0)
+    assert '{reason="completed"}' not in found

@@ -1,14 +1,17 @@
 """What a start resumes of the run before it, from its answer or from its board."""
 
 import time
+from dataclasses import replace
 
 import pytest
 from support.programs.simulated_vrrp import Machine, SimulatedLog
 from support.values.snapshots import virtual_router
 from support.values.tracks import track
 
+from appliance.model.drop_reasons import DropReason
 from appliance.net.netlink.addresses import HeldAddress
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
+from appliance.vrrp.status import board_record
 from appliance.vrrp.takeover.predecessor import PredecessorError, PredecessorLeavingError
 from appliance.vrrp.takeover.resumed_state import EarlierRun, ResumedState
 from appliance.wire.boards.vrrp_board import RouterRecord, VrrpBoard
@@ -140,3 +143,14 @@ def test_a_predecessor_that_cannot_answer_is_killed():
     assert broken.killed == ["no answer"]
     _, _, log = resumed(leaving, ADDRESS)
     assert (leaving.killed, log.fields("predecessor-leaves")) == ([], [{"pid": 77}])
+
+
+def test_counters_go_on():
+    """What the run before has counted is where this one begins, whether it was active or not."""
+    before = board(state="backup")
+    counted = replace(before.routers[0], became_active=4, drops={DropReason.CHECKSUM: 3, DropReason.TYPE: 0})
+    _, instance, _ = resumed(replace(before, routers=(counted,)))
+    counters = instance.counters
+    assert (counters.adverts_sent, counters.transition_count, counters.became_active) == (9, 2, 4)
+    assert counters.drops == {DropReason.CHECKSUM: 3}
+    assert board_record(instance).gratuitous_sent == 5

@@ -34,6 +34,11 @@ ROUTERS = st.builds(
     last_advert=FINITE,
     peer=st.sampled_from(["", "10.0.0.1", "fe80::d6ca:6dff:fe66:cf60"]),
     drops=st.fixed_dictionaries(dict.fromkeys(DropReason, TOTALS)),
+    became_active=TOTALS,
+    left_active=TOTALS,
+    split_brains=TOTALS,
+    send_errors=TOTALS,
+    restored=TOTALS,
 )
 BOARDS = st.builds(
     VrrpBoard,

@@ -1,0 +1,19 @@
+"""How many descriptors another process has open, and may have (proc(5): /proc/PID/fd, /proc/PID/limits)."""
+
+from pathlib import Path
+from typing import Final
+
+_LIMIT: Final = "Max open files"
+
+
+def open_of(pid: int, *, proc: Path = Path("/proc")) -> tuple[int, int] | None:
+    """Return how many are open and how many may be; None for a process that is gone or somebody else's."""
+    directory = proc / str(pid) / "fd"
+    try:
+        # The size of the directory is their number since Linux 6.2, and 0 before: then they are counted.
+        count = directory.stat().st_size or sum(1 for _ in directory.iterdir())
+        lines = (proc / str(pid) / "limits").read_text().splitlines()
+    except OSError:
+        return None
+    soft = [line.removeprefix(_LIMIT).split()[0] for line in lines if line.startswith(_LIMIT)]
+    return (count, int(soft[0])) if soft and soft[0].isdecimal() else None
