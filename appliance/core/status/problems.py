@@ -47,7 +47,7 @@ def _awaited(observations: Observations) -> Iterator[str]:
     """Yield what is waited for, where no configuration was accepted yet."""
     if isinstance(observations.snapshot, Snapshot) and observations.snapshot.awaited:
         errors = observations.degraded.errors if observations.degraded else ()
-        reasons = "; ".join(_located(each) for each in errors)
+        reasons = "; ".join(located(each) for each in errors)
         yield f"waits for a first configuration: {reasons or 'there is none yet'}"
 
 
@@ -103,10 +103,11 @@ def _full(frontends: Iterable[FrontendStatus]) -> Iterator[str]:
 
 def _refused(answers: Mapping[str, StatusAnswer]) -> Iterator[str]:
     for each in answers.values():
-        yield from (f"the last reload was refused: {_located(problem)}" for problem in each.refused)
+        yield from (f"the last reload was refused: {located(problem)}" for problem in each.refused)
 
 
-def _located(problem: AnswerProblem) -> str:
+def located(problem: AnswerProblem) -> str:
+    """Return a problem with its place, as much of it as there is."""
     file = f"{problem.source} " if problem.source else ""
     line = f"{file}line {problem.line}" if problem.line else None
     return ": ".join(part for part in (line, problem.path, problem.message) if part)

@@ -1,0 +1,126 @@
+"""`appliance why`: why a server, a pool, a frontend or a virtual IP is in the state that it is in."""
+
+import time
+from collections.abc import Iterable, Iterator
+from textwrap import fill
+from typing import Final
+
+import click
+
+from appliance.console.output.printing import print_json
+from appliance.console.program_questions import interrupt_quietly
+from appliance.console.runtime_access import require_access
+from appliance.core.status.assessment import assess
+from appliance.core.status.observations import Observations
+from appliance.core.why.explanation import Change, Evidence, Explanation, Kind
+from appliance.core.why.subjects import Subject, meant, similar
+from appliance.core.why.why import explain
+from appliance.model.paths import Paths
+from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.observing.observation import observe
+
+_WIDTH: Final = 100
+_DAY: Final = 86400.0
+
+
+@click.command(epilog="Example: appliance why masters/master-1")
+@click.argument("name", metavar="NAME")
+@click.option(
+    "--kind",
+    type=click.Choice([each.value for each in Kind]),
+    help="What NAME is, where it is the name of several things.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def why(paths: Paths, *, name: str, kind: str | None, as_json: bool) -> None:
+    """Explain a server, pool, frontend or virtual IP: its state, who decided it, and what would change it.
+
+    NAME is a POOL/SERVER, a server's name alone, a pool, a frontend, a virtual IP, or an address of one of
+    these: 10.0.0.200, 10.0.0.34:6443, :9445. It changes nothing, and works while programs are down.
+
+    JSON: kind, name, state, since (Unix seconds), decided_by (check, operator, configuration, discovery,
+    limit, program, other-program, election, track, interface, peer, sync-group, nobody), answer, reasons,
+    circumstances, changes (text and command).
+    """
+    require_access(paths.runtime)
+    interrupt_quietly()
+    observations = observe(paths)
+    if isinstance(observations.snapshot, str):
+        raise click.ClickException(
+            f"there is no accepted configuration: {observations.snapshot}. See: appliance status"
+        )
+    subject = _subject(name, observations, observations.snapshot, Kind(kind) if kind else None)
+    now = time.time()
+    evidence = Evidence(
+        snapshot=observations.snapshot,
+        observations=observations,
+        status=assess(observations, now),
+        now=now,
+        moment=lambda at: _moment(at, now),
+    )
+    explanation = explain(subject, evidence)
+    if as_json:
+        print_json(explanation)
+    else:
+        click.echo("\n".join(sentences(explanation)))
+
+
+def sentences(explanation: Explanation) -> Iterator[str]:
+    """Yield the lines for a terminal."""
+    yield _paragraph(explanation.answer)
+    yield from _list((*explanation.reasons, *explanation.circumstances))
+    if explanation.changes:
+        yield "What would change it:"
+        yield from _list(map(_change, explanation.changes))
+
+
+def _change(change: Change) -> str:
+    return f"{change.text}: {change.command}" if change.command else f"{change.text}."
+
+
+def _list(texts: Iterable[str]) -> Iterator[str]:
+    yield from (_paragraph(text, first="  - ", further="    ") for text in texts)
+
+
+def _paragraph(text: str, *, first: str = "", further: str = "") -> str:
+    # A command or an address that is broken in two cannot be copied.
+    return fill(
+        text,
+        _WIDTH,
+        initial_indent=first,
+        subsequent_indent=further,
+        break_long_words=False,
+        break_on_hyphens=False,
+    )
+
+
+def _moment(at: float, now: float) -> str:
+    """Return the local time of the day, with the date where that is another one."""
+    return time.strftime("%H:%M:%S" if now - at < _DAY else "%Y-%m-%d %H:%M:%S", time.localtime(at))
+
+
+def _subject(text: str, observations: Observations, snapshot: Snapshot, kind: Kind | None) -> Subject:
+    found = meant(text, snapshot, kind=kind)
+    if len(found) == 1:
+        return found[0]
+    hint = _several(text, found) if found else _none(text, observations, snapshot)
+    raise click.BadParameter(hint, param_hint="NAME")
+
+
+def _several(text: str, found: tuple[Subject, ...]) -> str:
+    kinds = {each.kind for each in found}
+    if len(kinds) == len(found):
+        ways = [f"--kind {each.kind}" for each in found]
+    else:
+        ways = [f"{each.label} (a {each.kind})" for each in found]
+    return f"{text!r} may mean {len(found)} things. Which one: {', '.join(ways)}?"
+
+
+def _none(text: str, observations: Observations, snapshot: Snapshot) -> str:
+    near = similar(text, snapshot)
+    hint = f" Did you mean {' or '.join(near)}?" if near else " See: appliance status"
+    reload = observations.answers.get("reload")
+    refused = (
+        " The last reload was refused, so what it adds is not there yet." if reload and reload.refused else ""
+    )
+    return f"nothing is called {text!r}.{hint}{refused}"

@@ -1,0 +1,90 @@
+"""An explanation as a value: what the state is, who decided it by which evidence, what would change it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from appliance.core.status.observations import Observations
+from appliance.core.status.quantities import duration
+from appliance.core.status.status import Status
+from appliance.model.snapshot.snapshot import Snapshot
+
+
+class Kind(StrEnum):
+    """What can be explained."""
+
+    SERVER = "server"
+    POOL = "pool"
+    FRONTEND = "frontend"
+    VIRTUAL_IP = "vip"
+
+
+class Decider(StrEnum):
+    """Who or what has decided the state.
+
+    CHECK are the health checks, OPERATOR is drain, maint and `vip move`, CONFIGURATION is what the file says,
+    DISCOVERY the cluster's API, LIMIT a limit that is reached, PROGRAM one of ours that does not do its work,
+    OTHER_PROGRAM one of somebody else's. ELECTION are the priorities of VRRP, TRACK something that a virtual
+    IP depends on, INTERFACE the network of this node, PEER another router, GROUP a sync group. NOBODY is that
+    nothing runs or has decided yet.
+    """
+
+    CHECK = "check"
+    OPERATOR = "operator"
+    CONFIGURATION = "configuration"
+    DISCOVERY = "discovery"
+    LIMIT = "limit"
+    PROGRAM = "program"
+    OTHER_PROGRAM = "other-program"
+    ELECTION = "election"
+    TRACK = "track"
+    INTERFACE = "interface"
+    PEER = "peer"
+    GROUP = "sync-group"
+    NOBODY = "nobody"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Change:
+    """Something that would change the state; `command` does it, or shows more. None where one has to wait."""
+
+    text: str
+    command: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Explanation:
+    """All of it. `since` is Unix seconds, None where nobody knows. `answer` is one sentence.
+
+    `reasons` are the evidence in sentences, `circumstances` what holds for the whole appliance and may be
+    part of the reason, `changes` what would change the state.
+    """
+
+    kind: Kind
+    name: str
+    state: str
+    since: float | None
+    decided_by: Decider
+    answer: str
+    reasons: tuple[str, ...]
+    circumstances: tuple[str, ...]
+    changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """What is known at `now`, Unix seconds; `moment` writes a time (Unix seconds) as operators read it."""
+
+    snapshot: Snapshot
+    observations: Observations
+    status: Status
+    now: float
+    moment: Callable[[float], str]
+
+    def since(self, at: float | None) -> str:
+        """Return ` since 14:02:11 (3m 4s)`, nothing where it is not known."""
+        return f" since {self.moment(at)} ({duration(max(0.0, self.now - at))})" if at else ""
+
+    def ago(self, at: float) -> str:
+        """Return `3m 4s ago`."""
+        return f"{duration(max(0.0, self.now - at))} ago"

@@ -1,0 +1,289 @@
+"""Why this node holds a virtual IP, or does not. The words are RFC 9568's: active, backup, priority."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from appliance.core.vrrp.election_messages import Cause
+from appliance.core.why.circumstances import circumstances
+from appliance.core.why.explanation import Change, Decider, Evidence, Explanation, Kind
+from appliance.model.messages.quoting import printable
+from appliance.model.snapshot.virtual_router import VirtualRouter
+from appliance.wire.lines.vrrp_status import PriorityPartStatus, RouterStatus
+
+_CAUSES: Final[Mapping[str, str]] = {
+    Cause.STARTED: "it was started",
+    Cause.RESUMED: "it was started again and had been active before",
+    Cause.ACTIVE_DOWN: "the active router was not heard any more",
+    Cause.ACTIVE_LEFT: "the active router has left",
+    Cause.PREEMPTED: "it has taken over from a router of lower priority",
+    Cause.HIGHER_PRIORITY: "a router of higher priority was heard",
+    Cause.HIGHER_ADDRESS: "a router of the same priority and a higher address was heard",
+    Cause.HANDED_OVER: "it was handed over",
+    Cause.FAULT: "a fault",
+    Cause.RECOVERED: "a fault has ended",
+    Cause.GROUP: "its sync group has moved",
+    Cause.STOPPED: "it was stopped",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    state: str
+    decided_by: Decider
+    answer: str
+    reasons: tuple[str, ...] = ()
+    changes: tuple[Change, ...] = ()
+
+
+def explain_virtual_ip(router: VirtualRouter, evidence: Evidence) -> Explanation:
+    """Return why a virtual IP is in its state on this node."""
+    vrrp = evidence.observations.vrrp
+    running = vrrp.router(router.name) if vrrp else None
+    found = _without_vrrp(router, evidence) if running is None else _found(router, running, evidence)
+    told = (*found.reasons, *(_history(running, evidence) if running else ()))
+    return Explanation(
+        kind=Kind.VIRTUAL_IP,
+        name=router.name,
+        state=found.state,
+        since=(running.since or None) if running else None,
+        decided_by=found.decided_by,
+        answer=found.answer,
+        reasons=told,
+        circumstances=circumstances(evidence),
+        changes=found.changes,
+    )
+
+
+def _without_vrrp(router: VirtualRouter, evidence: Evidence) -> _Found:
+    vrrp = evidence.observations.vrrp
+    if vrrp is not None and not vrrp.takes_part:
+        return _Found(
+            state="left",
+            decided_by=Decider.OPERATOR,
+            answer=f"{router.name} is left to other routers: this node was told to stop (the line `stop`).",
+            changes=(Change(text="Take part again", command="appliance reload"),),
+        )
+    program = next((each for each in evidence.status.programs if each.name == "vrrp"), None)
+    why = (
+        f" is {program.state}{f' ({program.reason})' if program.reason else ''}"
+        if program
+        else " does not run"
+    )
+    return _Found(
+        state="unknown",
+        decided_by=Decider.PROGRAM,
+        answer=f"Nobody on this node knows {router.name}: the program vrrp{why}, or does not answer yet.",
+        changes=(Change(text="See what runs", command="appliance status"),),
+    )
+
+
+def _found(router: VirtualRouter, running: RouterStatus, evidence: Evidence) -> _Found:
+    since = evidence.since(running.since)
+    if running.is_active and (running.rivals or _disagreeing(running)):
+        return _two_actives(router, running, since)
+    if running.is_active:
+        return _active(router, running, since)
+    if running.state == "fault":
+        return _fault(router, running, since)
+    if running.yielded:
+        return _moved(router, running, since)
+    return _backup(router, running, since)
+
+
+def _two_actives(router: VirtualRouter, running: RouterStatus, since: str) -> _Found:
+    rivals = (f"{each.peer} (priority {each.priority})" for each in running.rivals)
+    names = " and ".join(dict.fromkeys((*rivals, *_disagreeing(running))))
+    return _Found(
+        state="two-actives",
+        decided_by=Decider.PEER,
+        answer=f"{router.name} is active here{since}, and on {names} at the same time (split brain).",
+        reasons=(
+            _priority(running),
+            "Each goes on because it does not accept what the other one says, or does not hear it.",
+            *_conflicts(running),
+        ),
+        changes=(
+            Change(
+                text="Compare router id, version, addresses, auth and peers of both, and see that protocol"
+                " 112 passes between them in both directions",
+                command=f"appliance vip status {router.name}",
+            ),
+        ),
+    )
+
+
+def _disagreeing(running: RouterStatus) -> tuple[str, ...]:
+    """Return the others that use the router id or an address, and whose advertisements are dropped here."""
+    return tuple(each.peer or "another machine" for each in running.conflicts if not each.obeyed)
+
+
+def _active(router: VirtualRouter, running: RouterStatus, since: str) -> _Found:
+    group = running.sync_group is not None and _last_cause(running) == Cause.GROUP
+    cause = _CAUSES.get(_last_cause(running), "")
+    held = () if running.held else ("Its addresses are not on the interface yet.",)
+    leaves = ("It leaves, and waits for a successor.",) if running.leaving else ()
+    return _Found(
+        state="active",
+        decided_by=Decider.GROUP if group else Decider.ELECTION,
+        answer=f"{router.name} is active on this node{since}{f': {cause}' if cause else ''}.",
+        reasons=(
+            _priority(running),
+            *held,
+            *leaves,
+            *_others(running),
+            *_tracks(router, running),
+            *_conflicts(running),
+        ),
+        changes=(Change(text="Hand it over to another router", command=f"appliance vip move {router.name}"),),
+    )
+
+
+def _fault(router: VirtualRouter, running: RouterStatus, since: str) -> _Found:
+    tracks = [each for each in running.parts if each.weight is None and each.up is not True]
+    network = any(
+        each in reason for reason in running.fault_reasons for each in (running.interface, "interface")
+    )
+    decided_by = Decider.TRACK if tracks and not network else Decider.INTERFACE
+    reasons = "; ".join(map(printable, running.fault_reasons)) or "no reason is given"
+    return _Found(
+        state="fault",
+        decided_by=decided_by,
+        answer=f"{router.name} is in fault{since}, and cannot be active here: {reasons}.",
+        reasons=(*_tracks(router, running), *_others(running)),
+        changes=(
+            Change(
+                text="It takes part again by itself as soon as that is mended",
+                command=f"appliance vip status {router.name}",
+            ),
+        ),
+    )
+
+
+def _moved(router: VirtualRouter, running: RouterStatus, since: str) -> _Found:
+    return _Found(
+        state=running.state,
+        decided_by=Decider.OPERATOR,
+        answer=(f"{router.name} is {running.state} here{since}: an operator has moved it away (`vip move`)."),
+        reasons=(
+            "This node does not take it back, whatever its priority, as long as its successor is there.",
+            _priority(running),
+            *_others(running),
+        ),
+        changes=(Change(text="Let priorities decide again", command=f"appliance vip reclaim {router.name}"),),
+    )
+
+
+def _backup(router: VirtualRouter, running: RouterStatus, since: str) -> _Found:
+    peer = next((each for each in running.heard if each.peer == running.active_peer), None)
+    if peer is None:
+        return _Found(
+            state=running.state or "unknown",
+            decided_by=Decider.NOBODY,
+            answer=f"{router.name} is {running.state or 'unknown'} here{since}: it listens before it claims.",
+            reasons=(_priority(running), *_tracks(router, running)),
+            changes=(_waits(running),),
+        )
+    lacking = [each for each in running.parts if _missing(each)]
+    best = running.priority + sum(map(_missing, lacking))
+    held_back = running.priority <= peer.priority < best
+    reasons = (_priority(running), *_tracks(router, running), *_others(running), *_conflicts(running))
+    here = f"{router.name} is backup here{since}: {peer.peer} is active with priority {peer.priority}"
+    if held_back:
+        names = " and ".join(each.track for each in lacking)
+        return _Found(
+            state=running.state,
+            decided_by=Decider.TRACK,
+            answer=f"{here}, and this node has {running.priority}, not {best}, because of {names}.",
+            reasons=reasons,
+            changes=tuple(_mend(router, each) for each in lacking),
+        )
+    if running.priority > peer.priority and not router.preempt:
+        return _Found(
+            state=running.state,
+            decided_by=Decider.CONFIGURATION,
+            answer=f"{here}, which this node with {running.priority} does not take it from (preempt: false).",
+            reasons=reasons,
+            changes=(Change(text=f"On {peer.peer}", command=f"appliance vip move {router.name}"),),
+        )
+    if running.priority > peer.priority:
+        delay = f" (preempt_delay: {router.preempt_delay:g}s)" if router.preempt_delay else ""
+        return _Found(
+            state=running.state,
+            decided_by=Decider.ELECTION,
+            answer=f"{here}, and this node with {running.priority} is about to take over{delay}.",
+            reasons=reasons,
+            changes=(_waits(running),),
+        )
+    return _Found(
+        state=running.state,
+        decided_by=Decider.PEER,
+        answer=f"{here}, and this node has {running.priority}.",
+        reasons=reasons,
+        changes=(
+            Change(text=f"To have it here, on {peer.peer}", command=f"appliance vip move {router.name}"),
+        ),
+    )
+
+
+def _missing(part: PriorityPartStatus) -> int:
+    """Return what a track would add to the priority if it were well."""
+    if part.added < 0:
+        return -part.added
+    return max(part.weight or 0, 0) if part.up is not True else 0
+
+
+def _mend(router: VirtualRouter, part: PriorityPartStatus) -> Change:
+    target = next((f" ({each.kind}: {each.target})" for each in router.track if each.name == part.track), "")
+    return Change(
+        text=f"Mend what {part.track} looks at{target}", command=f"appliance vip status {router.name}"
+    )
+
+
+def _waits(running: RouterStatus) -> Change:
+    due = running.timers.deadline_in
+    return Change(
+        text=f"Wait: it decides in {due:.1f} s" if due is not None else "Wait: it decides by itself"
+    )
+
+
+def _priority(running: RouterStatus) -> str:
+    added = "".join(f" {each.added:+d} {each.track}" for each in running.parts if each.added)
+    made_of = f" = {running.base}{added}" if added else ""
+    return f"Its priority here is {running.priority}{made_of}."
+
+
+def _tracks(router: VirtualRouter, running: RouterStatus) -> Iterator[str]:
+    for each in running.parts:
+        if each.up is True:
+            continue
+        target = next(
+            (f", {known.kind} {known.target}" for known in router.track if known.name == each.track), ""
+        )
+        state = "down" if each.up is False else "not judged yet"
+        means = "which means fault" if each.weight is None else f"weight {each.weight:+d}"
+        detail = f": {printable(each.detail)}" if each.detail else ""
+        yield f"Tracked {each.track}{target} is {state}{detail} ({means})."
+
+
+def _others(running: RouterStatus) -> Iterator[str]:
+    for each in running.heard:
+        yield f"{each.peer} was heard as {each.state or 'router'} with priority {each.priority}."
+
+
+def _conflicts(running: RouterStatus) -> Iterator[str]:
+    for each in running.conflicts:
+        about = f": {printable(each.detail)}" if each.detail else ""
+        yield f"Conflict with {each.peer or 'somebody'} ({each.kind}){about}."
+
+
+def _last_cause(running: RouterStatus) -> str:
+    return running.transitions[-1].cause if running.transitions else ""
+
+
+def _history(running: RouterStatus, evidence: Evidence) -> Iterator[str]:
+    for each in running.transitions[-1:]:
+        cause = _CAUSES.get(each.cause, each.cause)
+        peer = f", {each.peer}" if each.peer else ""
+        before = f" from {each.previous}" if each.previous else ""
+        yield f"It changed{before} to {each.state} {evidence.ago(each.at)}: {cause}{peer}."
