@@ -110,7 +110,7 @@ def test_a_server_that_an_operator_has_taken_out(site: Cluster, word: str):
 @pytest.mark.usefixtures("reset")
 def test_slow_start(site: Cluster):
     """Up again, with a part of its share, and how long until the whole of it."""
-    assert site.appliance.reload(site.config(slow_start="10m"))["ok"]
+    assert site.appliance.reload(site.config(slow_start="60m"))["ok"]
     site.appliance.command("maint", "masters/master-0")
     wait_for(site.appliance, "masters/master-0", state("maint"))
     site.appliance.command("ready", "masters/master-0")
