@@ -26,7 +26,7 @@ def wait_for(node: VrrpNode, state: str, holds: Callable[[Told], object] = bool,
         found[:] = [_told(node, name)]
         return found[0]["state"] == state and bool(holds(found[0]))
 
-    wait_until(look, what=f"the explanation of {state} (last: {found})", timeout=40.0)
+    wait_until(look, what=f"the explanation of {state} (last: {found})", timeout=120.0)
     return found[0]
 
 
@@ -36,7 +36,7 @@ def _told(node: VrrpNode, name: str) -> Told:
         env={**os.environ, **node.paths.environment()},
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     assert done.returncode == 0, done.stderr
@@ -91,7 +91,7 @@ def test_fault_by_a_track(ground: Field, tmp_path: Path):
 
 def test_moved_by_the_operator(ground: Field):
     """It has the higher priority and does not come back: the command that reclaims it is named."""
-    with agreed(ground) as (one, _):
+    with agreed(ground, hand_over=60.0) as (one, _):
         assert one.move()["ok"]
         found = wait_for(one, "backup", lambda each: each["decided_by"] == "operator")
         assert "moved it away" in str(found["answer"])

@@ -32,7 +32,7 @@ def wait_for(appliance: Appliance, name: str, holds: Callable[[Told], object], *
         found[:] = [told(appliance, name, *more)]
         return bool(holds(found[0]))
 
-    wait_until(look, what=f"the right explanation of {name}", timeout=40.0)
+    wait_until(look, what=f"the right explanation of {name}", timeout=120.0)
     return found[0]
 
 
