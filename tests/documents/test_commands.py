@@ -18,7 +18,7 @@ _TYPED: Final = [
     for line in typed(block)
     if "appliance" in line.text
 ]
-_INLINE: Final = re.compile(r"`(?:[\w-]*[$#] )?appliance ([a-z-]+)")
+_INLINE: Final = re.compile(r"`(?:[\w-]*[$#] )?appliance ([a-z][a-z-]*)")
 _TARGET: Final = re.compile(r"(?:`|[$#] )make ([a-z-]+)")
 
 
