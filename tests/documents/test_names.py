@@ -29,8 +29,17 @@ _FILES: Final = {"haproxy_exporter", "keepalived_exporter", "haproxy_ready", "ha
 """Of other tools, or paths: no metrics."""
 
 _OPTIONS: Final = commands_page.options() | {"--help", "--version"}
-_FOREIGN_OPTIONS: Final = {"--system", "--listening", "--processes", "--resolve", "--cap-add", "--network"}
-"""Of useradd, ss, curl and podman."""
+_FOREIGN_OPTIONS: Final = {
+    "--system",
+    "--listening",
+    "--tcp",
+    "--processes",
+    "--unit",
+    "--resolve",
+    "--cap-add",
+    "--network",
+}
+"""Of useradd, ss, journalctl, curl and podman."""
 
 _NO_EVENTS: Final = {
     *("proxy-api", "proxy-ingress", "kube-api", "machine-config", "kube-apiserver", "api-int"),
