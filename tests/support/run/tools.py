@@ -31,6 +31,8 @@ PACKAGES: Final = {
     "/usr/share/OVMF/OVMF_CODE_4M.fd": "ovmf",
     "/usr/lib/podman/netavark": "netavark",  # which podman only recommends
     "podman": "podman",
+    "prometheus": "prometheus",
+    "promtool": "prometheus",
     "qemu-img": "qemu-utils",
     "qemu-system-x86_64": "qemu-system-x86",
     "prometheus-haproxy-exporter": "prometheus-haproxy-exporter",
