@@ -5,20 +5,18 @@ the next good question gets its answer.
 """
 
 import contextlib
-import os
 import ssl
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from random import Random
 
 import gevent
 import pytest
 import structlog
 import trustme
 from gevent import socket
+from support.fuzzing.connections import PATIENCE, conversation, nothing_left, unix
 from support.fuzzing.fuzzing import Target, fuzz
-from support.processes.processes import descriptors
 from support.values.snapshots import check, frontend
 
 from appliance.core.balancing.frontend_state import FrontendState
@@ -39,7 +37,6 @@ from appliance.wire.lines.reload_line import ReloadLine, SocketLine
 
 pytestmark = pytest.mark.programs
 
-PATIENCE = 20.0
 LINES = (b'{"command": "echo", "say": "hi"}\n', b'{"command": "none"}\n{"command": "echo"}\n')
 WORDS = (b"\n", b'{"command": "echo", "say": ', b"[" * 300, b"\xff", b"null", b"x" * 70_000)
 
@@ -60,50 +57,6 @@ def bugs(monkeypatch: pytest.MonkeyPatch) -> Iterator[Bugs]:
     monkeypatch.setattr(gevent.get_hub(), "handle_error", found.note)
     yield found
     assert found == []
-
-
-@contextlib.contextmanager
-def nothing_left() -> Iterator[None]:
-    """Demand that as many descriptors are open afterwards as before."""
-    before = descriptors(os.getpid())
-    yield
-    with gevent.Timeout(PATIENCE):
-        while descriptors(os.getpid()) > before:
-            gevent.sleep(0.01)
-
-
-def conversation(connect: Callable[[], socket.socket], data: bytes) -> None:
-    """Send an input in pieces, and its end, and take all that comes until the other side ends too."""
-    random = Random(data)  # noqa: S311  # has to be the same again
-    with gevent.Timeout(PATIENCE), connect() as client, contextlib.suppress(OSError):
-        reader = gevent.spawn(_read_all, client)
-        for piece in _pieces(data, random):
-            client.sendall(piece)
-            gevent.sleep(0)
-        client.shutdown(socket.SHUT_WR)
-        reader.join()
-
-
-def _read_all(client: socket.socket) -> None:
-    with contextlib.suppress(OSError):
-        while client.recv(65536):
-            pass
-
-
-def _pieces(data: bytes, random: Random) -> list[bytes]:
-    cuts = sorted(random.randint(0, len(data)) for _ in range(random.randint(0, 3)))
-    return [data[start:end] for start, end in zip([0, *cuts], [*cuts, len(data)], strict=True)]
-
-
-def unix(path: Path) -> Callable[[], socket.socket]:
-    """Return the function that connects to a path."""
-
-    def connect() -> socket.socket:
-        client = socket.socket(socket.AF_UNIX)
-        client.connect(str(path))
-        return client
-
-    return connect
 
 
 def test_control_server(tmp_path: Path, fuzz_seconds: float, fuzz_seed: int):

@@ -21,6 +21,15 @@ from appliance.wire.exposition import (
 pytestmark = pytest.mark.pure
 
 READERS = {Format.TEXT: read_text, Format.OPEN_METRICS: read_open_metrics}
+PROMETHEUS_2 = (
+    "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,"
+    "text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
+)
+PROMETHEUS_3 = (
+    "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,"
+    "application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=1.0.0;escaping=allow-utf-8;q=0.3,"
+    "text/plain;version=0.0.4;q=0.2,/;q=0.1"
+)
 FORMATS = pytest.mark.parametrize("form", Format)
 METRICS = (
     Metric(name="up", kind=MetricKind.GAUGE, help="Whether.", samples=[("", 1)]),
@@ -107,18 +116,8 @@ def test_the_kinds_are_told():
         ("Application/OpenMetrics-Text", Format.OPEN_METRICS),
         ("application/openmetrics-text;q=0, text/plain", Format.TEXT),
         (";;,;", Format.TEXT),
-        # What Prometheus 2.42 and 3 send.
-        (
-            "application/openmetrics-text;version=1.0.0,application/openmetrics-text;version=0.0.1;q=0.75,"
-            "text/plain;version=0.0.4;q=0.5,*/*;q=0.1",
-            Format.OPEN_METRICS,
-        ),
-        (
-            "application/openmetrics-text;version=1.0.0;escaping=allow-utf-8;q=0.5,"
-            "application/openmetrics-text;version=0.0.1;q=0.4,text/plain;version=1.0.0;escaping=allow-utf-8;"
-            "q=0.3,text/plain;version=0.0.4;q=0.2,/;q=0.1",
-            Format.OPEN_METRICS,
-        ),
+        (PROMETHEUS_2, Format.OPEN_METRICS),
+        (PROMETHEUS_3, Format.OPEN_METRICS),
         ("text/plain;version=0.0.4, application/openmetrics-text;q=0.5", Format.TEXT),
         ("application/openmetrics-text;version=2.0.0", Format.TEXT),
         ("application/openmetrics-text;q=lots, text/plain;q=0.1", Format.TEXT),

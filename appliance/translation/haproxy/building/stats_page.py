@@ -82,5 +82,6 @@ def _tell_moved(section: Section, build: Build) -> None:
     _take(section.settings.stats, build)
     build.put(("stats",), {}, on.place)
     build.put(("stats", "bind"), _MOVED, on.place)
+    _put_user(section.settings.stats, build)
     reason = f"this port answers `monitor-uri` alone, so the statistics are at {_MOVED}"
     build.report.say(Outcome.CHANGED, on.place, reason)

@@ -157,6 +157,19 @@ def test_who_may_look():
     assert str(stats.bind) == "0.0.0.0:9000"
 
 
+def test_statistics_beside_an_answer_keep_their_password():
+    """They are at an address of their own then, for the same user."""
+    found = read(
+        f"{TIMES}frontend f\n  mode http\n  bind *:9000\n  monitor-uri /x\n  stats enable\n"
+        "  stats auth admin:s3cret\n"
+    )
+    assert found.refused == []
+    stats = found.config.stats
+    assert stats is not None
+    assert stats.auth is not None
+    assert (str(stats.bind), stats.auth.user, stats.auth.password) == ("localhost:29445", "admin", "s3cret")
+
+
 @pytest.mark.parametrize(
     "line",
     [
