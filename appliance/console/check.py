@@ -9,12 +9,14 @@ from rich.console import Console
 from rich.text import Text
 
 from appliance.console.output.printing import print_json
+from appliance.core.forwarding.plan import families
 from appliance.model.loading.loading import Loaded
 from appliance.model.messages.problems import Finding, Problem, Severity, ordered
 from appliance.model.paths import Paths
 from appliance.model.rules.machine_needs import needs, redirect_paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.commands.machine_needs import objection
+from appliance.net.nftables import forwarding
 from appliance.net.nftables.nftables import unusable
 from appliance.net.sources.judging import OperatorsFiles, collect, load
 from appliance.net.sources.read_files import ReadFiles
@@ -82,6 +84,10 @@ def _lacks(snapshot: Snapshot, found: OperatorsFiles) -> Iterator[Problem]:
         for path in redirected:
             message = f"nftables cannot be used here: {why}"
             yield document.problem(Finding(path=path, message=message), source=source)
+    for group, frontend in snapshot.forwarded:
+        for why in forwarding.objections(families(snapshot, frontend)):
+            where = (group.name, "frontends", frontend.name, "forward")
+            yield document.problem(Finding(path=where, message=why), source=source)
     file = snapshot.log.file
     if file is not None and not Path(file).parent.is_dir():
         message = f"there is no directory `{Path(file).parent}` here"

@@ -183,7 +183,7 @@ def _short_of_files(snapshot: Snapshot) -> list[tuple[str, Shortage]]:
     files = limits.most_open_files()
     found = [
         (group.name, lack)
-        for group in snapshot.groups
+        for group in snapshot.proxied
         if (lack := shortage(group, workers=group.workers or limits.processors(), open_files=files))
     ]
     return sorted(found, key=lambda each: each[1].wanted)[-1:]

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
+from support.programs.forward_field import ForwardField, forward_field
 from support.programs.redirect_field import RedirectField, redirect_field
 from support.programs.vrrp_field import Field
 from support.programs.vrrp_field import field as vrrp_field
@@ -12,6 +13,13 @@ from support.programs.vrrp_field import field as vrrp_field
 def ground() -> Iterator[Field]:
     """Two nodes, a client and a capture on a segment of their own."""
     with vrrp_field() as made:
+        yield made
+
+
+@pytest.fixture
+def balanced() -> Iterator[ForwardField]:
+    """A balancer, a client and three servers."""
+    with forward_field() as made:
         yield made
 
 

@@ -13,6 +13,7 @@ _PROGRAMS = (
     "health",
     "proxy",
     "redirect",
+    "forward",
     "worker.__main__",
     "vrrp",
     "tracker",

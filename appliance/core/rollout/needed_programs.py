@@ -15,13 +15,16 @@ PROXIES: Final = ("proxy-api", "proxy-ingress")
 REDIRECT: Final = "redirect"
 """The program that leads connections for other programs' ports to frontends."""
 
+FORWARD: Final = "forward"
+"""The program that has the kernel forward the connections of frontends."""
+
 DISCOVER: Final = "discover"
 """The program that watches the cluster's API."""
 
 STATS: Final = "stats"
 """The program that shows what the others do; no traffic depends on it."""
 
-PROGRAMS: Final = ("health", REDIRECT, *PROXIES, DISCOVER, STATS, VRRP)
+PROGRAMS: Final = ("health", REDIRECT, FORWARD, *PROXIES, DISCOVER, STATS, VRRP)
 """Every program that a configuration can need."""
 
 VRRP_STOP_SECONDS: Final = 65
@@ -36,7 +39,8 @@ class ProgramChanges:
     """Programs in the order of commits: `health` first, so that a new generation finds its servers' verdicts.
 
     `redirect` is next: its rules are gone before a proxy closes what they lead to, and new ones come when
-    workers accept. `vrrp` is last: it attracts clients, and what serves them has to be there.
+    workers accept. `forward` follows: the kernel has a frontend's connections before a proxy closes it.
+    `vrrp` is last: it attracts clients, and what serves them has to be there.
 
     `prepare` holds all that the old configuration needed, `stop` those of them that the new one does not:
     they are prepared and committed too, which drains them. `start` holds those that only the new one needs.
@@ -52,11 +56,12 @@ def needed(snapshot: Snapshot) -> tuple[str, ...]:
     health = ("health",) if snapshot.pools else ()
     redirected = any(each.redirect for group in snapshot.groups for each in group.frontends)
     redirect = (REDIRECT,) if redirected else ()
+    forward = (FORWARD,) if snapshot.forwarded else ()
     vrrp = (VRRP,) if snapshot.virtual_routers else ()
     discover = (DISCOVER,) if snapshot.kubernetes else ()
     stats = (STATS,) if snapshot.stats else ()
-    proxies = sorted(group.program for group in snapshot.groups)
-    return (*health, *redirect, *proxies, *discover, *stats, *vrrp)
+    proxies = sorted(group.program for group in snapshot.proxied)
+    return (*health, *redirect, *forward, *proxies, *discover, *stats, *vrrp)
 
 
 def stop_seconds(snapshot: Snapshot, program: str) -> int | None:
@@ -64,7 +69,7 @@ def stop_seconds(snapshot: Snapshot, program: str) -> int | None:
     if program == VRRP:
         waits = (each.hand_over for each in snapshot.virtual_routers)
         return math.ceil(max(waits, default=0.0)) + STOP_MARGIN
-    if program.startswith("proxy-"):
+    if program == FORWARD or program.startswith("proxy-"):
         return int(snapshot.drain) + STOP_MARGIN
     return None
 
@@ -81,4 +86,4 @@ def plan(old: Snapshot, new: Snapshot) -> ProgramChanges:
 
 def _turn(program: str, *, goes: bool) -> tuple[bool, bool]:
     """Return what sorts programs into the order of commits: those that go come behind those that stay."""
-    return program == VRRP, goes and program != REDIRECT
+    return program == VRRP, goes and program not in (REDIRECT, FORWARD)

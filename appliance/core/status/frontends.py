@@ -1,4 +1,4 @@
-"""The frontends in a status, with the sums of what all workers count."""
+"""The frontends in a status, with the sums of what all workers and the kernel count."""
 
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -12,7 +12,7 @@ from appliance.wire.boards.worker_board import FrontendCounters
 
 
 def frontend_statuses(snapshot: Snapshot, observations: Observations) -> Iterator[FrontendStatus]:
-    """Yield every configured frontend; its counters are those of all workers, of ended ones too."""
+    """Yield every configured frontend; its counters are those of all workers and the kernel."""
     counters = _by_name(observations)
     for group in snapshot.groups:
         for frontend in group.frontends:
@@ -23,6 +23,11 @@ def _by_name(observations: Observations) -> Mapping[tuple[str, str], list[Fronte
     found: dict[tuple[str, str], list[FrontendCounters]] = {}
     counted = [(each.program, each.frontends) for each in observations.workers]
     counted += [(program, each.frontends) for program, each in observations.ended.items()]
+    counted += (
+        [(each.program, each.frontends) for each in observations.forward.groups]
+        if observations.forward
+        else []
+    )
     for program, frontends in counted:
         for each in frontends:
             found.setdefault((program, each.name), []).append(each)

@@ -19,6 +19,7 @@ from appliance.wire.boards.vrrp_board import VrrpBoard
 from appliance.wire.boards.worker_board import WorkerBoard
 from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.lines.discovery_status import DiscoveryStatus
+from appliance.wire.lines.forward_status import ForwardStatus
 from appliance.wire.lines.redirect_status import RedirectStatus
 from appliance.wire.lines.vrrp_status import VrrpStatus
 
@@ -76,8 +77,8 @@ class Observations:
 
     `snapshot` is the accepted one, or why it could not be read. `supervised` is what supervisord answered, or
     why it did not answer; SupervisordNotAsked where it answers its owner only, and we are somebody else.
-    `answers` are by program, those of programs that did not answer are missing; `vrrp`, `discovery` and
-    `redirect` are all that those programs told. `workers` are the boards of workers that are alive.
+    `answers` are by program, those of programs that did not answer are missing; `vrrp`, `discovery`,
+    `redirect` and `forward` are all that those programs told. `workers` are the boards of those that live.
     `failures` are by program why it could not start, as it left that in a file. `set_aside` are damaged files
     under the names that they have now. `accepted_at` is when the snapshot was accepted, Unix seconds.
     `starts` is by program how often it was started. `vrrp_board` has the counters of vrrp, which go on over
@@ -96,6 +97,7 @@ class Observations:
     guest: GuestReport | None = None
     set_aside: tuple[str, ...] = ()
     redirect: RedirectStatus | None = None
+    forward: ForwardStatus | None = None
     ended: Mapping[str, EndedWorkers] = field(default_factory=dict)
     accepted_at: float | None = None
     starts: Mapping[str, int] = field(default_factory=dict)

@@ -17,6 +17,7 @@ from appliance.model.snapshot.snapshot import Snapshot
 from appliance.wire.boards.ended_workers import EndedWorkers
 from appliance.wire.boards.health_board import ServerHealthRecord
 from appliance.wire.boards.worker_board import ServerCounters, WorkerBoard
+from appliance.wire.lines.forward_status import ForwardStatus
 
 
 def pool_statuses(snapshot: Snapshot, observations: Observations) -> tuple[PoolStatus, ...]:
@@ -47,8 +48,12 @@ def health_records(observations: Observations) -> dict[tuple[str, str], ServerHe
 
 def _server_figures(observations: Observations) -> _ServerFigures:
     counters: dict[tuple[str, str], list[ServerCounters]] = {}
-    all_workers: list[WorkerBoard | EndedWorkers] = [*observations.workers, *observations.ended.values()]
-    for counted in all_workers:
+    all_counted: list[WorkerBoard | EndedWorkers | ForwardStatus] = [
+        *observations.workers,
+        *observations.ended.values(),
+        *([observations.forward] if observations.forward else []),
+    ]
+    for counted in all_counted:
         for each in counted.servers:
             counters.setdefault((each.pool, each.server), []).append(each)
     unjudged = ServerState.CHECKING if observations.living else None

@@ -73,6 +73,8 @@ def _while_it_runs(
         yield from troubles(observations.vrrp)
     if observations.redirect and observations.redirect.trouble:
         yield f"connections cannot be redirected: {observations.redirect.trouble}"
+    if observations.forward and observations.forward.trouble:
+        yield f"connections cannot be forwarded as they should be: {observations.forward.trouble}"
 
 
 def _missing(observations: Observations) -> Iterator[str]:

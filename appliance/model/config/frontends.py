@@ -8,8 +8,10 @@ from appliance.model.config.values.field_types import (
     MOST_CONNECTIONS,
     Addresses,
     Duration,
+    Forwarding,
     HttpPath,
     LifetimeOrOff,
+    Masquerading,
     Name,
     Networks,
     Percentage,
@@ -21,7 +23,7 @@ from appliance.model.config.values.field_types import (
     written,
 )
 from appliance.model.config.values.units import duration, lifetime_or_off, percentage
-from appliance.model.snapshot.frontends import RedirectWhen
+from appliance.model.snapshot.frontends import Forward, Masquerade, RedirectWhen
 
 
 class FrontendTimeoutsSection(Section):
@@ -70,6 +72,10 @@ class FrontendSection(Section):
     """Networks that may connect; none given is everybody. Others are closed before anything is read."""
     deny: Networks = Field(default=(), examples=[["10.0.0.66"]])
     """Networks that may not connect, even where `allow` has them."""
+    forward: Forwarding = Field(default=Forward.PROXY)
+    """proxy: workers move the bytes; kernel: rules of nftables do, which costs no processor time here."""
+    masquerade: Masquerading = Field(default=Masquerade.ALWAYS)
+    """Servers see, with `forward: kernel`, always this node's address; auto: the clients', where they can."""
     max_connections: int | None = Field(default=None, ge=1, le=MOST_CONNECTIONS, examples=[20000])
     """Connections at a time, over all workers (HAProxy's maxconn); more wait in the kernel's queue."""
     timeouts: FrontendTimeoutsSection = Field(default_factory=FrontendTimeoutsSection)

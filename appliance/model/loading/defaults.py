@@ -89,6 +89,8 @@ def _frontend(name: str, given: FrontendSettings, defaults: DefaultsSection) -> 
         keepalive=_keepalive(given.keepalive or defaults.keepalive),
         tcp_user_timeout=_first(given.tcp_user_timeout, defaults.tcp_user_timeout) or None,
         redirect=_redirect(given.redirect) if given.redirect else None,
+        forward=given.forward,
+        masquerade=given.masquerade,
     )
 
 

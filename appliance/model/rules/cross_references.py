@@ -12,6 +12,7 @@ from appliance.model.messages.problems import Finding
 from appliance.model.rules import (
     bind_rules,
     discovery_rules,
+    forward_rules,
     frontend_rules,
     pool_rules,
     redirect_rules,
@@ -27,6 +28,7 @@ def findings(config: Config) -> Iterator[Finding]:
         frontend_rules.findings(config),
         bind_rules.findings(config),
         redirect_rules.findings(config),
+        forward_rules.findings(config),
         pool_rules.findings(config),
         discovery_rules.findings(config),
         virtual_router_rules.findings(config),

@@ -8,6 +8,7 @@ from appliance.model.config.virtual_ips import TrackSection, VirtualIpSection
 from appliance.model.messages.problems import Finding, FindingTarget, Path, nearest
 from appliance.model.rules.findings import warning
 from appliance.model.rules.references import groups, unknown_pool
+from appliance.model.snapshot.frontends import Forward
 from appliance.model.snapshot.virtual_router import HIGHEST_PRIORITY, OWNER_PRIORITY, TrackKind
 
 _ONLY_FOR: Final = {
@@ -66,12 +67,20 @@ def _track(path: Path, track: TrackSection, config: Config) -> Iterator[Finding]
 def _references(path: Path, track: TrackSection, config: Config) -> Iterator[Finding]:
     if track.pool is not None and track.pool not in config.pools:
         yield unknown_pool((*path, "pool"), track.pool, config)
-    programs = [f"proxy-{name}" for name, group in groups(config) if group.frontends]
+    programs = list(_programs(config))
     if track.program is not None and track.program not in programs:
         meant = nearest(track.program, programs)
         known = f"did you mean `{meant}`?" if meant else f"known are {', '.join(programs) or 'none at all'}"
         message = f"no such proxy runs here: {known}"
         yield Finding(path=(*path, "program"), message=message, touches=(("api",), ("ingress",)))
+
+
+def _programs(config: Config) -> Iterator[str]:
+    """Yield the programs that serve frontends: proxies, and the one that has the kernel forward."""
+    ways = {name: {each.forward for each in group.frontends.values()} for name, group in groups(config)}
+    yield from (f"proxy-{name}" for name, found in ways.items() if Forward.PROXY in found)
+    if any(Forward.KERNEL in found for found in ways.values()):
+        yield "forward"
 
 
 def _sum(path: Path, given: VirtualIpSection) -> Iterator[Finding]:

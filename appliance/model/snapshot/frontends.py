@@ -17,6 +17,23 @@ class Bind:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
 
 
+class Forward(StrEnum):
+    """Who moves the bytes of a frontend's connections: workers of ours, or rules of the kernel."""
+
+    PROXY = "proxy"
+    KERNEL = "kernel"
+
+
+class Masquerade(StrEnum):
+    """Which connections that the kernel forwards come from an address of this node's, as a proxy's do.
+
+    AUTO are those from the networks that servers are in, too: their answers would not come by here.
+    """
+
+    ALWAYS = "always"
+    AUTO = "auto"
+
+
 class RedirectWhen(StrEnum):
     """What has to hold for connections to be redirected."""
 
@@ -59,8 +76,10 @@ class Frontend:
     max_age_jitter: float
     keepalive: KeepAlive | None
     tcp_user_timeout: float | None
-    # Optional, because the last-good copy of an older version lacks it.
+    # Optional, because the last-good copy of an older version lacks them.
     redirect: Redirect | None = None
+    forward: Forward = Forward.PROXY
+    masquerade: Masquerade = Masquerade.ALWAYS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -78,3 +97,13 @@ class Group:
     def program(self) -> str:
         """Name of the supervised program that serves this group."""
         return f"proxy-{self.name}"
+
+    @property
+    def proxied(self) -> tuple[Frontend, ...]:
+        """The frontends that its workers serve."""
+        return tuple(each for each in self.frontends if each.forward is Forward.PROXY)
+
+    @property
+    def forwarded(self) -> tuple[Frontend, ...]:
+        """The frontends that the kernel serves."""
+        return tuple(each for each in self.frontends if each.forward is Forward.KERNEL)

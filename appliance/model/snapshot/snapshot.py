@@ -12,7 +12,7 @@ from typing import Final, Literal
 import msgspec
 
 from appliance.model.snapshot.discovery import Kubernetes, Source
-from appliance.model.snapshot.frontends import Group
+from appliance.model.snapshot.frontends import Frontend, Group
 from appliance.model.snapshot.pools import Pool
 from appliance.model.snapshot.stats import Stats
 from appliance.model.snapshot.virtual_router import VirtualRouter
@@ -84,9 +84,20 @@ class Snapshot:
         """Return where servers are found, each once, in the order of the pools."""
         return tuple(dict.fromkeys(each.discover.source for each in self.pools if each.discover))
 
+    @property
+    def proxied(self) -> tuple[Group, ...]:
+        """Return the groups that proxies serve, each with the frontends that its workers serve."""
+        found = ((group, group.proxied) for group in self.groups)
+        return tuple(replace(group, frontends=proxied) for group, proxied in found if proxied)
+
+    @property
+    def forwarded(self) -> tuple[tuple[Group, Frontend], ...]:
+        """Return the frontends that the kernel serves, each with its group."""
+        return tuple((group, each) for group in self.groups for each in group.forwarded)
+
     def group(self, name: str) -> Group | None:
-        """Return the group of that name, None where the configuration has none."""
-        return next((group for group in self.groups if group.name == name), None)
+        """Return what a proxy serves of the group of that name, None where that is nothing."""
+        return next((group for group in self.proxied if group.name == name), None)
 
     def pool(self, name: str) -> Pool | None:
         """Return the pool of that name, None where the configuration has none."""

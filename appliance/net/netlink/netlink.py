@@ -58,10 +58,13 @@ class Message:
 
 
 class Requests:
-    """A socket for requests and their answers. Raises OSError when the kernel has none to give."""
+    """A socket for requests and their answers, of rtnetlink or another protocol of netlink.
 
-    def __init__(self) -> None:
-        self._socket = open_socket()
+    Raises OSError when the kernel has none to give.
+    """
+
+    def __init__(self, *, protocol: int = socket.NETLINK_ROUTE) -> None:
+        self._socket = open_socket(protocol=protocol)
         self._socket.setsockopt(_SOL_NETLINK, _CAP_ACK, 1)
         with contextlib.suppress(OSError):  # older kernels dump more than is asked for
             self._socket.setsockopt(_SOL_NETLINK, _STRICT_CHECKING, 1)
@@ -142,14 +145,16 @@ class Requests:
             return []
 
 
-def open_socket(groups: int = 0, *, buffer: int = _BUFFER) -> socket.socket:
-    """Return a socket of rtnetlink that never waits and gets the notifications of the groups in the mask.
+def open_socket(
+    groups: int = 0, *, buffer: int = _BUFFER, protocol: int = socket.NETLINK_ROUTE
+) -> socket.socket:
+    """Return a socket of netlink that never waits and gets the notifications of the groups in the mask.
 
     When its receive buffer of `buffer` bytes is full the kernel drops notifications, and the next recv(2) is
     ENOBUFS: then all that was known has to be read anew.
     """
     opened = socket.socket(
-        socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC, socket.NETLINK_ROUTE
+        socket.AF_NETLINK, socket.SOCK_RAW | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC, protocol
     )
     try:
         receive_buffer.enlarge(opened, buffer)

@@ -1,4 +1,4 @@
-"""nftables: commands in, objects out, both as JSON; what is given at once is done at once, or not at all.
+"""nftables: commands in, objects out, as JSON; what is given at once is done at once, or not at all.
 
 It is the library behind nft(8), in this process: a transaction takes a few hundred microseconds, where a
 process of its own takes ten times that, and a table can belong to us. Such a table the kernel removes as soon
@@ -50,6 +50,10 @@ class Nftables:
             return decode(answer)
         except NftablesAnswerError as error:
             raise NftablesError(f"an answer that is not understood: {error}") from error
+
+    def run_text(self, script: str) -> None:
+        """Do a script in nft's own language (nft(8)) as one transaction; raises NftablesError."""
+        self._run(script.encode())
 
     def own_tables(self, families: Iterable[Family], table: str) -> None:
         """Make tables that belong to us and vanish with us; ours stay as they are. Raises NftablesError.

@@ -27,6 +27,8 @@ _USED: Final[Mapping[str, frozenset[Capability]]] = {
     # It tries the binds of a group that is new before it accepts it.
     "appliance.programs.reload": frozenset({Capability.CAP_DAC_READ_SEARCH, Capability.CAP_NET_BIND_SERVICE}),
     "appliance.programs.redirect": frozenset({Capability.CAP_NET_ADMIN}),
+    # Rules and conntrack; and packets that have the ends of a lost connection speak, so that it is reset.
+    "appliance.programs.forward": frozenset({Capability.CAP_NET_ADMIN, Capability.CAP_NET_RAW}),
     "appliance.programs.proxy": frozenset({Capability.CAP_NET_BIND_SERVICE}),
     _VRRP: frozenset(
         {

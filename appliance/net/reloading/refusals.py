@@ -2,12 +2,14 @@
 
 from collections.abc import Container, Iterable, Iterator
 
+from appliance.core.forwarding.plan import families
 from appliance.core.rollout.needed_programs import STATS
 from appliance.model.paths import Paths
 from appliance.model.snapshot.frontends import Group
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files import readers
 from appliance.net.logging.log_file import objection
+from appliance.net.nftables import forwarding
 from appliance.net.workers.listener_lending import OtherGroups
 from appliance.net.workers.listeners import Lend, Listeners, ReservedBinds
 from appliance.net.workers.removed_virtual_addresses import binds_without_address, removed_addresses
@@ -47,7 +49,7 @@ def unbindable(
     They are started after the point of no return, so it is tried here, and closed again.
     """
     problems = list(_unbindable_stats(wanted)) if STATS in starting else []
-    groups = [group for group in wanted.groups if group.program in starting]
+    groups = [group for group in wanted.proxied if group.program in starting]
     removed = removed_addresses(accepted, wanted, paths) if groups else frozenset[str]()
     return problems + [
         problem
@@ -59,6 +61,13 @@ def unbindable(
             lend=OtherGroups(paths, group.program).lend,
         )
     ]
+
+
+def unforwardable(wanted: Snapshot) -> Iterator[AnswerProblem]:
+    """Yield what keeps the kernel from forwarding what a snapshot wants it to."""
+    for group, frontend in wanted.forwarded:
+        for why in forwarding.objections(families(wanted, frontend)):
+            yield AnswerProblem(message=why, path=f"{group.name}.frontends.{frontend.name}.forward")
 
 
 def _unbindable_stats(wanted: Snapshot) -> Iterator[AnswerProblem]:

@@ -33,7 +33,13 @@ from appliance.net.reloading.accepted_files import AcceptedFiles, OnceLog
 from appliance.net.reloading.convergence import converge
 from appliance.net.reloading.program_clients import ProgramClients, ProgramDown, ProgramUnreachable
 from appliance.net.reloading.program_outcomes import failures_of, not_committed, skipped
-from appliance.net.reloading.refusals import ReloadRefused, refuse_group, refuse_log_file, unbindable
+from appliance.net.reloading.refusals import (
+    ReloadRefused,
+    refuse_group,
+    refuse_log_file,
+    unbindable,
+    unforwardable,
+)
 from appliance.net.reloading.supervisor_rpc import SupervisorUnavailable
 from appliance.net.sources.read_files import ReadFiles
 from appliance.net.sources.watched_files import WatchedFiles
@@ -270,6 +276,7 @@ class ReloadTransaction:
     def _prepare(self, steps: ProgramChanges, snapshot: Snapshot, *, forced: bool) -> dict[str, ProgramDown]:
         """Have everything done that can fail; return the programs that are down, and are not asked."""
         failures = unbindable(self.accepted, snapshot, steps.start, self._paths)
+        failures += unforwardable(snapshot)
         missing = {each: found for each in steps.prepare if (found := self._clients.wait_for(each))}
         absent = {each: found for each, found in missing.items() if isinstance(found, ProgramDown)}
         failures += [

@@ -1,7 +1,8 @@
-"""Listening sockets that close, or that another group gets: nobody who connects meanwhile may be refused.
+"""Listening sockets that close, or that others get: nobody who connects meanwhile may be refused.
 
 A bind that moves from one group to another in one reload has both programs accept on it for a while. The old
-one stops when the new one says that its workers accept (`taken`), or after half a minute.
+one stops when the new one says that its workers accept (`taken`), or after half a minute. So it does with a
+bind whose connections the kernel forwards from now on: `forward` says when it does.
 """
 
 import time
@@ -92,8 +93,10 @@ class MovedBinds:
         state = self._state
         if state.current is None or state.stopping or self._taken >= state.current.number:
             return []
-        others = (group for group in state.current.groups if group.name != state.group)
-        binds = [bind for group in others for each in group.frontends for bind in each.binds]
+        others = (group for group in state.current.proxied if group.name != state.group)
+        frontends = [each for group in others for each in group.frontends]
+        frontends += [each for _, each in state.current.forwarded]
+        binds = [bind for each in frontends for bind in each.binds]
         in_use = state.addresses_in_use()
         closing = [each for each in state.listeners if each not in in_use]
         return [each for each in closing if any(overlap(bind, each) for bind in binds)]

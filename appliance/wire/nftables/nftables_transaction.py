@@ -53,6 +53,11 @@ def list_chain(family: Family, table: str, chain: str) -> Command:
     return {"list": {"chain": {"family": family.value, "table": table, "name": chain}}}
 
 
+def list_counters(family: Family, table: str) -> Command:
+    """Return the command whose answer holds the named counters of a table."""
+    return {"list": {"counters": {"family": family.value, "table": table}}}
+
+
 def add_rule(
     family: Family, table: str, chain: str, *statements: Statement, comment: str | None = None
 ) -> Command:

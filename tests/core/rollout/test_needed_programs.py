@@ -6,7 +6,7 @@ from support.values.snapshots import frontend, group, pool, redirect, snapshot, 
 
 from appliance.core.rollout.needed_programs import PROGRAMS, ProgramChanges, needed, plan, stop_seconds
 from appliance.model.snapshot.discovery import Kubernetes
-from appliance.model.snapshot.frontends import Bind
+from appliance.model.snapshot.frontends import Bind, Forward
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.snapshot.stats import Stats
 
@@ -34,7 +34,8 @@ def test_virtual_ips_alone_need_vrrp():
 
 def test_vrrp_comes_last():
     """What attracts clients is told after what serves them, even where that goes away."""
-    redirected = group("ingress", frontends=[frontend(redirect=redirect())])
+    forwarded = frontend("forwarded", forward=Forward.KERNEL)
+    redirected = group("ingress", frontends=[frontend(redirect=redirect()), forwarded])
     access = Kubernetes(kubeconfig=None, token_file=None, ca=None, api=(), server_name=None, family=None)
     both = snapshot(
         groups=[group("api"), redirected],
@@ -46,10 +47,10 @@ def test_vrrp_comes_last():
 
     assert needed(both) == PROGRAMS
     assert plan(both, api).prepare == (
-        "health", "redirect", "proxy-api", "proxy-ingress", "discover", "stats", "vrrp",
+        "health", "redirect", "forward", "proxy-api", "proxy-ingress", "discover", "stats", "vrrp",
     )  # fmt: skip
     assert plan(both, snapshot(groups=[group("api")])).prepare[-1] == "vrrp"
-    assert plan(api, both).start == ("redirect", "proxy-ingress", "discover", "stats")
+    assert plan(api, both).start == ("redirect", "forward", "proxy-ingress", "discover", "stats")
 
 
 def test_programs_have_the_time_that_they_need_to_stop():
@@ -87,3 +88,12 @@ def test_a_plan_leads_to_what_is_needed(old: Snapshot, new: Snapshot):
 def test_pool_alone_needs_health():
     """A pool that is checked is enough for health to run."""
     assert needed(snapshot(groups=[], pools=[pool()])) == ("health",)
+
+
+def test_what_the_kernel_forwards_needs_no_proxy():
+    """A group whose frontends are all the kernel's has no proxy; `forward` has the drain time to stop."""
+    found = snapshot(groups=[group("api", frontends=[frontend(forward=Forward.KERNEL)])], drain=30.0)
+
+    assert needed(found) == ("health", "forward")
+    assert stop_seconds(found, "forward") == 35
+    assert plan(found, snapshot()).prepare == ("health", "forward")

@@ -21,6 +21,7 @@ from appliance.model.guest.report import GuestProblem, GuestReport, Origin
 from appliance.model.worker_phases import WorkerPhase
 from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.lines.discovery_status import DiscoveryStatus
+from appliance.wire.lines.forward_status import ForwardedGroup, ForwardStatus
 from appliance.wire.lines.vrrp_status import RouterStatus, VrrpStatus
 
 pytestmark = pytest.mark.pure
@@ -189,3 +190,14 @@ def test_what_discover_calls_a_problem_is_one():
     status = assess(observations(discovery=told), NOW)
     assert status.problems == told.problems
     assert status.discovery == ()
+
+
+def test_what_the_kernel_does_not_forward_is_a_problem():
+    """With what the program `forward` says about it; its figures are those of frontend and server."""
+    group = ForwardedGroup(program="proxy-api", frontends=(boards.frontend_counters(total=3),))
+    told = ForwardStatus(trouble="no table", groups=(group,), servers=(boards.server_counters(total=3),))
+    status = assess(observations(forward=told), NOW)
+    assert status.problems == ("connections cannot be forwarded as they should be: no table",)
+    usual = assess(observations(), NOW)
+    assert status.frontends[0].total == usual.frontends[0].total + 3
+    assert status.pools[0].total == usual.pools[0].total + 3

@@ -259,11 +259,18 @@ class Appliance:
         )
 
     def _accepts(self) -> bool:
-        proxies = [f"proxy-{group}" for group in ("api", "ingress") if group in self.config]
+        proxies = [f"proxy-{group}" for group in ("api", "ingress") if "proxy" in self._ways(group)]
         others = [each for section, each in _PROGRAMS if self.config.get(section)]
+        others += ["forward"] if "kernel" in self._ways("api") | self._ways("ingress") else []
         # What a supervisord that was killed has left may still answer: only our children count.
         ours = (self.program_pid(program) for program in ("reload", *others, *proxies))
         return all(pid and parent(pid) == self.pid for pid in ours) and all(map(self.accepting, proxies))
+
+    def _ways(self, group: str) -> set[object]:
+        """Return who moves the bytes of a group's frontends."""
+        section: Values = self.config.get(group) or {}  # type: ignore[assignment]  # JSON
+        frontends: Mapping[str, Values] = section.get("frontends") or {}  # type: ignore[assignment]  # JSON
+        return {each.get("forward", "proxy") for each in frontends.values()}
 
     def _kill_left_overs(self) -> list[str]:
         with contextlib.suppress(AssertionError):

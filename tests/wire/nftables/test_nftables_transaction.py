@@ -16,6 +16,7 @@ from appliance.wire.nftables.nftables_transaction import (
     flush_chain,
     header_field,
     list_chain,
+    list_counters,
 )
 
 pytestmark = pytest.mark.pure
@@ -31,6 +32,7 @@ def test_a_transaction_is_one_list():
         flush_chain(Family.IPV6, "t", "c"),
         delete_table(Family.IPV6, "t"),
         list_chain(Family.IPV6, "t", "c"),
+        list_counters(Family.IPV6, "t"),
     )
     chain = {**_PLACE, "name": "c", "type": "nat", "hook": "output", "prio": -100, "policy": "accept"}
     assert json.loads(encode(commands)) == {
@@ -40,6 +42,7 @@ def test_a_transaction_is_one_list():
             {"flush": {"chain": {**_PLACE, "name": "c"}}},
             {"delete": {"table": {"family": "ip6", "name": "t"}}},
             {"list": {"chain": {**_PLACE, "name": "c"}}},
+            {"list": {"counters": {"family": "ip6", "table": "t"}}},
         ]
     }
 

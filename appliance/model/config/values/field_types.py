@@ -12,7 +12,7 @@ from appliance.model.config.values.addresses import Endpoint
 from appliance.model.config.values.http import Statuses
 from appliance.model.messages import quoting
 from appliance.model.snapshot.discovery import RouterPort
-from appliance.model.snapshot.frontends import RedirectWhen
+from appliance.model.snapshot.frontends import Forward, Masquerade, RedirectWhen
 from appliance.model.snapshot.pools import Balance, CheckInit, OnDown, SendProxy
 from appliance.model.snapshot.virtual_router import AntiReplay, Checksum, HmacMode, OnConflict
 
@@ -119,6 +119,8 @@ BodyText = Annotated[
 HostHeader = Annotated[str, PlainValidator(http.host_header), WithJsonSchema({"type": "string"})]
 Addresses = Annotated[tuple[Address, ...], _Listed]
 RedirectCondition = Annotated[RedirectWhen, _Word]
+Forwarding = Annotated[Forward, _Word]
+Masquerading = Annotated[Masquerade, _Word]
 ServerAddresses = Annotated[tuple[ServerAddress, ...], _Listed]
 SocketPath = Annotated[str, PlainValidator(names.socket_path), _pattern("^/")]
 SocketPaths = Annotated[tuple[SocketPath, ...], _Listed]

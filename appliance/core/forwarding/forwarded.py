@@ -1,0 +1,55 @@
+"""What the kernel is to do for one frontend in one version of IP, as values: nothing of nftables yet."""
+
+from dataclasses import dataclass
+from ipaddress import ip_network
+
+from appliance.model.snapshot.frontends import Bind, Frontend
+from appliance.model.snapshot.pools import Pool
+from appliance.wire.nftables.nftables_transaction import Family
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForwardedServer:
+    """A server that connections may have: new ones where slots lead to it, else those that are open.
+
+    `networks` are those that it shares with this node: clients from there are masqueraded in any case.
+    """
+
+    number: int
+    name: str
+    host: str
+    port: int
+    networks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ForwardedFrontend:
+    """A frontend in one version of IP.
+
+    `slots` are the numbers of the servers, none where no server is up; `waits` is that their first checks are
+    still under way, so that clients are to try again. `leaving` is that a listening socket takes its place.
+    """
+
+    number: int
+    name: str
+    config: Frontend
+    pool: Pool
+    servers: tuple[ForwardedServer, ...]
+    slots: tuple[int, ...]
+    waits: bool
+    leaving: bool = False
+
+
+def family_of(host: str) -> Family:
+    """Return the version of IP of a literal address or network."""
+    return Family.IPV6 if ":" in host else Family.IPV4
+
+
+def binds_in(frontend: Frontend, family: Family) -> tuple[Bind, ...]:
+    """Return the binds of a frontend in a version of IP; `::` is every address of both."""
+    return tuple(each for each in frontend.binds if each.host == "::" or family_of(each.host) is family)
+
+
+def networks_in(networks: tuple[str, ...], family: Family) -> tuple[str, ...]:
+    """Return those of the networks that are of this version, as nftables writes them."""
+    return tuple(str(ip_network(each, strict=False)) for each in networks if family_of(each) is family)

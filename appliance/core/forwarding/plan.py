@@ -1,0 +1,121 @@
+"""From a snapshot and verdicts to what the kernel forwards: frontends with their slots, family by family."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from ipaddress import ip_address, ip_interface
+
+from appliance.core.balancing.pool_member import PoolMember
+from appliance.core.balancing.pool_state import PoolState
+from appliance.core.forwarding.forwarded import ForwardedFrontend, ForwardedServer, binds_in, family_of
+from appliance.core.forwarding.slots import slots
+from appliance.model.server_states import ServerState
+from appliance.model.snapshot.frontends import Bind, Frontend, Masquerade
+from appliance.model.snapshot.snapshot import Snapshot
+from appliance.wire.literal import is_literal
+from appliance.wire.nftables.nftables_transaction import Family
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelFrontend:
+    """A frontend that the kernel forwards, `api/kube-api`; `leaving` is that a proxy is about to take it."""
+
+    name: str
+    config: Frontend
+    leaving: bool = False
+
+
+def forwarded(snapshot: Snapshot | None) -> tuple[KernelFrontend, ...]:
+    """Return the frontends of a snapshot that the kernel forwards."""
+    found = snapshot.forwarded if snapshot else ()
+    return tuple(KernelFrontend(name=f"{group.name}/{each.name}", config=each) for group, each in found)
+
+
+def families(snapshot: Snapshot, frontend: Frontend) -> tuple[Family, ...]:
+    """Return the versions of IP in which a frontend has addresses, and its pool may have servers."""
+    pool = snapshot.pool(frontend.pool or "")
+    hosts = [each.host for each in pool.servers] if pool else []
+    known = {family_of(each) for each in hosts} if hosts and all(map(is_literal, hosts)) else set(Family)
+    return tuple(each for each in Family if each in known and binds_in(frontend, each))
+
+
+def taken_by_proxies(before: Iterable[KernelFrontend], snapshot: Snapshot) -> tuple[KernelFrontend, ...]:
+    """Return those that were forwarded, and whose binds a proxy of this snapshot has.
+
+    They are forwarded until its workers listen. A frontend that is simply gone is none of them.
+    """
+    binds = {bind for group in snapshot.proxied for each in group.frontends for bind in each.binds}
+    names = {each.name for each in forwarded(snapshot)}
+    return tuple(
+        KernelFrontend(name=each.name, config=each.config, leaving=True)
+        for each in before
+        if each.name not in names and any(_meets(mine, bind) for mine in each.config.binds for bind in binds)
+    )
+
+
+def _meets(one: Bind, other: Bind) -> bool:
+    every = {"::", "0.0.0.0"}  # noqa: S104  # recognised, not bound
+    return one.port == other.port and (one.host == other.host or bool(every & {one.host, other.host}))
+
+
+def server_name(frontend: str, pool: str, server: str) -> str:
+    """Return what tells a server of a frontend from all others: one server has a number in each frontend."""
+    return f"{frontend} {pool}/{server}"
+
+
+def plan(
+    family: Family,
+    frontends: Iterable[KernelFrontend],
+    pools: Mapping[str, PoolState[None]],
+    *,
+    number: Callable[[str], int],
+    networks: Iterable[str],
+) -> tuple[ForwardedFrontend, ...]:
+    """Return what the kernel does in a family. `networks` are this node's, `192.0.2.1/24`."""
+    shared = tuple(each for each in networks if family_of(each) is family)
+    return tuple(
+        _frontend(family, each, pools[each.config.pool or ""], number, shared)
+        for each in frontends
+        if binds_in(each.config, family)
+    )
+
+
+def _frontend(
+    family: Family,
+    frontend: KernelFrontend,
+    pool: PoolState[None],
+    number: Callable[[str], int],
+    networks: tuple[str, ...],
+) -> ForwardedFrontend:
+    mine = number(frontend.name)
+    own = frontend.config.masquerade is Masquerade.AUTO
+    members = [each for each in pool.members if each.address and family_of(each.address[0]) is family]
+    servers = {
+        each.name: ForwardedServer(
+            number=number(server_name(frontend.name, each.pool, each.name)),
+            name=server_name(frontend.name, each.pool, each.name),
+            host=host,
+            port=port,
+            networks=tuple(_containing(host, networks)) if own else (),
+        )
+        for each, (host, port) in ((each, each.address) for each in members if each.address)
+    }
+    eligible = [each for each in pool.eligible if each.name in servers]
+    return ForwardedFrontend(
+        number=mine,
+        name=frontend.name,
+        config=frontend.config,
+        pool=pool.config,
+        servers=tuple(servers.values()),
+        slots=tuple(servers[each].number for each in slots(eligible, pool.config.balance)),
+        waits=not eligible and _may_come_up(pool.members),
+        leaving=frontend.leaving,
+    )
+
+
+def _may_come_up(members: Iterable[PoolMember]) -> bool:
+    return any(each.state is ServerState.CHECKING for each in members)
+
+
+def _containing(host: str, networks: Iterable[str]) -> Iterator[str]:
+    address = ip_address(host)
+    return (str(found) for each in networks if address in (found := ip_interface(each).network))

@@ -1,0 +1,287 @@
+"""The rules by which the kernel forwards, in nft's own language (nft(8)): one transaction from any state.
+
+    prerouting, nat:  SYN to an address and port of a frontend -> its chain
+      its chain:      deny, allow, connection limit; mark := slot (numgen or jhash, mod SLOTS) -> server;
+                      address and port := what the servers' map has for the mark
+    postrouting, nat: what is masked gets an address of this node
+
+A server that drains has no slots, and stays in the servers' map: it leaves the first map and is in the
+second. A connection keeps what its first packet was given (conntrack), whatever becomes of the rules later.
+
+nft's language and not its JSON: libnftables 1.0.6 ends the process over a concatenation of address and port
+in JSON. A frontend's chain is written only when it changes: `ct count` knows the connections that it has
+counted, and a new rule begins with none. So its first rule has a fingerprint in its comment.
+
+The rules have no owner: they go on without us, by the last verdicts, until the next process takes them over.
+"""
+
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
+
+from appliance.core.forwarding.forwarded import (
+    ForwardedFrontend,
+    ForwardedServer,
+    binds_in,
+    networks_in,
+)
+from appliance.core.forwarding.numbers import MARK, MARK_MASK, comment
+from appliance.core.forwarding.slots import HASHED, SLOTS
+from appliance.model.snapshot.frontends import Masquerade
+from appliance.model.snapshot.pools import Balance
+from appliance.wire.nftables.nftables_transaction import Family
+
+TABLE: Final = "lb_forward"
+"""The table of the rules, one of this name in each family."""
+
+PREROUTING: Final = "prerouting"
+"""A chain that is there as long as the rules are."""
+
+FRONTEND_COUNTERS: Final = ("asked", "denied", "full", "unserved")
+"""What is counted for each frontend: connections that came, were not allowed, too many, or without server."""
+
+SERVER_COUNTERS: Final = ("connections", "in", "out")
+"""What is counted for each server: connections; packets and bytes from clients and to them."""
+
+_SEED: Final = 0x6C62  # fixed, so that two nodes, and the next process, hash alike
+_WORDS: Final = {Family.IPV4: "ipv4_addr", Family.IPV6: "ipv6_addr"}
+_LOOPBACK: Final = {Family.IPV4: "127.0.0.0/8", Family.IPV6: "::1"}
+_EVERY: Final = frozenset({"::", "0.0.0.0"})  # noqa: S104  # recognised, not bound
+_FLAGS: Final = "tcp flags & (fin | syn | rst | ack)"
+_HASH_FIELDS: Final = {
+    "source": "{family} saddr",
+    "source-port": "tcp sport",
+    "destination": "{family} daddr",
+    "destination-port": "tcp dport",
+}
+
+
+def mark(number: int) -> str:
+    """Return the connection mark of a server."""
+    return f"{MARK | number:#x}"
+
+
+def table(family: Family, frontends: Sequence[ForwardedFrontend], *, present: Mapping[int, str]) -> str:
+    """Return all but slots: from any state to these frontends.
+
+    `present` are the frontends that the kernel has, with the fingerprints of their chains.
+    """
+    lines = [*_objects(family, frontends), *_sets(family, frontends), *_base_chains(family)]
+    for each in frontends:
+        lines += _frontend_chain(family, each, present.get(each.number))
+    return "\n".join(lines) + "\n"
+
+
+def forget(family: Family, frontends: Iterable[int], counters: Iterable[str]) -> str:
+    """Return what removes frontends that are gone, and counters, once nothing leads there any more."""
+    at = f"{family} {TABLE}"
+    lines = []
+    for number in frontends:
+        lines += [f"flush chain {at} f{number}", f"delete chain {at} f{number}"]
+        lines += [f"delete chain {at} f{number}_none"]
+        lines += [f"delete map {at} f{number}_slots"]
+        lines += [f"delete set {at} f{number}_{each}" for each in ("allow", "deny")]
+    lines += [f"delete counter {at} {each}" for each in counters]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def slot_changes(family: Family, number: int, slots: Sequence[int], *, before: Sequence[int] | None) -> str:
+    """Return what leads from the slots `before` to these; None is that nobody knows those before."""
+    name = f"{family} {TABLE} f{number}_slots"
+    if before is None or len(before) != len(slots):
+        return f"flush map {name}\n" + _add(name, _slots(enumerate(slots)))
+    moved = [slot for slot, (old, new) in enumerate(zip(before, slots, strict=True)) if old != new]
+    if not moved:
+        return ""
+    gone = ", ".join(map(str, moved))
+    added = _add(name, _slots((slot, slots[slot]) for slot in moved))
+    return f"delete element {name} {{ {gone} }}\n{added}"
+
+
+def without_server(family: Family, frontend: ForwardedFrontend) -> str:
+    """Return what happens to connections that no server takes: they wait for first checks, or are refused."""
+    chain = f"{family} {TABLE} f{frontend.number}_none"
+    verdict = "drop" if frontend.waits else "reject with tcp reset"
+    return f"flush chain {chain}\nadd rule {chain} counter name f{frontend.number}_unserved {verdict}\n"
+
+
+def fingerprint(family: Family, frontend: ForwardedFrontend) -> str:
+    """Return what tells a frontend's chain from others."""
+    return hashlib.blake2b("\n".join(_rules(family, frontend)).encode(), digest_size=8).hexdigest()
+
+
+def _objects(family: Family, frontends: Sequence[ForwardedFrontend]) -> Iterator[str]:
+    at, address = f"{family} {TABLE}", _WORDS[family]
+    yield f"add table {at}"
+    for each in frontends:
+        for name in FRONTEND_COUNTERS:
+            yield f'add counter {at} f{each.number}_{name} {{ comment "{comment(each.name)}"; }}'
+        yield f"add map {at} f{each.number}_slots {{ typeof numgen inc mod {SLOTS} : ct mark; }}"
+        for kind in ("allow", "deny"):
+            yield f"add set {at} f{each.number}_{kind} {{ type {address}; flags interval; auto-merge; }}"
+        yield f"add chain {at} f{each.number}"
+        yield f"add chain {at} f{each.number}_none"
+        for server in each.servers:
+            for name in SERVER_COUNTERS:
+                yield f'add counter {at} s{server.number}_{name} {{ comment "{comment(server.name)}"; }}'
+    yield f"add map {at} servers {{ type mark : {address} . inet_service; }}"
+    for name in SERVER_COUNTERS:
+        yield f"add map {at} {name} {{ type mark : counter; }}"
+    yield f"add map {at} entries {{ type {address} . inet_service : verdict; }}"
+    yield f"add map {at} ports {{ type inet_service : verdict; }}"
+    for kind in ("bound", "leaving"):
+        yield f"add set {at} {kind} {{ type {address} . inet_service; }}"
+        yield f"add set {at} {kind}_ports {{ type inet_service; }}"
+    yield f"add set {at} masked {{ type mark; }}"
+    yield f"add set {at} shared {{ typeof ct mark . {family} saddr; flags interval; }}"
+
+
+def _sets(family: Family, frontends: Sequence[ForwardedFrontend]) -> Iterator[str]:
+    at = f"{family} {TABLE}"
+    servers = [(each, server) for each in frontends for server in each.servers]
+    staying = [each for each in frontends if not each.leaving]
+    leaving = [each for each in frontends if each.leaving]
+    contents: dict[tuple[str, str], Iterable[str]] = {
+        ("map", "servers"): (f"{mark(each.number)} : {each.host} . {each.port}" for _, each in servers),
+        ("map", "entries"): (f"{place} : goto f{each.number}" for each, place in _places(family, frontends)),
+        ("map", "ports"): (f"{port} : goto f{each.number}" for each, port in _ports(family, frontends)),
+        ("set", "bound"): (place for _, place in _places(family, staying)),
+        ("set", "bound_ports"): (port for _, port in _ports(family, staying)),
+        ("set", "leaving"): (place for _, place in _places(family, leaving)),
+        ("set", "leaving_ports"): (port for _, port in _ports(family, leaving)),
+        ("set", "masked"): _masked(servers),
+        ("set", "shared"): _shared(servers),
+    }
+    for name in SERVER_COUNTERS:
+        contents["map", name] = [f'{mark(each.number)} : "s{each.number}_{name}"' for _, each in servers]
+    for each in frontends:
+        config, number = each.config, each.number
+        contents["set", f"f{number}_allow"] = networks_in(config.allow, family)
+        contents["set", f"f{number}_deny"] = networks_in(config.deny, family)
+    for (kind, name), elements in contents.items():
+        yield f"flush {kind} {at} {name}"
+        yield _add(f"{at} {name}", elements).rstrip("\n")
+
+
+def _masked(servers: Iterable[tuple[ForwardedFrontend, ForwardedServer]]) -> Iterator[str]:
+    return (
+        mark(each.number) for frontend, each in servers if frontend.config.masquerade is Masquerade.ALWAYS
+    )
+
+
+def _shared(servers: Iterable[tuple[ForwardedFrontend, ForwardedServer]]) -> Iterator[str]:
+    return (f"{mark(each.number)} . {network}" for _, each in servers for network in each.networks)
+
+
+def _places(
+    family: Family, frontends: Iterable[ForwardedFrontend]
+) -> Iterator[tuple[ForwardedFrontend, str]]:
+    for each in frontends:
+        for bind in binds_in(each.config, family):
+            if bind.host not in _EVERY:
+                yield each, f"{bind.host} . {bind.port}"
+
+
+def _ports(family: Family, frontends: Iterable[ForwardedFrontend]) -> Iterator[tuple[ForwardedFrontend, str]]:
+    for each in frontends:
+        ports = dict.fromkeys(bind.port for bind in binds_in(each.config, family) if bind.host in _EVERY)
+        yield from ((each, str(port)) for port in ports)
+
+
+def _base_chains(family: Family) -> Iterator[str]:
+    """Yield the chains that lead to those of frontends, and what happens to connections afterwards."""
+    here = f"{family} daddr . tcp dport"
+    to_frontends = [f"{here} vmap @entries", "meta l4proto tcp tcp dport vmap @ports"]
+    to_us = ["meta l4proto != tcp return", f"{_FLAGS} != syn return", "fib daddr type != local return"]
+    listened = "socket transparent 0"
+    ours = f"ct mark & {MARK_MASK:#x} == {MARK:#x}"
+    yield from _chain(
+        family, "nat", PREROUTING, -100,
+        [*to_us, f"{listened} {here} @leaving return", f"{listened} tcp dport @leaving_ports return",
+         *to_frontends],
+    )  # fmt: skip
+    yield from _chain(
+        family, "nat", "output", -100, [*to_us, f"{family} daddr {_LOOPBACK[family]} return", *to_frontends]
+    )
+    # A packet of a connection that nobody knows here, neither conntrack nor a socket: it was another node's,
+    # or was ended by us. Its sender learns that at once, and not by a timeout.
+    yield from _chain(
+        family, "filter", PREROUTING, -150,
+        ["ct state != new return", "meta l4proto != tcp return", f"{_FLAGS} == syn return",
+         "fib daddr type != local return", f"{listened} return",
+         f"{here} @bound reject with tcp reset", "tcp dport @bound_ports reject with tcp reset"],
+        name="stray",
+    )  # fmt: skip
+    count = [
+        f"{ours} ct direction original counter name ct mark map @in",
+        f"{ours} ct direction reply counter name ct mark map @out",
+    ]
+    yield from _chain(family, "filter", PREROUTING, 0, count, name="count")
+    yield from _chain(family, "filter", "output", 0, count, name="count_own")
+    yield from _chain(
+        family, "nat", "postrouting", 100,
+        [f"ct mark & {MARK_MASK:#x} != {MARK:#x} return", "fib saddr type local masquerade",
+         "ct mark @masked masquerade", f"ct mark . {family} saddr @shared masquerade"],
+    )  # fmt: skip
+    # What has the ends of a connection speak (net.packets.prodding) is no connection itself.
+    yield from _chain(family, "filter", "output", -300, [f"meta mark {MARK:#x} notrack"], name="untracked")
+
+
+def _chain(
+    family: Family, kind: str, hook: str, priority: int, rules: Iterable[str], *, name: str | None = None
+) -> Iterator[str]:
+    chain = f"{family} {TABLE} {name or hook}"
+    yield f"add chain {chain} {{ type {kind} hook {hook} priority {priority}; policy accept; }}"
+    yield f"flush chain {chain}"
+    yield from (f"add rule {chain} {rule}" for rule in rules)
+
+
+def _frontend_chain(family: Family, frontend: ForwardedFrontend, there: str | None) -> Iterator[str]:
+    wanted = fingerprint(family, frontend)
+    if there == wanted:
+        return
+    chain = f"{family} {TABLE} f{frontend.number}"
+    yield f"flush chain {chain}"
+    first, *others = _rules(family, frontend)
+    yield f'add rule {chain} {first} comment "{wanted}"'
+    yield from (f"add rule {chain} {rule}" for rule in others)
+
+
+def _rules(family: Family, frontend: ForwardedFrontend) -> list[str]:
+    """Return the rules of a frontend's chain."""
+    own, config = f"f{frontend.number}", frontend.config
+    refused = f"counter name {own}_denied reject with tcp reset"
+    rules = [f"counter name {own}_asked"]
+    if config.deny:
+        rules.append(f"{family} saddr @{own}_deny {refused}")
+    if config.allow:
+        rules.append(f"{family} saddr != @{own}_allow {refused}")
+    # Dropped and not refused: the client's kernel tries again, as one waits in a full queue of a socket.
+    rules.append(f"ct count over {config.max_connections} counter name {own}_full drop")
+    return [
+        *rules,
+        f"ct mark set {_choice(family, frontend)} map @{own}_slots",
+        "counter name ct mark map @connections",
+        f"meta l4proto tcp dnat {family} to ct mark map @servers",
+        f"goto {own}_none",
+    ]
+
+
+def _choice(family: Family, frontend: ForwardedFrontend) -> str:
+    """Return the expression whose value is a slot."""
+    pool = frontend.pool
+    if pool.balance not in HASHED:
+        return f"numgen {'random' if pool.balance is Balance.RANDOM else 'inc'} mod {SLOTS}"
+    parts = pool.hash_on if pool.balance is Balance.HASH else ("source",)
+    fields = " . ".join(_HASH_FIELDS[each].format(family=family) for each in parts)
+    return f"jhash {fields} mod {SLOTS} seed {_SEED}"
+
+
+def _slots(slots: Iterable[tuple[int, int]]) -> Iterator[str]:
+    return (f"{slot} : {mark(number)}" for slot, number in slots)
+
+
+def _add(name: str, elements: Iterable[str]) -> str:
+    """Return the command that adds elements to a map or set, nothing for none."""
+    listed = ", ".join(elements)
+    return f"add element {name} {{ {listed} }}\n" if listed else ""

@@ -1,0 +1,1 @@
+"""The parts of the program `forward`: what it looks at, the kernel's rules, its commands."""

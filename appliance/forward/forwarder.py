@@ -1,0 +1,215 @@
+"""Forwarding at work: pools follow the health board, and the kernel's rules follow the pools.
+
+The rules are the kernel's and not this process's. A crash leaves them as they are, with the last verdicts,
+and the next process takes them over. When the appliance ends they lead to no server first; they go when the
+last connection has ended, or with the drain time.
+"""
+
+import time
+from collections.abc import Callable, Iterable
+from random import Random
+from typing import Final
+
+import gevent
+from structlog.typing import FilteringBoundLogger
+
+from appliance.core.balancing.pool_member import PoolMember
+from appliance.core.balancing.pool_state import Health, PoolState
+from appliance.core.forwarding.numbers import MARK, MARK_MASK, Numbers, NumbersExhausted
+from appliance.core.forwarding.plan import (
+    KernelFrontend,
+    families,
+    forwarded,
+    plan,
+    server_name,
+    taken_by_proxies,
+)
+from appliance.core.rollout.needed_programs import FORWARD
+from appliance.forward.ended_connections import end_connections
+from appliance.forward.kernel_tables import KernelTables
+from appliance.forward.verdicts import Verdicts
+from appliance.model.paths import Paths
+from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.logging import log as logs
+from appliance.net.netlink.conntrack import Conntrack
+from appliance.net.netlink.networks import networks
+from appliance.net.nftables.forwarding import objections
+from appliance.net.nftables.nftables import NftablesError
+from appliance.net.workers.listener_lending import OtherGroups
+from appliance.wire.nftables.nftables_transaction import Family
+
+_GLANCE: Final = 0.05  # seconds between two looks at the board's count of changes, as in workers
+_SETTLE: Final = 5.0  # seconds between two looks whether the rules still stand, and at our own networks
+_LEAVING: Final = 30.0  # seconds that a proxy has until its workers listen, as for binds of other groups
+_ENDED: Final = 0.5  # seconds between two looks whether the last connection has ended
+
+
+class Forwarder:
+    """The frontends that the kernel forwards. `trouble` is why the rules are not as they should be.
+
+    `on_fault` is told of a bug that has ended the looks: the program is of no use any more.
+    """
+
+    def __init__(
+        self,
+        paths: Paths,
+        log: FilteringBoundLogger,
+        tables: KernelTables,
+        *,
+        on_fault: Callable[[BaseException | None], None],
+    ) -> None:
+        self.snapshot: Snapshot | None = None
+        self.trouble = ""
+        self.log = log
+        self.frontends: tuple[KernelFrontend, ...] = ()
+        self.pools: dict[str, PoolState[None]] = {}
+        self.numbers = Numbers()
+        self.tables = tables
+        self._paths = paths
+        self._leaving_until = 0.0
+        self._health: Health = {}
+        self._verdicts = Verdicts(paths.health_board)
+        self._taken_over = False
+        self._looks = gevent.spawn(self._look)
+        self._looks.link_exception(lambda ended: on_fault(ended.exception))
+
+    # Configuration
+
+    def apply(self, snapshot: Snapshot) -> None:
+        """Forward what a snapshot says. When this returns, the kernel does, or `trouble` says why not."""
+        self.log = logs.obey(FORWARD, snapshot.log)
+        leaving = taken_by_proxies(self.frontends, snapshot)
+        self._leaving_until = time.monotonic() + _LEAVING
+        self.snapshot, self.frontends = snapshot, (*forwarded(snapshot), *leaving)
+        self._apply_pools(snapshot)
+        self.settle()
+        if not self.trouble:
+            OtherGroups(self._paths, FORWARD).taken(snapshot.number)
+
+    def _apply_pools(self, snapshot: Snapshot) -> None:
+        before = self.pools
+        self.pools = {}
+        for name in dict.fromkeys(each.config.pool or "" for each in self.frontends):
+            config, known = snapshot.pool(name), before.get(name)
+            if config is None and known is not None:
+                self.pools[name] = known  # of a frontend that leaves: as it was
+            elif config is not None and known is not None:
+                known.apply(config)
+                self.pools[name] = known
+            elif config is not None:
+                random = Random()  # noqa: S311  # spreads load, protects nothing
+                self.pools[name] = PoolState(config, workers=1, index=0, random=random)
+                self.pools[name].observe(self._health)
+
+    # Looks
+
+    def _look(self) -> None:
+        due = 0.0
+        while True:
+            health = self._verdicts.changed()
+            if health is not None:
+                self._health = health
+                lost = [member for each in self.pools.values() for member in each.observe(health).closing]
+                self.settle()
+                self._end_connections(lost)
+            now = time.monotonic()
+            if now >= due:
+                due = now + _SETTLE
+                self._look_at_kernel(now)
+            gevent.sleep(_GLANCE)
+
+    def _end_connections(self, lost: Iterable[PoolMember]) -> None:
+        """End the connections of servers that are lost, once new ones do not come there any more."""
+        for member in lost:
+            numbers = [
+                self.numbers.number(server_name(each.name, member.pool, member.name))
+                for each in self.frontends
+                if each.config.pool == member.pool
+            ]
+            try:
+                ended = end_connections(numbers)
+            except OSError as error:
+                self.log.error("connections-not-ended", server=member.label, reason=str(error))  # noqa: TRY400  # no bug
+                continue
+            self.log.info("connections-ended", server=member.label, connections=ended)
+
+    def _look_at_kernel(self, now: float) -> None:
+        """Write rules anew that somebody has removed, and leave to proxies what they have had time for."""
+        if now >= self._leaving_until:
+            self.frontends = tuple(each for each in self.frontends if not each.leaving)
+        try:
+            if not self.tables.stand():
+                self.log.warning("forward-rules-gone")
+                self.tables.forget()
+        except NftablesError as error:
+            self._note(str(error))
+            return
+        self.settle()
+
+    # Rules
+
+    def settle(self) -> None:
+        """Have the rules follow; where the kernel refuses, the next look tries again."""
+        try:
+            self._take_over()
+            written = [family for family in Family if self._install(family)]
+        except (NftablesError, NumbersExhausted, OSError) as error:
+            self._note(str(error))
+            return
+        self._note("; ".join(self._objections()))
+        if written:
+            self.log.info("forward-rules", families=written, servers=self._serving())
+
+    def _objections(self) -> tuple[str, ...]:
+        """Return why the kernel drops what it is to forward, as far as its settings tell."""
+        if self.snapshot is None:
+            return ()
+        used = {family for _, each in self.snapshot.forwarded for family in families(self.snapshot, each)}
+        return tuple(objections(sorted(used)))
+
+    def _take_over(self) -> None:
+        if not self._taken_over:
+            self.numbers.restore(self.tables.taken_over())
+            self._taken_over = True
+
+    def _install(self, family: Family) -> bool:
+        wanted = plan(family, self.frontends, self.pools, number=self.numbers.number, networks=networks())
+        return self.tables.install(family, wanted)
+
+    def _serving(self) -> dict[str, list[str]]:
+        return {name: [each.name for each in pool.eligible] for name, pool in self.pools.items()}
+
+    def _note(self, trouble: str) -> None:
+        before, self.trouble = self.trouble, trouble
+        if trouble and trouble != before:
+            self.log.error("forward-failed", reason=trouble)
+        elif before and not trouble:
+            self.log.info("forward-works-again")
+
+    # The end
+
+    def drain(self, seconds: float, *, cut: Callable[[], bool]) -> None:
+        """Lead new connections nowhere, and return when the last one has ended, or the time is over."""
+        self.frontends = ()
+        self.settle()
+        until = time.monotonic() + seconds
+        conntrack = Conntrack()
+        try:
+            while time.monotonic() < until and not cut() and conntrack.open_by_mark(MARK, MARK_MASK):
+                gevent.sleep(_ENDED)
+        finally:
+            conntrack.close()
+
+    def close(self) -> None:
+        """Stop looking; the rules stay."""
+        self._looks.kill()
+        self._verdicts.close()
+
+    def remove(self) -> None:
+        """Take the rules away, and have conntrack forget the connections that are left."""
+        conntrack = Conntrack()
+        try:
+            conntrack.delete(MARK, MARK_MASK)
+        finally:
+            conntrack.close()
+            self.tables.remove()

@@ -1,0 +1,175 @@
+"""The kernel's tables of forwarding: taken over from an earlier process, changed, counted, taken away.
+
+One transaction for each change of a family: packets see the rules before it or after it, nothing between.
+"""
+
+import contextlib
+import errno
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+from appliance.core.forwarding import ruleset
+from appliance.core.forwarding.forwarded import ForwardedFrontend
+from appliance.net.nftables.nftables import Nftables, NftablesError
+from appliance.wire.nftables.nftables_answer import NftablesObject
+from appliance.wire.nftables.nftables_transaction import Family, delete_table, list_chain, list_counters
+
+_COUNTER: Final = re.compile(r"([fs])([0-9]{1,5})_([a-z]+)")
+
+
+@dataclass(slots=True)
+class _Known:
+    """What is known of the table of a family; a transaction that fails has changed nothing of it.
+
+    `text` is all but slots, as it was written last; empty where another process did. `frontends` have the
+    fingerprints of their chains.
+    """
+
+    text: str = ""
+    frontends: dict[int, str] = field(default_factory=dict)
+    counters: frozenset[str] = frozenset()
+    slots: dict[int, Sequence[int]] = field(default_factory=dict)
+    waits: dict[int, bool] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelCount:
+    """What the kernel has counted under one name: `s3_in`, say."""
+
+    packets: int
+    bytes: int
+
+
+class KernelTables:
+    """The tables of both families. Functions raise NftablesError where the kernel refuses."""
+
+    def __init__(self, *, connect: Callable[[], Nftables] = Nftables) -> None:
+        self._connect = connect
+        self._nftables: Nftables | None = None
+        self._known: dict[Family, _Known] = {}
+
+    def taken_over(self) -> Mapping[int, str]:
+        """Look at what an earlier process has left; return the comments of the numbers that it used."""
+        comments: dict[int, str] = {}
+        for family in Family:
+            counters = self._counters(family)
+            if counters is None:
+                continue
+            known = _Known()
+            known.counters = frozenset(str(each.fields["name"]) for each in counters)
+            for each in counters:
+                kind, number = _parsed(each)
+                comments[number] = each.comment
+                if kind == "f" and number not in known.frontends:
+                    known.frontends[number] = self._fingerprint(family, number)
+            self._known[family] = known
+        return comments
+
+    def install(self, family: Family, frontends: Sequence[ForwardedFrontend]) -> bool:
+        """Make a family's table forward these frontends; return whether there was anything to do."""
+        known = self._known.get(family) or _Known()
+        if not frontends and family not in self._known:
+            return False
+        text = ruleset.table(family, frontends, present={})
+        waits = {each.number: each.waits for each in frontends}
+        slots = {each.number: each.slots for each in frontends}
+        if (text, waits, slots) == (known.text, known.waits, known.slots):
+            return False
+        script = ""
+        if text != known.text:
+            script += ruleset.table(family, frontends, present=known.frontends)
+        for each in frontends:
+            script += ruleset.slot_changes(
+                family, each.number, each.slots, before=known.slots.get(each.number)
+            )
+            if known.waits.get(each.number) is not each.waits:
+                script += ruleset.without_server(family, each)
+        counters = _counter_names(frontends)
+        gone = known.frontends.keys() - slots.keys()
+        script += ruleset.forget(family, sorted(gone), sorted(known.counters - counters))
+        self._open().run_text(script)
+        fingerprints = {each.number: ruleset.fingerprint(family, each) for each in frontends}
+        self._known[family] = _Known(
+            text=text, frontends=fingerprints, counters=counters, slots=dict(slots), waits=waits
+        )
+        return True
+
+    def stand(self) -> bool:
+        """Say whether the tables are still there: somebody may have flushed the kernel's rules."""
+        return all(self._listed(family, ruleset.PREROUTING) is not None for family in self._known)
+
+    def forget(self) -> None:
+        """Know nothing of the tables any more, so that all of it is written anew."""
+        self._known = {family: _Known() for family in self._known}
+
+    def counts(self) -> Mapping[str, KernelCount]:
+        """Return what was counted, summed over both families, by the names of the counters."""
+        found: dict[str, KernelCount] = {}
+        for family in self._known:
+            for each in self._counters(family) or ():
+                name, (packets, octets) = str(each.fields["name"]), _figures(each)
+                before = found.get(name, KernelCount(packets=0, bytes=0))
+                found[name] = KernelCount(packets=before.packets + packets, bytes=before.bytes + octets)
+        return found
+
+    def remove(self) -> None:
+        """Take the tables away, in every family, whoever has made them."""
+        for family in Family:
+            with contextlib.suppress(NftablesError):  # it is not there
+                self._open().run(delete_table(family, ruleset.TABLE))
+        self._known.clear()
+
+    def _open(self) -> Nftables:
+        if self._nftables is None:
+            self._nftables = self._connect()
+        return self._nftables
+
+    def _counters(self, family: Family) -> tuple[NftablesObject, ...] | None:
+        """Return the counters of a table that are ours, None where there is no table."""
+        try:
+            found = self._open().run(list_counters(family, ruleset.TABLE))
+        except NftablesError as error:
+            if error.is_because(errno.ENOENT):
+                return None
+            raise
+        return tuple(
+            each
+            for each in found
+            if each.kind == "counter" and _COUNTER.fullmatch(str(each.fields.get("name")))
+        )
+
+    def _fingerprint(self, family: Family, number: int) -> str:
+        found = self._listed(family, f"f{number}") or ()
+        return next((each.comment for each in found if each.kind == "rule"), "")
+
+    def _listed(self, family: Family, chain: str) -> tuple[NftablesObject, ...] | None:
+        try:
+            return self._open().run(list_chain(family, ruleset.TABLE, chain))
+        except NftablesError as error:
+            if error.is_because(errno.ENOENT):
+                return None
+            raise
+
+
+def _parsed(counter: NftablesObject) -> tuple[str, int]:
+    """Return what a counter that is ours counts for: `f` and a frontend's number, or `s` and a server's."""
+    name = str(counter.fields["name"])
+    return name[0], int(name[1:].partition("_")[0])
+
+
+def _figures(counter: NftablesObject) -> tuple[int, int]:
+    packets, octets = counter.fields.get("packets"), counter.fields.get("bytes")
+    return (packets if isinstance(packets, int) else 0), (octets if isinstance(octets, int) else 0)
+
+
+def _counter_names(frontends: Iterable[ForwardedFrontend]) -> frozenset[str]:
+    return frozenset(
+        name
+        for each in frontends
+        for name in (
+            *(f"f{each.number}_{what}" for what in ruleset.FRONTEND_COUNTERS),
+            *(f"s{server.number}_{what}" for server in each.servers for what in ruleset.SERVER_COUNTERS),
+        )
+    )

@@ -1,0 +1,121 @@
+"""Rules for `forward: kernel`: what needs a proxy is refused beside it, each with the reason.
+
+The kernel translates addresses, and has no opinion on bytes: it cannot put a PROXY header before them, have
+connections wait, try another server, or end them after a while.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from appliance.model.config.configuration import Config
+from appliance.model.config.frontends import FrontendSection
+from appliance.model.config.keepalive import KeepAliveSection
+from appliance.model.config.pools import PoolSection
+from appliance.model.config.values.addresses import literal
+from appliance.model.messages.problems import Finding, Path
+from appliance.model.rules.findings import error, key_error, warning
+from appliance.model.rules.references import frontends
+from appliance.model.snapshot.frontends import Forward, Masquerade
+from appliance.model.snapshot.pools import Balance, SendProxy
+
+_FRONTEND_KEYS: Final = {
+    "respond": "the kernel gives no answers",
+    "max_age": "the kernel ends no connection by its age",
+    "timeouts": "the kernel's own times hold (nf_conntrack_tcp_timeout_established)",
+    "keepalive": "the connection is the client's and the server's: no probes come from here",
+    "tcp_user_timeout": "the connection is the client's and the server's",
+    "redirect": "it leads to a listening socket, and there is none",
+}
+_POOL_KEYS: Final = {
+    "max_queue": "connections do not wait in the kernel",
+    "retries": "the kernel tries one server",
+    "timeouts": "the kernel's own times hold",
+    "keepalive": "the connection is the client's and the server's: no probes come from here",
+    "tcp_user_timeout": "the connection is the client's and the server's",
+}
+
+
+def findings(config: Config) -> Iterator[Finding]:
+    """Yield what `forward: kernel` cannot do, and what `masquerade` means where."""
+    for path, frontend in frontends(config):
+        if frontend.forward is not Forward.KERNEL:
+            if "masquerade" in frontend.model_fields_set:
+                message = "means nothing to `forward: proxy`: servers see this node's address in any case"
+                yield warning((*path, "masquerade"), message, (*path, "forward"))
+            continue
+        yield from _frontend(path, frontend)
+        yield from _binds(path, frontend)
+        pool = config.pools.get(frontend.pool or "")
+        if pool is not None:
+            yield from _pool(("pools", frontend.pool or ""), pool, (*path, "forward"))
+            yield from _families(path, frontend, pool)
+        if frontend.masquerade is Masquerade.AUTO:
+            yield _auto(path)
+
+
+def _frontend(path: Path, frontend: FrontendSection) -> Iterator[Finding]:
+    for key, reason in _FRONTEND_KEYS.items():
+        if key in frontend.model_fields_set and _asks(getattr(frontend, key)):
+            yield key_error((*path, key), f"needs `forward: proxy`: {reason}", (*path, "forward"))
+
+
+def _asks(value: object) -> bool:
+    """Say whether a key asks for something: `off` and 0 are what the kernel does anyway."""
+    return bool(value) and not (isinstance(value, KeepAliveSection) and value.count == 0)
+
+
+def _binds(path: Path, frontend: FrontendSection) -> Iterator[Finding]:
+    for index, bind in enumerate(frontend.bind):
+        where: Path = (*path, "bind", index)
+        address = literal(bind.host)
+        if address is None or "%" in bind.host:
+            message = f"`{bind.host}` must be an address: rules of the kernel know no names"
+            yield error(where, message, (*path, "forward"))
+        elif address.is_loopback:
+            message = f"`{bind.host}` needs `forward: proxy`: what is said to a loopback address stays there"
+            yield error(where, message, (*path, "forward"))
+
+
+def _pool(path: Path, pool: PoolSection, forward: Path) -> Iterator[Finding]:
+    because = "a frontend with `forward: kernel` uses this pool"
+    for key, reason in _POOL_KEYS.items():
+        if key in pool.model_fields_set and _asks(getattr(pool, key)):
+            yield key_error((*path, key), f"needs `forward: proxy`, and {because}: {reason}", forward)
+    if pool.send_proxy is not SendProxy.NONE:
+        message = f"needs `forward: proxy`, and {because}: nothing is put before a client's bytes"
+        yield key_error((*path, "send_proxy"), message, forward)
+    found = pool.servers.discover
+    if found and found.routers is not None and "send_proxy" not in pool.model_fields_set:
+        message = "say `send_proxy: none` in this pool: the IngressController may want a header"
+        yield error(path, message, forward)
+    if pool.balance is Balance.LEASTCONN:
+        message = f"needs `forward: proxy`, and {because}: the kernel does not compare servers"
+        yield error((*path, "balance"), message, forward)
+    for name, server in pool.servers.by_name.items():
+        if server.max_connections:
+            message = f"needs `forward: proxy`, and {because}: connections do not wait in the kernel"
+            yield key_error((*path, "servers", name, "max_connections"), message, forward)
+
+
+def _families(path: Path, frontend: FrontendSection, pool: PoolSection) -> Iterator[Finding]:
+    """Warn of a bind that no server has the version of IP of: addresses are translated, versions are not."""
+    servers = [literal(each.address.host) for each in pool.usable.values()]
+    versions = {each.version for each in servers if each is not None}
+    if None in servers or pool.servers.discover or not versions:
+        return
+    for index, bind in enumerate(frontend.bind):
+        address = literal(bind.host)
+        if address is None:
+            continue
+        taken = {4, 6} if bind.host == "::" else {address.version}
+        for version in sorted(taken - versions):
+            message = f"refuses IPv{version}: no server has such an address, and versions are not translated"
+            yield warning((*path, "bind", index), message, (*path, "forward"))
+
+
+def _auto(path: Path) -> Finding:
+    message = (
+        "servers see the clients' addresses, and must have this node as their way to them; clients from the "
+        "servers' own networks, and this node's programs, come with this node's address"
+    )
+    return warning((*path, "masquerade"), message, (*path, "forward"))

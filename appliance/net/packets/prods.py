@@ -1,0 +1,49 @@
+"""Has the two ends of a connection that this machine forwarded speak, so that both learn that it is over.
+
+A reset needs the sequence number that its receiver expects (RFC 5961 section 3), which only the two know. But
+each of them answers a segment beside its window by one that says what it expects (RFC 9293 section
+3.10.7.4). That answer comes here, where nobody knows the connection any more, and is answered by a reset with
+just that number: by the rule for such packets (core.forwarding.ruleset), or by the kernel where it is for an
+address of this machine's own.
+"""
+
+import socket
+from typing import Final, Self
+
+from appliance.wire.tcp_segment import bare_acknowledgement
+
+_HEADER_INCLUDED: Final = 36  # IPV6_HDRINCL of linux/in6.h
+_ANYWHERE: Final = 0x5F3C_1A77
+"""A sequence number: it hardly ever is within a window, and where it is, the acknowledgement of 0 is not."""
+
+
+class Prods:
+    """Raw sockets whose packets have the mark `mark`. Raises OSError: EPERM without CAP_NET_RAW."""
+
+    def __init__(self, *, mark: int) -> None:
+        self._sockets: dict[int, socket.socket] = {}
+        try:
+            for family in (socket.AF_INET, socket.AF_INET6):
+                self._sockets[family] = socket.socket(family, socket.SOCK_RAW, socket.IPPROTO_RAW)
+                self._sockets[family].setsockopt(socket.SOL_SOCKET, socket.SO_MARK, mark)
+        except OSError:
+            self.close()
+            raise
+        self._sockets[socket.AF_INET6].setsockopt(socket.IPPROTO_IPV6, _HEADER_INCLUDED, 1)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the sockets; another call is harmless."""
+        for each in self._sockets.values():
+            each.close()
+
+    def prod(self, source: tuple[str, int], destination: tuple[str, int]) -> None:
+        """Have `destination` answer `source`, with whom it has a connection; raises OSError."""
+        family = socket.AF_INET6 if ":" in destination[0] else socket.AF_INET
+        packet = bare_acknowledgement(*source, *destination, sequence=_ANYWHERE)
+        self._sockets[family].sendto(packet, (destination[0], 0))

@@ -1,0 +1,91 @@
+"""The program `forward`: has the kernel forward the connections of frontends with `forward: kernel`.
+
+Unlike the rules of `redirect`, which lead to a proxy that may have died, these lead to servers: they are of
+use without this program. So they have no owner, and the kernel keeps them when it dies. Ended with the whole
+appliance it lets connections drain and takes the rules away; ended alone it leaves them to its successor.
+"""
+
+import os
+import sys
+
+from appliance.core.rollout.needed_programs import FORWARD
+from appliance.forward.commands import FOR_READERS, ForwardCommands
+from appliance.forward.forwarder import Forwarder
+from appliance.forward.kernel_tables import KernelTables
+from appliance.model.paths import Paths
+from appliance.model.snapshot.snapshot import SnapshotError
+from appliance.net.control.control_server import ControlServer
+from appliance.net.files import snapshots
+from appliance.net.privileges import capabilities
+from appliance.net.reloading.supervisor_rpc import SupervisorClient, SupervisorUnavailable
+from appliance.programs import hub_start
+from appliance.programs.accepted_log import AcceptedLog
+
+
+def main() -> int:
+    """Run until TERM or INT; 1 when another one has this runtime directory."""
+    capabilities.keep_from_children()
+    paths = Paths.from_environment(os.environ)
+    log = AcceptedLog(FORWARD, paths).logger
+    begun = hub_start.begin(FORWARD, paths, log)
+    if begun is None:
+        return 1
+    stop = begun.stop
+    faults: list[BaseException | None] = []
+
+    def end(fault: BaseException | None) -> None:
+        forwarder.log.error("forward-crashed", exc_info=fault)
+        faults.append(fault)
+        stop.set()
+
+    forwarder = Forwarder(paths, log, KernelTables(), on_fault=end)
+    accepted = snapshots.accepted(paths, log)
+    if accepted is not None:
+        forwarder.apply(accepted)
+    control = ControlServer(
+        paths.control(FORWARD),
+        ForwardCommands(paths, forwarder).handlers(),
+        on_error=lambda command, error: forwarder.log.error(
+            "command-failed", command=command, exc_info=error
+        ),
+        for_readers=FOR_READERS,
+    )
+    stop.wait()
+    control.close()
+    forwarder.close()
+    if not faults and (_everything_ends(paths) or _has_nothing_to_do(forwarder)):
+        stop.clear()  # a second signal ends the drain
+        forwarder.drain(
+            forwarder.snapshot.drain if forwarder.snapshot else 0.0,
+            cut=lambda: stop.is_set() or _is_wanted_again(paths),
+        )
+        if not _is_wanted_again(paths):
+            forwarder.remove()
+    forwarder.log.info("stopped")
+    begun.heartbeat.close()
+    return 1 if faults else 0
+
+
+def _has_nothing_to_do(forwarder: Forwarder) -> bool:
+    return forwarder.snapshot is not None and not forwarder.snapshot.forwarded
+
+
+def _is_wanted_again(paths: Paths) -> bool:
+    """Say whether another reload has frontends forwarded again while we drain: our successor goes on then."""
+    try:
+        accepted = snapshots.read(paths.accepted)
+    except SnapshotError:
+        return False
+    return accepted is not None and bool(accepted.forwarded) and not _everything_ends(paths)
+
+
+def _everything_ends(paths: Paths) -> bool:
+    """Say whether the appliance ends, and with it every connection, or only this program."""
+    try:
+        return SupervisorClient(paths.supervisor_socket).shutting_down()
+    except SupervisorUnavailable:
+        return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,52 @@
+"""Numbers: they stay with their owners, over restarts too, and are not used again soon."""
+
+import pytest
+
+from appliance.core.forwarding import numbers
+from appliance.core.forwarding.numbers import Numbers, NumbersExhausted, comment
+
+pytestmark = pytest.mark.pure
+
+
+def test_an_owner_keeps_its_number():
+    """The same name has the same number, another one another."""
+    found = Numbers()
+
+    assert [found.number("a"), found.number("b"), found.number("a")] == [1, 2, 1]
+
+
+def test_a_next_process_learns_them_from_the_kernel():
+    """By the comments of counters; new ones come after all that were ever there."""
+    found = Numbers()
+    found.restore({7: comment("a"), 9: comment("b")})
+
+    assert [found.number("b"), found.number("a"), found.number("c")] == [9, 7, 10]
+
+
+def test_what_is_given_up_is_not_used_again_soon():
+    """Connections with its mark may be open still."""
+    found = Numbers()
+    found.number("a")
+    found.keep(["b"])
+
+    assert found.number("b") == 2
+
+
+def test_numbers_come_to_an_end(monkeypatch: pytest.MonkeyPatch):
+    """When all are taken the next one is refused."""
+    monkeypatch.setattr(numbers, "_MOST", 2)
+    found = Numbers()
+    found.number("a")
+    found.number("b")
+
+    with pytest.raises(NumbersExhausted):
+        found.number("c")
+
+
+def test_a_comment_is_short_and_can_be_quoted():
+    """However long the name is, and whatever it has in it."""
+    found = comment('fröntend "x" ' + "y" * 200)
+
+    assert len(found.encode()) <= 120
+    assert '"' not in found
+    assert found[:16] != comment('fröntend "x" ' + "y" * 201)[:16]

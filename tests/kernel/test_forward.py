@@ -1,0 +1,171 @@
+"""`forward: kernel` with the real nftables: the rules themselves, and what becomes of them."""
+
+import os
+import signal
+
+import pytest
+from support.network.namespaces import INTERFACE
+from support.processes.waiting import wait_until
+from support.programs.forward_field import (
+    PORT,
+    VIPS,
+    ForwardField,
+    counts,
+    let_forward,
+    total,
+    wait_for_servers,
+)
+
+pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", root=True)]
+
+ALL = ("s1", "s2", "s3")
+
+
+def test_both_families_reach_every_server(balanced: ForwardField):
+    """From another machine and from the node itself, at every address of the node; a stop leaves nothing."""
+    members = balanced.members()
+    both = {"servers": {**members, **{f"{name}v6": each for name, each in balanced.members(6).items()}}}
+    with balanced.appliance(balanced.config(pool=both)) as appliance:
+        wait_for_servers(appliance, *members, *(f"{name}v6" for name in members))
+        for address in (*VIPS, balanced.balancer.address, balanced.balancer.address6):
+            assert balanced.shares(30, address) == dict.fromkeys(ALL, 10), address
+        for address in (*VIPS, balanced.balancer.address):
+            assert balanced.ask(address, node=balanced.balancer) in ALL
+        shown = appliance.status()
+        assert shown["ok"], shown["problems"]
+        wait_until(lambda: total(appliance) == 123, what="each connection is counted")
+        (frontend,) = shown["frontends"]
+        assert (frontend["denied"], frontend["failed"]) == (0, 0)
+        assert sum(counts(appliance, each)["total"] for each in (*ALL, "s1v6", "s2v6", "s3v6")) == 123
+        assert counts(appliance, "s1")["bytes_in"] > 0 < counts(appliance, "s1")["bytes_out"]
+        assert ":9445 " not in balanced.balancer.run(["ss", "-Hntl"])
+    assert balanced.nft() == ""
+    assert balanced.conntrack() == []
+
+
+def test_the_rules_outlive_a_crash_and_are_taken_over(balanced: ForwardField):
+    """A kill of the program changes nothing; its successor takes over chains, numbers and figures."""
+    with balanced.appliance() as appliance:
+        wait_for_servers(appliance, *ALL)
+        session = balanced.session()
+        assert balanced.shares(9) == dict.fromkeys(ALL, 3)
+        handles = balanced.balancer.run(["nft", "-a", "list", "chain", "ip", "lb_forward", "f1"])
+        killed = appliance.program_pid("forward")
+        assert killed is not None
+        os.kill(killed, signal.SIGSTOP)  # it is dead to the world: no successor yet
+        assert set(balanced.shares(9)) == set(ALL)
+        os.kill(killed, signal.SIGKILL)
+        appliance.wait_for_restart("forward", killed)
+        wait_until(lambda: len(appliance.events("forward-rules")) >= 2, what="the rules are taken over")
+        assert session.asks() in ALL
+        assert set(balanced.shares(9)) == set(ALL)
+        assert balanced.balancer.run(["nft", "-a", "list", "chain", "ip", "lb_forward", "f1"]) == handles
+        wait_until(lambda: total(appliance) == 28, what="the figures go on")
+        session.close()
+
+
+def test_a_restart_alone_leaves_everything(balanced: ForwardField):
+    """`supervisorctl restart forward` ends nothing and refuses nobody."""
+    with balanced.appliance() as appliance:
+        wait_for_servers(appliance, *ALL)
+        session = balanced.session()
+        old = appliance.program_pid("forward")
+        assert old is not None
+        appliance.supervisorctl("restart", "forward")
+        appliance.wait_for_restart("forward", old)
+        assert session.asks() in ALL
+        assert set(balanced.shares(9)) == set(ALL)
+        session.close()
+
+
+def test_a_stop_drains(balanced: ForwardField):
+    """New connections are refused at once, open ones go on, and the last one that ends ends the appliance."""
+    config = {**balanced.config(), "defaults": {"drain": "60s"}}
+    with balanced.appliance(config) as appliance:
+        wait_for_servers(appliance, *ALL)
+        session = balanced.session()
+        appliance.terminate()
+        wait_until(lambda: balanced.ask() == "!ConnectionRefusedError", what="nobody gets in")
+        assert session.asks() in ALL
+        session.close()
+        assert appliance.wait(patience=30) == 0
+    assert balanced.nft() == ""
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_a_switch_there_and_back_loses_nothing(balanced: ForwardField, version: int):
+    """From proxy to kernel and back by reload, under clients: none is refused, every session goes on."""
+    servers = {"servers": balanced.members(version)}
+    settled = {"defaults": {"drain": "60s"}}
+    proxied = {**balanced.config(forward="proxy", pool=servers), **settled}
+    kernel = {**balanced.config(pool=servers), **settled}
+    address = VIPS[0] if version == 4 else VIPS[1]
+    with balanced.appliance(proxied) as appliance, balanced.clients(address) as clients:
+        wait_until(lambda: balanced.ask(address) in ALL, what="the proxy serves")
+        one = balanced.session(address)
+        assert appliance.reload(kernel)["ok"]
+        wait_for_servers(appliance, *ALL)
+        wait_until(lambda: ":9445 " not in balanced.balancer.run(["ss", "-Hntl"]), what="nobody listens")
+        clients.wait_for_more(100)
+        two = balanced.session(address)
+        assert (one.asks(), two.asks()) == (one.server, two.server)
+        assert appliance.reload(proxied)["ok"]
+        wait_until(lambda: ":9445 " in balanced.balancer.run(["ss", "-Hntl"]), what="the proxy listens")
+        clients.wait_for_more(100)
+        assert (one.asks(), two.asks()) == (one.server, two.server)
+        assert appliance.reload(kernel)["ok"]
+        clients.wait_for_more(100)
+        assert (one.asks(), two.asks()) == (one.server, two.server)
+        one.close()
+        two.close()
+        assert clients.stop().errors == {}
+    assert balanced.nft() == ""
+
+
+def test_what_somebody_flushes_comes_back(balanced: ForwardField):
+    """`nft flush ruleset` of another program costs a moment, and the warning names it."""
+    with balanced.appliance() as appliance:
+        wait_for_servers(appliance, *ALL)
+        balanced.balancer.run(["nft", "flush", "ruleset"])
+        appliance.wait_for_event("forward-rules-gone")
+        wait_until(lambda: balanced.ask() in ALL, what="it forwards again")
+
+
+def test_a_node_that_does_not_forward_is_told(balanced: ForwardField):
+    """Without ip_forward a reload is refused with the reason; a start says so in the status."""
+    let_forward(balanced.balancer, "0")
+    with balanced.appliance(balanced.config(forward="proxy")) as appliance:
+        answer = appliance.reload(balanced.config())
+        assert not answer["ok"]
+        assert "net.ipv4.ip_forward" in str(answer["errors"])
+        let_forward(balanced.balancer)
+        assert appliance.reload(balanced.config())["ok"]
+
+
+def test_without_masquerade_servers_see_clients(balanced: ForwardField):
+    """`auto` masks who is in the servers' network; others keep their address, and come back by this node."""
+    far = "198.51.100.7"
+    balanced.client.ip("address", "add", f"{far}/32", "dev", INTERFACE)
+    for node in (balanced.balancer, *balanced.servers.values()):
+        via = balanced.client.address if node is balanced.balancer else balanced.balancer.address
+        node.ip("route", "add", f"{far}/32", "via", via)
+    with balanced.appliance(balanced.config(masquerade="auto")) as appliance:
+        wait_for_servers(appliance, *ALL)
+        for source, seen in ((far, far), (balanced.client.address, balanced.balancer.address)):
+            with balanced.client.inside():
+                connection = balanced.connect_from(source, (VIPS[0], PORT))
+            peers = "".join(
+                each.run(["ss", "-Hnt", "state", "established"]) for each in balanced.servers.values()
+            )
+            assert f"{seen}]:" in peers.replace("::ffff:", ""), peers
+            connection.close()
+
+
+def test_packets_of_connections_that_nobody_knows_are_reset(balanced: ForwardField):
+    """A connection that conntrack has forgotten, as after a move of the address, ends at its next packet."""
+    with balanced.appliance() as appliance:
+        wait_for_servers(appliance, *ALL)
+        session = balanced.session()
+        balanced.forget_connections()
+        session.socket.sendall(b"?")
+        assert session.ends() == "reset"
