@@ -112,6 +112,11 @@ class Paths:
         return self.state / "last-good.json"
 
     @property
+    def history(self) -> Path:
+        """What the last hours were like, minute by minute, kept by `stats`."""
+        return self.state / "history.ring"
+
+    @property
     def operator_states(self) -> Path:
         """Servers that the operator has put in drain or maint."""
         return self.state / "operator-states.json"

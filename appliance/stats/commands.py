@@ -42,6 +42,7 @@ class StatsCommands:
             snapshot=self._service.number,
             pending=self._prepared.number if self._prepared else None,
             socket_failures=self._service.socket_failures,
+            not_kept=self._service.not_kept,
         )
 
     def _prepare(self, call: Call) -> Answer:

@@ -8,7 +8,7 @@ import hashlib
 import os
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -20,6 +20,8 @@ from appliance.core.haproxy import activity
 from appliance.core.haproxy.activity import Activity
 from appliance.core.haproxy.process import ProcessFigures, process_figures
 from appliance.core.haproxy.statistics import Observed, Row, rows
+from appliance.core.history.minutes import Minutes
+from appliance.core.history.shares import Shares
 from appliance.core.metrics.programs import WorkerDescriptors
 from appliance.core.status.assessment import assess
 from appliance.core.status.observations import Observations
@@ -28,6 +30,8 @@ from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot, encode, without_secrets
 from appliance.net.observing.observation import observe, observe_boards
 from appliance.net.process import descriptors
+from appliance.stats.history_file import HistoryFile
+from appliance.wire.history_ring import Minute
 
 FRESH: Final = 0.5
 """Seconds for which what was found answers further questions."""
@@ -39,7 +43,9 @@ _LOOK: Final = 1.0
 class Figures:
     """What was found at one moment; `rows` are those of HAProxy's statistics, none without a configuration.
 
-    `at` is monotonic seconds. `pages` holds what was made of these figures.
+    `at` is monotonic seconds. `history` are the minutes of the last hours, the oldest first. `shares` are by
+    pool and server the parts of the new connections that servers took lately. `pages` holds what was made of
+    these figures.
     """
 
     at: float
@@ -49,14 +55,19 @@ class Figures:
     process: ProcessFigures
     configuration_hash: str | None
     descriptors: tuple[WorkerDescriptors, ...]
+    history: tuple[Minute, ...]
+    shares: Mapping[str, Mapping[str, float]]
     pages: dict[str, bytes]
 
 
 class LatestFigures:
     """The figures, looked for when somebody asks, by one greenlet at a time."""
 
-    def __init__(self, paths: Paths, *, on_fault: Callable[[Exception], None]) -> None:
+    def __init__(self, paths: Paths, file: HistoryFile, *, on_fault: Callable[[Exception], None]) -> None:
         self._paths = paths
+        self._file = file
+        self._minutes = Minutes(file.load())
+        self._shares = Shares()
         self._on_fault = on_fault
         self._latest: Figures | None = None
         self._lock = BoundedSemaphore()
@@ -108,15 +119,24 @@ class LatestFigures:
             ),
             configuration_hash=_hash(snapshot) if snapshot else None,
             descriptors=tuple(_descriptors(observations)),
+            history=self._minutes.known,
+            shares=self._shares.by_pool(),
             pages={},
         )
+
+    def _look_at_boards(self) -> None:
+        now = time.time()
+        status = assess(observe_boards(self._paths), now)
+        self._activity.look(activity.counted(status), now)
+        self._shares.look(status, now)
+        ended = self._minutes.look(status, now)
+        if ended is not None:
+            self._file.write(ended)
 
     def _look_always(self) -> None:
         while True:
             try:
-                found = observe_boards(self._paths)
-                now = time.time()
-                self._activity.look(activity.counted(assess(found, now)), now)
+                self._look_at_boards()
             except Exception as error:  # noqa: BLE001  # the boundary: the next look comes all the same
                 self._on_fault(error)
             gevent.sleep(_LOOK)

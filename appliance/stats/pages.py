@@ -7,10 +7,8 @@ costs, however many ask. Answers are whole and have a length, which lets connect
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from hmac import compare_digest
 from http import HTTPStatus
-from typing import BinaryIO, Final
-from urllib.parse import parse_qsl
+from typing import Final
 
 import msgspec
 
@@ -21,12 +19,10 @@ from appliance.core.metrics.keepalived import keepalived_metrics
 from appliance.core.metrics.programs import program_metrics
 from appliance.core.metrics.sources import source_metrics
 from appliance.core.status.status import Status
-from appliance.model.paths import Paths
-from appliance.model.server_states import AdminState
-from appliance.stats import servers
 from appliance.stats.access import WebAccess
+from appliance.stats.changes import Changes, ForeignFormError, MalformedFormError
 from appliance.stats.figures import Figures, LatestFigures
-from appliance.stats.page import STATIC, page, static
+from appliance.stats.page.page import HOME, STATIC, page, static
 from appliance.stats.servers import NotDone
 from appliance.wire.exposition import Format, encode, wanted_format
 from appliance.wire.haproxy.statistics import csv_text
@@ -45,11 +41,11 @@ _ALWAYS: Final = (
     ("X-Content-Type-Options", "nosniff"),
     ("X-Frame-Options", "DENY"),
 )
-_PAGES: Final = ("/", "/haproxy_stats", "/stats", "/haproxy")
+_PAGES: Final = ("/", HOME, "/stats", "/haproxy")
 """Paths of the page: what `stats uri` of HAProxy is in the files that people have."""
 
-_LONGEST_FORM: Final = 4096
-_CSV: Final = ";csv"
+_CSV: Final = "csv"
+_HTML: Final = "text/html; charset=utf-8"
 _READ: Final = frozenset({"GET", "HEAD"})
 
 
@@ -66,21 +62,18 @@ class Response:
 class Pages:
     """The application. `access` returns what holds now.
 
-    `on_denied` is told of clients without the right password, `on_change` of servers that somebody has put
-    into another state.
+    `on_denied` is told of clients without the right password. `changes` is what forms of the page ask for.
     """
 
     def __init__(
         self,
         figures: LatestFigures,
         access: Callable[[], WebAccess],
-        paths: Paths,
+        changes: Changes,
         *,
         on_denied: Callable[[str], None],
-        on_change: Callable[[str, str, AdminState], None],
     ) -> None:
-        self._paths = paths
-        self._on_change = on_change
+        self._changes = changes
         self._figures = figures
         self._access = access
         self._on_denied = on_denied
@@ -90,9 +83,6 @@ class Pages:
             "/api/v1/schema": _schema,
             **dict.fromkeys(_PAGES, self._page),
             **{f"/static/{name}": partial(_static, name) for name in STATIC},
-        }
-        self._changes: Mapping[str, Callable[[Mapping[str, str]], Response]] = {
-            "/servers": self._change_server
         }
 
     def __call__(self, environment: Environment, start_response: StartResponse) -> Iterable[bytes]:
@@ -110,14 +100,15 @@ class Pages:
             return _refusal(HTTPStatus.UNAUTHORIZED, ("WWW-Authenticate", 'Basic realm="statistics"'))
         path = environment.get("PATH_INFO", "")
         if environment["REQUEST_METHOD"] == "POST" and path in self._changes:
-            return self._change(environment, self._changes[path])
+            return self._change(environment, path)
         if environment["REQUEST_METHOD"] not in _READ:
             return _refusal(HTTPStatus.METHOD_NOT_ALLOWED, ("Allow", "GET, HEAD"))
+        path, *options = path.split(";")  # HAProxy's options follow its path: `/haproxy_stats;csv;norefresh`
+        if _CSV in options:
+            return self._csv()
         page = self._pages.get(path)
         if page is not None:
             return page(environment)
-        if _CSV in path:  # HAProxy's options follow its path: `/haproxy_stats;csv;norefresh`
-            return self._csv()
         return _refusal(HTTPStatus.NOT_FOUND)
 
     def _metrics(self, environment: Environment) -> Response:
@@ -134,34 +125,23 @@ class Pages:
         access = self._access()
         # The token is in it: what was made for other settings is another page.
         body = self._figures.page(f"page {access.token}", lambda each: page(each, access))
-        return Response(type="text/html; charset=utf-8", body=body)
+        return Response(type=_HTML, body=body)
 
-    def _change(self, environment: Environment, action: Callable[[Mapping[str, str]], Response]) -> Response:
-        """Do what a form of our page asks for, where that is allowed."""
+    def _change(self, environment: Environment, path: str) -> Response:
+        """Do what a form of our page asks for, where that is allowed; then have the page shown again."""
         access = self._access()
         if not access.admin:
             return _refusal(HTTPStatus.FORBIDDEN)
-        form = _form(environment)
-        if form is None:
-            return _refusal(HTTPStatus.BAD_REQUEST)
-        if not compare_digest(form.get("token", "").encode(), access.token.encode()):
-            return _refusal(HTTPStatus.FORBIDDEN)
-        return action(form)
-
-    def _change_server(self, form: Mapping[str, str]) -> Response:
-        states = {each.name.lower(): each for each in AdminState}
-        state = states.get(form.get("state", ""))
-        if state is None:
-            return _refusal(HTTPStatus.BAD_REQUEST)
-        pool, server = form.get("pool", ""), form.get("server", "")
         try:
-            servers.set_state(self._paths, pool=pool, server=server, state=state)
+            self._changes.make(path, environment, token=access.token)
+        except MalformedFormError:
+            return _refusal(HTTPStatus.BAD_REQUEST)
+        except ForeignFormError:
+            return _refusal(HTTPStatus.FORBIDDEN)
         except NotDone as error:
-            return Response(status=HTTPStatus.CONFLICT, body=f"{error}\n".encode())
-        finally:
-            self._figures.forget()
-        self._on_change(pool, server, state)
-        return _refusal(HTTPStatus.SEE_OTHER, ("Location", "/haproxy_stats"))
+            body = page(self._figures.get(), access, notice=str(error))
+            return Response(status=HTTPStatus.CONFLICT, type=_HTML, body=body)
+        return _refusal(HTTPStatus.SEE_OTHER, ("Location", HOME))
 
     def _csv(self) -> Response:
         # HAProxy says text/plain, and clients that look at it expect that.
@@ -191,18 +171,6 @@ def _schema(_: Environment) -> Response:
 
 def _static(name: str, _: Environment) -> Response:
     return Response(type=STATIC[name], body=static(name))
-
-
-def _form(environment: Environment) -> Mapping[str, str] | None:
-    """Return the fields of a form, None where the body is none or too long."""
-    length = environment.get("CONTENT_LENGTH") or "0"
-    if not length.isascii() or not length.isdecimal() or int(length) > _LONGEST_FORM:
-        return None
-    body: BinaryIO = environment["wsgi.input"]  # type: ignore[assignment]  # the one that is no text (PEP 3333)
-    try:
-        return dict(parse_qsl(body.read(int(length)).decode(), max_num_fields=10, strict_parsing=True))
-    except ValueError:
-        return None
 
 
 def _refusal(status: HTTPStatus, *headers: tuple[str, str]) -> Response:

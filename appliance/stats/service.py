@@ -12,9 +12,11 @@ from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.snapshot.stats import Stats
 from appliance.net.control.kept_listener import RETRY, KeptListener
 from appliance.stats.access import AccessError, WebAccess, web_access
+from appliance.stats.changes import Changes
 from appliance.stats.command_line import CommandLine
 from appliance.stats.error_log import ErrorLog
 from appliance.stats.figures import LatestFigures
+from appliance.stats.history_file import HistoryFile
 from appliance.stats.listeners import WebListeners
 from appliance.stats.pages import Pages
 from appliance.stats.web_server import WebServer
@@ -47,15 +49,15 @@ class StatsService:
         self._log = log
         self._stats: Stats | None = None
         self._access: WebAccess | None = None
-        self._figures = LatestFigures(paths, on_fault=lambda error: log.error("look-failed", exc_info=error))
+        self._history = HistoryFile(paths.history, log)
+        self._figures = LatestFigures(
+            paths, self._history, on_fault=lambda error: log.error("look-failed", exc_info=error)
+        )
         self._pages = Pages(
             self._figures,
             self._current_access,
-            paths,
+            Changes(paths, self._figures, log),
             on_denied=lambda client: log.warning("access-denied", client=client),
-            on_change=lambda pool, server, state: log.info(
-                "state-set", pool=pool, server=server, state=state.name.lower(), by="page"
-            ),
         )
         self._listeners = WebListeners(self._server)
         self._command_line = CommandLine(paths, self._figures, log)
@@ -68,6 +70,11 @@ class StatsService:
         if self._socket is None or not self._socket.failure or self._stats is None:
             return {}
         return {str(self._stats.socket): self._socket.failure}
+
+    @property
+    def not_kept(self) -> dict[str, str]:
+        """Return why the history of the last hours cannot be written, by its path; nothing where it is."""
+        return {str(self._history.path): self._history.failure} if self._history.failure else {}
 
     def prepare(self, snapshot: Snapshot) -> Prepared:
         """Bind and read what a snapshot names; raises StatsRefused, and then nothing has changed."""

@@ -1,10 +1,12 @@
 """Every decoder of `appliance.wire`, fed with whatever a peer may send: see support/fuzzing/fuzzing.py."""
 
 import json
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
 
+import msgspec
 import pytest
 from support.fuzzing.fuzzing import Target, fuzz, round_trip
 from support.machines import ovf
@@ -17,7 +19,7 @@ from appliance.core.discovery import finding
 from appliance.core.discovery.node_addresses import AddressChoice
 from appliance.core.discovery.reflection import Reflection, TooManyObjectsError
 from appliance.model.snapshot.pools import SendProxy
-from appliance.wire import exposition, ovf_environment, proxy_protocol, seal, sockaddr
+from appliance.wire import exposition, history_ring, ovf_environment, proxy_protocol, seal, sockaddr
 from appliance.wire.boards import ended_workers, health_board, vrrp_board, worker_board
 from appliance.wire.boards.health_board import BoardFormatError
 from appliance.wire.ethernet import arp, neighbour_discovery
@@ -387,6 +389,27 @@ def api_answer(data: bytes, kind: type[objects.ApiObject]) -> None:
     finding.is_installed([each for each in found if isinstance(each, objects.ConfigMap)])
 
 
+def history(data: bytes) -> None:
+    """Read a file with a slot of these bytes, as they are and with their checksum; write what is in it."""
+    content = data[: history_ring.SLOT_BYTES - 6]
+    checked = zlib.crc32(content).to_bytes(4, "big") + len(content).to_bytes(2, "big") + content
+    for slot in (data[: history_ring.SLOT_BYTES], checked):
+        file = bytearray(history_ring.empty())
+        file[history_ring.SLOT_BYTES : history_ring.SLOT_BYTES + len(slot)] = slot
+        minutes = history_ring.decode(bytes(file))
+        assert [each.number % history_ring.SLOTS for each in minutes] in ([], [0])
+        assert all(history_ring.encode(each) for each in minutes)
+    history_ring.decode(data)
+
+
+MINUTE = msgspec.json.encode(
+    history_ring.Minute(
+        number=history_ring.SLOTS,
+        total=history_ring.FrontendMinute(1, 2, 3, 4),
+        frontends={"a": history_ring.FrontendMinute(1, 2, 3, 4)},
+        pools={"b": history_ring.PoolMinute(1, 2, 3, 4)},
+    )
+)
 ENDED = ended_workers.with_ended(
     ended_workers.EndedWorkers(),
     boards.worker(frontends=(boards.frontend_counters(total=3),), servers=(boards.server_counters(total=3),)),
@@ -641,6 +664,13 @@ TARGETS = (
         run=round_trip(ended_workers.decode, ended_workers.encode),
         seeds=(ended_workers.encode(ENDED), b"{}", b'{"workers":1}'),
         errors=(ended_workers.EndedWorkersError,),
+        words=JSON_WORDS,
+    ),
+    Target(
+        name="history-ring",
+        run=history,
+        seeds=(MINUTE, b'{"number":0,"total":[0,0,0,0]}'),
+        errors=(history_ring.HistoryError,),
         words=JSON_WORDS,
     ),
     Target(

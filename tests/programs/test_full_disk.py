@@ -5,8 +5,11 @@ import json
 import pytest
 from support.machines.private_mounts import full, in_private_mounts, make_read_only, mount
 from support.network.ports import accepts, free_port
+from support.peers.haproxy_clients import get
 from support.processes.waiting import wait_until
 from support.programs.appliance import Appliance
+
+from appliance.wire import history_ring
 
 pytestmark = [pytest.mark.programs, pytest.mark.needs("mount", root=True)]
 
@@ -55,6 +58,23 @@ def _starts_on_a_full_disk() -> None:
         assert not nameless(appliance)
 
 
+def _keeps_no_history() -> None:
+    page = free_port()
+    appliance = Appliance(config(free_port(), stats={"bind": f"127.0.0.1:{page}"}))
+    mount(appliance.paths.state, size="4m")
+    history = appliance.paths.history
+    with full(appliance.paths.state), appliance:
+        said = f"stats cannot write {history}: No space left on device"
+        wait_until(lambda: said in problems(appliance), what="the status says what is not kept", timeout=60.0)
+        assert "appliance_ok" in get(f"http://127.0.0.1:{page}/metrics")[1]
+        (appliance.paths.state / "ballast").unlink()
+        appliance.wait_for_restart("stats", appliance.kill("stats"))
+        wait_until(history.exists, what="it is kept when there is room")
+        assert history.stat().st_size == history_ring.SIZE
+        wait_until(lambda: said not in problems(appliance), what="that is over", timeout=60.0)
+        assert not nameless(appliance)
+
+
 def _starts_read_only() -> None:
     port = free_port()
     appliance = Appliance(config(port))
@@ -89,6 +109,11 @@ def _comes_back_in_a_full_runtime_directory() -> None:
 def test_a_full_state_directory_is_a_start():
     """It serves, log and status name file and reason, drains hold for now, and all heals with room."""
     in_private_mounts(_starts_on_a_full_disk)
+
+
+def test_a_history_that_cannot_be_kept():
+    """The page and the metrics are served without it, and the status names it until there is room."""
+    in_private_mounts(_keeps_no_history)
 
 
 def test_a_read_only_state_directory_is_a_start():

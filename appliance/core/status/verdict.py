@@ -1,9 +1,14 @@
-"""The first line of the status page: whether it serves, and what is down since when and why."""
+"""The first lines of the status page: whether it serves, and what is wrong since when and why."""
 
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
 
-from appliance.core.status.status import CheckStatus, PoolStatus, ServerStatus, Status
+from appliance.core.status.status import CheckStatus, PoolStatus, ServerStatus, Status, VirtualIpStatus
 from appliance.model.server_states import ServerState
+
+Moment = Callable[[float], str]
+"""Writes a time (Unix seconds) as operators read it."""
 
 _OUT: dict[ServerState | None, str] = {
     ServerState.DOWN: "down",
@@ -15,50 +20,118 @@ _OUT: dict[ServerState | None, str] = {
 _NAMED = 3
 
 
-def verdict(status: Status, *, moment: Callable[[float], str]) -> str:
-    """Return sentences for operators; `moment` writes a time (Unix seconds) as they read it."""
-    first = "Serving." if _serves(status) else "Not serving."
-    return " ".join((first, *_without_server(status), *_servers(status, moment), *_others(status)))
+class Level(StrEnum):
+    """How much of an operator's attention is asked for; ILL is that clients notice."""
+
+    WELL = "well"
+    ATTENTION = "attention"
+    ILL = "ill"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verdict:
+    """What there is to say: whether it serves, then a sentence for each thing that is not as it should be."""
+
+    level: Level
+    first: str
+    others: tuple[str, ...]
+
+    @property
+    def text(self) -> str:
+        """The whole in one line."""
+        return " ".join((self.first, *self.others))
+
+
+def verdict(status: Status, *, moment: Moment) -> Verdict:
+    """Return the verdict on a status."""
+    serves = _serves(status)
+    lost = [each for each in status.virtual_ips if _is_lost(each)]
+    others = (
+        *_without_server(status),
+        *map(_lost, lost),
+        *_servers(status, moment),
+        *_problems(status),
+        *_degraded(status, moment),
+    )
+    level = Level.ILL if lost or not serves else Level.ATTENTION if others else Level.WELL
+    return Verdict(level=level, first=_first(serves=serves, reached=not lost), others=others)
+
+
+def result(check: CheckStatus) -> str:
+    """Return the result of a check as operators know it: L7STS/500."""
+    return f"{check.result}/{check.status}" if check.status else str(check.result)
+
+
+def _first(*, serves: bool, reached: bool) -> str:
+    if serves and not reached:
+        return "Serving, but nobody holds a virtual IP."
+    return "Serving." if serves else "Not serving."
 
 
 def _serves(status: Status) -> bool:
+    """Say whether clients find what they come for; without proxies that is a virtual IP alone."""
     proxies = [each for each in status.programs if each.workers is not None and each.expected]
-    return all(pool.ok for pool in status.pools) and all(each.workers for each in proxies) and bool(proxies)
+    if not proxies:
+        return bool(status.virtual_ips) and all(each.state for each in status.virtual_ips)
+    return all(pool.ok for pool in status.pools) and all(each.workers for each in proxies)
 
 
 def _without_server(status: Status) -> Iterator[str]:
     return (f"Pool {pool.name} has no server up." for pool in status.pools if not pool.ok)
 
 
-def _servers(status: Status, moment: Callable[[float], str]) -> Iterator[str]:
+def _is_lost(virtual_ip: VirtualIpStatus) -> bool:
+    """Say whether nobody that this node knows of holds a virtual IP; unknown where `vrrp` does not answer."""
+    return virtual_ip.active is False and virtual_ip.active_peer is None
+
+
+def _lost(virtual_ip: VirtualIpStatus) -> str:
+    return f"Virtual IP {virtual_ip.name} is held by no router that is heard here."
+
+
+def _servers(status: Status, moment: Moment) -> Iterator[str]:
     for pool in status.pools:
         for state, word in _OUT.items():
             out = [each for each in pool.servers if each.state is state]
             if out:
-                yield _sentence(pool, word, out, moment)
+                count = f"{len(out)} of {len(pool.servers)} {_members(pool)}"
+                verb = "is" if len(out) == 1 else "are"
+                yield f"{count} {verb} {word}{_which(out, moment)}."
 
 
-def _sentence(pool: PoolStatus, word: str, out: list[ServerStatus], moment: Callable[[float], str]) -> str:
-    verb = "is" if len(out) == 1 else "are"
+def _members(pool: PoolStatus) -> str:
+    """Return what the servers of a pool are called: masters, or servers of apps."""
+    return pool.name if pool.name.endswith("s") else f"servers of {pool.name}"
+
+
+def _which(out: list[ServerStatus], moment: Moment) -> str:
+    if len(out) == 1:
+        why = f": {reason}" if (reason := _reason(out[0])) else ""
+        return f"{_since(out[0], moment)}{why} ({out[0].name})"
     named = ", ".join(_named(each, moment) for each in out[:_NAMED])
     more = f" and {len(out) - _NAMED} more" if len(out) > _NAMED else ""
-    return f"{len(out)} of {len(pool.servers)} servers of {pool.name} {verb} {word}: {named}{more}."
+    return f": {named}{more}"
 
 
-def _named(server: ServerStatus, moment: Callable[[float], str]) -> str:
-    since = f" since {moment(server.since)}" if server.since else ""
-    why = f" ({result(server.check)})" if server.check and server.state is ServerState.DOWN else ""
-    return f"{server.name}{since}{why}"
+def _named(server: ServerStatus, moment: Moment) -> str:
+    why = f" ({reason})" if (reason := _reason(server)) else ""
+    return f"{server.name}{_since(server, moment)}{why}"
 
 
-def _others(status: Status) -> Iterator[str]:
+def _since(server: ServerStatus, moment: Moment) -> str:
+    return f" since {moment(server.since)}" if server.since else ""
+
+
+def _reason(server: ServerStatus) -> str:
+    return result(server.check) if server.check and server.state is ServerState.DOWN else ""
+
+
+def _problems(status: Status) -> Iterator[str]:
     """Yield the problems that are not told by the states of servers."""
     told = {f"pool {pool.name} has no server up" for pool in status.pools}
-    yield from (f"{each[:1].upper()}{each[1:]}." for each in status.problems if each not in told)
+    return (f"{each[:1].upper()}{each[1:]}." for each in status.problems if each not in told)
+
+
+def _degraded(status: Status, moment: Moment) -> Iterator[str]:
     if status.degraded is not None:
-        yield "The last good configuration runs, because the file has errors."
-
-
-def result(check: CheckStatus) -> str:
-    """Return the result of a check as operators know it: L7STS/500."""
-    return f"{check.result}/{check.status}" if check.status else str(check.result)
+        yield f"The last good configuration runs since {moment(status.degraded.since)}: the file has errors."

@@ -51,4 +51,4 @@ class StatsSection(Section):
     socket: SocketPath | None = Field(default=None, examples=["/var/lib/haproxy/run/haproxy.sock"])
     """Unix socket that takes HAProxy's commands, for its owner alone: show stat, set server, and others."""
     admin: Literal["on", "off"] = Field(default="off")
-    """Whether servers can be put into drain, maint and ready over HTTP. On needs `auth`."""
+    """Whether servers can be drained and set ready, and virtual IPs be moved, over HTTP. On needs `auth`."""

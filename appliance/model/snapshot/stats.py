@@ -12,7 +12,7 @@ class Stats:
     `user` is None where everybody may look; otherwise the password is in `password` or in `password_file`.
     `certificate` and `key` are None where it speaks plain HTTP. `allow` are networks, none for everybody.
     `socket` is the path of the unix socket for HAProxy's commands, None for none. `admin` lets whoever has
-    authenticated change the states of servers over HTTP.
+    authenticated change the states of servers over HTTP, and move virtual IPs.
     """
 
     bind: Bind

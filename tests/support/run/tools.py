@@ -14,6 +14,7 @@ from typing import Final
 PACKAGES: Final = {
     "cc": "gcc",  # compiles the data path
     "catatonit": "catatonit",  # a pod is nothing else
+    "chromium": "chromium",
     "curl": "curl",
     "debugfs": "e2fsprogs",
     "genisoimage": "genisoimage",

@@ -11,26 +11,47 @@ from typing import Final
 
 from jinja2 import Environment, PackageLoader, StrictUndefined, Template
 
+from appliance.core.history import series
+from appliance.core.history.series import Series
 from appliance.core.status.quantities import duration, size
 from appliance.core.status.status import GenerationPhase
 from appliance.core.status.verdict import result, verdict
+from appliance.model.server_states import ServerState
 from appliance.stats.access import WebAccess
 from appliance.stats.figures import Figures
+from appliance.stats.page.lines import Lines
 from appliance.wire.haproxy.statistics import duration_text
 
 STATIC: Final = {"page.css": "text/css; charset=utf-8", "page.js": "text/javascript; charset=utf-8"}
 """The files that the page refers to, and their types."""
 
+HOME: Final = "/haproxy_stats"
+"""The path of the page that others lead to."""
 
-def page(figures: Figures, access: WebAccess) -> bytes:
-    """Return the page as HTML; every text in it is escaped."""
-    status = figures.status
+_SHORT: Final = 16
+"""Servers of a pool up to which all are shown at once; of larger pools those that are up are folded."""
+
+
+def page(figures: Figures, access: WebAccess, *, notice: str = "") -> bytes:
+    """Return the page as HTML; every text in it is escaped. `notice` is said above all else."""
+    status, observations = figures.status, figures.observations
+    reload = observations.answers.get("reload")
     text = _template().render(
         status=status,
+        notice=notice,
+        home=HOME,
         verdict=verdict(status, moment=partial(_moment, now=status.at)),
         process=figures.process,
         uptime=duration_text(figures.process.uptime),
         draining=[each for each in status.generations if each.phase is GenerationPhase.DRAINING],
+        lines=Lines.of(figures.history, status.at),
+        shares_by_pool=figures.shares,
+        accepted_at=observations.accepted_at,
+        last_reload=reload.last if reload else None,
+        refused=reload.refused if reload else (),
+        short=_SHORT,
+        up=ServerState.UP,
+        now=status.at,
         admin=access.admin,
         token=access.token,
     )
@@ -40,24 +61,38 @@ def page(figures: Figures, access: WebAccess) -> bytes:
 @cache
 def static(name: str) -> bytes:
     """Return one of the files of STATIC."""
-    return (files("appliance.stats") / "static" / name).read_bytes()
+    return (files("appliance.stats.page") / "static" / name).read_bytes()
 
 
 @cache
 def _template() -> Template:
     environment = Environment(
-        loader=PackageLoader("appliance.stats"),
+        loader=PackageLoader("appliance.stats.page"),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"since": _since, "duration": duration, "size": size, "result": result}
+    environment.filters |= {
+        "since": _since,
+        "duration": duration,
+        "size": size,
+        "result": result,
+        "moment": _moment,
+        "path": series.line,
+        "label": _label,
+    }
     return environment.get_template("page.html")
 
 
-def _since(moment: float | None) -> str:
-    return duration(time.time() - moment) if moment else "-"
+def _label(shown: Series, what: str) -> str:
+    """Return what a line shows, for those who do not see it."""
+    last = "none" if shown.last is None else shown.last
+    return f"{what} a minute in the last hours: at most {shown.most}, {last} in the last one"
+
+
+def _since(moment: float | None, now: float) -> str:
+    return duration(max(0.0, now - moment)) if moment else "-"
 
 
 def _moment(moment: float, *, now: float) -> str:

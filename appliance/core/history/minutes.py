@@ -1,0 +1,121 @@
+"""From looks at a status, one a second or so, to one set of figures for each minute."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from appliance.core.status.status import FrontendStatus, PoolStatus, Status
+from appliance.wire.history_ring import SLOTS, FrontendMinute, Minute, PoolMinute
+
+_MINUTE: Final = 60
+_NOTHING: Final = FrontendMinute(connections=0, sessions=0, failed=0, bytes=0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Begun:
+    """The minute that runs: the counters at its start, and the extremes since then."""
+
+    number: int
+    counters: Minute
+    extremes: Minute
+
+
+class Minutes:
+    """The minutes that are over, the oldest first, as many as the file keeps."""
+
+    def __init__(self, known: tuple[Minute, ...] = ()) -> None:
+        self.known = known
+        self._begun: _Begun | None = None
+
+    def look(self, status: Status, now: float) -> Minute | None:
+        """Take what is seen at `now`, Unix seconds; return the minute that has ended by that, if one has."""
+        number = int(now // _MINUTE)
+        seen = _seen(status, number)
+        begun = self._begun
+        if begun is None:
+            self._begun = _Begun(number=number, counters=seen, extremes=seen)
+            return None
+        extremes = _extremes(begun.extremes, seen)
+        if number == begun.number:
+            self._begun = _Begun(number=number, counters=begun.counters, extremes=extremes)
+            return None
+        self._begun = _Begun(number=number, counters=seen, extremes=seen)
+        ended = _ended(begun, extremes, seen)
+        self.known = (*(each for each in self.known if 0 < ended.number - each.number < SLOTS), ended)
+        return ended
+
+
+def _seen(status: Status, number: int) -> Minute:
+    """Return the counters and gauges of a moment, as if they were figures of a minute."""
+    frontends = {each.name: _frontend(each) for each in status.frontends}
+    return Minute(
+        number=number,
+        total=FrontendMinute(*map(sum, zip(_NOTHING, *frontends.values(), strict=True))),
+        frontends=frontends,
+        pools={each.name: _pool(each) for each in status.pools},
+    )
+
+
+def _frontend(frontend: FrontendStatus) -> FrontendMinute:
+    return FrontendMinute(
+        connections=frontend.total,
+        sessions=frontend.current,
+        failed=frontend.failed + frontend.denied,
+        bytes=frontend.bytes_in + frontend.bytes_out,
+    )
+
+
+def _pool(pool: PoolStatus) -> PoolMinute:
+    return PoolMinute(connections=pool.total, sessions=pool.current, queued=pool.queued, up=pool.up)
+
+
+def _extremes(known: Minute, seen: Minute) -> Minute:
+    """Return the greatest numbers of sessions and of those that wait, the smallest of servers up."""
+    pools = {
+        name: each._replace(
+            sessions=max(each.sessions, known.pools.get(name, each).sessions),
+            queued=max(each.queued, known.pools.get(name, each).queued),
+            up=min(each.up, known.pools.get(name, each).up),
+        )
+        for name, each in seen.pools.items()
+    }
+    frontends = {
+        name: each._replace(sessions=max(each.sessions, known.frontends.get(name, each).sessions))
+        for name, each in seen.frontends.items()
+    }
+    total = seen.total._replace(sessions=max(seen.total.sessions, known.total.sessions))
+    return Minute(number=seen.number, total=total, frontends=frontends, pools=pools)
+
+
+def _ended(begun: _Begun, extremes: Minute, seen: Minute) -> Minute:
+    """Return the figures of the minute that has begun with some counters and ended with others."""
+    before = begun.counters
+    return Minute(
+        number=begun.number,
+        total=_counted(before.total, seen.total, extremes.total),
+        frontends={
+            name: _counted(before.frontends.get(name, _NOTHING), seen.frontends[name], each)
+            for name, each in extremes.frontends.items()
+        },
+        pools={
+            name: each._replace(
+                connections=_came(
+                    before.pools[name].connections if name in before.pools else 0, each.connections
+                )
+            )
+            for name, each in extremes.pools.items()
+        },
+    )
+
+
+def _counted(before: FrontendMinute, after: FrontendMinute, extremes: FrontendMinute) -> FrontendMinute:
+    return FrontendMinute(
+        connections=_came(before.connections, after.connections),
+        sessions=extremes.sessions,
+        failed=_came(before.failed, after.failed),
+        bytes=_came(before.bytes, after.bytes),
+    )
+
+
+def _came(before: int, after: int) -> int:
+    """Return by how much a counter has grown; one that begins anew has grown to what it is."""
+    return after - before if after >= before else after

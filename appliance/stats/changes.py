@@ -1,0 +1,98 @@
+"""What the forms of the page ask for: states of servers, and virtual IPs handed over.
+
+A browser sends the password that it remembers with whatever any site has it ask for. So a form has to hold
+the token that is in our own pages alone, and a browser that says where a form comes from has to name us.
+"""
+
+from collections.abc import Callable, Mapping
+from hmac import compare_digest
+from typing import BinaryIO, Final
+from urllib.parse import parse_qsl
+
+from structlog.typing import FilteringBoundLogger
+
+from appliance.model.paths import Paths
+from appliance.model.server_states import AdminState
+from appliance.stats import servers, virtual_ips
+from appliance.stats.figures import LatestFigures
+
+_LONGEST_FORM: Final = 4096
+_STATES: Final[Mapping[str, AdminState]] = {each.name.lower(): each for each in AdminState}
+
+Environment = Mapping[str, str]
+Form = Mapping[str, str]
+
+
+class MalformedFormError(Exception):
+    """The body of a request is no form of ours."""
+
+
+class ForeignFormError(Exception):
+    """A form that is not of a page of ours, or of one that is too old."""
+
+
+class Changes:
+    """The forms, by the paths that they are sent to."""
+
+    def __init__(self, paths: Paths, figures: LatestFigures, log: FilteringBoundLogger) -> None:
+        self._paths = paths
+        self._figures = figures
+        self._log = log
+        self._forms: Mapping[str, Callable[[Form], None]] = {
+            "/servers": self._server,
+            "/virtual-ips": self._virtual_ip,
+        }
+
+    def __contains__(self, path: object) -> bool:
+        return path in self._forms
+
+    def make(self, path: str, environment: Environment, *, token: str) -> None:
+        """Do what a request asks for; raises MalformedFormError, ForeignFormError, NotDone."""
+        form = _form(environment)
+        # Fetch Metadata Request Headers (W3C): only browsers send it, and pages cannot set it.
+        if environment.get("HTTP_SEC_FETCH_SITE", "same-origin") != "same-origin":
+            raise ForeignFormError
+        if not compare_digest(form.get("token", "").encode(), token.encode()):
+            raise ForeignFormError
+        try:
+            self._forms[path](form)
+        finally:
+            self._figures.forget()
+
+    def _server(self, form: Form) -> None:
+        word, server = _change(form)
+        state = _STATES.get(word)
+        if state is None:
+            raise MalformedFormError
+        pool = form.get("pool", "")
+        servers.set_state(self._paths, pool=pool, server=server, state=state)
+        self._log.info("state-set", pool=pool, server=server, state=word, by="page")
+
+    def _virtual_ip(self, form: Form) -> None:
+        word, name = _change(form)
+        if word == "move":
+            successor = virtual_ips.move(self._paths, name)
+            self._log.info("virtual-ip-moved", name=name, successor=successor, by="page")
+        elif word == "reclaim":
+            virtual_ips.reclaim(self._paths, name)
+            self._log.info("virtual-ip-reclaimed", name=name, by="page")
+        else:
+            raise MalformedFormError
+
+
+def _change(form: Form) -> tuple[str, str]:
+    """Return what is to be done, and with what: the two words of the button that was pressed."""
+    word, _, name = form.get("change", "").partition(" ")
+    return word, name
+
+
+def _form(environment: Environment) -> Form:
+    """Return the fields of a form."""
+    length = environment.get("CONTENT_LENGTH") or "0"
+    if not length.isascii() or not length.isdecimal() or int(length) > _LONGEST_FORM:
+        raise MalformedFormError
+    body: BinaryIO = environment["wsgi.input"]  # type: ignore[assignment]  # the one that is no text (PEP 3333)
+    try:
+        return dict(parse_qsl(body.read(int(length)).decode(), max_num_fields=10, strict_parsing=True))
+    except ValueError as error:
+        raise MalformedFormError from error
