@@ -132,6 +132,11 @@ class Paths:
         return self.runtime / "program-starts.json"
 
     @property
+    def reload_counts(self) -> Path:
+        """How many reloads had which result."""
+        return self.runtime / "reload-counts.json"
+
+    @property
     def vrrp_board(self) -> Path:
         """Board that `vrrp` writes."""
         return self.runtime / "vrrp.board"

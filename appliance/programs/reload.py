@@ -25,13 +25,14 @@ from appliance.net.boards.hub_heartbeat import HubHeartbeat
 from appliance.net.control.control_server import Call, ControlServer
 from appliance.net.files import lock_files, snapshots
 from appliance.net.files.degraded import read_degraded
+from appliance.net.files.kept_counts import KeptCounts
 from appliance.net.logging.line_limiter import limiter
 from appliance.net.logging.log import configure, obey
 from appliance.net.privileges import capabilities
 from appliance.net.process.signals import survive
 from appliance.net.reloading.participation import Participation
 from appliance.net.reloading.program_clients import ProgramClients, ProgramTimeouts
-from appliance.net.reloading.reload_queue import DISCOVER, ReloadQueue
+from appliance.net.reloading.reload_queue import DISCOVER, RESULTS, ReloadQueue
 from appliance.net.reloading.reload_socket import ReloadSockets
 from appliance.net.reloading.reload_transaction import ReloadTransaction
 from appliance.wire.lines.control import Answer, AnswerProblem, as_values, bad, good
@@ -52,7 +53,13 @@ class ReloadProgram:
         self._transaction = ReloadTransaction(paths, accepted, clients, log)
         self._sockets = ReloadSockets(self._respond, log)
         participation = Participation(paths, clients, log)
-        self._queue = ReloadQueue(self._transaction, log, participation=participation, after=self._follow)
+        self._queue = ReloadQueue(
+            self._transaction,
+            log,
+            participation=participation,
+            counts=KeptCounts(paths.reload_counts, names=RESULTS),
+            after=self._follow,
+        )
         degraded = read_degraded(paths)
         # While the first configuration is awaited nothing was refused: `status` says what is waited for.
         self._queue.refused = degraded.problems if degraded and not accepted.awaited else ()

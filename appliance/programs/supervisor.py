@@ -36,8 +36,8 @@ from appliance.core.rollout.timing import NO_DEADLINE
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.net.files import snapshots
+from appliance.net.files.kept_counts import KeptCounts
 from appliance.net.files.lock_files import KeptLock
-from appliance.net.files.program_starts import ProgramStarts
 from appliance.net.logging.log_sink import lines
 from appliance.net.privileges import capabilities
 from appliance.net.process import leftovers, subreaper
@@ -76,7 +76,7 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         self._paths = paths
         self._leftovers = Leftovers(paths, log)
         self._watch = HeartbeatWatch(paths, log)
-        self._starts, self._uncounted = ProgramStarts(paths), False
+        self._starts, self._uncounted = KeptCounts(paths.program_starts), False
         self._lock = KeptLock(paths.lock)
         self._locked = True
         self._manager = manager

@@ -1,5 +1,6 @@
 """Counters go on, whoever ends: workers, generations, masters, the program stats itself."""
 
+import contextlib
 import os
 from collections.abc import Iterator, Mapping
 from http.client import HTTPConnection
@@ -118,9 +119,55 @@ def test_no_counter_goes_back_under_load(site: StatsSite):
             watch.look()
             program = ("proxy-api", "health", "stats")[number % 3]
             appliance.wait_for_restart(program, appliance.kill(program))
-            wait_until(site.counters, what="stats answers")
+            wait_until(lambda: _answers(site), what="stats answers")
             watch.look()
     watch.look()
+
+
+def test_every_connection_is_counted_once_through_deaths_and_reloads():
+    """Who may die without ending a connection does, between reloads; clients counted what we did."""
+    with stats_site(workers=2, drain=2.0) as site:
+        _die_and_count(site)
+
+
+def _die_and_count(site: StatsSite) -> None:
+    appliance = site.cluster.appliance
+    watch = Watch(site)
+    before = watch.look()
+    with Load(port=site.cluster.port, sessions=20, rate=100.0) as load:
+        load.wait_for_sessions()
+        for number in range(_RELOADS):
+            assert appliance.reload({**site.config(), "api": _other_workers(site)})["ok"]
+            watch.look()
+            program = ("proxy-api", "health", "stats", "reload")[number % 4]
+            appliance.wait_for_restart(program, appliance.kill(program))
+            wait_until(lambda: _answers(site), what="stats answers")
+            watch.look()
+        load.stop_new()
+        wait_until(lambda: load.report().under_way == 0, what="no connection is under way", timeout=30.0)
+        report = load.report()
+        assert report.failures == {}
+        made = report.completed + len(report.sessions)
+        for name in (
+            "haproxy_frontend_sessions_total",
+            "haproxy_server_sessions_total",
+            "appliance_connect_duration_seconds_count",
+        ):
+            wait_until(
+                lambda name=name: _grown(site, before, name) == made,
+                what=f"{name} grew by the {made} connections of the clients",
+            )
+    restarts = "appliance_program_restarts_total"
+    assert _grown(site, before, restarts) == _RELOADS
+    assert _grown(site, before, "appliance_reloads_total", result="done") == _RELOADS
+    watch.look()
+
+
+def _answers(site: StatsSite) -> bool:
+    """Return whether stats can be asked; it was killed perhaps."""
+    with contextlib.suppress(OSError):
+        return bool(site.counters())
+    return False
 
 
 def _accepting(site: StatsSite) -> set[int]:

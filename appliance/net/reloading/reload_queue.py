@@ -5,7 +5,7 @@ the operator's file is looked at, for a request may have been lost while this pr
 """
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final, TypeVar
@@ -15,6 +15,7 @@ from gevent.event import AsyncResult
 from gevent.queue import Empty, Queue
 from structlog.typing import FilteringBoundLogger
 
+from appliance.net.files.kept_counts import KeptCounts
 from appliance.net.reloading.participation import Participation
 from appliance.net.reloading.reload_transaction import ReloadTransaction
 from appliance.net.sources.read_files import ReadFiles
@@ -40,10 +41,14 @@ class _Request:
     result: "AsyncResult[Answer]" = field(default_factory=AsyncResult)
 
 
+RESULTS: Final = ("done", "unchanged", "refused")
+"""What can come of a reload, as it is counted."""
+
+
 class ReloadQueue:
     """Takes requests from everywhere, has them done one at a time, and remembers what came of them.
 
-    `after` does what follows a reload and returns what it could not. `counts` and `last` are for `status`;
+    `after` does what follows a reload and returns what it could not. `last` is for `status`;
     `refused` holds the errors of the last reload, until one succeeds. `busy` is True while work is under way.
     """
 
@@ -53,10 +58,11 @@ class ReloadQueue:
         log: FilteringBoundLogger,
         *,
         participation: Participation,
+        counts: KeptCounts,
         after: Callable[[], list[AnswerProblem]],
     ) -> None:
         self.busy = False
-        self.counts = {"done": 0, "unchanged": 0, "refused": 0}
+        self._kept = counts
         self.last: dict[str, object] | None = None
         self.refused: tuple[AnswerProblem, ...] = ()
         self._incomplete = False
@@ -67,6 +73,11 @@ class ReloadQueue:
         self._converged_at = self._looked_at = 0.0
         self._queue: Queue[_Request] = Queue()
         self._greenlet = gevent.spawn(self._work)
+
+    @property
+    def counts(self) -> Mapping[str, int]:
+        """How many reloads had which result, over restarts of this program."""
+        return self._kept.counts
 
     def ask(self, source: str, *, forced: bool = False) -> Answer:
         """Return the answer to one request for a reload, when its own turn is done."""
@@ -130,7 +141,10 @@ class ReloadQueue:
 
     def _remember(self, source: str, answer: Answer) -> None:
         outcome = "refused" if not answer.ok else "unchanged" if "unchanged" in answer.values else "done"
-        self.counts[outcome] += 1
+        try:
+            self._kept.count(outcome)
+        except OSError as error:
+            self._log.warning("reload-not-counted", reason=error.strerror)
         if source != DISCOVER:  # which tries again, and says itself what came of it
             self.refused = answer.errors
         self._incomplete = bool(answer.errors and answer.values)  # accepted, and not obeyed by all

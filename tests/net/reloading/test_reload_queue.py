@@ -1,11 +1,14 @@
 """The queue of requests for a reload."""
 
+from pathlib import Path
+
 import gevent
 import pytest
 import structlog
 from support.processes.greenlets import until
 
 from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.files.kept_counts import KeptCounts
 from appliance.net.reloading import reload_queue
 from appliance.wire.lines.control import Answer, AnswerProblem
 
@@ -45,7 +48,7 @@ class Participant:
         return []
 
 
-def test_a_validator_that_cannot_be_loaded_hangs_no_reload(monkeypatch: pytest.MonkeyPatch):
+def test_a_validator_that_cannot_be_loaded_hangs_no_reload(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     """It is loaded between reloads; what goes wrong there must not end the greenlet that answers them."""
     monkeypatch.setattr(reload_queue, "_CONVERGE", 0.01)
     transaction = BrokenValidator()
@@ -53,6 +56,7 @@ def test_a_validator_that_cannot_be_loaded_hangs_no_reload(monkeypatch: pytest.M
         transaction,  # type: ignore[arg-type]  # all it uses
         structlog.get_logger(),
         participation=Participant(),  # type: ignore[arg-type]  # all it uses
+        counts=KeptCounts(tmp_path / "counts.json", names=reload_queue.RESULTS),
         after=list,
     )
     until(lambda: transaction.tried > 1)

@@ -52,12 +52,7 @@ class StatsSite:
     def counters(self) -> Mapping[Sample, float]:
         """Return the samples of one scrape that may never become smaller."""
         endings = ("_total", "_bucket", "_count", "_sum")
-        own = {"reloads", "keepalived"}  # of one run of `reload` and of `vrrp`, which are restarted
-        return {
-            sample: value
-            for sample, value in self.samples().items()
-            if sample[0].endswith(endings) and not any(each in sample[0] for each in own)
-        }
+        return {sample: value for sample, value in self.samples().items() if sample[0].endswith(endings)}
 
     def wait_for(self, name: str, value: float, **labels: str) -> None:
         """Return once a sample has a value."""
