@@ -18,6 +18,14 @@ COMPATIBLE: Final = "2.6.0"
 """The version of HAProxy whose statistics these are: some clients read the first two numbers."""
 
 
+_RELEASED: Final = "2022/05/31"
+"""When that version came out; hatop wants to show a date."""
+
+
+_PIPES: Final = {"Maxpipes": 0, "PipesUsed": 0, "PipesFree": 0}
+"""Nobody counts them here; hatop does not start without the fields."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessFigures:
     """What there is to say of the process; times are Unix seconds."""
@@ -69,6 +77,7 @@ def info_fields(process: ProcessFigures) -> Mapping[str, int | str]:
     return {
         "Name": "HAProxy",
         "Version": process.version,
+        "Release_date": _RELEASED,
         "Nbthread": max(1, process.workers),
         "Nbproc": 1,
         "Process_num": 1,
@@ -82,6 +91,7 @@ def info_fields(process: ProcessFigures) -> Mapping[str, int | str]:
         "CumReq": process.total,
         "CurrSslConns": 0,
         "CumSslConns": 0,
+        **_PIPES,
         "ConnRate": process.rate,
         "ConnRateLimit": 0,
         "MaxConnRate": process.most_rate,
@@ -89,6 +99,8 @@ def info_fields(process: ProcessFigures) -> Mapping[str, int | str]:
         "SessRateLimit": 0,
         "MaxSessRate": process.most_rate,
         "SslRate": 0,
+        "Tasks": process.sessions,
+        "Run_queue": 0,
         "node": process.node,
         "Stopping": 0,
         "Listeners": process.listeners,

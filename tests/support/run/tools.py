@@ -19,6 +19,7 @@ PACKAGES: Final = {
     "debugfs": "e2fsprogs",
     "genisoimage": "genisoimage",
     "haproxy": "haproxy",
+    "hatop": "hatop",
     "h2load": "nghttp2-client",
     "ip": "iproute2",
     "tc": "iproute2",
@@ -29,6 +30,7 @@ PACKAGES: Final = {
     "nft": "nftables",
     "nginx": "nginx-light",
     "openssl": "openssl",
+    "/usr/lib/nagios/plugins/check_haproxy_stats": "monitoring-plugins-contrib",
     "/usr/share/OVMF/OVMF_CODE_4M.fd": "ovmf",
     "/usr/lib/podman/netavark": "netavark",  # which podman only recommends
     "podman": "podman",
