@@ -37,6 +37,8 @@ _FOREIGN_OPTIONS: Final = {
     "--unit",
     "--resolve",
     "--cap-add",
+    "--cap-drop",
+    "--read-only",
     "--network",
 }
 """Of useradd, ss, journalctl, curl and podman."""

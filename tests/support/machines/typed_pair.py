@@ -1,4 +1,4 @@
-"""Two machines, a client and three servers, with the addresses that the pages of docs/ have."""
+"""Two machines, a client and four servers, with the addresses that the pages of docs/ have."""
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -71,7 +71,7 @@ def typed_pair(folder: Path) -> Iterator[TypedPair]:
             node.ip("address", "add", f"{address}/24", "dev", "eth0")
             machines[name] = stack.enter_context(TypedMachine(node, folder / name))
         servers = segment.node("servers")
-        for number in range(3):
+        for number in range(4):
             host = f"10.0.0.{11 + number}"
             servers.ip("address", "add", f"{host}/24", "dev", "eth0")
             with servers.inside():

@@ -1,0 +1,56 @@
+"""What docs/security.md says of capabilities and of the unit is what the code has."""
+
+import re
+from typing import Final
+
+import pytest
+from support.documents.pages import page
+
+from appliance.net.files.packaged import packaged
+from appliance.net.privileges.capabilities import used_by
+
+pytestmark = pytest.mark.pure
+
+_PROGRAMS: Final = {
+    "reload": "reload",
+    "proxy-api, proxy-ingress": "proxy",
+    "redirect": "redirect",
+    "health": "health",
+    "discover": "discover",
+    "vrrp": "vrrp",
+    "stats": "stats",
+}
+"""The module of each program in the table."""
+
+
+def _table() -> dict[str, set[str]]:
+    section = page("security").partition("## Who may do what")[2].partition("\n## ")[0]
+    found: dict[str, set[str]] = {}
+    for names, said in re.findall(r"^\| ([a-z, -]+) \| (.*) \|$", section, re.MULTILINE):
+        capabilities = set(re.findall(r"`([A-Z_]+)`", said))
+        found |= dict.fromkeys((names, *names.split(", ")), capabilities)
+    return found
+
+
+@pytest.mark.parametrize(("row", "module"), _PROGRAMS.items())
+def test_capabilities_are_those_that_programs_have(row: str, module: str):
+    """As an ordinary user: root's vrrp has two more, of which the text speaks."""
+    used = used_by(["python", "-m", f"appliance.programs.{module}"])
+    assert _table()[row] == {each.name.removeprefix("CAP_") for each in used} - {"SETUID", "SETGID"}
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "NoNewPrivileges=yes",
+        "ProtectSystem=strict",
+        "PrivateDevices=yes",
+        "ProtectKernelTunables=yes",
+        "SystemCallFilter=@system-service",
+        "RestrictNamespaces=yes",
+        "MemoryDenyWriteExecute=yes",
+    ],
+)
+def test_what_hardens_is_in_the_unit(line: str):
+    """Each protection that the page speaks of is a line of the unit."""
+    assert line in packaged("appliance.service").read_text()
