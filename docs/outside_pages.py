@@ -16,6 +16,7 @@ from mkdocs.structure.pages import Page
 
 OUTSIDE: Final[Mapping[str, str]] = {
     "image/README.md": "image.md",
+    "image/monitoring/README.md": "alerts.md",
     "bench/README.md": "measurements.md",
     "CHANGELOG.md": "changelog.md",
     "CONTRIBUTING.md": "contributing.md",

@@ -9,6 +9,7 @@ from typing import Final
 ROOT: Final = Path(__file__).parents[3]
 DOCS: Final = ROOT / "docs"
 
+_OUTSIDE: Final = ("README.md", "image/README.md", "image/monitoring/README.md", "bench/README.md")
 _BLOCK: Final = re.compile(r"^( *)```(\w*)[^\n]*\n(.*?)^\1```", re.MULTILINE | re.DOTALL)
 
 
@@ -32,7 +33,7 @@ def page(name: str) -> str:
 
 def pages() -> tuple[Path, ...]:
     """Return every page for operators: those of docs/, README.md and those of image/ and bench/."""
-    outside = (ROOT / name for name in ("README.md", "image/README.md", "bench/README.md"))
+    outside = (ROOT / name for name in _OUTSIDE)
     return (*outside, *sorted(DOCS.rglob("*.md")))
 
 
