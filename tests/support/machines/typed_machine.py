@@ -94,7 +94,7 @@ class TypedMachine:
         return self._run(command, check=False).returncode == 0
 
     def start(self) -> None:
-        """Start the appliance, and return when it is asked and answers."""
+        """Start the appliance, and return when it can be asked to reload."""
         assert self._service is None
         with (self._folder / "log").open("ab") as log:
             self._service = subprocess.Popen(
@@ -105,9 +105,10 @@ class TypedMachine:
                 start_new_session=True,
             )
         wait_until(
-            lambda: self._ended() or self.succeeds("appliance vip status --json"),
-            what="the appliance answers",
+            lambda: self._ended() or self.succeeds("test -S /run/appliance/reload.sock"),
+            what="the appliance can be asked",
             timeout=_PATIENCE,
+            pause=0.2,
         )
         assert not self._ended(), (self._folder / "log").read_text()[-4000:]
 

@@ -39,7 +39,9 @@ class TypedPair:
                 name, _, folder = target.partition("@")[2].partition(":")
                 self.machines[name].write(f"{folder}{Path(path).name}", machine.read(path))
             case _ if step.command.startswith(_LOOKS):
-                wait_until(lambda: machine.succeeds(step.command), what=str(step), timeout=_PATIENCE)
+                wait_until(
+                    lambda: machine.succeeds(step.command), what=str(step), timeout=_PATIENCE, pause=0.5
+                )
             case _:
                 machine.type(step.command)
 
