@@ -131,7 +131,7 @@ class WorkerProcesses:
             process = child_processes.WorkerProcess(living.status.pid)
         except ProcessLookupError:
             living.client.close()
-            self._run(self._report, Exited(living.worker, "gone"))
+            self._gone(living.worker)
             return
         held = self._watch(living.worker, _HeldWorker(process=process, client=living.client))
         held.greenlets.append(self._run(self._send_orders, living.worker, held))
@@ -141,7 +141,7 @@ class WorkerProcesses:
         try:
             process = child_processes.WorkerProcess(silent.pid)
         except ProcessLookupError:
-            self._run(self._report, Exited(silent.worker, "gone"))
+            self._gone(silent.worker)
             return
         held = self._watch(silent.worker, _HeldWorker(process=process))
         held.greenlets.append(self._run(self._wait_answer, silent.worker, held))
@@ -252,6 +252,11 @@ class WorkerProcesses:
             held.client.close()
         remove_files(self._paths, self._program, worker)
         self._report(Exited(worker, detail))
+
+    def _gone(self, worker: WorkerId) -> None:
+        """Keep what a worker counted that died while it was adopted: the next one has another board."""
+        remove_files(self._paths, self._program, worker)
+        self._run(self._report, Exited(worker, "gone"))
 
     def _become_master(self, worker: WorkerId, ready: int) -> None:
         """Wait until a worker is ready, become its master, and pass orders on from then."""
