@@ -4,17 +4,20 @@ import re
 from typing import Final
 
 import pytest
-from support.documents.pages import page
+from support.documents.pages import ROOT, page
 
 from appliance.net.files.packaged import packaged
 from appliance.net.privileges.capabilities import used_by
 
 pytestmark = pytest.mark.pure
 
+PROGRAMS: Final = ROOT / "appliance" / "programs"
+
 _PROGRAMS: Final = {
     "reload": "reload",
     "proxy-api, proxy-ingress": "proxy",
     "redirect": "redirect",
+    "forward": "forward",
     "health": "health",
     "discover": "discover",
     "vrrp": "vrrp",
@@ -37,6 +40,13 @@ def test_capabilities_are_those_that_programs_have(row: str, module: str):
     """As an ordinary user: root's vrrp has two more, of which the text speaks."""
     used = used_by(["python", "-m", f"appliance.programs.{module}"])
     assert _table()[row] == {each.name.removeprefix("CAP_") for each in used} - {"SETUID", "SETGID"}
+
+
+def test_every_program_with_capabilities_is_in_the_table():
+    """Whatever module is given any has a row."""
+    modules = {path.stem for path in PROGRAMS.iterdir() if path.suffix == ".py" or path.is_dir()}
+    given = {each for each in modules if used_by(["python", "-m", f"appliance.programs.{each}"])}
+    assert given - set(_PROGRAMS.values()) == set()
 
 
 @pytest.mark.parametrize(
