@@ -12,7 +12,7 @@ from pathlib import Path
 
 from support.run import tools
 
-from bench import compiled, failover, many_routers, rounds, table
+from bench import compiled, failover, kernel, many_routers, rounds, table
 from bench.measures import Effort
 from bench.profile import profile
 from bench.proxies import Start
@@ -25,7 +25,7 @@ def main() -> int:
     arguments = _arguments()
     if arguments.profile or arguments.compiled:
         arguments.part = "proxies"
-    parts = {"proxies": _proxies, "failover": _failover, "routers": _routers}
+    parts = {"proxies": _proxies, "failover": _failover, "routers": _routers, "kernel": _kernel}
     asked = list(parts) if arguments.part == "all" else [arguments.part]
     return max(parts[part](arguments) for part in asked)
 
@@ -79,6 +79,18 @@ def _routers(arguments: argparse.Namespace) -> int:
     return _report("routers", text, arguments)
 
 
+def _kernel(arguments: argparse.Namespace) -> int:
+    objection = tools.objection(["haproxy", "nginx", "wrk", "ip", "nft"], root=True)
+    if objection is not None:
+        print(f"bench: forwarding by the kernel is not measured: {objection}")
+        return 0
+    count = arguments.rounds or (2 if arguments.quick else 6)
+    results = kernel.measure(rounds=count, say=lambda text: print(text, file=sys.stderr))
+    load = ", ".join(f"{value:.0f}" for value in os.getloadavg())
+    text = f"{_machine(_haproxy())} {count} rounds; load average {load}.\n\n{kernel.markdown(results)}"
+    return _report("kernel", text, arguments)
+
+
 def _report(section: str, text: str, arguments: argparse.Namespace) -> int:
     print(text)
     if arguments.write:
@@ -91,7 +103,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "part",
         nargs="?",
-        choices=["all", "proxies", "failover", "routers"],
+        choices=["all", "proxies", "failover", "routers", "kernel"],
         default="all",
         help="what to measure (all)",
     )
