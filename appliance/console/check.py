@@ -1,27 +1,28 @@
 """`appliance check`: prints all problems of a configuration at once."""
 
+import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 import click
 from rich.console import Console
 from rich.text import Text
 
 from appliance.console.output.printing import print_json
-from appliance.core.forwarding.plan import families
 from appliance.model.loading.loading import Loaded
-from appliance.model.messages.problems import Finding, Problem, Severity, ordered
+from appliance.model.messages.problems import Problem, Severity, ordered
 from appliance.model.paths import Paths
-from appliance.model.rules.machine_needs import needs, redirect_paths
 from appliance.model.snapshot.snapshot import Snapshot
-from appliance.net.commands.machine_needs import objection
-from appliance.net.nftables import forwarding
-from appliance.net.nftables.nftables import unusable
+from appliance.net.files.standard_input import read_standard_input
+from appliance.net.files.state_files import FileUnusable
 from appliance.net.sources.judging import OperatorsFiles, collect, load
 from appliance.net.sources.read_files import ReadFiles
 from appliance.translation.composing import changes, together
 
+_STANDARD_INPUT: Final = "-"
+_NAME: Final = "<stdin>"
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
 
 
@@ -31,24 +32,28 @@ _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
 @click.option(
     "--here",
     is_flag=True,
-    help="Also what this machine lacks: interfaces, commands, nftables, the directory of log.file.",
+    help="Also what this machine lacks: interfaces, ports, files, commands, rights, open files, nftables, and"
+    " who else has a virtual IP.",
 )
 @click.pass_obj
 def check(paths: Paths, *, file: Path | None, as_json: bool, here: bool) -> None:
     """Validate FILE, by default the configuration of --config, and print every problem with its place.
 
+    `-` is standard input.
+
     With it the files of --haproxy and --keepalived, or of its `source`; their lines that do not mean quite
-    the same here are warnings. Exits 0 when there is no error; warnings do not count. Changes nothing, asks
-    no program.
+    the same here are warnings. With --here ports are bound for a moment, and neighbours are asked who has the
+    virtual IPs; what runs here already is not disturbed. Exits 0 when there is no error; warnings do not
+    count. Changes nothing, asks no program.
 
     JSON: ok, file, files, errors, warnings; each problem has message, severity, source, path, line and
     column.
     """
-    found = collect(paths if file is None else _with(paths, file), ReadFiles())
+    found = collect(paths if file is None else _with(paths, file), _given(file))
     loaded = load(found, number=0)
     added = list(changes(found.translations))
     if here and loaded.snapshot is not None:
-        added += _lacks(loaded.snapshot, found)
+        added += _lacks(loaded.snapshot, found, paths)
     loaded = replace(loaded, problems=ordered((*loaded.problems, *added)))
     files = [str(each) for each in found.files]
     if as_json:
@@ -68,30 +73,36 @@ def check(paths: Paths, *, file: Path | None, as_json: bool, here: bool) -> None
 
 
 def _with(paths: Paths, file: Path) -> Paths:
-    """Return the places with another file of ours, which is then needed, whatever is beside it."""
+    """Return the places with another file of ours, which is then needed, whatever is beside it.
+
+    What is read from standard input is `<stdin>` in problems.
+    """
+    if str(file) == _STANDARD_INPUT:
+        return replace(paths, config=Path(_NAME))
     alone = replace(paths, config=file, haproxy=None, keepalived=None)
     return replace(paths, config=file) if file.exists() else alone
 
 
-def _lacks(snapshot: Snapshot, found: OperatorsFiles) -> Iterator[Problem]:
+def _lacks(snapshot: Snapshot, found: OperatorsFiles, paths: Paths) -> Iterator[Problem]:
     """Yield what this machine lacks for a configuration without errors."""
+    from appliance.console.here.machine import lacks  # noqa: PLC0415  # netlink and TLS, for this case only
+
     source = str(found.config)
     document, _ = together(found.document, found.translations, source=source)
-    for need in needs(snapshot.virtual_routers):
-        if why := objection(need):
-            yield document.problem(Finding(path=need.path, message=why), source=source)
-    if (redirected := redirect_paths(snapshot)) and (why := unusable()):
-        for path in redirected:
-            message = f"nftables cannot be used here: {why}"
-            yield document.problem(Finding(path=path, message=message), source=source)
-    for group, frontend in snapshot.forwarded:
-        for why in forwarding.objections(families(snapshot, frontend)):
-            where = (group.name, "frontends", frontend.name, "forward")
-            yield document.problem(Finding(path=where, message=why), source=source)
-    file = snapshot.log.file
-    if file is not None and not Path(file).parent.is_dir():
-        message = f"there is no directory `{Path(file).parent}` here"
-        yield document.problem(Finding(path=("log", "file"), message=message), source=source)
+    for each in lacks(snapshot, paths):
+        yield document.problem(each, source=source)
+
+
+def _given(file: Path | None) -> ReadFiles:
+    """Return no file, or what standard input holds where that is asked for."""
+    if file is None or str(file) != _STANDARD_INPUT:
+        return ReadFiles()
+    try:
+        return ReadFiles({_NAME: read_standard_input()})
+    except FileUnusable as error:
+        if sys.stdin is not None and sys.stdin.isatty():
+            raise click.UsageError(f"standard input {error}") from error
+        return ReadFiles({_NAME: error})
 
 
 def _print(files: Sequence[str], loaded: Loaded) -> None:

@@ -195,66 +195,6 @@ def test_misuse_exits_2(run: Run, arguments: tuple[str, ...]):
     assert run(*arguments).exit_code == 2
 
 
-_HERE = """\
-virtual_ips:
-  api:
-    addresses: [192.0.2.1/24]
-    interface: lb-none0
-    router_id: 1
-    track: { uplink: { interface: lb-none1 }, quick: { script: /lb/none/check --quick } }
-    notify: { active: /lb/none/told }
-"""
-
-
-def test_the_directory_of_the_log(run: Run, file: Path):
-    """It has to be there, and is asked for with `--here` only."""
-    file.write_text(f"log: {{ file: {file.parent}/none/a.log }}\n")
-    assert run("check", str(file)).exit_code == 0
-    result = run("check", "--here", "--json", str(file))
-    (error,) = json.loads(result.stdout)["errors"]
-    assert (error["path"], error["line"]) == ("log.file", 1)
-    assert error["message"] == f"there is no directory `{file.parent}/none` here"
-    (file.parent / "none").mkdir()
-    assert run("check", "--here", str(file)).exit_code == 0
-
-
-def test_nftables_is_looked_for_where_it_is_needed(run: Run, file: Path, monkeypatch: pytest.MonkeyPatch):
-    """By a redirect, and with `--here` only."""
-    redirect = '{ bind: ["[::]:9445"], pool: p, redirect: { from: ["192.0.2.1:6443"] } }'
-    pools = 'pools: { p: { servers: { s: { address: "192.0.2.2:80" } } } }\n'
-    file.write_text(f"api: {{ frontends: {{ k: {redirect} }} }}\n{pools}")
-    monkeypatch.setattr("appliance.console.check.unusable", lambda: "libnftables.so.1 cannot be loaded")
-    assert run("check", str(file)).exit_code == 0
-    (error,) = json.loads(run("check", "--here", "--json", str(file)).stdout)["errors"]
-    assert (error["path"], error["line"]) == ("api.frontends.k.redirect", 1)
-    assert error["message"] == "nftables cannot be used here: libnftables.so.1 cannot be loaded"
-    monkeypatch.setattr("appliance.console.check.unusable", lambda: None)
-    assert run("check", "--here", str(file)).exit_code == 0
-
-
-def test_what_this_machine_lacks_is_told_where_it_is_asked_for(run: Run, file: Path):
-    """Interfaces and commands are another machine's business, unless `--here` says that it is this one."""
-    file.write_text(_HERE)
-    assert run("check", str(file)).exit_code == 0
-
-    result = run("check", "--here", "--json", str(file))
-
-    assert result.exit_code == 1
-    assert [(each["path"], each["line"]) for each in json.loads(result.stdout)["errors"]] == [
-        ("virtual_ips.api.interface", 4),
-        ("virtual_ips.api.track.uplink.interface", 6),
-        ("virtual_ips.api.track.quick.script", 6),
-        ("virtual_ips.api.notify.active", 7),
-    ]
-
-
-def test_errors_of_the_file_come_before_those_of_the_machine(run: Run, file: Path):
-    """A file that cannot be obeyed anywhere is not compared with this machine."""
-    file.write_text(_HERE + "    nonsense: 1\n")
-    result = run("check", "--here", "--json", str(file))
-    assert [each["path"] for each in json.loads(result.stdout)["errors"]] == ["virtual_ips.api.nonsense"]
-
-
 HAPROXY = (
     "defaults\n  mode tcp\n  timeout connect 1s\n  timeout client 1m\n  timeout server 1m\n"
     "global\n  maxconn 100\n"
@@ -303,18 +243,3 @@ def test_a_named_file_is_needed_whatever_is_beside_it(run: Run, tmp_path: Path):
 
     assert result.exit_code == 1
     assert f"{absent}: cannot be read: No such file or directory" in result.stdout
-
-
-def test_what_this_machine_lacks_has_its_place_in_the_foreign_file(run: Run, tmp_path: Path):
-    """An interface that is not here is told where keepalived.conf names it."""
-    keepalived = tmp_path / "keepalived.conf"
-    keepalived.write_text(
-        "vrrp_instance api {\n  interface nowhere0\n  virtual_router_id 51\n"
-        "  virtual_ipaddress { 192.0.2.200/24 }\n}\n"
-    )
-
-    result = run("check", "--keepalived", str(keepalived), "--here")
-
-    assert result.exit_code == 1
-    assert f"{keepalived}:2:" in result.stdout
-    assert "nowhere0" in result.stdout

@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from appliance.wire.nftables.nftables_answer import NftablesAnswerError, NftablesObject, decode
-from appliance.wire.nftables.nftables_transaction import Command, Family, encode
+from appliance.wire.nftables.nftables_transaction import Command, Family, encode, list_tables
 
 LIBRARY: Final = "libnftables.so.1"
 
@@ -85,6 +85,21 @@ def unusable(*, library: str = LIBRARY) -> str | None:
         _load(library)
     except NftablesError as error:
         return str(error)
+    return None
+
+
+def kernel_objection(*, library: str = LIBRARY) -> str | None:
+    """Return why the kernel does not take part, None where it lists its tables; needs CAP_NET_ADMIN."""
+    try:
+        connection = Nftables(library=library)
+    except NftablesError as error:
+        return str(error)
+    try:
+        connection.run(list_tables())
+    except NftablesError as error:
+        return f"{error}: is the kernel's module nf_tables there? modprobe nf_tables"
+    finally:
+        connection.close()
     return None
 
 

@@ -8,7 +8,7 @@ import errno
 import glob
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -31,10 +31,10 @@ class FileMissing(FileUnusable):
 
 
 class ReadFiles:
-    """Files by their paths, each read once."""
+    """Files by their paths, each read once; `given` are contents that come from elsewhere."""
 
-    def __init__(self) -> None:
-        self._contents: dict[str, Content] = {}
+    def __init__(self, given: Mapping[str, Content] | None = None) -> None:
+        self._contents: dict[str, Content] = dict(given or {})
         self._matches: dict[str, tuple[str, ...]] = {}
         self._size = 0
 

@@ -43,6 +43,11 @@ def reason(port: int, error: OSError) -> str:
             return error.strerror or str(error)
 
 
+def may_be_given(reason: str) -> bool:
+    """Say whether this reason is a right that this process lacks, and another one of ours may have."""
+    return reason.startswith(_PRIVILEGED.partition(":")[0])
+
+
 def _first_unprivileged_port() -> int:
     try:
         return int(_FIRST_FREE_PORT.read_text())

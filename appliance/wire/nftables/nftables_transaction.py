@@ -58,6 +58,11 @@ def list_counters(family: Family, table: str) -> Command:
     return {"list": {"counters": {"family": family.value, "table": table}}}
 
 
+def list_tables() -> Command:
+    """Return the command whose answer names every table."""
+    return {"list": {"tables": None}}
+
+
 def add_rule(
     family: Family, table: str, chain: str, *statements: Statement, comment: str | None = None
 ) -> Command:

@@ -17,6 +17,7 @@ from appliance.wire.nftables.nftables_transaction import (
     header_field,
     list_chain,
     list_counters,
+    list_tables,
 )
 
 pytestmark = pytest.mark.pure
@@ -33,6 +34,7 @@ def test_a_transaction_is_one_list():
         delete_table(Family.IPV6, "t"),
         list_chain(Family.IPV6, "t", "c"),
         list_counters(Family.IPV6, "t"),
+        list_tables(),
     )
     chain = {**_PLACE, "name": "c", "type": "nat", "hook": "output", "prio": -100, "policy": "accept"}
     assert json.loads(encode(commands)) == {
@@ -43,6 +45,7 @@ def test_a_transaction_is_one_list():
             {"delete": {"table": {"family": "ip6", "name": "t"}}},
             {"list": {"chain": {**_PLACE, "name": "c"}}},
             {"list": {"counters": {"family": "ip6", "table": "t"}}},
+            {"list": {"tables": None}},
         ]
     }
 

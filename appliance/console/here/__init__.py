@@ -1,0 +1,1 @@
+"""What `appliance check --here` finds of this machine: what a configuration needs of it and it lacks."""

@@ -1,0 +1,89 @@
+"""Files that a configuration names and that this user cannot use: secrets, certificates, authorities."""
+
+from collections.abc import Iterator
+from pathlib import Path as FilePath
+from typing import Final
+
+from appliance.model.messages.problems import Finding, Path
+from appliance.model.snapshot.snapshot import Snapshot
+from appliance.model.snapshot.virtual_router import VirtualRouter
+from appliance.net.files import hmac_keys, state_files
+from appliance.net.files.state_files import FileUnusable
+from appliance.net.probing.tls_contexts import AuthorityError, TlsContexts
+from appliance.stats.access import AccessError, web_access
+
+_LONGEST: Final = 1 << 20
+
+
+def unusable_files(snapshot: Snapshot) -> Iterator[Finding]:
+    """Yield each file that cannot be used, with the key that names it."""
+    yield from _of_stats(snapshot)
+    yield from _authorities(snapshot)
+    yield from _of_kubernetes(snapshot)
+    for router in snapshot.virtual_routers:
+        yield from _keys(router)
+    yield from _directories(snapshot)
+
+
+def _of_stats(snapshot: Snapshot) -> Iterator[Finding]:
+    if snapshot.stats is None:
+        return
+    try:
+        web_access(snapshot.stats)
+    except AccessError as error:
+        yield Finding(path=("stats",), message=str(error))
+
+
+def _authorities(snapshot: Snapshot) -> Iterator[Finding]:
+    files: dict[str, Path] = {}
+    for pool in snapshot.pools:
+        found = (pool.discover.template,) if pool.discover else ()
+        for server in (*pool.servers, *found):
+            if server.check and server.check.verify:
+                files.setdefault(server.check.verify, ("pools", pool.name, "check", "verify"))
+    for router in snapshot.virtual_routers:
+        for track in router.track:
+            if track.verify:
+                files.setdefault(track.verify, ("virtual_ips", router.name, "track", track.name, "verify"))
+    for file, path in files.items():
+        try:
+            TlsContexts().inspect(file)
+        except AuthorityError as error:
+            yield Finding(path=path, message=str(error))
+
+
+def _of_kubernetes(snapshot: Snapshot) -> Iterator[Finding]:
+    if snapshot.kubernetes is None:
+        return
+    for key in ("kubeconfig", "token_file", "ca"):
+        file: str | None = getattr(snapshot.kubernetes, key)
+        if file and (why := _unreadable(file)):
+            yield Finding(path=("kubernetes", key), message=f"{file} {why}")
+
+
+def _unreadable(file: str) -> str | None:
+    try:
+        found = state_files.read(FilePath(file), limit=_LONGEST)
+    except FileUnusable as error:
+        return f"cannot be read: {error}"
+    return "does not exist here" if found is None else None
+
+
+def _keys(router: VirtualRouter) -> Iterator[Finding]:
+    try:
+        hmac_keys.secrets(router.hmac)
+    except OSError as error:
+        yield Finding(path=("virtual_ips", router.name, "auth", "hmac"), message=error.strerror or str(error))
+
+
+def _directories(snapshot: Snapshot) -> Iterator[Finding]:
+    wanted: list[tuple[Path, str]] = [
+        (("reload", "sockets", at), path) for at, path in enumerate(snapshot.reload.sockets)
+    ]
+    if snapshot.log.file is not None:
+        wanted.append((("log", "file"), snapshot.log.file))
+    if snapshot.stats and snapshot.stats.socket:
+        wanted.append((("stats", "socket"), snapshot.stats.socket))
+    for path, file in wanted:
+        if not FilePath(file).parent.is_dir():
+            yield Finding(path=path, message=f"there is no directory `{FilePath(file).parent}` here")

@@ -1,0 +1,37 @@
+"""A file that somebody gives us on standard input: whole, within a limit, and not waited for for ever."""
+
+import os
+import select
+from typing import Final
+
+from appliance.net.files import config_file
+from appliance.net.files.state_files import FileUnusable
+
+PATIENCE: Final = 60.0
+"""Seconds for the next bytes of whoever writes."""
+
+_CHUNK: Final = 1 << 16
+
+
+def read_standard_input(
+    *, descriptor: int = 0, limit: int = config_file.LIMIT, patience: float = PATIENCE
+) -> bytes:
+    """Return all bytes up to the end; raises FileUnusable for a terminal, too many, silence, or an error."""
+    if os.isatty(descriptor):
+        raise FileUnusable("is a terminal: give it a file, as in `appliance check - < appliance.yaml`")
+    content = b""
+    try:
+        while chunk := _next(descriptor, patience):
+            content += chunk
+            if len(content) > limit:
+                raise FileUnusable(f"is more than {limit} bytes")
+    except OSError as error:
+        raise FileUnusable(error.strerror or str(error)) from error
+    return content
+
+
+def _next(descriptor: int, patience: float) -> bytes:
+    ready, _, _ = select.select([descriptor], [], [], patience)
+    if not ready:
+        raise FileUnusable(f"nothing came for {patience:g} s")
+    return os.read(descriptor, _CHUNK)
