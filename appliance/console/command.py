@@ -66,6 +66,7 @@ COMMANDS: Final[Mapping[str, Subcommand]] = {
             "discover",
             "Show what the cluster's API has shown, and its age.",
         ),
+        ("support", "support.support", "support", "Write one archive for a ticket, without secrets."),
         ("guest", "guest", "guest", "Apply and show the properties of a virtual machine."),
         ("vr-ids", "vip.vr_ids", "vr_ids", "Print the virtual router ids of a cluster."),
     )

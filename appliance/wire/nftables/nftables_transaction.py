@@ -63,6 +63,11 @@ def list_tables() -> Command:
     return {"list": {"tables": None}}
 
 
+def list_ruleset() -> Command:
+    """Return the command whose answer holds all tables with all that is in them."""
+    return {"list": {"ruleset": None}}
+
+
 def add_rule(
     family: Family, table: str, chain: str, *statements: Statement, comment: str | None = None
 ) -> Command:

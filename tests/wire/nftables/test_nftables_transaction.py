@@ -17,6 +17,7 @@ from appliance.wire.nftables.nftables_transaction import (
     header_field,
     list_chain,
     list_counters,
+    list_ruleset,
     list_tables,
 )
 
@@ -35,6 +36,7 @@ def test_a_transaction_is_one_list():
         list_chain(Family.IPV6, "t", "c"),
         list_counters(Family.IPV6, "t"),
         list_tables(),
+        list_ruleset(),
     )
     chain = {**_PLACE, "name": "c", "type": "nat", "hook": "output", "prio": -100, "policy": "accept"}
     assert json.loads(encode(commands)) == {
@@ -46,6 +48,7 @@ def test_a_transaction_is_one_list():
             {"list": {"chain": {**_PLACE, "name": "c"}}},
             {"list": {"counters": {"family": "ip6", "table": "t"}}},
             {"list": {"tables": None}},
+            {"list": {"ruleset": None}},
         ]
     }
 

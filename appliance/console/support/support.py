@@ -1,0 +1,104 @@
+"""`appliance support`: one archive for a ticket."""
+
+import socket
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import click
+
+from appliance.console.output.printing import print_json
+from appliance.console.support.archive import Archive, ArchiveFull
+from appliance.console.support.configuration import Configuration
+from appliance.console.support.machine import machine_parts
+from appliance.console.support.parts import Part, PartMissing, as_json
+from appliance.console.support.running import running_parts
+from appliance.model.messages.quoting import printable
+from appliance.model.messages.redaction import scrubbed
+from appliance.model.paths import Paths
+
+_MOST_SECONDS: Final = 60.0
+"""Seconds after which no further part is begun; each one waits for seconds at most."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """What became of one part: `missing` says why it is not there, `cut` that it is not whole."""
+
+    name: str
+    missing: str | None = None
+    cut: bool = False
+
+
+@click.command(epilog="Example: appliance support /tmp/ticket-4711.tar.gz")
+@click.argument("file", required=False, type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--json", "as_json_", is_flag=True, help="Print the file and what became of each part as JSON.")
+@click.pass_obj
+def support(paths: Paths, *, file: Path | None, as_json_: bool) -> None:
+    """Write one archive (tar.gz) with all that a ticket needs: FILE, or one named by host and time.
+
+    Status, events, the configuration and the last snapshots, versions, processes with their limits, nftables'
+    rules, addresses, routes, links, boards, and the end of the log where it is a file. Passwords, keys,
+    tokens, arguments of commands and addresses of webhooks are replaced by `***`, everywhere; no environment
+    is in it. Names, addresses and ports are: look before you send it.
+
+    The file is for its owner alone, and never written over. What cannot be had is named with the reason,
+    here and in the archive's `parts.json`. Changes nothing; as root it sees more.
+
+    JSON: file, and parts, each with name, missing (why, or null) and cut.
+    """
+    now = time.time()
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
+    folder = f"appliance-support-{socket.gethostname()}-{stamp}"
+    target = file or Path(f"{folder}.tar.gz")
+    try:
+        with Archive(target, folder=folder, now=now) as archive:
+            outcomes = list(_written(archive, paths))
+            archive.add_index("parts.json", as_json(outcomes))
+    except FileExistsError as error:
+        raise click.UsageError(f"{target} is there already: name another file, or remove it") from error
+    except OSError as error:
+        reason = error.strerror or error
+        raise click.ClickException(f"{target}: {reason}: name a file in a directory with room") from error
+    if as_json_:
+        print_json({"file": str(target), "parts": outcomes})
+        return
+    for each in outcomes:
+        if each.missing:
+            click.echo(f"not in it: {each.name}: {each.missing}", err=True)
+        elif each.cut:
+            click.echo(f"cut: {each.name}", err=True)
+    click.echo(
+        f"{target}: {sum(each.missing is None for each in outcomes)} parts. Look at it before you send it."
+    )
+
+
+def _written(archive: Archive, paths: Paths) -> Iterator[Outcome]:
+    """Write part by part; yield what became of each."""
+    configuration = Configuration(paths)
+    ends = time.monotonic() + _MOST_SECONDS
+    for part in (*configuration.parts(), *running_parts(paths), *machine_parts(paths)):
+        if time.monotonic() > ends:
+            yield Outcome(name=part.name, missing=f"left out after {_MOST_SECONDS:g} s")
+            continue
+        yield _outcome(archive, part, configuration.secrets)
+
+
+def _outcome(archive: Archive, part: Part, secrets: frozenset[str]) -> Outcome:
+    """Write one part; raises OSError where the archive cannot be written."""
+    try:
+        text = scrubbed(part.made(), secrets)
+    except PartMissing as error:
+        return Outcome(name=part.name, missing=scrubbed(printable(str(error)), secrets))
+    except Exception as error:  # noqa: BLE001  # whatever one part's trouble is, it is told, and the others are there
+        return Outcome(name=part.name, missing=scrubbed(_why(error), secrets))
+    try:
+        return Outcome(name=part.name, cut=archive.add(part.name, text))
+    except ArchiveFull as error:
+        return Outcome(name=part.name, missing=str(error))
+
+
+def _why(error: Exception) -> str:
+    return printable(f"{type(error).__name__}: {error}")
