@@ -49,6 +49,7 @@ COMMANDS: Final[Mapping[str, Subcommand]] = {
         ("demo", "demo.demo", "demo", "The same with generated backends, without root."),
         ("check", "check", "check", "Validate a configuration and print every error."),
         ("import", "import_files", "import_files", "Turn haproxy.cfg and keepalived.conf into YAML."),
+        ("completion", "completion.completion", "completion", "Print the script by which a shell completes."),
         ("schema", "schema", "schema", "Print the JSON Schema of the configuration."),
         ("reload", "reload", "reload", "Make the appliance obey its configuration as it is now."),
         ("status", "status.status", "status", "Show programs, virtual IPs, frontends, pools and servers."),

@@ -6,6 +6,7 @@ from typing import Final
 
 import click
 
+from appliance.console.completion.names import server_names
 from appliance.console.output.printing import print_json
 from appliance.console.program_questions import ask_program
 from appliance.model.paths import Paths
@@ -20,7 +21,7 @@ def _command(name: str, effect: str, explanation: str) -> click.Command:
     """Return the command that puts servers into the state `name`."""
 
     @click.command(name, help=explanation, epilog=f"Example: appliance {name} masters/master-1")
-    @click.argument("servers", nargs=-1, required=True, metavar="POOL/SERVER...")
+    @click.argument("servers", nargs=-1, required=True, metavar="POOL/SERVER...", shell_complete=server_names)
     @click.option("--json", "as_json", is_flag=True, help='Print a list of {"pool", "server", "state"}.')
     @click.pass_obj
     def command(paths: Paths, *, servers: tuple[str, ...], as_json: bool) -> None:
@@ -36,7 +37,7 @@ def _command(name: str, effect: str, explanation: str) -> click.Command:
 
 
 @click.command("weight", epilog="Example: appliance weight masters/master-1 50%")
-@click.argument("servers", nargs=-1, required=True, metavar="POOL/SERVER...")
+@click.argument("servers", nargs=-1, required=True, metavar="POOL/SERVER...", shell_complete=server_names)
 @click.argument("weight", metavar="N|N%")
 @click.option("--json", "as_json", is_flag=True, help='Print a list of {"pool", "server", "weight"}.')
 @click.pass_obj

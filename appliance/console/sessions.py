@@ -13,6 +13,7 @@ from typing import Final
 
 import click
 
+from appliance.console.completion.names import frontend_names, server_names
 from appliance.console.output.printing import print_json, print_rows
 from appliance.console.program_questions import at_once
 from appliance.console.runtime_access import require_access
@@ -65,7 +66,9 @@ def _inside(client: str, network: Network) -> bool:
     return address in network
 
 
-_server = click.option("--server", metavar="POOL/SERVER", help="Only those to this server.")
+_server = click.option(
+    "--server", metavar="POOL/SERVER", help="Only those to this server.", shell_complete=server_names
+)
 _source = click.option("--source", type=NetworkType(), help="Only those of this client, or network.")
 _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -75,7 +78,9 @@ _json = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
     epilog="Example: appliance sessions --server masters/master-1 --source 10.0.0.0/24",
 )
 @_server
-@click.option("--frontend", metavar="NAME", help="Only those that came in here.")
+@click.option(
+    "--frontend", metavar="NAME", help="Only those that came in here.", shell_complete=frontend_names
+)
 @_source
 @_json
 @click.pass_context

@@ -7,6 +7,7 @@ from typing import Final
 
 import click
 
+from appliance.console.completion.names import all_names
 from appliance.console.output.printing import print_json
 from appliance.console.program_questions import interrupt_quietly
 from appliance.console.runtime_access import require_access
@@ -24,7 +25,7 @@ _DAY: Final = 86400.0
 
 
 @click.command(epilog="Example: appliance why masters/master-1")
-@click.argument("name", metavar="NAME")
+@click.argument("name", metavar="NAME", shell_complete=all_names)
 @click.option(
     "--kind",
     type=click.Choice([each.value for each in Kind]),

@@ -1,11 +1,13 @@
 """What is in the image, and what is not."""
 
 import re
+from pathlib import Path
 
 import pytest
 from support.machines import podman
 
 import appliance
+from appliance.console.command import COMMANDS
 
 _NEEDS = [pytest.mark.image, pytest.mark.needs("podman", "runc", "mmdebstrap", root=True)]
 _UNIT = podman.ROOT / "image" / "appliance.container"
@@ -53,6 +55,21 @@ def test_version(image: str):
     del image
     run = ("run", "--rm", "--network", "none", podman.IMAGE, "--version")
     assert podman.podman(*run).stdout == f"appliance {appliance.__version__}\n"
+
+
+def test_shells_and_man_find_their_files(image: str):
+    """Completion for three shells, and a manual page for each command, at Debian's places."""
+    del image
+    places = {
+        "/usr/share/bash-completion/completions/appliance": "complete -o nosort",
+        "/usr/share/zsh/vendor-completions/_appliance": "#compdef appliance",
+        "/usr/share/fish/vendor_completions.d/appliance.fish": "complete --no-files",
+    }
+    for place, said in places.items():
+        assert said in " ".join(_shell(f"cat {place}"))
+    pages = {Path(each).name for each in _shell("ls /usr/share/man/man1/appliance*")}
+    assert pages == {"appliance.1.gz", *(f"appliance-{name}.1.gz" for name in COMMANDS)}
+    assert "appliance\\-status" in " ".join(_shell("zcat /usr/share/man/man1/appliance-status.1.gz"))
 
 
 def test_labels(image: str):

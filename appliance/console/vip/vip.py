@@ -8,6 +8,7 @@ from typing import Final
 import click
 import msgspec
 
+from appliance.console.completion.names import virtual_ip_names
 from appliance.console.output.printing import print_json, print_table
 from appliance.console.program_questions import ask_program
 from appliance.console.vip.vip_tables import vip_tables
@@ -34,7 +35,7 @@ def vip() -> None:
 
 
 @vip.command("status", epilog="Example: appliance vip status api --json | jq '.routers[0].state'")
-@click.argument("name", metavar="[NAME]", required=False)
+@click.argument("name", metavar="[NAME]", required=False, shell_complete=virtual_ip_names)
 @_json
 @click.pass_obj
 def vip_status(paths: Paths, *, name: str | None, as_json: bool) -> None:
@@ -68,7 +69,7 @@ def vip_status(paths: Paths, *, name: str | None, as_json: bool) -> None:
 
 
 @vip.command(epilog="Example: appliance vip move api")
-@click.argument("name", metavar="NAME")
+@click.argument("name", metavar="NAME", shell_complete=virtual_ip_names)
 @_json
 @click.pass_obj
 def move(paths: Paths, *, name: str, as_json: bool) -> None:
@@ -93,7 +94,7 @@ def move(paths: Paths, *, name: str, as_json: bool) -> None:
 
 
 @vip.command(epilog="Example: appliance vip reclaim api")
-@click.argument("name", metavar="NAME")
+@click.argument("name", metavar="NAME", shell_complete=virtual_ip_names)
 @_json
 @click.pass_obj
 def reclaim(paths: Paths, *, name: str, as_json: bool) -> None:

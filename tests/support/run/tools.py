@@ -13,11 +13,14 @@ from typing import Final
 
 PACKAGES: Final = {
     "cc": "gcc",  # compiles the data path
+    "/usr/share/bash-completion/bash_completion": "bash-completion",
     "catatonit": "catatonit",  # a pod is nothing else
     "chromium": "chromium",
     "curl": "curl",
     "debugfs": "e2fsprogs",
+    "fish": "fish",
     "genisoimage": "genisoimage",
+    "groff": "groff-base",
     "haproxy": "haproxy",
     "hatop": "hatop",
     "h2load": "nghttp2-client",
@@ -25,6 +28,8 @@ PACKAGES: Final = {
     "tc": "iproute2",
     "iptables-nft": "iptables",
     "keepalived": "keepalived",
+    "man": "man-db",
+    "mandoc": "mandoc",
     "mmdebstrap": "mmdebstrap",
     "nghttp": "nghttp2-client",
     "nft": "nftables",
@@ -48,6 +53,7 @@ PACKAGES: Final = {
     "vrrpd": "frr",
     "wrk": "wrk",
     "zebra": "frr",
+    "zsh": "zsh",
 }
 """Debian package of each tool."""
 

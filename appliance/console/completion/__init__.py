@@ -1,0 +1,1 @@
+"""What a shell offers behind `appliance`: commands, options, and the names of what runs."""

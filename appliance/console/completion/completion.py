@@ -1,0 +1,20 @@
+"""`appliance completion`: the script that has a shell complete our commands, options and names."""
+
+import click
+
+from appliance.console.completion.shells import SHELLS, VARIABLE
+
+
+@click.command(epilog='Example: eval "$(appliance completion bash)"')
+@click.argument("shell", type=click.Choice(list(SHELLS)))
+@click.pass_context
+def completion(ctx: click.Context, *, shell: str) -> None:
+    """Print the script for SHELL: bash, zsh or fish.
+
+    For good: write it to ~/.local/share/bash-completion/completions/appliance, to a file _appliance in a
+    directory of zsh's fpath, or to ~/.config/fish/completions/appliance.fish. The image and the virtual
+    machine have all three. Names of servers, pools, frontends and virtual IPs are those of the running
+    appliance, where this user may read them.
+    """
+    root = ctx.find_root().command
+    click.echo(SHELLS[shell](root, {}, "appliance", VARIABLE).source())

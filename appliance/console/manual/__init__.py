@@ -1,0 +1,1 @@
+"""Manual pages of the command, made of what `--help` shows."""

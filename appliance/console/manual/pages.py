@@ -1,0 +1,119 @@
+"""The manual page of each command: section 1, from the command's help, options and example."""
+
+from collections.abc import Iterator
+from typing import Final
+
+import click
+
+import appliance
+from appliance.console.command import COMMANDS, main
+from appliance.console.manual.roff import example, paragraphs, quoted, tagged
+
+_STATUS: Final = (
+    ("0", "Done, or all is well."),
+    ("1", "The answer is no, or it could not be done: the message says what to do."),
+    ("2", "Misuse: the message names what is wrong on the command line."),
+    ("130", "Interrupted by Ctrl-C."),
+)
+_FILES: Final = (
+    ("/etc/appliance/appliance.yaml", "The configuration; `appliance schema` describes its keys."),
+    ("/run/appliance/", "Sockets, boards and the accepted configuration."),
+    ("/var/lib/appliance/", "What outlives a reboot."),
+)
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """Yield the name of each page's file and its text; the same for the same commands."""
+    root = click.Context(main, info_name="appliance")
+    yield "appliance.1", _text(_overview(root))
+    for name in COMMANDS:
+        command = main.get_command(root, name)
+        if command is not None:
+            context = click.Context(command, info_name=name, parent=root)
+            yield f"appliance-{name}.1", _text(_page(name, command, context))
+
+
+def _text(lines: Iterator[str]) -> str:
+    return "\n".join(lines) + "\n"
+
+
+def _overview(ctx: click.Context) -> Iterator[str]:
+    yield from _head("appliance", "load balancer for OpenShift and Kubernetes")
+    yield from _synopsis(main, ctx)
+    yield ".SH DESCRIPTION"
+    yield from paragraphs(main.help or "")
+    yield ".SH COMMANDS"
+    yield from tagged((name, f"{each.summary} See appliance-{name}(1).") for name, each in COMMANDS.items())
+    yield from _options(main, ctx)
+    yield from _example(main)
+    yield ".SH EXIT STATUS"
+    yield from tagged(_STATUS)
+    yield ".SH FILES"
+    yield from tagged(_FILES)
+    yield ".SH SEE ALSO"
+    yield ".BR supervisorctl (1),\n.BR haproxy (1),\n.BR keepalived (8)"
+
+
+def _page(name: str, command: click.Command, ctx: click.Context) -> Iterator[str]:
+    yield from _head(f"appliance-{name}", COMMANDS[name].summary.rstrip("."))
+    yield from _synopsis(command, ctx)
+    yield ".SH DESCRIPTION"
+    yield from paragraphs(command.help or "")
+    yield from _options(command, ctx)
+    yield from _example(command)
+    if isinstance(command, click.Group):
+        yield ".SH COMMANDS"
+        for below, each in command.commands.items():
+            yield from _section(each, click.Context(each, info_name=below, parent=ctx))
+    yield ".SH SEE ALSO"
+    yield ".BR appliance (1)\nfor the options that all commands have, exit status and files."
+
+
+def _section(command: click.Command, ctx: click.Context) -> Iterator[str]:
+    yield f".SS {quoted(ctx.command_path)}"
+    yield from _usage(command, ctx)
+    yield ".PP"
+    yield from paragraphs(command.help or "")
+    yield from tagged(_records(command, ctx))
+    if command.epilog:
+        yield ".PP"
+        yield from example(_typed(command.epilog))
+
+
+def _head(name: str, summary: str) -> Iterator[str]:
+    title = f"appliance {appliance.__version__}"
+    yield f'.TH {quoted(name.upper())} 1 "" {quoted(title)} "Load balancer"'
+    yield ".SH NAME"
+    yield f"{name.replace('-', chr(92) + '-')} \\- {summary[:1].lower()}{summary[1:]}"
+
+
+def _synopsis(command: click.Command, ctx: click.Context) -> Iterator[str]:
+    yield ".SH SYNOPSIS"
+    yield from _usage(command, ctx)
+
+
+def _usage(command: click.Command, ctx: click.Context) -> Iterator[str]:
+    yield f".B {quoted(ctx.command_path)}"
+    yield from paragraphs(" ".join(command.collect_usage_pieces(ctx)))
+
+
+def _options(command: click.Command, ctx: click.Context) -> Iterator[str]:
+    yield ".SH OPTIONS"
+    yield from tagged(_records(command, ctx))
+
+
+def _records(command: click.Command, ctx: click.Context) -> Iterator[tuple[str, str]]:
+    """Yield the options as `--help` shows them, with their defaults and variables."""
+    for each in command.get_params(ctx):
+        if record := each.get_help_record(ctx):
+            yield record
+
+
+def _example(command: click.Command) -> Iterator[str]:
+    if command.epilog:
+        yield ".SH EXAMPLE"
+        yield from example(_typed(command.epilog))
+
+
+def _typed(epilog: str) -> str:
+    return epilog.removeprefix("Example: ")

@@ -1,0 +1,42 @@
+"""Text as man(7) takes it: what roff would obey is written so that it is shown."""
+
+from collections.abc import Iterable, Iterator
+
+
+def escaped(text: str) -> str:
+    """Return a text that stands in a line; a dash is the one of options, which can be copied."""
+    return text.replace("\\", "\\e").replace("-", "\\-").replace("'", "\\(aq").replace("`", "\\(ga")
+
+
+def line(text: str) -> str:
+    """Return a line of text: one that begins with a full stop would be a request."""
+    said = escaped(text)
+    return f"\\&{said}" if said.startswith(".") else said
+
+
+def quoted(text: str) -> str:
+    """Return an argument of a macro."""
+    return '"' + escaped(text).replace('"', "\\(dq") + '"'
+
+
+def paragraphs(text: str) -> Iterator[str]:
+    """Yield the lines of a text whose paragraphs are parted by blank lines."""
+    for number, each in enumerate(filter(None, map(str.strip, text.split("\n\n")))):
+        if number:
+            yield ".PP"
+        yield from (line(part.strip()) for part in each.splitlines())
+
+
+def tagged(entries: Iterable[tuple[str, str]]) -> Iterator[str]:
+    """Yield a list of terms, each with what it means."""
+    for term, meaning in entries:
+        yield ".TP"
+        yield f".B {quoted(term)}"
+        yield line(" ".join(meaning.split()) or "-")
+
+
+def example(text: str) -> Iterator[str]:
+    """Yield a line that is to be typed."""
+    yield ".EX"
+    yield line(text)
+    yield ".EE"

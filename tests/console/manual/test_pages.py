@@ -1,0 +1,100 @@
+"""Manual pages: complete, the same as `--help`, and without a complaint of those who format them."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import click
+import pytest
+from click.testing import CliRunner
+
+from appliance.console.command import COMMANDS, main
+from appliance.console.manual.pages import pages
+from appliance.console.manual.roff import escaped, line, quoted
+
+pytestmark = pytest.mark.programs
+
+PAGES = dict(pages())
+
+
+def shown(text: str) -> str:
+    """Return a page as man shows it, on one line, without the hyphens of the formatter."""
+    command = ["man", "--local-file", "--pager=cat", "--no-hyphenation", "--no-justification", "-"]
+    formatted = subprocess.run(
+        command,
+        input=text,
+        env={"LC_ALL": "C.UTF-8", "MANWIDTH": "400", "PATH": "/usr/bin:/bin", "MAN_KEEP_FORMATTING": ""},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    return " ".join(re.sub(r"\x1b\[[0-9;]*m|.\x08", "", formatted.stdout).split())
+
+
+def test_there_is_a_page_for_each_command():
+    """And one that names them all."""
+    assert set(PAGES) == {"appliance.1", *(f"appliance-{name}.1" for name in COMMANDS)}
+    assert all(
+        f"See appliance\\-{name.replace('-', chr(92) + '-')}(1)" in PAGES["appliance.1"] for name in COMMANDS
+    )
+
+
+@pytest.mark.needs("man", "groff")
+@pytest.mark.parametrize("name", PAGES)
+def test_nobody_complains(name: str):
+    """Neither groff, with all its warnings, nor mandoc's checker finds anything wrong."""
+    done = subprocess.run(
+        ["groff", "-man", "-Tutf8", "-ww", "-z"],
+        input=PAGES[name],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert done.stderr == ""
+
+
+@pytest.mark.needs("mandoc")
+def test_mandoc_does_not_complain(tmp_path: Path):
+    """All pages at once, at the level of warnings; that there is no date is as it should be."""
+    for name, text in PAGES.items():
+        (tmp_path / name).write_text(text)
+    done = subprocess.run(
+        ["mandoc", "-T", "lint", "-W", "warning", *map(str, sorted(tmp_path.iterdir()))],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert [each for each in done.stdout.splitlines() if "missing date" not in each] == []
+
+
+@pytest.mark.needs("man", "groff")
+@pytest.mark.parametrize("name", COMMANDS)
+def test_a_page_says_what_help_says(name: str):
+    """Every option with its explanation, the example, and each paragraph."""
+    page = shown(PAGES[f"appliance-{name}.1"])
+    command = main.get_command(click.Context(main), name)
+    assert command is not None
+    context = click.Context(command, info_name=name, parent=click.Context(main, info_name="appliance"))
+    for each in command.get_params(context):
+        if record := each.get_help_record(context):
+            for part in record:
+                assert " ".join(part.split()) in page, part
+    for paragraph in (command.help or "").split("\n\n"):
+        assert " ".join(paragraph.split()) in page
+    assert (command.epilog or "").removeprefix("Example: ") in page
+    helped = CliRunner().invoke(main, [name, "--help"]).output
+    assert "--help" in helped
+
+
+def test_they_are_written_where_man_looks(tmp_path: Path):
+    """Below man1 of the directory."""
+    subprocess.run([sys.executable, "-m", "appliance.console.manual", str(tmp_path)], check=True)
+    assert {each.name for each in (tmp_path / "man1").iterdir()} == set(PAGES)
+
+
+def test_what_roff_would_obey():
+    """A request at the beginning of a line, escapes, quotes."""
+    assert line(".TH x") == "\\&.TH x"
+    assert escaped("a\\n-b'`") == "a\\en\\-b\\(aq\\(ga"
+    assert quoted('say "a"') == '"say \\(dqa\\(dq"'
