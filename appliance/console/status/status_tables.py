@@ -12,6 +12,7 @@ from appliance.console.output.columns import columns
 from appliance.console.output.error_positions import located
 from appliance.console.status.fitted_table import FittedTable
 from appliance.core.rollout.timing import NO_DEADLINE
+from appliance.core.status.next_steps import next_step
 from appliance.core.status.quantities import duration, size
 from appliance.core.status.status import (
     CheckStatus,
@@ -87,8 +88,13 @@ def _alarms(status: Status) -> Iterator[RenderableType]:
         )
         for error in status.degraded.errors:
             yield Text(f"  {located(error, None)}", style="red")
+    told = ""
     for problem in status.problems:
         yield Text(f"! {printable(problem)}", style="red")
+        step = next_step(problem)
+        if step and step != told:
+            yield Text(f"  next: {printable(step)}", style="dim")
+        told = step or told
     for path in status.set_aside:
         yield Text(f"  was damaged and set aside, remove it when you have looked: {path}", style="yellow")
 
