@@ -23,7 +23,7 @@ class _SharedOptions(ShellComplete):
 
     def get_completions(self, args: list[str], incomplete: str) -> list[CompletionItem[str]]:
         """Return what may follow the words, and begins with the incomplete one."""
-        root = click.Context(self.cli, info_name=self.prog_name)
+        root = click.Context(self.cli, info_name=self.prog_name, **self.cli.context_settings)
         assert isinstance(self.cli, click.Group)  # noqa: S101  # it is our one group
         shared = shared_options(self.cli, root)
         if args and shared.get(args[-1]):
@@ -36,7 +36,7 @@ class _SharedOptions(ShellComplete):
         return [*offered, *more]
 
     def _values(self, option: str, incomplete: str) -> list[CompletionItem[str]]:
-        root = click.Context(self.cli, info_name=self.prog_name)
+        root = click.Context(self.cli, info_name=self.prog_name, **self.cli.context_settings)
         named = (each for each in self.cli.get_params(root) if option in each.opts)
         return [item for each in named for item in each.shell_complete(root, incomplete)]
 

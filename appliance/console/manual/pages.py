@@ -24,7 +24,7 @@ _FILES: Final = (
 
 def pages() -> Iterator[tuple[str, str]]:
     """Yield the name of each page's file and its text; the same for the same commands."""
-    root = click.Context(main, info_name="appliance")
+    root = click.Context(main, info_name="appliance", **main.context_settings)
     yield "appliance.1", _text(_overview(root))
     for name in COMMANDS:
         command = main.get_command(root, name)

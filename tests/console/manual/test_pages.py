@@ -73,9 +73,10 @@ def test_mandoc_does_not_complain(tmp_path: Path):
 def test_a_page_says_what_help_says(name: str):
     """Every option with its explanation, the example, and each paragraph."""
     page = shown(PAGES[f"appliance-{name}.1"])
-    command = main.get_command(click.Context(main), name)
+    root = click.Context(main, info_name="appliance", **main.context_settings)
+    command = main.get_command(root, name)
     assert command is not None
-    context = click.Context(command, info_name=name, parent=click.Context(main, info_name="appliance"))
+    context = click.Context(command, info_name=name, parent=root)
     for each in command.get_params(context):
         if record := each.get_help_record(context):
             for part in record:
