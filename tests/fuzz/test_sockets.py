@@ -25,7 +25,7 @@ from appliance.model.end_reasons import EndReason
 from appliance.net.control.control_client import ask
 from appliance.net.control.control_server import ControlServer
 from appliance.net.control.loop_control_server import LoopControlServer
-from appliance.net.data import tcp
+from appliance.net.data import raw_sockets
 from appliance.net.data.responder import Responder
 from appliance.net.data.traffic import Traffic
 from appliance.net.loop.loop import Loop
@@ -161,9 +161,9 @@ def test_monitor(fuzz_seconds: float, fuzz_seed: int):
 
         def connect() -> socket.socket:
             client = socket.create_connection(listener.getsockname())
-            descriptor = tcp.accept(listener.fileno())
+            descriptor = raw_sockets.accept(listener.fileno())
             state.current += 1
-            Responder(traffic, state, None, descriptor, tcp.peer())
+            Responder(traffic, state, None, descriptor, raw_sockets.peer())
             return client
 
         def run(data: bytes) -> None:

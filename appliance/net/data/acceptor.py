@@ -1,8 +1,10 @@
-"""Accepting: one watcher for each listening descriptor, a bounded number of connections for each wake-up.
+"""Accepting: one connection when the poller finds a listener ready, and more where that is not enough.
 
-Several workers share a listener, and one new connection wakes all that are idle: libev has no EPOLLEXCLUSIVE.
-So to be woken for nothing is normal. A socket for each worker (SO_REUSEPORT) would avoid it, but to close
-one resets the connections in its queue, and each reload closes some.
+Several workers may share a listener. The kernel wakes one of those that sleep, always the one that has
+watched it for longest (EPOLLEXCLUSIVE), so each goes to the end of that line after a few connections. To take
+one and be told of the next leaves the others to workers that are idle, and asks for no connection that is not
+there: the number grows with each turn that finds one in a row. A socket for each worker (SO_REUSEPORT) would
+need no line, but to close one resets the connections in its queue, and each reload closes some.
 
 Where a limit is reached or descriptors run out nothing is watched for a while. The connections wait in the
 kernel's backlog, where clients of a full server wait with HAProxy too.
@@ -15,13 +17,17 @@ from typing import Final
 
 from appliance.core.balancing.frontend_state import FrontendState
 from appliance.model.end_reasons import EndReason
-from appliance.net.data import tcp
-from appliance.net.data.traffic import Traffic, Watcher
+from appliance.net.data.poll_events import CONNECTION_WAITS
+from appliance.net.data.poller import Pollable
+from appliance.net.data.raw_sockets import accept, peer, reset
+from appliance.net.data.traffic import Traffic
 from appliance.wire import sockaddr
 
-_READ: Final = 1
 _BATCH: Final = 8
-"""Connections accepted for each wake-up: more would let the open sessions wait, and leave less to others."""
+"""Most connections in one turn: more would let the open sessions wait, and leave less to other workers."""
+
+_IN_A_ROW: Final = 16
+"""Connections after which a worker goes to the end of the line, which costs two system calls."""
 
 _PAUSE: Final = 0.1
 """Seconds without accepting after the kernel has refused to."""
@@ -39,47 +45,59 @@ down.
 """
 
 
-class Acceptor:
-    """Accepts on one listener for one frontend, and owns its descriptor until `close`."""
+class Acceptor(Pollable):
+    """Accepts on one listener for one frontend, and owns its descriptor until `close`.
+
+    `shared` says that other workers accept on it too.
+    """
 
     def __init__(
-        self, traffic: Traffic, frontend: FrontendState, descriptor: int, *, open_session: Open
+        self,
+        traffic: Traffic,
+        frontend: FrontendState,
+        descriptor: int,
+        *,
+        open_session: Open,
+        shared: bool = False,
     ) -> None:
         self.frontend = frontend
         self.descriptor = descriptor
         self._traffic = traffic
         self._open = open_session
-        self._watcher: Watcher | None = None
+        self._started = False
         self._watching = False
+        self._shared = shared
+        self._in_a_row = 0
+        self._batch = 1
+        self._last_turn = 0
+        self.turn = 0
         self.resume_at = 0.0
         self.place = ("", 0)  # the address that the listener is bound to, as its master writes it
 
     def start(self) -> None:
         """Accept from now on."""
-        self._watcher = self._traffic.loop.io(self.descriptor, _READ)
+        self._started = True
         self.resume()
 
     def resume(self) -> bool:
         """Accept again after a pause; return whether the reason for the pause is still there."""
-        if self._watcher is None or self._watching:
+        if not self._started or self._watching:
             return False
         if self.frontend.full or self._traffic.full or self._traffic.now < self.resume_at:
             return True
-        self._watching = True
-        self._watcher.start(self._on_ready)
+        self._watch()
         return False
 
     def close(self) -> None:
         """Accept no more and close the listener; others who hold it go on."""
-        if self._watcher is not None:
-            self._watcher.close()
-            self._watcher = None
-        self._watching = False
+        self._started = False
+        self._unwatch()
         if self.descriptor >= 0:
             os.close(self.descriptor)
             self.descriptor = -1
 
-    def _on_ready(self) -> None:
+    def on_events(self, events: int) -> None:  # noqa: ARG002  # there is one kind
+        """Accept the connection that waits."""
         try:
             self._accept()
         except Exception as error:  # noqa: BLE001  # the boundary: the listener is ready again at once
@@ -87,21 +105,29 @@ class Acceptor:
 
     def _accept(self) -> None:
         frontend, traffic = self.frontend, self._traffic
-        room = traffic.limit - len(traffic.live)
-        if frontend.limit:
-            room = min(room, frontend.limit - frontend.current)
-        for _ in range(min(room, _BATCH)):
-            fd = tcp.accept(self.descriptor)
+        turn = traffic.poller.turn
+        self._batch = min(2 * self._batch, _BATCH) if turn == self._last_turn + 1 else 1
+        self._last_turn = turn
+        for _ in range(self._batch):
+            if frontend.full or traffic.full:
+                self._pause()
+                return
+            fd = accept(self.descriptor)
             if fd < 0:
+                self._last_turn = 0
                 self._accept_failed(-fd)
                 return
+            self._in_a_row += 1
             self._check_access(fd)
         if frontend.full or traffic.full:
             self._pause()
+        elif self._shared and self._in_a_row >= _IN_A_ROW and self._watching:
+            self._unwatch()
+            self._watch()
 
     def _check_access(self, fd: int) -> None:
         frontend, traffic = self.frontend, self._traffic
-        address = tcp.peer()
+        address = peer()
         counted = 0
         traffic.changed = True
         try:
@@ -122,11 +148,11 @@ class Acceptor:
     def _deny(self, fd: int) -> None:
         self.frontend.denied += 1
         self._traffic.reasons[EndReason.DENIED] += 1
-        tcp.reset(fd)
+        reset(fd)
 
     def _give_up(self, fd: int) -> None:
         """Reset a connection that a bug has kept from becoming a session."""
-        tcp.reset(fd)
+        reset(fd)
         self.frontend.failed += 1
         self._traffic.reasons[EndReason.INTERNAL] += 1
 
@@ -142,12 +168,21 @@ class Acceptor:
     def _pause(self) -> None:
         """Watch nothing until `resume`.
 
-        The watcher is level-triggered: a listener with a connection in its queue that is not accepted would
+        It is watched level-triggered: a listener with a connection in its queue that is not accepted would
         wake the loop again at once, and for ever.
         """
         self._traffic.reasons[EndReason.ACCEPT_PAUSED] += 1
         self._traffic.changed = True
         self._traffic.paused = True
-        self._watching = False
-        if self._watcher is not None:
-            self._watcher.stop()
+        self._unwatch()
+
+    def _watch(self) -> None:
+        self._in_a_row = 0
+        self._watching = True
+        self._traffic.poller.register(self.descriptor, self, CONNECTION_WAITS)
+
+    def _unwatch(self) -> None:
+        """Leave the line; a descriptor that others hold too is not left by a close."""
+        if self._watching:
+            self._watching = False
+            self._traffic.poller.unregister(self.descriptor)

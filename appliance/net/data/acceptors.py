@@ -17,11 +17,20 @@ from appliance.wire.lines.worker_arguments import InheritedListener
 
 
 class Acceptors:
-    """All acceptors of a worker. `frontends` and `backends` are the worker's, by name, and stay current."""
+    """All acceptors of a worker. `frontends` and `backends` are the worker's, by name, and stay current.
+
+    `shared` says that there are other workers with the same listeners.
+    """
 
     def __init__(
-        self, traffic: Traffic, *, frontends: Mapping[str, FrontendState], backends: Mapping[str, Backend]
+        self,
+        traffic: Traffic,
+        *,
+        frontends: Mapping[str, FrontendState],
+        backends: Mapping[str, Backend],
+        shared: bool = False,
     ) -> None:
+        self._shared = shared
         self._traffic, self._frontends, self._backends = traffic, frontends, backends
         self._acceptors: list[Acceptor] = []
         traffic.make_room = self.resume
@@ -35,7 +44,9 @@ class Acceptors:
             os.set_blocking(listener.fd, False)  # the same
             frontend = self._frontends[listener.frontend]
             opening = self._relay if frontend.config.respond is None else self._respond
-            acceptor = Acceptor(self._traffic, frontend, listener.fd, open_session=opening)
+            acceptor = Acceptor(
+                self._traffic, frontend, listener.fd, open_session=opening, shared=self._shared
+            )
             acceptor.place = (listener.host, listener.port)
             self._acceptors.append(acceptor)
 

@@ -1,4 +1,4 @@
-"""The events of epoll(7) that sessions ask for, and what they mean of a TCP socket (tcp_poll)."""
+"""The events of epoll(7) that are asked for, and what they mean of a TCP socket (tcp_poll)."""
 
 import select
 from typing import Final
@@ -18,3 +18,7 @@ EDGE_TRIGGERED: Final = select.EPOLLET
 """Tell each change once. It is bit 31, and does not fit a C int."""
 
 ALL: Final = READABLE | WRITABLE | URGENT | FIN | EDGE_TRIGGERED
+"""What a session asks for."""
+
+CONNECTION_WAITS: Final = READABLE | select.EPOLLEXCLUSIVE
+"""What is asked for of a listener: told again while one waits, and to one worker of those that sleep."""

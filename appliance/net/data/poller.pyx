@@ -1,30 +1,23 @@
 # cython: language_level=3
 """`poller.py` compiled: epoll is called directly, and its events become no objects."""
 
+from cpython.exc cimport PyErr_CheckSignals
 from cpython.mem cimport PyMem_Free, PyMem_Realloc
 from cpython.ref cimport Py_DECREF, Py_INCREF, PyObject
-from libc.errno cimport errno
+from libc.errno cimport EINTR, errno
+from libc.math cimport ceil
+from posix.time cimport CLOCK_MONOTONIC, clock_gettime, timespec
 from posix.unistd cimport close as c_close
 
 from gevent import get_hub
 
-cdef extern from "sys/epoll.h" nogil:
-    ctypedef union epoll_data_t:
-        int fd
-    cdef struct epoll_event:
-        unsigned int events
-        epoll_data_t data
-    int epoll_create1(int)
-    int epoll_ctl(int, int, int, epoll_event*)
-    int epoll_wait(int, epoll_event*, int, int)
-    int EPOLL_CLOEXEC, EPOLL_CTL_ADD
-    unsigned int EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP, EPOLLET
-
-cdef unsigned int _EVENTS = EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP | EPOLLET  # EPOLLET is bit 31
-cdef enum:
-    _BATCH = 256
+cdef double _monotonic() nogil:
+    cdef timespec now
+    clock_gettime(CLOCK_MONOTONIC, &now)
+    return now.tv_sec + now.tv_nsec * 1e-9
 
 
+cdef unsigned int _ALL = EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP | EPOLLET  # EPOLLET is bit 31
 cdef class Pollable:
     """What a descriptor belongs to. `turn` is the poller's when it was registered."""
 
@@ -37,28 +30,31 @@ cdef class Pollable:
         raise NotImplementedError
 
 
-cdef class Poller:
-    """Tells sides of the events of their descriptors."""
+cdef class _Hub(Pollable):
+    """Notes that gevent's loop has something to do."""
 
-    cdef readonly object loop
-    cdef public long long turn
-    cdef int _epoll
-    cdef PyObject** _sides
-    cdef Py_ssize_t _room
-    cdef list _busy
-    cdef bint _again
-    cdef object _watcher
-    cdef epoll_event _events[_BATCH]
+    cpdef on_events(self, unsigned int events):
+        """Note it."""
+        self.ready = True
+
+
+cdef class Poller:
+    """Tells sides and acceptors of the events of their descriptors."""
 
     def __init__(self):
         self.loop = get_hub().loop
         self.turn = 0
         self._busy = []
+        self._soon = []
+        self._hub = _Hub()
+        self._create()
+        self._watcher = self.loop.io(self._epoll, 1)
+        self._watcher.start(self._on_ready)
+
+    cdef _create(self):
         self._epoll = epoll_create1(EPOLL_CLOEXEC)
         if self._epoll < 0:
             raise OSError(errno, "epoll_create1")
-        self._watcher = self.loop.io(self._epoll, 1)
-        self._watcher.start(self._on_ready)
 
     def __dealloc__(self):
         cdef Py_ssize_t fd
@@ -67,12 +63,12 @@ cdef class Poller:
                 Py_DECREF(<object>self._sides[fd])
         PyMem_Free(self._sides)
 
-    cpdef register(self, int fd, Pollable side):
+    cpdef register(self, int fd, Pollable side, unsigned int events=_ALL):
         """Tell `side` of the events of a descriptor from now on, first of the state that it has."""
         cdef epoll_event event
         if fd >= self._room:
             self._grow(fd)
-        event.events = _EVENTS
+        event.events = events
         event.data.fd = fd
         if epoll_ctl(self._epoll, EPOLL_CTL_ADD, fd, &event) < 0:
             raise OSError(errno, "epoll_ctl")
@@ -87,12 +83,40 @@ cdef class Poller:
             self._sides[fd] = NULL
             Py_DECREF(<object>side)
 
+    cpdef unregister(self, int fd):
+        """Watch a descriptor no more that stays open, here or in another process."""
+        self.forget(fd)
+        if epoll_ctl(self._epoll, EPOLL_CTL_DEL, fd, NULL) < 0:
+            raise OSError(errno, "epoll_ctl")
+
     cpdef later(self, Pollable side):
         """Let a side go on when the others have had their turn."""
         self._busy.append(side)
-        if not self._again:
-            self._again = True
-            self.loop.run_callback(self._go_on)
+        self._ask()
+
+    cpdef soon(self, callback):
+        """Call this when the others have had their turn."""
+        self._soon.append(callback)
+        self._ask()
+
+    def lead(self):
+        """Look at gevent's loop from now on, where it has looked at this set until now; nothing is registered yet."""
+        self.close()
+        self._create()
+        self._leads = True
+        self.register(self.loop.fileno(), self._hub, EPOLLIN)
+
+    def wait(self, double until):
+        """Tell of events, and do what was put off, until gevent's loop has something to do, or this moment."""
+        cdef double left = until - _monotonic()
+        self._hub.ready = False
+        while True:
+            self._take(0 if self._asked or left <= 0.0 else <int>ceil(left * 1000.0))
+            if self._asked:
+                self._go_on()
+            left = until - _monotonic()
+            if self._hub.ready or left <= 0.0:
+                return
 
     def close(self):
         """Close the set; no descriptor of a session is left."""
@@ -109,12 +133,31 @@ cdef class Poller:
             sides[each] = NULL
         self._sides, self._room = sides, room
 
+    cdef _ask(self):
+        if not self._asked:
+            self._asked = True
+            if not self._leads:
+                self.loop.run_callback(self._go_on)
+
     def _on_ready(self):
-        cdef int each, fd
-        cdef int found
+        self._take(0)
+
+    cdef _take(self, int milliseconds):
+        cdef int each, fd, found, code
         cdef Pollable side
         self.turn += 1
-        found = epoll_wait(self._epoll, self._events, _BATCH, 0)
+        if milliseconds == 0:
+            found = epoll_wait(self._epoll, self._events, _BATCH, 0)
+            code = errno
+        else:
+            with nogil:
+                found = epoll_wait(self._epoll, self._events, _BATCH, milliseconds)
+                code = errno
+        if found < 0:
+            if code != EINTR:
+                raise OSError(code, "epoll_wait")
+            self._hub.ready = True  # libev writes to its own pipe only while it is libev that sleeps
+            PyErr_CheckSignals()
         for each in range(found):
             fd = self._events[each].data.fd
             if self._sides[fd] != NULL:
@@ -124,7 +167,11 @@ cdef class Poller:
 
     def _go_on(self):
         cdef Pollable side
-        self._again = False
+        cdef list busy, soon
+        self._asked = False
         busy, self._busy = self._busy, []
         for side in busy:
             side.go_on()
+        soon, self._soon = self._soon, []
+        for callback in soon:
+            callback()

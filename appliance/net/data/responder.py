@@ -11,20 +11,21 @@ from typing import Final
 from appliance.core.balancing.frontend_state import FrontendState
 from appliance.core.balancing.pool_state import PoolState
 from appliance.model.end_reasons import EndReason
-from appliance.net.data.tcp import reset, shutdown_write
-from appliance.net.data.traffic import QueuedSession, Traffic, Watcher
+from appliance.net.data.poll_events import READABLE
+from appliance.net.data.poller import Pollable
+from appliance.net.data.raw_sockets import reset, shutdown_write
+from appliance.net.data.traffic import QueuedSession, Traffic
 from appliance.wire.http import http_request
 from appliance.wire.http.http_request import Request, RequestError
 from appliance.wire.need import Need
 
-_READ: Final = 1
 _CHUNK: Final = 4096
 _PATIENCE: Final = 10.0
 """Longest time for the request to arrive, and then for the client to close, seconds."""
 
 
-class Responder:
-    """A client's connection to an endpoint. `received` is None once it is answered."""
+class Responder(Pollable):
+    """A client's connection to an endpoint. `received` is None once it is answered, `fd` -1 after its end."""
 
     __slots__ = (
         "address",
@@ -36,7 +37,6 @@ class Responder:
         "received",
         "started",
         "traffic",
-        "watcher",
     )
 
     def __init__(
@@ -57,13 +57,14 @@ class Responder:
         self.deadline = traffic.now + min(_PATIENCE, frontend.timeout_client)
         traffic.last_number += 1
         self.number = traffic.last_number
-        self.watcher: Watcher | None = traffic.loop.io(fd, _READ)
-        self.watcher.start(self.on_readable)
+        self.turn = 0
+        traffic.poller.register(fd, self, READABLE)
         traffic.live.add(self)
         traffic.every_tick.add(self)
 
-    def on_readable(self) -> None:
+    def on_events(self, events: int) -> None:
         """Read what has arrived, and answer once the request is complete."""
+        del events
         try:
             self._read()
         except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this connection and no other
@@ -77,14 +78,14 @@ class Responder:
 
     def end(self, reason: EndReason) -> None:
         """Close; harmless where it has ended already."""
-        if self.watcher is None:
+        if self.fd < 0:
             return
-        self.watcher.close()
-        self.watcher = None
+        fd, self.fd = self.fd, -1
+        self.traffic.poller.forget(fd)
         if reason is EndReason.RESPONDED:
-            os.close(self.fd)
+            os.close(fd)
         else:
-            reset(self.fd)
+            reset(fd)
             self.frontend.failed += 1
         traffic = self.traffic
         self.frontend.current -= 1

@@ -2,11 +2,13 @@
 import cython
 
 from appliance.net.data.poller cimport Pollable
+from appliance.net.data.raw_sockets cimport set_on_connection, shutdown_write
+from appliance.net.data.traffic cimport Traffic
 from appliance.net.data.transfer cimport Transfer
 
 cdef class Side(Pollable):
     cdef public object session
-    cdef public object traffic
+    cdef public Traffic traffic
     cdef public int fd
     cdef public Side other
     cdef public object pipe

@@ -17,7 +17,8 @@ from appliance.model.end_reasons import EndReason
 from appliance.net.data.pipes import PIPE_SIZE, Pipe
 from appliance.net.data.poll_events import ERROR, FIN, URGENT, WRITABLE
 from appliance.net.data.poller import Pollable
-from appliance.net.data.tcp import NO_DELAY, set_on_connection, shutdown_write, unacknowledged
+from appliance.net.data.raw_sockets import set_on_connection, shutdown_write
+from appliance.net.data.tcp import NO_DELAY, unacknowledged
 from appliance.net.data.traffic import Expiring, Traffic
 from appliance.net.data.transfer import AGAIN, CHUNK, Transfer
 

@@ -1,25 +1,14 @@
-"""Socket calls that the data path makes on raw descriptors, and the socket options that it sets.
+"""The socket options that the data path sets, and what it asks of a socket now and then."""
 
-The standard library can only make them on socket objects, and making one of those for a descriptor costs a
-`getsockname` each time. `accept4` with SOCK_NONBLOCK saves a call more, and the address stays as the kernel
-wrote it until its text is asked for. None of them blocks.
-"""
-
-import ctypes
 import fcntl
-import os
 import socket
-import struct
 import sys
 import termios
 from collections.abc import Iterable
 from typing import Final
 
 from appliance.model.snapshot.keepalive import KeepAlive
-from appliance.wire.sockaddr import SIZE
-
-STREAM: Final = socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
-"""Type of a socket that is made non-blocking."""
+from appliance.net.data.raw_sockets import Option
 
 NO_OPTIONS: Final = (
     (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 0),
@@ -27,60 +16,15 @@ NO_OPTIONS: Final = (
 )
 """Options that take back those of an earlier configuration."""
 
-Option = tuple[int, int, int]
-"""Arguments of setsockopt."""
-
 NO_DELAY: Final = ((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),)
 """No small write waits until the peer has acknowledged the one before it (RFC 896, Nagle's algorithm).
 
 To set it sends at once what waits already.
 """
 
-# PyDLL and not CDLL: these calls never block, and to release and take the interpreter's lock costs more than
-# they do. The copy of errno that `use_errno` makes costs something too, so only accept has it.
-_LIBC: Final = ctypes.PyDLL(None)
-_LIBC_ERRNO: Final = ctypes.PyDLL(None, use_errno=True)
-_ACCEPT_FLAGS: Final = socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
-_INT: Final = struct.Struct("i")
-_RESET: Final = struct.pack("ii", 1, 0)
-_PEER: Final = ctypes.create_string_buffer(SIZE)
-_PEER_SIZE: Final = ctypes.c_uint32(SIZE)
-_PEER_SIZE_AT: Final = ctypes.byref(_PEER_SIZE)
-
-_accept4: Final = _LIBC_ERRNO.accept4
-_shutdown: Final = _LIBC.shutdown
-_setsockopt: Final = _LIBC.setsockopt
-_SHUT_WR: Final = socket.SHUT_WR
-
 
 class OptionsRefused(Exception):  # noqa: N818  # reads as what happened
     """The kernel does not take socket options of a configuration."""
-
-
-def accept(listener: int) -> int:
-    """Return the descriptor of the next connection, or minus the errno; `peer` returns its address.
-
-    An exception for each EAGAIN would cost more than the call, and every other call ends in one.
-    """
-    _PEER_SIZE.value = SIZE
-    descriptor: int = _accept4(listener, _PEER, _PEER_SIZE_AT, _ACCEPT_FLAGS)
-    return descriptor if descriptor >= 0 else -ctypes.get_errno()
-
-
-def peer() -> bytes:
-    """Return the address of the connection that `accept` returned last, as a raw `wire.sockaddr`."""
-    return _PEER.raw
-
-
-def shutdown_write(descriptor: int) -> None:
-    """Send a FIN; where the connection has ended already the next read reports it."""
-    _shutdown(descriptor, _SHUT_WR)
-
-
-def reset(descriptor: int) -> None:
-    """Close with a RST (SO_LINGER of 0 s): the peer sees an error, and no TIME_WAIT holds the port."""
-    _setsockopt(descriptor, socket.SOL_SOCKET, socket.SO_LINGER, _RESET, len(_RESET))
-    os.close(descriptor)
 
 
 def unacknowledged(descriptor: int) -> int:
@@ -133,12 +77,6 @@ def keepalive_options(keepalive: KeepAlive | None) -> tuple[Option, ...]:
         (socket.IPPROTO_TCP, socket.TCP_KEEPCNT, keepalive.count),
         (socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1),
     )
-
-
-def set_on_connection(descriptor: int, wanted: Iterable[Option]) -> None:
-    """Set options on a connection; where it has ended already the next read reports it."""
-    for level, option, value in wanted:
-        _setsockopt(descriptor, level, option, _INT.pack(value), _INT.size)
 
 
 def refused(wanted: Iterable[Option]) -> dict[Option, str]:

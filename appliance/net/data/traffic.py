@@ -13,7 +13,7 @@ import time
 from collections.abc import Callable
 from typing import Final, Protocol
 
-from gevent import get_hub
+import gevent
 
 from appliance.core.balancing.pool_member import PoolMember
 from appliance.core.balancing.worker_shares import pipe_limit, session_limit
@@ -30,34 +30,6 @@ _SWEEP_EVERY: Final = 1.0
 
 _SLICE: Final = 500
 """Sessions that a sweep looks at in one tick, so that the traffic does not wait for tens of thousands."""
-
-
-class Watcher(Protocol):
-    """A libev watcher, as gevent makes them."""
-
-    def start(self, callback: Callable[[], None]) -> None:
-        """Call `callback` whenever the descriptor is ready."""
-        ...
-
-    def stop(self) -> None:
-        """Call nothing until the next start."""
-        ...
-
-    def close(self) -> None:
-        """Stop for ever."""
-        ...
-
-
-class EventLoop(Protocol):
-    """What sessions need of gevent's event loop, which is libev's."""
-
-    def io(self, descriptor: int, events: int) -> Watcher:
-        """Return a watcher of a descriptor; `events` are 1 (readable) and 2 (writable), libev's numbers."""
-        ...
-
-    def run_callback(self, callback: Callable[[], None]) -> object:
-        """Call `callback` once, soon."""
-        ...
 
 
 class Expiring(Protocol):
@@ -112,7 +84,6 @@ class Traffic:
         "last_number",
         "limit",
         "live",
-        "loop",
         "make_room",
         "now",
         "paused",
@@ -132,7 +103,6 @@ class Traffic:
         accept_failed: Callable[[int], None],
         make_room: Callable[[], None] = lambda: None,
     ) -> None:
-        self.loop: EventLoop = get_hub().loop
         self.now = time.monotonic()
         self.live: set[Expiring] = set()
         self.failing_servers: set[PoolMember] = set()
@@ -162,6 +132,18 @@ class Traffic:
         """Close the pipes and the poller; no session is left."""
         self.pipes.close()
         self.poller.close()
+
+    def run_until(self, done: Callable[[], bool]) -> None:
+        """Move connections until `done`, as the outermost loop of the process.
+
+        What is gevent's, the tick and the control socket, has its turn when it has something to do, and when
+        the next tick is due. A thread that calls back into gevent's loop waits until then.
+        """
+        self.poller.lead()
+        while not done():
+            self.poller.wait(self.now + TICK)
+            # Not less: libev asks the kernel only in its next turn for what is watched in this one.
+            gevent.idle()
 
     def tick(self) -> None:
         """Move the clock on and end what has waited too long."""

@@ -41,7 +41,7 @@ def main(argv: list[str]) -> int:
     _tune_collector()
     _write_ready_byte(worker)
     gevent.spawn(limiter().follow, gevent.sleep)
-    worker.done.wait()
+    worker.traffic.run_until(worker.done.is_set)
     control.close()
     worker.close()
     return 0

@@ -51,7 +51,12 @@ class Worker:
         )
         self.settings = LiveSettings(arguments, self.traffic)
         backends = self.settings.backends
-        self.acceptors = Acceptors(self.traffic, frontends=self.settings.frontends, backends=backends)
+        self.acceptors = Acceptors(
+            self.traffic,
+            frontends=self.settings.frontends,
+            backends=backends,
+            shared=arguments.workers > 1,
+        )
         self.health = HealthFollower(paths.health_board, self.traffic, backends, fault=self._fault)
         self._connect_failures = ConnectFailureSender(paths.health_connect_failures)
         self._ticks = 0

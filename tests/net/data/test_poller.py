@@ -4,8 +4,10 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import closing
+from time import monotonic
 
 import gevent
+import gevent.socket
 import pytest
 from support.processes.greenlets import until
 
@@ -140,6 +142,92 @@ def test_who_goes_on_later_lets_others_come_first(poller: Poller, pair: tuple[so
     until(lambda: side.gone_on == 2)
     settle()
     assert side.gone_on == 2
+
+
+def test_callback_comes_soon(poller: Poller):
+    """It is called once, and not from within the call that asks for it."""
+    called: list[None] = []
+    poller.soon(lambda: called.append(None))
+    assert called == []
+    until(lambda: called)
+    settle()
+    assert called == [None]
+
+
+@pytest.fixture
+def leading(poller: Poller) -> Poller:
+    """Give a poller that is the outermost loop of this process."""
+    poller.lead()
+    return poller
+
+
+def far() -> float:
+    """Return a moment that no test waits for."""
+    return monotonic() + 30.0
+
+
+def test_leading_it_tells_of_events_and_ends_in_time(
+    leading: Poller, pair: tuple[socket.socket, socket.socket]
+):
+    """Sides are told while it waits, and the wait ends at its moment, also where that has passed."""
+    one, two = pair
+    side = Seen()
+    leading.register(one.fileno(), side)
+    leading.wait(monotonic() - 1.0)
+    assert side.events == [WRITABLE]
+    two.sendall(b"x")
+    leading.wait(monotonic() + 0.01)
+    assert side.events[1:] == [WRITABLE | READABLE]
+    leading.unregister(one.fileno())
+    two.sendall(b"x")
+    leading.wait(monotonic() + 0.01)
+    assert len(side.events) == 2
+
+
+def test_leading_it_does_what_was_put_off(leading: Poller):
+    """Neither waits for an event."""
+    side = Seen()
+    called: list[None] = []
+    leading.later(side)
+    leading.soon(lambda: called.append(None))
+    leading.wait(monotonic())
+    assert (side.gone_on, called) == (1, [None])
+
+
+def test_leading_it_hears_of_what_gevent_has_to_do(
+    leading: Poller, pair: tuple[socket.socket, socket.socket]
+):
+    """A greenlet waits for bytes: when they come the wait ends, long before its moment."""
+    one, two = pair
+    reader = gevent.spawn(gevent.socket.wait_read, one.fileno())
+    gevent.idle()
+    two.sendall(b"x")
+    while not reader.ready():
+        leading.wait(far())
+        gevent.idle()
+    assert reader.successful()
+
+
+def test_leading_it_hears_of_what_gevent_has_to_do_anew(
+    leading: Poller, pair: tuple[socket.socket, socket.socket]
+):
+    """A greenlet that reads and waits again is heard each time: its watcher is registered before a wait."""
+    one, two = pair
+    read = []
+
+    def follow() -> None:
+        for _ in range(20):
+            gevent.socket.wait_read(one.fileno())
+            read.append(one.recv(10))
+
+    following = gevent.spawn(follow)
+    gevent.idle()
+    for number in range(20):
+        two.sendall(b"x")
+        leading.wait(far())
+        gevent.idle()
+        assert len(read) == number + 1
+    following.join()
 
 
 def test_many_descriptors(poller: Poller):

@@ -1,6 +1,5 @@
-"""Socket calls on raw descriptors do what the standard library's do on objects."""
+"""Socket options reach the connections that they are for."""
 
-import errno
 import os
 import socket
 from collections import deque
@@ -9,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from appliance.model.snapshot.keepalive import KeepAlive
-from appliance.net.data import tcp
+from appliance.net.data import raw_sockets, tcp
 from appliance.wire import sockaddr
 
 pytestmark = pytest.mark.programs
@@ -26,8 +25,8 @@ def listener(request: pytest.FixtureRequest) -> Iterator[socket.socket]:
 
 def _accepted(listener: socket.socket) -> tuple[socket.socket, socket.socket, bytes]:
     client = socket.create_connection(listener.getsockname()[:2], timeout=10)
-    descriptor = tcp.accept(listener.fileno())
-    return client, socket.socket(fileno=descriptor), tcp.peer()
+    descriptor = raw_sockets.accept(listener.fileno())
+    return client, socket.socket(fileno=descriptor), raw_sockets.peer()
 
 
 def test_accepted_connection_is_ready_for_use(listener: socket.socket):
@@ -63,27 +62,6 @@ def test_refused_options_are_found_without_a_connection():
     timeout = (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, 4_000_000_000_000)
     assert set(tcp.refused(wanted)) == {idle, timeout}
     assert tcp.accepted(wanted) == tuple(each for each in wanted if each not in {idle, timeout})
-
-
-def test_nothing_to_accept_is_an_errno(listener: socket.socket):
-    """An empty queue and a bad descriptor are told by their negative errno, without an exception."""
-    assert tcp.accept(listener.fileno()) == -errno.EAGAIN
-    assert tcp.accept(-1) == -errno.EBADF
-
-
-def test_end_and_reset_are_told_apart(listener: socket.socket):
-    """A FIN is an end, a RST an error."""
-    client, server, _ = _accepted(listener)
-    with client:
-        tcp.shutdown_write(server.fileno())
-        assert client.recv(10) == b""
-    server.close()
-    client, server, _ = _accepted(listener)
-    with client:
-        tcp.reset(server.detach())
-        with pytest.raises(ConnectionResetError):
-            client.recv(10)
-    tcp.shutdown_write(-1)
 
 
 def test_unacknowledged_bytes_are_counted(listener: socket.socket):

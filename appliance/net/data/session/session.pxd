@@ -1,8 +1,10 @@
 # Types for a compiled session.py (Cython's pure Python mode): the source stays as it is.
 import cython
 
+from appliance.net.data.raw_sockets cimport close, connect
 from appliance.net.data.session.session_state cimport SessionState
 from appliance.net.data.sides cimport Side
+from appliance.net.data.traffic cimport Traffic
 from appliance.net.data.transfer cimport Transfer
 
 cdef class Session(SessionState):
@@ -19,7 +21,7 @@ cdef class Session(SessionState):
     cpdef bint send_first(self, Side server)
     @cython.locals(transfer=Transfer, size=cython.Py_ssize_t)
     cpdef bint receive_first(self, Side client)
-    @cython.locals(client=Side)
+    @cython.locals(client=Side, traffic=Traffic)
     cpdef enter_open(self, Side server)
     cpdef count_connected(self)
     cpdef retry(self, reason)

@@ -1,4 +1,4 @@
-"""A connection from a client to a server: a state object that watcher callbacks of the gevent hub drive.
+"""A connection from a client to a server: a state object that the events of its two sockets drive.
 
 No greenlet, no timer and no buffer of its own: a greenlet for each connection costs three to four times the
 processor time. Everything works on raw non-blocking descriptors: a socket object costs a getsockname.
@@ -8,11 +8,7 @@ moves its bytes, and `session_phases` says what may happen when.
 Plain Python that Cython compiles unchanged; `session.pxd` gives it types.
 """
 
-import _socket
-import os
-from errno import EINPROGRESS
 from random import random
-from socket import AF_INET, AF_INET6
 from time import monotonic
 from typing import Final
 
@@ -20,6 +16,7 @@ from appliance.core.balancing.pool_member import PoolMember
 from appliance.core.balancing.pool_state import MustWait
 from appliance.model.end_reasons import EndReason
 from appliance.net.data.poll_events import WRITABLE
+from appliance.net.data.raw_sockets import close, connect
 from appliance.net.data.session.session_end import CONNECT_REASONS, SERVERS_FAULT
 from appliance.net.data.session.session_phases import (
     CLOSED,
@@ -33,7 +30,6 @@ from appliance.net.data.session.session_phases import (
 )
 from appliance.net.data.session.session_state import SessionState
 from appliance.net.data.sides import Side
-from appliance.net.data.tcp import STREAM
 from appliance.net.data.transfer import AGAIN, CHUNK
 
 
@@ -159,7 +155,7 @@ class Session(SessionState):
                 return
             self.assign(decision)
             self.delay(0.0)
-            self.traffic.loop.run_callback(self.on_delay_over)
+            self.traffic.poller.soon(self.on_delay_over)
         except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this session, not the one that ends
             self.fail(error)
 
@@ -183,23 +179,12 @@ class Session(SessionState):
         if address is None:
             self.retry(EndReason.CONNECT_FAILED)
             return
-        try:
-            # The C type below socket.socket, whose constructor is Python code that would run for each
-            # connection.
-            self.dialled_at = monotonic()
-            connection = _socket.socket(AF_INET6 if ":" in address[0] else AF_INET, STREAM, 0)
-            for level, option, value in backend.options:
-                connection.setsockopt(level, option, value)
-        except OSError as error:
-            self.connect_failed(error.errno or 0)
+        self.dialled_at = monotonic()
+        fd = connect(address, backend.options)
+        if fd < 0:
+            self.connect_failed(-fd)
             return
-        code = connection.connect_ex(address)
-        if code not in (EINPROGRESS, 0):
-            connection.close()
-            self.retry(CONNECT_REASONS.get(code, EndReason.CONNECT_FAILED))
-            return
-        # From here on a raw descriptor: `detach` makes the object forget it without a close.
-        self.server = server = Side(self, connection.detach())
+        self.server = server = Side(self, fd)
         server.watch()
 
     def on_connected(self, events: int) -> None:
@@ -288,7 +273,7 @@ class Session(SessionState):
         server, member, pool, traffic = self.server, self.member, self.backend.pool, self.traffic
         if server is not None:
             self.server = None
-            os.close(server.release())
+            close(server.release())
         if member is None:  # cannot be: who connects has a place
             self.end(reason)
             return

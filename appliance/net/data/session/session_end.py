@@ -1,12 +1,11 @@
 """The end of a session: what a failed connect means, and what end each of the two peers sees."""
 
-import os
 from errno import EADDRNOTAVAIL, ECONNREFUSED, ECONNRESET, EMFILE, ENFILE, EPIPE, ETIMEDOUT
 from typing import Final
 
 from appliance.model.end_reasons import EndReason
+from appliance.net.data.raw_sockets import close, reset
 from appliance.net.data.sides import Side
-from appliance.net.data.tcp import reset
 
 CONNECT_REASONS: Final = {
     ECONNREFUSED: EndReason.CONNECT_REFUSED,
@@ -53,6 +52,12 @@ def close_sides(client: Side, server: Side | None, reason: EndReason) -> None:
     clean = reason in _CLEAN
     whole = clean and (server is None or not server.blocked())
     if server is not None:
-        ended = clean and (server.eof or server.shut) and not client.blocked()
-        (os.close if ended else reset)(server.release())
-    (os.close if whole else reset)(client.release())
+        # No choice between the two functions: called by their names they are C functions once compiled.
+        if clean and (server.eof or server.shut) and not client.blocked():
+            close(server.release())
+        else:
+            reset(server.release())
+    if whole:
+        close(client.release())
+    else:
+        reset(client.release())

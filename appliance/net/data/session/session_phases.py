@@ -23,9 +23,8 @@ session may be after it, by their first letter (closed is `x`); `-` is what cann
     server-down   -       qdcx     qdcx        x      -
     end           x       x        x           x      x
 
-The events of the data path (`client-sends`, `server-sends`, `connected`) are the callbacks that a session
-starts its watchers with when it enters a phase. They are looked up once, and never compared with a phase: to
-stop a watcher takes back even a wake-up that libev has noted already, so none can come in a later phase.
+The events of the data path (`client-sends`, `server-sends`, `connected`) are those of its two sockets, and
+`on_side_events` and the sides themselves say what one means in a phase.
 `place-free`, `delay-over`, `deadline` and `server-down` come from outside. `session` runs them through a
 table of handlers, and reports one that cannot happen as a fault of ours. `delay-over` is a callback that
 cannot be taken back: in other phases than `delayed` it is late, and changes nothing.

@@ -1,10 +1,13 @@
 # Types for a compiled session_state.py (Cython's pure Python mode): the source stays as it is.
 import cython
 
+from appliance.net.data.raw_sockets cimport set_on_connection
+from appliance.net.data.session.session_end cimport close_sides
 from appliance.net.data.sides cimport Side
+from appliance.net.data.traffic cimport Traffic
 
 cdef class SessionState:
-    cdef public object traffic
+    cdef public Traffic traffic
     cdef public object frontend
     cdef public object backend
     cdef public bytes address

@@ -6,6 +6,7 @@ from appliance.core.balancing.frontend_state import FrontendState
 from appliance.core.balancing.pool_member import PoolMember
 from appliance.model.end_reasons import EndReason
 from appliance.net.data.backend import Backend
+from appliance.net.data.raw_sockets import set_on_connection
 from appliance.net.data.session.session_end import close_sides
 from appliance.net.data.session.session_phases import (
     CLOSED,
@@ -17,7 +18,6 @@ from appliance.net.data.session.session_phases import (
 )
 from appliance.net.data.session.session_timeouts import overdue
 from appliance.net.data.sides import Side
-from appliance.net.data.tcp import set_on_connection
 from appliance.net.data.traffic import Traffic
 
 _BRIEF: Final = 1.0

@@ -20,7 +20,7 @@ from appliance.core.balancing.pool_state import PoolState
 from appliance.model.end_reasons import EndReason
 from appliance.model.server_states import HealthVerdict
 from appliance.model.snapshot.pools import Balance, SendProxy
-from appliance.net.data import tcp
+from appliance.net.data import raw_sockets
 from appliance.net.data.backend import Backend
 from appliance.net.data.session.session import Session
 from appliance.net.data.session.session_phases import CLOSED, CONNECTING, DELAYED, OPEN, QUEUED
@@ -70,9 +70,9 @@ class Setup:
         """Return a client that has sent its first bytes, and its session, which has begun."""
         client = self._stack.enter_context(socket.create_connection(self._clients.getsockname(), timeout=10))
         client.sendall(first)
-        fd = tcp.accept(self._clients.fileno())
+        fd = raw_sockets.accept(self._clients.fileno())
         self.frontend.current += 1
-        session = Session(self.traffic, self.frontend, self.backend, fd, tcp.peer())
+        session = Session(self.traffic, self.frontend, self.backend, fd, raw_sockets.peer())
         session.begin()
         return client, session
 
@@ -192,7 +192,7 @@ def test_reset_while_the_other_side_is_stuck_ends_the_session(setup: Setup):
         return False
 
     setup.until(stuck)
-    tcp.reset(server.detach())
+    raw_sockets.reset(server.detach())
     setup.until(lambda: setup.traffic.reasons[EndReason.SERVER_ABORT] == 1)
     assert not setup.traffic.live
     assert not setup.faults
@@ -214,7 +214,7 @@ def test_server_that_resets_before_the_first_byte_is_left_for_another():
         setup = Setup(stack, servers=2)
         client, session = setup.session()
         client.sendall(b"hello")
-        tcp.reset(setup.server(0).detach())
+        raw_sockets.reset(setup.server(0).detach())
         setup.until(lambda: session.ready_at)
         assert setup.server(1).recv(10) == b"hello"
         assert (
@@ -228,7 +228,7 @@ def test_server_that_resets_before_the_first_byte_is_left_for_another():
 def test_only_server_that_resets_before_the_first_byte_is_not_tried_again(setup: Setup):
     """Where there is no other server the client sees the reset."""
     client, session = setup.session()
-    tcp.reset(setup.server().detach())
+    raw_sockets.reset(setup.server().detach())
     setup.until(lambda: not setup.traffic.live)
     assert is_reset(client)
     assert session.attempts == 0

@@ -1,0 +1,26 @@
+# Types for a compiled acceptor.py (Cython's pure Python mode): the source stays as it is.
+import cython
+
+from appliance.net.data.poller cimport Pollable
+from appliance.net.data.raw_sockets cimport accept, peer, reset
+from appliance.net.data.traffic cimport Traffic
+
+cdef class Acceptor(Pollable):
+    cdef public object frontend
+    cdef public int descriptor
+    cdef public Traffic _traffic
+    cdef public object _open
+    cdef public bint _started
+    cdef public bint _watching
+    cdef public bint _shared
+    cdef public int _in_a_row
+    cdef public int _batch
+    cdef public long long _last_turn
+    cdef public double resume_at
+    cdef public tuple place
+
+    cpdef on_events(self, unsigned int events)
+    @cython.locals(traffic=Traffic, fd=cython.int, turn=cython.longlong)
+    cpdef _accept(self)
+    @cython.locals(traffic=Traffic, address=bytes)
+    cpdef _check_access(self, int fd)

@@ -1,0 +1,95 @@
+"""Socket calls of each connection, on raw descriptors: accept, connect, options, and how to end.
+
+The standard library can only make them on socket objects, and making one of those for a descriptor costs a
+`getsockname` each time. `accept4` with SOCK_NONBLOCK saves a call more, and the address stays as the kernel
+wrote it until its text is asked for. None of them blocks. A failure is a negative number, no exception.
+
+`raw_sockets.pyx` is this module compiled, with direct system calls.
+"""
+
+import _socket
+import ctypes
+import os
+import socket
+import struct
+from collections.abc import Iterable
+from errno import EAGAIN, EINPROGRESS
+from typing import Final
+
+from appliance.wire.sockaddr import SIZE
+
+STREAM: Final = socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
+"""Type of a socket that is made non-blocking."""
+
+Option = tuple[int, int, int]
+"""Arguments of setsockopt."""
+
+# PyDLL and not CDLL: these calls never block, and to release and take the interpreter's lock costs more than
+# they do. The copy of errno that `use_errno` makes costs something too, so only accept has it.
+_LIBC: Final = ctypes.PyDLL(None)
+_LIBC_ERRNO: Final = ctypes.PyDLL(None, use_errno=True)
+_ACCEPT_FLAGS: Final = socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
+_INT: Final = struct.Struct("i")
+_RESET: Final = struct.pack("ii", 1, 0)
+_PEER: Final = ctypes.create_string_buffer(SIZE)
+_PEER_SIZE: Final = ctypes.c_uint32(SIZE)
+_PEER_SIZE_AT: Final = ctypes.byref(_PEER_SIZE)
+
+_accept4: Final = _LIBC_ERRNO.accept4
+_shutdown: Final = _LIBC.shutdown
+_setsockopt: Final = _LIBC.setsockopt
+_SHUT_WR: Final = socket.SHUT_WR
+
+
+def accept(listener: int) -> int:
+    """Return the descriptor of the next connection, or minus the errno; `peer` returns its address.
+
+    An exception for each EAGAIN would cost more than the call.
+    """
+    _PEER_SIZE.value = SIZE
+    descriptor: int = _accept4(listener, _PEER, _PEER_SIZE_AT, _ACCEPT_FLAGS)
+    return descriptor if descriptor >= 0 else -ctypes.get_errno()
+
+
+def peer() -> bytes:
+    """Return the address of the connection that `accept` returned last, as a raw `wire.sockaddr`."""
+    return _PEER.raw
+
+
+def connect(address: tuple[str, int], options: Iterable[Option]) -> int:
+    """Begin to connect to a literal address; return the descriptor, or minus the errno."""
+    try:
+        # The C type below socket.socket, whose constructor is Python code that would run for each connection.
+        connection = _socket.socket(socket.AF_INET6 if ":" in address[0] else socket.AF_INET, STREAM, 0)
+        for level, option, value in options:
+            connection.setsockopt(level, option, value)
+    except OSError as error:
+        return -(error.errno or EAGAIN)
+    code = connection.connect_ex(address)
+    if code not in (EINPROGRESS, 0):
+        connection.close()
+        return -code
+    # A raw descriptor from here on: `detach` makes the object forget it without a close.
+    return connection.detach()
+
+
+def shutdown_write(descriptor: int) -> None:
+    """Send a FIN; where the connection has ended already the next read reports it."""
+    _shutdown(descriptor, _SHUT_WR)
+
+
+def close(descriptor: int) -> None:
+    """Close with a FIN, or with a RST where received bytes were not read."""
+    os.close(descriptor)
+
+
+def reset(descriptor: int) -> None:
+    """Close with a RST (SO_LINGER of 0 s): the peer sees an error, and no TIME_WAIT holds the port."""
+    _setsockopt(descriptor, socket.SOL_SOCKET, socket.SO_LINGER, _RESET, len(_RESET))
+    os.close(descriptor)
+
+
+def set_on_connection(descriptor: int, wanted: Iterable[Option]) -> None:
+    """Set options on a connection; where it has ended already the next read reports it."""
+    for level, option, value in wanted:
+        _setsockopt(descriptor, level, option, _INT.pack(value), _INT.size)

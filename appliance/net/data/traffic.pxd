@@ -1,0 +1,27 @@
+# Types for a compiled traffic.py (Cython's pure Python mode): the source stays as it is.
+from appliance.net.data.poller cimport Poller
+from appliance.net.data.transfer cimport Transfer
+
+cdef class Traffic:
+    cdef public double now
+    cdef public set live
+    cdef public set failing_servers
+    cdef public set every_tick
+    cdef public list resting
+    cdef public Py_ssize_t limit
+    cdef public object pipes
+    cdef public Poller poller
+    cdef public Transfer transfer
+    cdef public dict reasons
+    cdef public object fault
+    cdef public object accept_failed
+    cdef public object report
+    cdef public object make_room
+    cdef public bint paused
+    cdef public bint changed
+    cdef public long long last_number
+    cdef public list _sweep
+    cdef public double _sweep_at
+
+    cpdef tick(self)
+    cpdef wake_queued(self, waiter)
