@@ -1,12 +1,13 @@
 # Types for a compiled acceptor.py (Cython's pure Python mode): the source stays as it is.
 import cython
 
+from appliance.core.balancing.frontend_state cimport FrontendState
 from appliance.net.data.poller cimport Pollable
 from appliance.net.data.raw_sockets cimport accept, peer, reset
 from appliance.net.data.traffic cimport Traffic
 
 cdef class Acceptor(Pollable):
-    cdef public object frontend
+    cdef public FrontendState frontend
     cdef public int descriptor
     cdef public Traffic _traffic
     cdef public object _open
@@ -20,7 +21,7 @@ cdef class Acceptor(Pollable):
     cdef public tuple place
 
     cpdef on_events(self, unsigned int events)
-    @cython.locals(traffic=Traffic, fd=cython.int, turn=cython.longlong)
+    @cython.locals(frontend=FrontendState, traffic=Traffic, fd=cython.int, turn=cython.longlong)
     cpdef _accept(self)
-    @cython.locals(traffic=Traffic, address=bytes)
+    @cython.locals(frontend=FrontendState, traffic=Traffic, address=bytes)
     cpdef _check_access(self, int fd)

@@ -6,6 +6,10 @@ from appliance.net.data.raw_sockets cimport set_on_connection, shutdown_write
 from appliance.net.data.traffic cimport Traffic
 from appliance.net.data.transfer cimport Transfer
 
+# Constants that the module imports or sets: as C integers they are compared without a look-up.
+cdef int AGAIN, CHUNK, PIPE_SIZE, _BULK, _IN_A_ROW
+cdef unsigned int ERROR, FIN, URGENT, WRITABLE
+
 cdef class Side(Pollable):
     cdef public object session
     cdef public Traffic traffic

@@ -7,6 +7,10 @@ from appliance.net.data.sides cimport Side
 from appliance.net.data.traffic cimport Traffic
 from appliance.net.data.transfer cimport Transfer
 
+# Constants that the module imports or sets: as C integers they are compared without a look-up.
+cdef int CLOSED, CONNECTING, DELAYED, OPEN, QUEUED, AGAIN, CHUNK
+cdef unsigned int WRITABLE
+
 cdef class Session(SessionState):
     cpdef act_on(self, decision)
     cpdef assign(self, member)

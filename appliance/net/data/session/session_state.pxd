@@ -1,15 +1,21 @@
 # Types for a compiled session_state.py (Cython's pure Python mode): the source stays as it is.
 import cython
 
+from appliance.core.balancing.frontend_state cimport FrontendState
+from appliance.net.data.backend cimport Backend
 from appliance.net.data.raw_sockets cimport set_on_connection
 from appliance.net.data.session.session_end cimport close_sides
 from appliance.net.data.sides cimport Side
 from appliance.net.data.traffic cimport Traffic
 
+# Constants that the module imports or sets: as C integers they are compared without a look-up.
+cdef int CLOSED, CONNECTING, OPEN
+cdef double _BRIEF
+
 cdef class SessionState:
     cdef public Traffic traffic
-    cdef public object frontend
-    cdef public object backend
+    cdef public FrontendState frontend
+    cdef public Backend backend
     cdef public bytes address
     cdef public double started
     cdef public Side client
@@ -31,6 +37,11 @@ cdef class SessionState:
     cdef public long long number
 
     cpdef expire_open(self, Side server, double now)
+    @cython.locals(server=Side, received=cython.longlong, sent=cython.longlong, frontend=FrontendState)
     cpdef count_bytes(self)
     cpdef count_server_error(self, member)
     cpdef count_abort(self, member, reason)
+    cpdef side_failed(self, Side side)
+    @cython.locals(traffic=Traffic, phase=cython.int)
+    cpdef end(self, reason)
+    cpdef report(self, reason)

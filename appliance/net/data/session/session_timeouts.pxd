@@ -1,0 +1,1 @@
+# Compiled as it is, without types: calls and loops are what it saves.
