@@ -12,7 +12,7 @@ from pathlib import Path
 
 from support.run import tools
 
-from bench import compiled, failover, kernel, many_routers, rounds, table
+from bench import compiled, cores, failover, kernel, many_routers, rounds, table
 from bench.measures import Effort
 from bench.profile import profile
 from bench.proxies import Start
@@ -25,7 +25,13 @@ def main() -> int:
     arguments = _arguments()
     if arguments.profile or arguments.compiled:
         arguments.part = "proxies"
-    parts = {"proxies": _proxies, "failover": _failover, "routers": _routers, "kernel": _kernel}
+    parts = {
+        "proxies": _proxies,
+        "cores": _cores,
+        "failover": _failover,
+        "routers": _routers,
+        "kernel": _kernel,
+    }
     asked = list(parts) if arguments.part == "all" else [arguments.part]
     return max(parts[part](arguments) for part in asked)
 
@@ -42,6 +48,21 @@ def _proxies(arguments: argparse.Namespace) -> int:
         if arguments.profile:
             return _report("syscalls", profile(starts), arguments)
         return _measure(starts, arguments)
+
+
+def _cores(arguments: argparse.Namespace) -> int:
+    if absent := tools.missing(["haproxy", "nginx", "wrk", "cc"]):
+        print(f"bench: several cores are not measured: missing {', '.join(absent)}")
+        return 0
+    with tempfile.TemporaryDirectory(prefix="lb-compiled-") as directory:
+        compiled.build(Path(directory))
+        count = arguments.rounds or (2 if arguments.quick else 6)
+        rows = cores.measure(
+            Path(directory), rounds=count, effort=Effort(), say=lambda text: print(text, file=sys.stderr)
+        )
+    load = ", ".join(f"{value:.0f}" for value in os.getloadavg())
+    text = f"{_machine(_haproxy())} {count} rounds; load average at the end {load}.\n\n{cores.markdown(rows)}"
+    return _report("cores", text, arguments)
 
 
 def _measure(starts: dict[str, Start], arguments: argparse.Namespace) -> int:
@@ -103,7 +124,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "part",
         nargs="?",
-        choices=["all", "proxies", "failover", "routers", "kernel"],
+        choices=["all", "proxies", "cores", "failover", "routers", "kernel"],
         default="all",
         help="what to measure (all)",
     )

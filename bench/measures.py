@@ -35,9 +35,9 @@ class Effort:
     requests: int = 600
 
 
-def short(proxy: Proxy, effort: Effort) -> Numbers:
+def short(proxy: Proxy, effort: Effort, *, at_once: int = 32) -> Numbers:
     """Measure one request per connection, 32 at a time."""
-    rate, cpu = _wrk(proxy, effort, connections=32, close=True)
+    rate, cpu = _wrk(proxy, effort, connections=at_once, close=True)
     return {"connections/s": rate, "CPU per connection": cpu}
 
 
@@ -127,15 +127,19 @@ def _wrk(proxy: Proxy, effort: Effort, *, connections: int, close: bool) -> tupl
     assert binary, "wrk is missing: make debian"
     header = ["-H", "Connection: close"] if close else []
     command = [binary, "-t1", f"-c{connections}", f"-d{effort.seconds:g}s", "--timeout", "10s", *header]
-    before = cpu_seconds(proxy.pid)
+    before = _cpu(proxy)
     done = subprocess.run(
         [*command, f"http://127.0.0.1:{proxy.port}/name"], capture_output=True, text=True, check=True
     )
-    cpu = cpu_seconds(proxy.pid) - before
+    cpu = _cpu(proxy) - before
     errors = re.search(r"Socket errors: .*|Non-2xx.*", done.stdout)
     assert not errors, f"{proxy.name}: {errors.group()}"
     requests = int(_found(r"(\d+) requests in", done.stdout))
     return float(_found(r"Requests/sec:\s*([\d.]+)", done.stdout)), cpu / requests
+
+
+def _cpu(proxy: Proxy) -> float:
+    return sum(cpu_seconds(pid) for pid in {proxy.pid, *(each.pid for each in proxy.workers)})
 
 
 def _found(pattern: str, text: str) -> str:

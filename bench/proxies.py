@@ -9,17 +9,18 @@ from pathlib import Path
 from support.network.ports import accepts, free_port
 from support.processes.processes import running
 from support.processes.waiting import wait_until
-from support.programs.lone_worker import lone_worker
+from support.programs.lone_worker import LoneWorker, lone_worker, workers
 from support.run import tools
 from support.values.snapshots import bind, frontend, group, pool, server, snapshot
 
 from appliance.model.snapshot.keepalive import KeepAlive
+from appliance.model.snapshot.snapshot import Snapshot
 
 CONNECTIONS = 7000
 _KEEPALIVE = KeepAlive(idle=60.0, interval=10.0, count=3)  # the configuration's default
 _HAPROXY = """
 global
-  nbthread 1
+  nbthread {threads}
   maxconn {connections}
 defaults
   mode tcp
@@ -38,25 +39,37 @@ backend out
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proxy:
-    """A running proxy: where it listens, and the process whose CPU and memory are counted."""
+    """A running proxy: where it listens, and the process whose CPU and memory are counted.
+
+    `workers` are those of ours, where there are several.
+    """
 
     name: str
     port: int
     pid: int
+    workers: tuple[LoneWorker, ...] = ()
 
 
 Start = Callable[[int], contextlib.AbstractContextManager[Proxy]]
 
 
 @contextlib.contextmanager
-def haproxy(server_port: int, *, options: str = "", name: str = "haproxy") -> Iterator[Proxy]:
-    """Run HAProxy with one thread in TCP mode, in the foreground as one process."""
-    binary, port = tools.path("haproxy"), free_port()
+def haproxy(
+    server_port: int, *, options: str = "", name: str = "haproxy", threads: int = 1, binary: str | None = None
+) -> Iterator[Proxy]:
+    """Run HAProxy in TCP mode, in the foreground as one process; `binary` is another one than Debian's."""
+    binary, port = binary or tools.path("haproxy"), free_port()
     assert binary, "haproxy is missing: make debian"
     with tempfile.TemporaryDirectory(prefix="lb-haproxy-") as directory:
         config, log = Path(directory) / "haproxy.cfg", Path(directory) / "log"
         config.write_text(
-            _HAPROXY.format(port=port, server=server_port, connections=CONNECTIONS, options=options)
+            _HAPROXY.format(
+                port=port,
+                server=server_port,
+                connections=CONNECTIONS,
+                options=options,
+                threads=threads,
+            )
         )
         with running([binary, "-db", "-f", str(config)], log=log) as process:
             wait_until(lambda: accepts(port) or process.poll() is not None, what="haproxy accepts")
@@ -73,9 +86,27 @@ def haproxy_splice(server_port: int) -> contextlib.AbstractContextManager[Proxy]
 def worker(server_port: int, *, package: Path | None = None, name: str = "appliance") -> Iterator[Proxy]:
     """Run one of our workers, from the copy of our package in the directory `package` if one is given."""
     port = free_port()
-    wanted = snapshot(
+    with lone_worker(_snapshot(port, server_port), package=package) as running_worker:
+        wait_until(lambda: accepts(port), what="the worker accepts")
+        yield Proxy(name=name, port=port, pid=running_worker.pid)
+
+
+@contextlib.contextmanager
+def several(
+    server_port: int, *, count: int, package: Path | None = None, name: str = "appliance"
+) -> Iterator[Proxy]:
+    """Run so many of our workers on one listener, as their master would."""
+    port = free_port()
+    with workers(_snapshot(port, server_port, count=count), package=package) as running_workers:
+        wait_until(lambda: accepts(port), what="the workers accept")
+        yield Proxy(name=name, port=port, pid=running_workers[0].pid, workers=tuple(running_workers))
+
+
+def _snapshot(port: int, server_port: int, *, count: int = 1) -> Snapshot:
+    return snapshot(
         groups=[
             group(
+                workers=count,
                 frontends=[
                     frontend(
                         binds=[bind(port)],
@@ -83,11 +114,8 @@ def worker(server_port: int, *, package: Path | None = None, name: str = "applia
                         timeout_client=3600.0,
                         keepalive=_KEEPALIVE,
                     )
-                ]
+                ],
             )
         ],
         pools=[pool(servers=[server(port=server_port)], timeout_server=3600.0, keepalive=_KEEPALIVE)],
     )
-    with lone_worker(wanted, package=package) as running_worker:
-        wait_until(lambda: accepts(port), what="the worker accepts")
-        yield Proxy(name=name, port=port, pid=running_worker.pid)

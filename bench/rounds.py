@@ -1,5 +1,6 @@
 """Interleaved rounds: in each one every proxy does every measure, in turn, so that they share the noise."""
 
+import os
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -20,11 +21,17 @@ RIVAL = "haproxy"
 SPLICING = "haproxy+splice"
 OURS = "appliance"
 COMPILED = "compiled"
+ANOTHER = "another haproxy"
 
 
 def contenders(package: Path | None) -> dict[str, Start]:
-    """Return what is measured; `package` is the directory of our compiled package, if it takes part."""
+    """Return what is measured; `package` is the directory of our compiled package, if it takes part.
+
+    The variable HAPROXY names another HAProxy than Debian's, which then takes part too.
+    """
     starts: dict[str, Start] = {RIVAL: proxies.haproxy, OURS: proxies.worker}
+    if binary := os.environ.get("HAPROXY"):
+        starts[ANOTHER] = partial(proxies.haproxy, binary=binary, name=ANOTHER)
     if package is not None:
         starts[COMPILED] = partial(proxies.worker, package=package, name=COMPILED)
     return starts

@@ -30,15 +30,18 @@ _BACKLOG = 4096
 class LoneWorker:
     """A running worker of a snapshot's first group, which the test speaks to as its master would."""
 
-    def __init__(self, paths: Paths, process: "subprocess.Popen[bytes]", health: BoardWriter) -> None:
+    def __init__(
+        self, paths: Paths, process: "subprocess.Popen[bytes]", health: BoardWriter, *, index: int = 0
+    ) -> None:
         self.paths = paths
+        self._index = index
         self.pid = process.pid
         self.process = process
         self._health = health
 
     def ask(self, command: str, **values: object) -> Values:
         """Send one command to the worker's control socket."""
-        return ask(self.paths.worker_control("proxy-api", 1, 0), command, **values)
+        return ask(self.paths.worker_control("proxy-api", 1, self._index), command, **values)
 
     def publish(self, servers: Iterable[ServerHealthRecord]) -> None:
         """Publish verdicts as `health` does when some have changed."""
@@ -47,7 +50,7 @@ class LoneWorker:
 
     def board(self) -> worker_board.WorkerBoard:
         """Return what the worker's board says now."""
-        with BoardReader(self.paths.worker_board("proxy-api", 1, 0)) as reader:
+        with BoardReader(self.paths.worker_board("proxy-api", 1, self._index)) as reader:
             return worker_board.decode(reader.read())
 
 
@@ -81,15 +84,37 @@ def lone_worker(snapshot: model.Snapshot, *, package: Path | None = None) -> Ite
 
     `package` is a directory with another copy of the package `appliance` to run.
     """
+    with contextlib.ExitStack() as stack:
+        yield stack.enter_context(_accepting(snapshot, _listeners(snapshot, stack), package, index=0))
+
+
+@contextlib.contextmanager
+def workers(snapshot: model.Snapshot, *, package: Path | None = None) -> Iterator[list[LoneWorker]]:
+    """Run as many workers of the snapshot's first group as it asks for, on the same listeners."""
+    with contextlib.ExitStack() as stack:
+        listeners = _listeners(snapshot, stack)
+        yield [
+            stack.enter_context(_accepting(snapshot, listeners, package, index=index))
+            for index in range(snapshot.groups[0].workers)
+        ]
+
+
+Listeners = list[tuple[frontends.Frontend, frontends.Bind, socket.socket]]
+
+
+@contextlib.contextmanager
+def _accepting(
+    snapshot: model.Snapshot, listeners: Listeners, package: Path | None, *, index: int
+) -> Iterator[LoneWorker]:
     with tempfile.TemporaryDirectory(prefix="lb-worker-") as directory:
         paths = Paths(runtime=Path(directory), state=Path(directory))
         paths.snapshot(snapshot.number).parent.mkdir()
         for path in (paths.snapshot(snapshot.number), paths.accepted):
             path.write_bytes(model.encode(snapshot))
         health = BoardWriter(paths.health_board)
-        process, ready = _start(snapshot, paths, package)
+        process, ready = _start(snapshot, paths, listeners, package, index)
         try:
-            worker = LoneWorker(paths, process, health)
+            worker = LoneWorker(paths, process, health, index=index)
             worker.publish(up(pool, server) for pool in snapshot.pools for server in pool.servers)
             assert os.read(ready, 1) == b"R", (
                 f"the worker did not start:\n{(paths.runtime / 'log').read_text()}"
@@ -103,23 +128,18 @@ def lone_worker(snapshot: model.Snapshot, *, package: Path | None = None) -> Ite
 
 
 def _start(
-    snapshot: model.Snapshot, paths: Paths, package: Path | None
+    snapshot: model.Snapshot, paths: Paths, listeners: Listeners, package: Path | None, index: int
 ) -> tuple["subprocess.Popen[bytes]", int]:
     ready, theirs = os.pipe()
     with contextlib.ExitStack() as stack:
         stack.callback(os.close, theirs)
         group = snapshot.groups[0]
-        listeners = [
-            (frontend, bind, stack.enter_context(_listener(bind)))
-            for frontend in group.frontends
-            for bind in frontend.binds
-        ]
         argument = {
             "program": "proxy-api",
             "group": group.name,
             "generation": 1,
-            "index": 0,
-            "workers": 1,
+            "index": index,
+            "workers": group.workers,
             "snapshot": snapshot.number,
             "listeners": [
                 {"frontend": frontend.name, "host": bind.host, "port": bind.port, "fd": listener.fileno()}
@@ -138,6 +158,14 @@ def _start(
             stderr=log,
         )
     return process, ready
+
+
+def _listeners(snapshot: model.Snapshot, stack: contextlib.ExitStack) -> Listeners:
+    return [
+        (frontend, bind, stack.enter_context(_listener(bind)))
+        for frontend in snapshot.groups[0].frontends
+        for bind in frontend.binds
+    ]
 
 
 def _listener(bind: frontends.Bind) -> socket.socket:
