@@ -16,6 +16,7 @@ cdef class Acceptor(Pollable):
     cdef public bint _shared
     cdef public int _in_a_row
     cdef public int _batch
+    cdef public int _most
     cdef public long long _last_turn
     cdef public double resume_at
     cdef public tuple place

@@ -1,10 +1,11 @@
 """Accepting: one connection when the poller finds a listener ready, and more where that is not enough.
 
 Several workers may share a listener. The kernel wakes one of those that sleep, always the one that has
-watched it for longest (EPOLLEXCLUSIVE), so each goes to the end of that line after a few connections. To take
-one and be told of the next leaves the others to workers that are idle, and asks for no connection that is not
-there: the number grows with each turn that finds one in a row. A socket for each worker (SO_REUSEPORT) would
-need no line, but to close one resets the connections in its queue, and each reload closes some.
+watched it for longest (EPOLLEXCLUSIVE), so each goes to the end of that line after a few connections. Each
+takes one and is told of the next: the others are left to workers that are idle, and hardly a call finds none.
+A worker that is alone takes more with each turn in a row that finds one, which saves it turns. A socket for
+each worker (SO_REUSEPORT) would need no line, but to close one resets the connections in its queue, and each
+reload closes some.
 
 Where a limit is reached or descriptors run out nothing is watched for a while. The connections wait in the
 kernel's backlog, where clients of a full server wait with HAProxy too.
@@ -24,7 +25,7 @@ from appliance.net.data.traffic import Traffic
 from appliance.wire import sockaddr
 
 _BATCH: Final = 8
-"""Most connections in one turn: more would let the open sessions wait, and leave less to other workers."""
+"""Most connections in one turn: more would let the open sessions wait."""
 
 _IN_A_ROW: Final = 16
 """Connections after which a worker goes to the end of the line, which costs two system calls."""
@@ -67,6 +68,7 @@ class Acceptor(Pollable):
         self._started = False
         self._watching = False
         self._shared = shared
+        self._most = 1 if shared else _BATCH
         self._in_a_row = 0
         self._batch = 1
         self._last_turn = 0
@@ -106,7 +108,7 @@ class Acceptor(Pollable):
     def _accept(self) -> None:
         frontend, traffic = self.frontend, self._traffic
         turn = traffic.poller.turn
-        self._batch = min(2 * self._batch, _BATCH) if turn == self._last_turn + 1 else 1
+        self._batch = min(2 * self._batch, self._most) if turn == self._last_turn + 1 else 1
         self._last_turn = turn
         for _ in range(self._batch):
             if frontend.full or traffic.full:

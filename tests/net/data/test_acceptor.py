@@ -22,7 +22,7 @@ pytestmark = pytest.mark.programs
 class Setup:
     """An acceptor on a listener of its own, with everything that it reports."""
 
-    def __init__(self, *, limit: int = 0) -> None:
+    def __init__(self, *, limit: int = 0, shared: bool = False) -> None:
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.faults: list[Exception] = []
         self.accept_failed: list[int] = []
@@ -37,7 +37,9 @@ class Setup:
         self.bug: Exception | None = None
         descriptor = os.dup(self.listener.fileno())
         os.set_blocking(descriptor, False)  # the standard library's signature
-        self.acceptor = Acceptor(self.traffic, self.frontend, descriptor, open_session=self.open)
+        self.acceptor = Acceptor(
+            self.traffic, self.frontend, descriptor, open_session=self.open, shared=shared
+        )
 
     def make_room(self) -> None:
         """Do what a worker does when a session ends."""
@@ -95,6 +97,16 @@ def test_connections_are_handed_on(setup: Setup):
     setup.acceptor.close()
     assert setup.acceptor.resume() is False
     assert len(clients) == 20
+
+
+def test_worker_that_shares_a_listener_goes_on_after_its_turn():
+    """It leaves the line of those that wait for connections now and then, and loses none."""
+    setup = Setup(shared=True)
+    setup.acceptor.start()
+    clients = [setup.connect() for _ in range(50)]
+    setup.until(lambda: len(setup.taken) == 50)
+    assert setup.frontend.total == len(clients)
+    setup.close()
 
 
 def test_limit_pauses():
