@@ -151,7 +151,7 @@ def _start(
         process = subprocess.Popen(
             [sys.executable, "-m", "appliance.programs.worker", json.dumps(argument)],
             pass_fds=[theirs, *(listener.fileno() for _, _, listener in listeners)],
-            env={**os.environ, **paths.environment()},
+            env={**os.environ, **({"PYTHONPATH": str(package)} if package else {}), **paths.environment()},
             cwd=package,
             stdin=subprocess.DEVNULL,
             stdout=log,
