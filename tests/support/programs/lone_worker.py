@@ -84,19 +84,23 @@ def lone_worker(snapshot: model.Snapshot, *, package: Path | None = None) -> Ite
 
     `package` is a directory with another copy of the package `appliance` to run.
     """
-    with contextlib.ExitStack() as stack:
-        yield stack.enter_context(_accepting(snapshot, _listeners(snapshot, stack), package, index=0))
+    with contextlib.ExitStack() as stack, contextlib.ExitStack() as ours:
+        worker = stack.enter_context(_accepting(snapshot, _listeners(snapshot, ours), package, index=0))
+        ours.close()  # what the worker closes nobody else holds
+        yield worker
 
 
 @contextlib.contextmanager
 def workers(snapshot: model.Snapshot, *, package: Path | None = None) -> Iterator[list[LoneWorker]]:
     """Run as many workers of the snapshot's first group as it asks for, on the same listeners."""
-    with contextlib.ExitStack() as stack:
-        listeners = _listeners(snapshot, stack)
-        yield [
+    with contextlib.ExitStack() as stack, contextlib.ExitStack() as ours:
+        listeners = _listeners(snapshot, ours)
+        made = [
             stack.enter_context(_accepting(snapshot, listeners, package, index=index))
             for index in range(snapshot.groups[0].workers)
         ]
+        ours.close()
+        yield made
 
 
 Listeners = list[tuple[frontends.Frontend, frontends.Bind, socket.socket]]
