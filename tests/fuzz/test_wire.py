@@ -12,7 +12,7 @@ from support.fuzzing.fuzzing import Target, fuzz, round_trip
 from support.machines import ovf
 from support.peers import kube_api
 from support.values import boards, vip_answers
-from support.values.snapshots import track
+from support.values.snapshots import server, track
 
 from appliance import wire
 from appliance.core.discovery import finding
@@ -32,6 +32,7 @@ from appliance.wire.lines import (
     discovery_status,
     forward_status,
     listed_session,
+    moving_sessions,
     redirect_status,
     reload_line,
     tracker_lines,
@@ -44,6 +45,7 @@ from appliance.wire.lines.control import Question, bad, good
 from appliance.wire.lines.discovery_status import DiscoveryStatus, FoundStatus, SourceStatus
 from appliance.wire.lines.line_buffer import LineBuffer
 from appliance.wire.lines.listed_session import ListedSession
+from appliance.wire.lines.moving_sessions import VERSION, MovingSession, MovingSide, Offer
 from appliance.wire.lines.vrrp_takeover import KnownRouter, KnownTrack
 from appliance.wire.lines.worker_arguments import InheritedListener, WorkerArguments
 from appliance.wire.lines.worker_status import WorkerListener, WorkerStatus
@@ -63,6 +65,29 @@ FORWARD_STATUS = forward_status.ForwardStatus(
         forward_status.ForwardedGroup(program="proxy-api", frontends=(boards.frontend_counters(total=3),)),
     ),
     servers=(boards.server_counters(),),
+)
+_SIDE = MovingSide(count=1, idle=0.5, eof=False, shut=False, first=False, backlog=b"held", piped=3)
+OFFER = Offer(
+    version=VERSION,
+    sessions=(
+        MovingSession(
+            id="proxy-api-1-0-1",
+            frontend="kube-api",
+            pool="masters",
+            member=server("master-0"),
+            address=b"\x02\x00",
+            started=1.0,
+            connect=1.0,
+            ready=1.0,
+            attempts=0,
+            counted_in=0,
+            counted_out=0,
+            keepalive_set=False,
+            max_age=None,
+            client=_SIDE,
+            server=_SIDE,
+        ),
+    ),
 )
 REDIRECT_STATUS = redirect_status.RedirectStatus(
     program="redirect",
@@ -518,6 +543,18 @@ TARGETS = (
         ),
         errors=(control.ControlError,),
         words=JSON_WORDS,
+    ),
+    Target(
+        name="moving-sessions",
+        run=round_trip(
+            lambda line: moving_sessions.offer(control.decode_question(line).values),
+            lambda offer: control.encode_question(
+                Question(command="offer", values=moving_sessions.values(offer))
+            ),
+        ),
+        seeds=(control.encode_question(Question(command="offer", values=moving_sessions.values(OFFER))),),
+        errors=(control.ControlError,),
+        words=(b'"piped":', b'"backlog":', b'"version":1', *JSON_WORDS),
     ),
     Target(
         name="listed-session",

@@ -151,6 +151,19 @@ class PoolState(Generic[Waiter]):
             return self._place_limited(eligible, key)
         return _count(self._balancer.choose(eligible, key))
 
+    def join(self, server: Server) -> PoolMember:
+        """Count a connection of another worker at its server, whatever the state of that is.
+
+        A server that the configuration has no more is kept for as long as it has connections.
+        """
+        known = {member.name: member for member in self.counted}
+        member = known.get(server.name)
+        if member is None:
+            member = PoolMember(pool=self.config.name, config=server, address=None, limit=0, seed=0, turn=0.0)
+            self._removed[server.name] = member
+        member.current += 1
+        return member
+
     def has_others(self, avoid: Collection[PoolMember]) -> bool:
         """Return whether a member takes new connections that is not to be avoided."""
         return any(member not in avoid for member in self._eligible)

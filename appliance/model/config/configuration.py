@@ -102,6 +102,9 @@ class ReloadSection(Section):
     """Further sockets for the lines `reload` and `stop`, beside reload.sock in the runtime directory."""
     max_draining: int = Field(default=10, ge=1, le=1000)
     """Old generations of a proxy that may drain at a time; of more, the oldest is ended."""
+    sessions: Literal["move", "drain"] = Field(default="move")
+    """What becomes of open connections when a reload brings new workers: `move` hands them to these, and none
+    ends; with `drain` they stay, until they or the time to drain has ended."""
     watch: DurationOrOff = written("3s", duration_or_off)
     """Time that a changed file must rest to be obeyed though no reload was asked for, or `off`."""
 

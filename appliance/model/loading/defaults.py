@@ -45,6 +45,7 @@ def fill(config: Config, *, number: int, source: str, drain: float | None) -> Sn
             sockets=config.reload.sockets,
             max_draining=config.reload.max_draining,
             watch=config.reload.watch,
+            sessions=config.reload.sessions,
         ),
         watchdog=config.watchdog,
         readers=config.group,

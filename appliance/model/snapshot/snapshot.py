@@ -26,12 +26,14 @@ class Reload:
     """The reload handler: further socket paths, and how many old generations of a proxy may drain at a time.
 
     A changed file that has stayed unchanged for `watch` seconds is loaded without a request; 0.0 is never.
+    `sessions` says whether open sessions move to the workers of a new generation, or stay and drain.
     """
 
     sockets: tuple[str, ...]
     max_draining: int
     # Optional, because the last-good copy of an older version lacks it.
     watch: float = 3.0
+    sessions: Literal["move", "drain"] = "move"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

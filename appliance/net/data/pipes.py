@@ -7,7 +7,7 @@ time for each byte. It needs a pipe between the two sockets, which is two descri
 import contextlib
 import fcntl
 import os
-from typing import Final
+from typing import Final, Self
 
 PIPE_SIZE: Final = 1 << 18
 """Bytes that a pipe is asked to hold, four times the kernel's default: fewer system calls for each byte."""
@@ -25,6 +25,13 @@ class Pipe:
         # has.
         with contextlib.suppress(OSError):
             fcntl.fcntl(self.writer, fcntl.F_SETPIPE_SZ, PIPE_SIZE)
+
+    @classmethod
+    def of(cls, reader: int, writer: int, *, held: int) -> Self:
+        """Return the pipe of two descriptors that came from another process."""
+        pipe = cls.__new__(cls)
+        pipe.reader, pipe.writer, pipe.held = reader, writer, held
+        return pipe
 
     def close(self) -> None:
         """Close both ends; bytes that it holds are lost."""
@@ -49,6 +56,11 @@ class Pipes:
             pipe = self._idle.pop() if self._idle else Pipe()
         except OSError:
             return None
+        self.lent += 1
+        return pipe
+
+    def adopt(self, pipe: Pipe) -> Pipe:
+        """Count a pipe that came with its session as lent, beyond the limit too."""
         self.lent += 1
         return pipe
 

@@ -31,6 +31,7 @@ cdef class Side(Pollable):
     cdef public bint shut
 
     cpdef watch(self)
+    cpdef pause(self)
     cpdef on_events(self, unsigned int events)
     cpdef note(self, unsigned int events)
     cpdef go_on(self)

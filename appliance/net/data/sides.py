@@ -106,6 +106,13 @@ class Side(Pollable):
             self.registered = True
             self.traffic.poller.register(self.fd, self)
 
+    def pause(self) -> None:
+        """Hear of no more events until `watch`, which tells first what there is then."""
+        if self.registered:
+            self.registered = False
+            self.traffic.poller.unregister(self.fd)
+        self.readable = False
+
     def on_events(self, events: int) -> None:
         """Do what the new state of the socket allows."""
         try:

@@ -10,11 +10,12 @@ from gevent.event import AsyncResult, Event
 
 from appliance.core.rollout import effects
 from appliance.core.rollout.events import Event as RolloutEvent
-from appliance.core.rollout.states import WorkerId
+from appliance.core.rollout.states import WorkerId, WorkerState
 from appliance.core.rollout.timing import NO_DEADLINE
 from appliance.net.workers.worker_processes import WorkerProcesses, WorkerStart
 from appliance.programs.proxy_master.group_state import GroupState
 from appliance.programs.proxy_master.moved_binds import MovedBinds
+from appliance.wire.lines.control import Question
 from appliance.wire.lines.worker_arguments import InheritedListener
 
 
@@ -95,6 +96,7 @@ class RolloutDriver:
                 self.workers.apply(worker, snapshot)
             case effects.Drain(worker, within):
                 self.workers.order(worker, self.moved_binds.drain_order(worker, within))
+                self._move_sessions(worker)
             case effects.Kill(worker):
                 self.workers.kill(worker)
             case effects.GenerationReady(generation):
@@ -109,6 +111,7 @@ class RolloutDriver:
                 if outcome := self.outcomes.pop(generation, None):  # none for one that was adopted
                     outcome.accepting.set()
                 self.moved_binds.close_unused()
+                self._move_draining()
             case effects.GenerationDraining(generation, within):
                 log.info("generation-draining", generation=generation, seconds=_bounded(within))
             case effects.GenerationCut(generation):
@@ -128,6 +131,21 @@ class RolloutDriver:
                 log.error("rollout-event-unexpected", **place, kind=event, state=where)
             case _:
                 assert_never(effect)
+
+    def _move_draining(self) -> None:
+        """Tell workers that drain already to move what they still have to the newest generation."""
+        for generation in self._state.rollout.generations.values():
+            for worker in generation.workers.values():
+                if worker.state is WorkerState.DRAINING:
+                    self._move_sessions(worker.id)
+
+    def _move_sessions(self, worker: WorkerId) -> None:
+        """Have a worker that drains move its open sessions, where a newer generation accepts."""
+        state, newest = self._state, self._state.rollout.accepting
+        wanted = state.current is not None and state.current.reload.sessions == "move"
+        if wanted and newest is not None and newest.number > worker.generation and not state.stopping:
+            values = {"generation": newest.number, "workers": len(newest.workers)}
+            self.workers.order(worker, Question(command="move", values=values))
 
     def _start_of(self, generation: int, snapshot: int, workers: int) -> WorkerStart:
         state = self._state

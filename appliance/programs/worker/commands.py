@@ -15,6 +15,7 @@ from appliance.net.data.tcp import OptionsRefused
 from appliance.net.files import snapshots
 from appliance.net.logging.output import STDERR, STDOUT, output
 from appliance.programs.worker import sessions
+from appliance.programs.worker.arriving_sessions import ArrivingSessions
 from appliance.programs.worker.worker import Worker
 from appliance.wire.lines import worker_status
 from appliance.wire.lines.control import Answer, ControlError, Question, bad, good
@@ -37,6 +38,8 @@ def commands(worker: Worker) -> Mapping[str, Handler]:
         "adopt": lambda call: _adopt(worker, call),
         "accept": lambda _: _done(worker.accept),
         "drain": lambda call: _drain(worker, call.question),
+        "move": lambda call: _move(worker, call.question),
+        **ArrivingSessions(worker).handlers(),
         "settle": lambda _: _settle(worker),
         "let-go": lambda _: _done(worker.close_lingering),
         "leave": lambda call: _done(lambda: worker.leave(call.question.number("patience"))),
@@ -58,6 +61,15 @@ def _drain(worker: Worker, question: Question) -> Answer:
     linger = question.places("linger")
     seconds = question.number("linger_s") if linger else 0.0
     worker.drain(question.number("deadline"), linger=linger, linger_s=seconds)
+    return good()
+
+
+def _move(worker: Worker, question: Question) -> Answer:
+    """Move its open sessions to a newer generation."""
+    workers = question.integer("workers")
+    if worker.phase is not WorkerPhase.DRAINING or workers < 1:
+        return bad("move: only a worker that drains moves its sessions, and to one worker at least")
+    worker.departing.aim(question.integer("generation"), workers)
     return good()
 
 

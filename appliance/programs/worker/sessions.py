@@ -47,7 +47,7 @@ def _describe(worker: Worker, each: Expiring) -> ListedSession:
         return _describe_session(worker, each)
     if isinstance(each, Responder):
         return ListedSession(
-            id=_id(worker, each.number),
+            id=worker.ids.of(each.number),
             frontend=each.frontend.name,
             client=sockaddr.text(each.address),
             server=None,
@@ -63,7 +63,7 @@ def _describe(worker: Worker, each: Expiring) -> ListedSession:
 def _describe_session(worker: Worker, session: Session) -> ListedSession:
     now, client, server = worker.traffic.now, session.client, session.server
     return ListedSession(
-        id=_id(worker, session.number),
+        id=worker.ids.of(session.number),
         frontend=session.frontend.name,
         client=sockaddr.text(session.address),
         server=session.member.label if session.member is not None else None,
@@ -75,14 +75,9 @@ def _describe_session(worker: Worker, session: Session) -> ListedSession:
     )
 
 
-def _id(worker: Worker, number: int) -> str:
-    arguments = worker.arguments
-    return f"{arguments.program}-{arguments.generation}-{arguments.index}-{number}"
-
-
 def _matcher(worker: Worker, question: Question) -> Callable[[Session], bool] | None:
     if (wanted := question.optional_text("id")) is not None:
-        return lambda session: _id(worker, session.number) == wanted
+        return lambda session: worker.ids.of(session.number) == wanted
     if (server := question.optional_text("server")) is not None:
         return lambda session: session.member is not None and session.member.label == server
     if (source := question.optional_text("source")) is not None:

@@ -21,9 +21,11 @@ from appliance.net.data.traffic import TICK, Traffic, descriptor_limit
 from appliance.net.data.transfer import COMPILED
 from appliance.net.logging import log
 from appliance.programs.worker.connection_log import ConnectionLog
+from appliance.programs.worker.departing_sessions import DepartingSessions
 from appliance.programs.worker.draining import Draining
 from appliance.programs.worker.health_follower import HealthFollower
 from appliance.programs.worker.live_settings import LiveSettings
+from appliance.programs.worker.session_ids import SessionIds
 from appliance.wire.boards import worker_board
 from appliance.wire.boards.worker_board import WorkerBoard
 from appliance.wire.lines.worker_arguments import WorkerArguments
@@ -50,6 +52,8 @@ class Worker:
             descriptors=descriptor_limit(), fault=self._fault, accept_failed=self._accept_failed
         )
         self.settings = LiveSettings(arguments, self.traffic)
+        self.ids = SessionIds(arguments)
+        self.departing = DepartingSessions(paths, arguments, self.traffic, self.ids, log=logger)
         backends = self.settings.backends
         self.acceptors = Acceptors(
             self.traffic,
@@ -132,6 +136,7 @@ class Worker:
     def close(self) -> None:
         """End the sessions that are left, and remove the heartbeat, and a board that counts nothing."""
         self._timer.close()
+        self.departing.close()
         self.traffic.end_all(EndReason.KILLED)
         self.acceptors.close()
         self.traffic.close()

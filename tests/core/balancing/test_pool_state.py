@@ -393,6 +393,25 @@ def test_removed_server_is_known_while_it_has_sessions():
     assert [(each.name, each.total) for each in made.counted] == [("a", 2), ("b", 0), ("c", 2)]
 
 
+def test_connection_of_another_worker_joins_its_server():
+    """It is counted at its server, beyond a limit too, and is no new one."""
+    made = state(config(servers=[server("a", max_connections=1)]))
+    joined = [made.join(server("a")) for _ in range(2)]
+    assert joined == [member(made, "a")] * 2
+    assert (joined[0].current, joined[0].total) == (2, 0)
+
+
+def test_connection_of_another_worker_joins_a_server_that_was_removed():
+    """The server is counted until its last connection ends, also where the pool has no server any more."""
+    made = state(config(servers=[]))
+    joined = made.join(server("gone"))
+    assert made.join(server("gone")) is joined
+    assert [(each.name, each.current) for each in made.counted] == [("gone", 2)]
+    made.release(joined)
+    made.release(joined)
+    assert made.counted == ()
+
+
 def test_server_that_is_put_back_finds_its_sessions():
     """Its sessions count against its limit and end when it goes down; address and limit are the new ones."""
     made = state(config())

@@ -20,6 +20,7 @@ class Cluster:
     pool: Mapping[str, object]
     drain: float
     watchdog: str = "10s"
+    sessions: str = "drain"
     port: int = field(default_factory=free_port)
     appliance: Appliance = field(init=False)
 
@@ -31,7 +32,7 @@ class Cluster:
             "api": {"workers": self.workers, "frontends": {name: frontend}},
             "pools": {"masters": {**_POOL, "servers": self._servers(), **self.pool, **pool}},
             "defaults": {"drain": f"{self.drain:g}s"},
-            "reload": {"max_draining": 200},
+            "reload": {"max_draining": 200, "sessions": self.sessions},
             "watchdog": self.watchdog,
         }
 
@@ -66,11 +67,15 @@ def cluster(
     drain: float = 5.0,
     pool: Mapping[str, object] | None = None,
     watchdog: str = "10s",
+    sessions: str = "drain",
 ) -> Iterator[Cluster]:
-    """Run masters `master-0` and so on, and the appliance in front of them, all up."""
+    """Run masters `master-0` and so on, and the appliance in front of them, all up.
+
+    `sessions` is what becomes of them with a new generation.
+    """
     with contextlib.ExitStack() as stack:
         backends = [stack.enter_context(Backend(f"master-{number}")) for number in range(masters)]
-        made = Cluster(backends, workers, pool or {}, drain, watchdog)
+        made = Cluster(backends, workers, pool or {}, drain, watchdog, sessions)
         made.appliance = Appliance(made.config())
         stack.enter_context(made.appliance)
         yield made

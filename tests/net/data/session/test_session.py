@@ -2,107 +2,41 @@
 
 import os
 import socket
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import replace
-from random import Random
 
 import gevent
 import pytest
 from support.processes.greenlets import until
+from support.programs.lone_sessions import LoneSessions
 from support.programs.lone_worker import up
 from support.programs.trace import is_reset, read_all
-from support.values.snapshots import frontend, pool, server
 
-from appliance.core.balancing.frontend_state import FrontendState
 from appliance.core.balancing.pool_member import PoolMember
-from appliance.core.balancing.pool_state import PoolState
 from appliance.model.end_reasons import EndReason
 from appliance.model.server_states import HealthVerdict
 from appliance.model.snapshot.pools import Balance, SendProxy
 from appliance.net.data import raw_sockets
-from appliance.net.data.backend import Backend
 from appliance.net.data.session.session import Session
 from appliance.net.data.session.session_phases import CLOSED, CONNECTING, DELAYED, OPEN, QUEUED
-from appliance.net.data.traffic import QueuedSession, Traffic
 from appliance.net.data.transfer import AGAIN, CHUNK, Transfer
 from appliance.wire import proxy_protocol
 
 pytestmark = pytest.mark.programs
 
 
-class Setup:
-    """A frontend, a pool whose servers the test accepts for, and their sessions."""
-
-    def __init__(
-        self,
-        stack: ExitStack,
-        *,
-        servers: int = 1,
-        each: Mapping[str, object] | None = None,
-        **changes: object,
-    ) -> None:
-        self.faults: list[Exception] = []
-        self.traffic = Traffic(
-            descriptors=100, fault=self.faults.append, accept_failed=print, make_room=print
-        )
-        self.frontend = FrontendState(frontend("front"), workers=1, index=0)
-        self._stack = stack
-        self._clients = self.listen()
-        self.origins = [self.listen() for _ in range(servers)]
-        ports = [origin.getsockname()[1] for origin in self.origins]
-        given = [server(f"s{number}", port=port, **(each or {})) for number, port in enumerate(ports)]
-        config = pool("pool", servers=given, **changes)
-        state: PoolState[QueuedSession] = PoolState(config, workers=1, index=0, random=Random(1))  # noqa: S311  # unused
-        state.observe({("pool", each.name): up(config, each) for each in config.servers})
-        self.backend = Backend(state)
-
-    @property
-    def member(self) -> PoolMember:
-        """The first server."""
-        return self.backend.pool.members[0]
-
-    def listen(self) -> socket.socket:
-        """Return a listener."""
-        return self._stack.enter_context(socket.create_server(("127.0.0.1", 0)))
-
-    def session(self, first: bytes = b"") -> tuple[socket.socket, Session]:
-        """Return a client that has sent its first bytes, and its session, which has begun."""
-        client = self._stack.enter_context(socket.create_connection(self._clients.getsockname(), timeout=10))
-        client.sendall(first)
-        fd = raw_sockets.accept(self._clients.fileno())
-        self.frontend.current += 1
-        session = Session(self.traffic, self.frontend, self.backend, fd, raw_sockets.peer())
-        session.begin()
-        return client, session
-
-    def server(self, position: int = 0) -> socket.socket:
-        """Return the server's end of the next connection."""
-        connection, _ = self.origins[position].accept()
-        connection.settimeout(10)
-        return self._stack.enter_context(connection)
-
-    def until(self, condition: Callable[[], object]) -> None:
-        """Run the loop until the condition holds."""
-
-        def ticked() -> object:
-            self.traffic.tick()
-            return condition()
-
-        until(ticked, pause=0.001)
-
-
 @pytest.fixture
-def setup() -> Iterator[Setup]:
+def setup() -> Iterator[LoneSessions]:
     """Give a setup; whatever is left is closed."""
     with ExitStack() as stack:
-        made = Setup(stack)
+        made = LoneSessions(stack)
         yield made
         made.traffic.end_all(EndReason.KILLED)
         made.traffic.close()
 
 
-def test_bug_costs_one_session(setup: Setup):
+def test_bug_costs_one_session(setup: LoneSessions):
     """An error of ours is reported, ends its session with a reset, and no other."""
     good, session = setup.session()
     setup.until(lambda: session.ready_at)
@@ -118,7 +52,7 @@ def test_bug_costs_one_session(setup: Setup):
     assert (setup.member.current, setup.frontend.current) == (1, 1)
 
 
-def test_without_pipes_bulk_is_copied(setup: Setup):
+def test_without_pipes_bulk_is_copied(setup: LoneSessions):
     """With all pipes lent a stuck reader is waited for with one chunk held, which then arrives in order."""
     while setup.traffic.pipes.take() is not None:
         pass
@@ -156,7 +90,7 @@ def test_without_pipes_bulk_is_copied(setup: Setup):
     assert session.client.backlog is None
 
 
-def test_pipe_returns_when_a_session_ends_with_bytes_in_it(setup: Setup):
+def test_pipe_returns_when_a_session_ends_with_bytes_in_it(setup: LoneSessions):
     """A spliced direction that is cut in the middle gives its pipe back."""
     client, session = setup.session()
     setup.until(lambda: session.ready_at)
@@ -177,7 +111,7 @@ def test_pipe_returns_when_a_session_ends_with_bytes_in_it(setup: Setup):
     assert setup.traffic.pipes.lent == 0
 
 
-def test_reset_while_the_other_side_is_stuck_ends_the_session(setup: Setup):
+def test_reset_while_the_other_side_is_stuck_ends_the_session(setup: LoneSessions):
     """What is held for a server that has been reset is dropped, and its client is reset."""
     client, session = setup.session()
     setup.until(lambda: session.ready_at)
@@ -198,7 +132,7 @@ def test_reset_while_the_other_side_is_stuck_ends_the_session(setup: Setup):
     assert not setup.faults
 
 
-def test_end_is_harmless_twice(setup: Setup):
+def test_end_is_harmless_twice(setup: LoneSessions):
     """A session that has ended ends no second time, and counts once."""
     _, session = setup.session()
     session.end(EndReason.KILLED)
@@ -211,7 +145,7 @@ def test_end_is_harmless_twice(setup: Setup):
 def test_server_that_resets_before_the_first_byte_is_left_for_another():
     """A server that accepts and resets at once, as one that is stopping, costs its client nothing."""
     with ExitStack() as stack:
-        setup = Setup(stack, servers=2)
+        setup = LoneSessions(stack, servers=2)
         client, session = setup.session()
         client.sendall(b"hello")
         raw_sockets.reset(setup.server(0).detach())
@@ -225,7 +159,7 @@ def test_server_that_resets_before_the_first_byte_is_left_for_another():
         setup.traffic.end_all(EndReason.KILLED)
 
 
-def test_only_server_that_resets_before_the_first_byte_is_not_tried_again(setup: Setup):
+def test_only_server_that_resets_before_the_first_byte_is_not_tried_again(setup: LoneSessions):
     """Where there is no other server the client sees the reset."""
     client, session = setup.session()
     raw_sockets.reset(setup.server().detach())
@@ -240,7 +174,7 @@ def test_only_server_that_resets_before_the_first_byte_is_not_tried_again(setup:
 def test_proxy_header_is_written_once_to_the_server_that_takes_over(version: SendProxy, first: bytes):
     """After a failed connect the next server gets one header, then all the client's bytes, early or late."""
     with ExitStack() as stack:
-        setup = Setup(stack, servers=2, send_proxy=version)
+        setup = LoneSessions(stack, servers=2, send_proxy=version)
         setup.origins[0].close()
         client, session = setup.session(first)
         setup.until(lambda: session.ready_at)
@@ -254,7 +188,7 @@ def test_proxy_header_is_written_once_to_the_server_that_takes_over(version: Sen
         setup.traffic.end_all(EndReason.KILLED)
 
 
-def jam(setup: Setup, session: Session, origin: socket.socket) -> int:
+def jam(setup: LoneSessions, session: Session, origin: socket.socket) -> int:
     """Let the server write until its client takes no more and all of it has been read; return how much."""
     origin.setblocking(False)  # noqa: FBT003  # the standard library's signature
     sent = 0
@@ -271,7 +205,7 @@ def jam(setup: Setup, session: Session, origin: socket.socket) -> int:
 @pytest.mark.parametrize(
     ("half_closed", "reason"), [(False, EndReason.SERVER_TIMEOUT), (True, EndReason.SERVER_FIN_TIMEOUT)]
 )
-def test_slow_client_does_not_cost_its_server_time(setup: Setup, half_closed: bool, reason: EndReason):  # noqa: FBT001  # a parameter
+def test_slow_client_does_not_cost_its_server_time(setup: LoneSessions, half_closed: bool, reason: EndReason):  # noqa: FBT001  # a parameter
     """While its client is slow a server is not read; its timeout begins when it is read again."""
     setup.backend.timeout_server = setup.backend.timeout_server_fin = 10.0
     client, session = setup.session()
@@ -322,7 +256,7 @@ class Refusing(Transfer):
         return AGAIN
 
 
-def test_socket_that_is_readable_for_nothing_is_read_once(setup: Setup):
+def test_socket_that_is_readable_for_nothing_is_read_once(setup: LoneSessions):
     """Where the kernel says readable and then EAGAIN, a side waits for the next event."""
     client, session = setup.session()
     setup.until(lambda: session.ready_at)
@@ -340,7 +274,7 @@ def test_socket_that_is_readable_for_nothing_is_read_once(setup: Setup):
     assert setup.server().recv(10) == b"ab"
 
 
-def test_socket_that_is_writable_for_nothing_is_tried_at_each_tick(setup: Setup):
+def test_socket_that_is_writable_for_nothing_is_tried_at_each_tick(setup: LoneSessions):
     """Without memory for TCP a write fails though the socket is writable, and no event need follow."""
     client, session = setup.session()
     setup.until(lambda: session.ready_at)
@@ -364,7 +298,7 @@ def test_socket_that_is_writable_for_nothing_is_tried_at_each_tick(setup: Setup)
     assert received == sent
 
 
-def test_rest_ends_with_the_session(setup: Setup):
+def test_rest_ends_with_the_session(setup: LoneSessions):
     """A session that ends while a side rests is not tried again."""
     client, session = setup.session()
     setup.until(lambda: session.ready_at)
@@ -378,7 +312,7 @@ def test_rest_ends_with_the_session(setup: Setup):
     assert not setup.traffic.resting
 
 
-def test_client_that_loses_bytes_is_reset(setup: Setup):
+def test_client_that_loses_bytes_is_reset(setup: LoneSessions):
     """A client that is too slow to take what is held for it does not see a clean end."""
     setup.frontend.timeout_client = 10.0
     client, session = setup.session()
@@ -389,7 +323,7 @@ def test_client_that_loses_bytes_is_reset(setup: Setup):
     assert is_reset(client)
 
 
-def test_server_that_loses_bytes_is_reset(setup: Setup):
+def test_server_that_loses_bytes_is_reset(setup: LoneSessions):
     """A server that has ended its own direction sees no clean end of an upload that is cut."""
     setup.backend.timeout_server_fin = setup.backend.timeout_server = 10.0
     client, session = setup.session()
@@ -411,7 +345,7 @@ def test_server_that_loses_bytes_is_reset(setup: Setup):
     assert is_reset(origin)
 
 
-def test_log_that_raises_costs_its_line_only(setup: Setup):
+def test_log_that_raises_costs_its_line_only(setup: LoneSessions):
     """A bug in the report of an end is reported; the session ends as it would have."""
 
     def report(*_: object) -> None:
@@ -434,7 +368,7 @@ def test_log_that_raises_costs_its_line_only(setup: Setup):
 def test_bug_in_taking_a_free_place_costs_the_waiter_alone():
     """Where a waiter cannot be placed it ends as a bug, and the session that made room ends as it should."""
     with ExitStack() as stack:
-        setup = Setup(stack, each={"max_connections": 1})
+        setup = LoneSessions(stack, each={"max_connections": 1})
         client, session = setup.session()
         setup.until(lambda: session.ready_at)
         waiting, waiter = setup.session()
@@ -451,7 +385,7 @@ def test_bug_in_taking_a_free_place_costs_the_waiter_alone():
 def test_waiter_is_let_in_again_where_it_has_failed_after_a_delay():
     """Handed a place at the only server, which it has failed at, it waits as any other retry does."""
     with ExitStack() as stack:
-        setup = Setup(stack, each={"max_connections": 1})
+        setup = LoneSessions(stack, each={"max_connections": 1})
         setup.backend.retry_delay = 60.0
         setup.origins[0].close()
         first, second = setup.session(), setup.session()
@@ -467,7 +401,7 @@ def test_waiter_is_let_in_again_where_it_has_failed_after_a_delay():
 def test_redispatch_is_counted_when_there_is_another_server():
     """A connect that failed is followed by a wait: only the place at another server is a redispatch."""
     with ExitStack() as stack:
-        setup = Setup(stack, servers=2, each={"max_connections": 1})
+        setup = LoneSessions(stack, servers=2, each={"max_connections": 1})
         first, second = setup.backend.pool.members
         reasons = setup.traffic.reasons
         _, session = setup.session()
@@ -492,7 +426,7 @@ def test_redispatch_is_counted_when_there_is_another_server():
         setup.traffic.end_all(EndReason.KILLED)
 
 
-def test_nothing_is_counted_where_no_server_is_left(setup: Setup):
+def test_nothing_is_counted_where_no_server_is_left(setup: LoneSessions):
     """A connect fails, and the pool has nobody any more: neither a retry nor a redispatch was made."""
     _, session = setup.session()
     setup.backend.pool.observe(
@@ -507,7 +441,7 @@ def test_nothing_is_counted_where_no_server_is_left(setup: Setup):
     )
 
 
-def test_early_bytes_do_not_grow_with_each_wait(setup: Setup):
+def test_early_bytes_do_not_grow_with_each_wait(setup: LoneSessions):
     """However often a client is sent back to the queue, no more than two chunks are kept for it."""
     setup.backend.pool.observe({})
     client, session = setup.session()
@@ -523,7 +457,7 @@ def test_early_bytes_do_not_grow_with_each_wait(setup: Setup):
     assert len(session.early or b"") <= 2 * CHUNK
 
 
-def test_bug_in_a_session_whose_server_goes_down_costs_that_one(setup: Setup):
+def test_bug_in_a_session_whose_server_goes_down_costs_that_one(setup: LoneSessions):
     """Whoever closes the sessions of a server goes on with the others."""
     client, session = setup.session()
     session.member = object()  # type: ignore[assignment]  # the bug
@@ -536,7 +470,7 @@ def test_bug_in_a_session_whose_server_goes_down_costs_that_one(setup: Setup):
 def test_sticky_waiter_is_let_in_at_another_server_than_the_one_that_refused():
     """With balance source a client whose server refuses is served by the other one as soon as it has room."""
     with ExitStack() as stack:
-        setup = Setup(stack, servers=2, each={"max_connections": 1}, balance=Balance.SOURCE)
+        setup = LoneSessions(stack, servers=2, each={"max_connections": 1}, balance=Balance.SOURCE)
         pool = setup.backend.pool
         _, session = setup.session()
         owner = session.member
@@ -553,7 +487,7 @@ def test_sticky_waiter_is_let_in_at_another_server_than_the_one_that_refused():
         setup.traffic.end_all(EndReason.KILLED)
 
 
-def test_small_writes_to_a_server_wait_for_nothing(setup: Setup):
+def test_small_writes_to_a_server_wait_for_nothing(setup: LoneSessions):
     """Nagle's algorithm is off at the server as soon as a client has sent more than its first bytes."""
     client, session = setup.session(b"first")
     setup.until(lambda: session.ready_at)
@@ -572,7 +506,7 @@ def test_small_writes_to_a_server_wait_for_nothing(setup: Setup):
 def test_server_that_goes_down_under_a_session_without_one_is_reported(seen: set[object]):
     """A session in the queue has no server that could go down: that is a bug elsewhere, and it waits on."""
     with ExitStack() as stack:
-        setup = Setup(stack, each={"max_connections": 1})
+        setup = LoneSessions(stack, each={"max_connections": 1})
         setup.session()
         _, waiter = setup.session()
         waiter.server_down()
@@ -584,7 +518,7 @@ def test_server_that_goes_down_under_a_session_without_one_is_reported(seen: set
         setup.traffic.end_all(EndReason.KILLED)
 
 
-def test_free_place_for_a_session_that_does_not_wait_is_reported(setup: Setup, seen: set[object]):
+def test_free_place_for_a_session_that_does_not_wait_is_reported(setup: LoneSessions, seen: set[object]):
     """It takes no second place: the one that it has is all that counts."""
     _, session = setup.session()
     setup.until(lambda: session.ready_at)
@@ -595,7 +529,7 @@ def test_free_place_for_a_session_that_does_not_wait_is_reported(setup: Setup, s
 
 
 @pytest.mark.parametrize("phase", [CONNECTING, OPEN, CLOSED])
-def test_delay_that_is_over_too_late_changes_nothing(setup: Setup, phase: int):
+def test_delay_that_is_over_too_late_changes_nothing(setup: LoneSessions, phase: int):
     """The callback of a delay cannot be taken back: a session that has gone on meanwhile ignores it."""
     _, session = setup.session()
     if phase != CONNECTING:

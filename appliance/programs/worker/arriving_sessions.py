@@ -1,0 +1,122 @@
+"""A worker takes open sessions of workers that drain: what it is offered it holds, until it may take it."""
+
+import os
+from collections.abc import Mapping, Sequence
+
+from appliance.model.worker_phases import WorkerPhase
+from appliance.net.control.control_server import Call, Caller, Handler
+from appliance.net.data.session import moving
+from appliance.programs.worker.worker import Worker
+from appliance.wire.lines import moving_sessions
+from appliance.wire.lines.control import Answer, bad, good
+from appliance.wire.lines.moving_sessions import MovingSession, Offered, descriptors_of
+
+
+class _Held:
+    """A session that was offered, with copies of its descriptors."""
+
+    def __init__(self, session: MovingSession, descriptors: Sequence[int]) -> None:
+        self.session = session
+        self.descriptors = list[int]()
+        try:
+            for each in descriptors:
+                self.descriptors.append(os.dup(each))
+        except OSError:
+            self.drop()
+            raise
+
+    def drop(self) -> None:
+        """Close the copies: the other process goes on with it."""
+        while self.descriptors:
+            os.close(self.descriptors.pop())
+
+
+class ArrivingSessions:
+    """The commands `offer` and `take` of one worker."""
+
+    def __init__(self, worker: Worker) -> None:
+        self._worker = worker
+        self._offers: dict[int, list[_Held | None]] = {}
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """Return the commands by their names."""
+        return {"offer": self._offer, "take": self._take}
+
+    def _offer(self, call: Call) -> Answer:
+        """Hold a batch; an earlier one over this connection is dropped."""
+        if self._worker.phase is not WorkerPhase.ACCEPTING:
+            return bad("this worker does not accept")
+        sessions = moving_sessions.offer(call.question.values).sessions
+        if sum(map(descriptors_of, sessions)) != len(call.descriptors):
+            return bad(f"{len(call.descriptors)} descriptors do not fit the sessions of the offer")
+        self._expect(call.caller)
+        held, reasons = list[_Held | None](), list[str]()
+        left = iter(call.descriptors)
+        for session in sessions:
+            own = [next(left) for _ in range(descriptors_of(session))]
+            reason = self._reason_against(session)
+            try:
+                held.append(_Held(session, own) if not reason else None)
+            except OSError as error:
+                reason = error.strerror or str(error)
+                held.append(None)
+            reasons.append(reason)
+        self._offers[id(call.caller)] = held
+        return good(**moving_sessions.values(Offered(refused=tuple(reasons))))
+
+    def _take(self, call: Call) -> Answer:
+        """Go on with those sessions of the batch that are named, and drop the others."""
+        places = frozenset(moving_sessions.taken(call.question.values).places)
+        held = self._offers.pop(id(call.caller), [])
+        if not places <= {place for place, each in enumerate(held) if each is not None}:
+            _drop(held)
+            return bad("take: not all of these were offered")
+        self._worker.ids.forget_ended(self._worker.traffic.live)
+        for place, each in enumerate(held):
+            if each is None:
+                continue
+            if place in places:
+                self._arrive(each)
+            else:
+                each.drop()
+        return good()
+
+    def _arrive(self, held: _Held) -> None:
+        """Go on with a session; a bug costs this one and no other."""
+        worker, session = self._worker, held.session
+        try:
+            arrived = moving.arrive(
+                worker.traffic,
+                worker.settings.frontends[session.frontend],
+                worker.settings.backends[session.pool],
+                session,
+                held.descriptors,
+            )
+        except Exception as error:  # noqa: BLE001  # the boundary: see above
+            held.drop()
+            worker.traffic.fault(error)
+            return
+        worker.ids.keep(arrived.number, session.id)
+
+    def _reason_against(self, session: MovingSession) -> str:
+        """Return why a session has no place here, "" where it has one."""
+        worker = self._worker
+        if session.frontend not in worker.settings.frontends:
+            return f"no frontend {session.frontend}"
+        if session.pool not in worker.settings.backends:
+            return f"no pool {session.pool}"
+        return "no descriptors left" if worker.traffic.full else ""
+
+    def _expect(self, caller: Caller) -> None:
+        """Drop what this caller has offered before, and later what it leaves when it goes."""
+        key = id(caller)
+        if key in self._offers:
+            _drop(self._offers.pop(key))
+        else:
+            caller.on_close.append(lambda: _drop(self._offers.pop(key, [])))
+
+
+def _drop(held: Sequence[_Held | None]) -> None:
+    for each in held:
+        if each is not None:
+            each.drop()

@@ -1,0 +1,176 @@
+"""A draining worker's open sessions go on in workers of the newer generation, in batches.
+
+A batch is held still, offered with copies of its descriptors, and given up here with the word `take`: at
+every moment one process reads and writes. What the other worker refuses, or what was offered to one that does
+not answer, goes on here, until the drain ends. What was under way with `take` when the other worker died is
+lost: it may have read bytes that nobody else has.
+"""
+
+import time
+from collections.abc import Sequence
+from itertools import count
+from typing import Final
+
+import gevent
+from structlog.typing import FilteringBoundLogger
+
+from appliance.model.paths import Paths
+from appliance.net.control.control_client import ControlClient, ControlUnavailable
+from appliance.net.data.session import moving
+from appliance.net.data.session.session import Session
+from appliance.net.data.session.session_phases import OPEN
+from appliance.net.data.traffic import Traffic
+from appliance.programs.worker.session_ids import SessionIds
+from appliance.wire.lines import moving_sessions
+from appliance.wire.lines.control import ControlError, Question
+from appliance.wire.lines.moving_sessions import MOST_SESSIONS, VERSION, Offer, Taken
+from appliance.wire.lines.worker_arguments import WorkerArguments
+
+_PATIENCE: Final = 5.0
+"""Seconds for an answer; meanwhile a batch stands still."""
+
+_PAUSE: Final = 0.05
+"""Seconds between two looks for sessions whose connect has ended meanwhile."""
+
+_PAUSE_AFTER_FAILURE: Final = 0.5
+"""Seconds until another worker is asked, after one that has not answered: it is started again meanwhile."""
+
+_MOST_DESCRIPTORS: Final = 200
+_MOST_BYTES: Final = 256 << 10
+"""Bytes that peers have not taken, in one batch: a line may be 1 MiB, and has a third more."""
+
+
+class DepartingSessions:
+    """Moves the sessions of a worker's `traffic` to workers of a newer generation, once `aim` says which."""
+
+    def __init__(
+        self,
+        paths: Paths,
+        arguments: WorkerArguments,
+        traffic: Traffic,
+        ids: SessionIds,
+        *,
+        log: FilteringBoundLogger,
+    ) -> None:
+        self._paths, self._arguments, self._traffic, self._ids = paths, arguments, traffic, ids
+        self._log = log
+        self._generation = 0
+        self._workers = 0
+        self._client: ControlClient | None = None
+        self._refused: set[int] = set()  # numbers of sessions that the newer generation has no place for
+        self._pause = _PAUSE
+        self._left = list[Session]()  # not looked at yet in this round
+        self._moved = 0
+        self._began = 0.0
+        self._greenlet: gevent.Greenlet | None = None
+
+    def aim(self, generation: int, workers: int) -> None:
+        """Move sessions to the workers of a generation from now on; of two the later one holds."""
+        self._generation, self._workers = generation, workers
+        self._refused = set()
+        self._began = time.monotonic()
+        if self._greenlet is None:
+            self._greenlet = gevent.spawn(self._run)
+
+    def close(self) -> None:
+        """Move no more; the worker ends."""
+        if self._greenlet is not None:
+            self._greenlet.kill()
+        self._hang_up()
+        if self._moved:
+            self._log.info(
+                "sessions-moved",
+                sessions=self._moved,
+                to_generation=self._generation,
+                seconds=round(time.monotonic() - self._began, 3),
+            )
+
+    def _run(self) -> None:
+        for turn in count(self._arguments.index):
+            if not self._left:
+                gevent.sleep(self._pause)
+                self._pause = _PAUSE
+                self._left = [each for each in self._traffic.live if isinstance(each, Session)]
+            if batch := self._batch():
+                self._move(batch, turn % self._workers)
+
+    def _batch(self) -> list[Session]:
+        """Return the next sessions that can move, as many as one message takes."""
+        found, descriptors, held = list[Session](), 0, 0
+        while self._left and len(found) < MOST_SESSIONS:
+            each = self._left[-1]
+            if each.number not in self._refused and moving.can_move(each):
+                descriptors += len(moving.descriptors(each))
+                held += moving.held_in_memory(each)
+                if found and (descriptors > _MOST_DESCRIPTORS or held > _MOST_BYTES):
+                    break
+                found.append(each)
+            self._left.pop()
+        return found
+
+    def _move(self, batch: list[Session], index: int) -> None:
+        """Offer a batch to a worker, and leave what it takes."""
+        for each in batch:
+            moving.hold_still(each)
+        going = list[Session]()
+        try:
+            client = self._connected(index)
+            going = self._offer(client, batch)
+            if going:
+                self._take(client, tuple(batch.index(each) for each in going))
+        except (ControlUnavailable, ControlError) as error:
+            self._log.warning("sessions-not-moved", to_worker=index, reason=str(error))
+            going = []
+            self._left, self._pause = [], _PAUSE_AFTER_FAILURE
+        finally:
+            self._hang_up()
+            for each in going:
+                moving.leave(each)
+            for each in batch:
+                moving.go_on(each)  # but for those that have left
+        self._moved += len(going)
+
+    def _connected(self, index: int) -> ControlClient:
+        path = self._paths.worker_control(self._arguments.program, self._generation, index)
+        self._client = client = ControlClient(path, timeout=_PATIENCE)
+        return client
+
+    def _hang_up(self) -> None:
+        """End the connection: what was offered over it and not taken is dropped there."""
+        if self._client is not None:
+            self._client.close()
+            self._client = None
+
+    def _offer(self, client: ControlClient, batch: Sequence[Session]) -> list[Session]:
+        """Return those of a batch that the other worker can take, and that have not ended meanwhile."""
+        told = tuple(moving.description(each, self._ids.of(each.number)) for each in batch)
+        answer = client.ask(
+            Question(command="offer", values=moving_sessions.values(Offer(version=VERSION, sessions=told))),
+            timeout=_PATIENCE,
+            descriptors=[each for session in batch for each in moving.descriptors(session)],
+        )
+        if not answer.ok:
+            raise ControlError("; ".join(each.message for each in answer.errors))
+        reasons = moving_sessions.offered(answer.values).refused
+        if len(reasons) != len(batch):
+            raise ControlError(f"an answer for {len(reasons)} of {len(batch)} sessions")
+        answered = tuple(zip(batch, reasons, strict=True))
+        self._refused |= {each.number for each, why in answered if why}
+        return [each for each, why in answered if not why and each.phase == OPEN]
+
+    def _take(self, client: ControlClient, places: tuple[int, ...]) -> None:
+        """Give sessions up; raises ControlUnavailable where the other worker was gone before.
+
+        Whatever it answers, or whether it does: once it may have read the word, they are its own.
+        """
+        if client.closed.is_set():
+            raise ControlUnavailable("it went away with an offer")
+        question = Question(command="take", values=moving_sessions.values(Taken(places=places)))
+        try:
+            answer = client.ask(question, timeout=_PATIENCE)
+        except ControlUnavailable as error:
+            self._log.error("sessions-lost", sessions=len(places), reason=str(error))
+            return
+        if not answer.ok:
+            reason = "; ".join(each.message for each in answer.errors)
+            self._log.error("sessions-lost", sessions=len(places), reason=reason)

@@ -1,0 +1,243 @@
+"""A reload that brings new workers ends no connection: open sessions move to them.
+
+`E2E_FULL=1` runs the sizes of the product's promise: 10,000 sessions, 1,000 reloads.
+"""
+
+import contextlib
+import json
+import os
+import signal
+import socket
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+from support.load.load import Load
+from support.load.streams import Streams
+from support.network.ports import free_port
+from support.peers.backend import Backend
+from support.processes.waiting import wait_until
+from support.programs.appliance import Appliance
+
+pytestmark = pytest.mark.programs
+
+_FULL = os.environ.get("E2E_FULL") == "1"
+_SESSIONS = 9500 if _FULL else 100
+_STREAMS = 500 if _FULL else 10
+_RATE = 300.0 if _FULL else 100.0
+_RELOADS = 1000 if _FULL else 8
+_MIB = 1 << 20
+
+
+@dataclass(slots=True, kw_only=True)
+class Site:
+    """Two frontends: `kube-api` leads to a master with lines, `streams` to a server of streams."""
+
+    master: Backend
+    streams: Streams
+    sessions: str = "move"
+    port: int = field(default_factory=free_port)
+    streams_port: int = field(default_factory=free_port)
+    appliance: Appliance = field(init=False)
+
+    def config(self, *, workers: int, **frontends: object) -> dict[str, object]:
+        """Return the operator's file; another number of workers needs a new generation."""
+        return {
+            "api": {
+                "workers": workers,
+                "frontends": {
+                    "kube-api": {"bind": [f"127.0.0.1:{self.port}"], "pool": "masters"},
+                    "streams": {"bind": [f"127.0.0.1:{self.streams_port}"], "pool": "streams"},
+                    **frontends,
+                },
+            },
+            "pools": {
+                "masters": {"servers": {"master-0": {"address": f"127.0.0.1:{self.master.port}"}}},
+                "streams": {"servers": {"stream-0": {"address": f"127.0.0.1:{self.streams.port}"}}},
+            },
+            "defaults": {"drain": "120s"},
+            "reload": {"sessions": self.sessions},
+        }
+
+    def reload(self, config: dict[str, object]) -> None:
+        """Reload with a file that needs a generation, and wait until it accepts."""
+        before = self.appliance.generation()
+        assert self.appliance.reload(config)["ok"] is True
+        wait_until(lambda: self.appliance.generation() > before, what="the new generation accepts")
+
+    def wait_for_one_generation(self) -> None:
+        """Wait until no worker of an older generation is left; the drain time is far longer."""
+        wait_until(
+            lambda: {each.generation for each in self.appliance.workers()} == {self.appliance.generation()},
+            what="the old generation is gone",
+            timeout=60.0,
+        )
+
+
+@contextlib.contextmanager
+def site(*, workers: int = 1) -> Iterator[Site]:
+    """Run a site with all servers up."""
+    with Backend("master-0") as master, Streams() as streams:
+        made = Site(master=master, streams=streams)
+        made.appliance = Appliance(made.config(workers=workers))
+        with made.appliance:
+            yield made
+            # What is still open would hold the stop up until the drain ends.
+            made.appliance.command("sessions", "kill", "--source", "127.0.0.1", check=False)
+
+
+def _listed(made: Site) -> dict[str, dict[str, object]]:
+    """Return what `appliance sessions` lists of the lines' frontend, by id."""
+    told = json.loads(made.appliance.command("sessions", "--frontend", "kube-api", "--json").stdout)
+    return {each["id"]: each for each in told}
+
+
+def test_nothing_ends_and_no_byte_is_lost():
+    """Sessions that talk now and then, streams that never pause, and new connections, over many reloads."""
+    with site() as made, Load(port=made.port, sessions=_SESSIONS, rate=_RATE) as load:
+        made.streams.connect(made.streams_port, _STREAMS)
+        load.wait_for_sessions()
+        for number in range(_RELOADS):
+            made.reload(made.config(workers=2 - number % 2))
+            made.wait_for_one_generation()
+        made.streams.wait_for_more(_MIB)
+        report = load.report()
+        assert report.failures == {}
+        assert report.ended == []
+        told = made.streams.report()
+        assert (told.open, told.ended) == (_STREAMS, {})
+        assert not made.appliance.events("sessions-lost")
+        assert not made.appliance.events("internal-error")
+
+
+def test_the_id_that_an_operator_saw_stays_valid():
+    """`sessions` lists a session that has moved by its id, with its age and bytes, and `kill` finds it."""
+    with site() as made, Load(port=made.port, sessions=3) as load:
+        load.wait_for_sessions()
+        before = _listed(made)
+        assert len(before) == 3
+        for workers in (2, 1):
+            made.reload(made.config(workers=workers))
+            made.wait_for_one_generation()
+        after = _listed(made)
+        assert after.keys() == before.keys()
+        for name, each in after.items():
+            assert each["client"] == before[name]["client"]
+            assert each["server"] == "masters/master-0"
+            assert each["age"] >= before[name]["age"]
+            assert each["bytes_in"] >= before[name]["bytes_in"]
+        name = min(after)
+        made.appliance.command("sessions", "kill", name)
+        wait_until(lambda: len(load.report().ended) == 1, what="one has ended")
+        assert _listed(made).keys() == before.keys() - {name}
+
+
+def test_what_has_no_place_in_the_new_generation_stays_and_drains():
+    """A frontend that is gone: its sessions go on where they are, and the others move."""
+    with site() as made, Load(port=made.port, sessions=5) as load:
+        load.wait_for_sessions()
+        made.streams.connect(made.streams_port, 2)
+        config = made.config(workers=1)
+        group = config["api"]
+        assert isinstance(group, dict)
+        del group["frontends"]["streams"]
+        made.reload(config)
+        wait_until(
+            lambda: sorted(each.sessions for each in made.appliance.workers()) == [2, 5],
+            what="what has a place has moved",
+        )
+        made.streams.wait_for_more(_MIB)
+        assert made.streams.report().ended == {}
+        assert load.report().ended == []
+
+
+def test_a_server_that_is_gone_keeps_its_sessions():
+    """They are counted at it in the new generation, until the last one has ended."""
+    with site() as made, Backend("master-1") as other, Load(port=made.port, sessions=4) as load:
+        load.wait_for_sessions()
+        config = made.config(workers=2)
+        pools = config["pools"]
+        assert isinstance(pools, dict)
+        pools["masters"]["servers"] = {"master-1": {"address": f"127.0.0.1:{other.port}"}}
+        made.reload(config)
+        made.wait_for_one_generation()
+        assert {each["server"] for each in _listed(made).values()} == {"masters/master-0"}
+        lines = load.report().lines
+        wait_until(lambda: load.report().lines > lines + 4, what="all go on")
+        assert load.report().ended == []
+
+
+def test_a_worker_that_hangs_and_dies_with_an_offer_loses_nothing():
+    """What it was offered and did not take goes on in the old worker, and moves to its sibling later."""
+    with site() as made, Load(port=made.port, sessions=200) as load:
+        load.wait_for_sessions()
+        old = made.appliance.workers()[0].pid
+        with contextlib.ExitStack() as stack:
+            _stop(stack, old)  # it gets the order to drain, and obeys when we say
+            made.appliance.write(made.config(workers=2))
+            connection = stack.enter_context(made.appliance.reload_connection())
+            connection.sendall(b"reload\n")
+            made.appliance.wait_for_event(
+                "generation-accepting", lambda event: event["generation"] == 2, timeout=60.0
+            )
+            new = next(each.pid for each in made.appliance.workers() if each.generation == 2)
+            _stop(stack, new)
+            os.kill(old, signal.SIGCONT)
+            made.appliance.wait_for_event("sessions-not-moved", timeout=60.0)
+            os.kill(new, signal.SIGKILL)
+        made.wait_for_one_generation()
+        lines = load.report().lines
+        wait_until(lambda: load.report().lines > lines + 200, what="all go on")
+        assert load.report().ended == []
+        assert not made.appliance.events("sessions-lost")
+
+
+def _stop(stack: contextlib.ExitStack, pid: int) -> None:
+    """Stop a process where it stands; at the end it goes on, if it lives."""
+
+    def go_on() -> None:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGCONT)
+
+    stack.callback(go_on)
+    os.kill(pid, signal.SIGSTOP)
+
+
+def test_drain_leaves_them_where_they_are():
+    """`sessions: drain`: they stay in the old generation."""
+    with site() as made, Load(port=made.port, sessions=5) as load:
+        made.sessions = "drain"
+        assert made.appliance.reload(made.config(workers=1))["ok"] is True
+        load.wait_for_sessions()
+        made.reload(made.config(workers=2))
+        lines = load.report().lines
+        wait_until(lambda: load.report().lines > lines + 5, what="they go on")
+        assert sorted(each.sessions for each in made.appliance.workers()) == [0, 0, 5]
+
+
+def test_half_closed_and_unread_ones_move_too():
+    """A client that has sent its FIN gets the rest of its answer from the new worker."""
+    with site() as made, socket.create_server(("127.0.0.1", 0)) as origin:
+        config = made.config(workers=1)
+        pools = config["pools"]
+        assert isinstance(pools, dict)
+        pools["masters"]["servers"] = {"own": {"address": f"127.0.0.1:{origin.getsockname()[1]}"}}
+        pools["masters"]["check"] = False
+        assert made.appliance.reload(config)["ok"] is True
+        with socket.create_connection(("127.0.0.1", made.port), timeout=30) as client:
+            client.sendall(b"question")
+            client.shutdown(socket.SHUT_WR)
+            server, _ = origin.accept()
+            with server:
+                server.settimeout(30)
+                assert server.recv(100) == b"question"
+                assert server.recv(100) == b""
+                group = config["api"]
+                assert isinstance(group, dict)
+                group["workers"] = 2
+                made.reload(config)
+                made.wait_for_one_generation()
+                server.sendall(b"answer")
+                server.shutdown(socket.SHUT_WR)
+                assert client.recv(100) == b"answer"
+                assert client.recv(100) == b""

@@ -1,0 +1,120 @@
+"""Open sessions on their way between workers: what one writes the other reads, and nothing else."""
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from support.values.snapshots import server
+
+from appliance.wire.lines import moving_sessions
+from appliance.wire.lines.control import ControlError, Question, decode_question, encode_question
+from appliance.wire.lines.moving_sessions import (
+    VERSION,
+    MovingSession,
+    MovingSide,
+    Offer,
+    Offered,
+    Taken,
+    descriptors_of,
+)
+
+pytestmark = pytest.mark.pure
+
+_COUNTS = st.integers(0, 1 << 50)
+_SECONDS = st.floats(0, 1e9)
+_SIDES = st.builds(
+    MovingSide,
+    count=_COUNTS,
+    idle=_SECONDS,
+    eof=st.booleans(),
+    shut=st.booleans(),
+    first=st.booleans(),
+    backlog=st.binary(max_size=100),
+    piped=st.integers(0, 1 << 18),
+)
+_SESSIONS = st.builds(
+    MovingSession,
+    id=st.text(max_size=30),
+    frontend=st.text(max_size=30),
+    pool=st.text(max_size=30),
+    member=st.just(server("s")),
+    address=st.binary(max_size=28),
+    started=_SECONDS,
+    connect=_SECONDS,
+    ready=_SECONDS,
+    attempts=st.integers(0, 9),
+    counted_in=_COUNTS,
+    counted_out=_COUNTS,
+    keepalive_set=st.booleans(),
+    max_age=st.none() | st.floats(-1e9, 1e9),
+    client=_SIDES,
+    server=_SIDES,
+)
+ONE = MovingSession(
+    id="proxy-api-1-0-1",
+    frontend="kube-api",
+    pool="masters",
+    member=server("master-0"),
+    address=b"\x02\x00",
+    started=1.0,
+    connect=1.0,
+    ready=1.0,
+    attempts=0,
+    counted_in=0,
+    counted_out=0,
+    keepalive_set=False,
+    max_age=None,
+    client=MovingSide(count=1, idle=0.0, eof=False, shut=False, first=False),
+    server=MovingSide(count=1, idle=0.0, eof=False, shut=False, first=False, piped=7),
+)
+
+
+def _offer(**changes: object) -> dict[str, Any]:
+    made = moving_sessions.values(Offer(version=VERSION, sessions=(ONE,)))
+    values: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(made))
+    return {**values, **changes}
+
+
+@given(st.lists(_SESSIONS, max_size=3))
+def test_what_is_offered_is_read(sessions: list[MovingSession]):
+    """An offer survives the way over the control socket."""
+    offer = Offer(version=VERSION, sessions=tuple(sessions))
+    line = encode_question(Question(command="offer", values=moving_sessions.values(offer)))
+    assert moving_sessions.offer(decode_question(line.rstrip()).values) == offer
+
+
+def test_answers_are_read():
+    """So do the reasons against some, and the word that others are taken."""
+    offered, taken = Offered(refused=("", "no pool masters")), Taken(places=(0,))
+    assert moving_sessions.offered(moving_sessions.values(offered)) == offered
+    assert moving_sessions.taken(moving_sessions.values(taken)) == taken
+
+
+def test_another_version_is_refused():
+    """Its sessions stay where they are and drain."""
+    with pytest.raises(ControlError, match="version 2 of moving sessions, not 1"):
+        moving_sessions.offer(_offer(version=2))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        _offer(sessions=None),
+        _offer(sessions=[{**_offer()["sessions"][0], "attempts": -1}]),
+        _offer(sessions=[{**_offer()["sessions"][0], "address": "no base64"}]),
+        _offer(sessions=[_offer()["sessions"][0]] * (moving_sessions.MOST_SESSIONS + 1)),
+    ],
+)
+def test_nonsense_is_refused(values: dict[str, object]):
+    """Every field has its type and its bound."""
+    with pytest.raises(ControlError, match="moving sessions"):
+        moving_sessions.offer(values)
+
+
+def test_pipes_have_two_descriptors_more():
+    """Client, server, and reader and writer of each pipe that holds bytes."""
+    assert descriptors_of(ONE) == 4
+    empty = msgspec.structs.replace(ONE, server=ONE.client)
+    assert descriptors_of(empty) == 2
