@@ -60,6 +60,7 @@ COMMANDS: Final[Mapping[str, Subcommand]] = {
         ("maint", "server_states", "maint", "Take servers out of service."),
         ("weight", "server_states", "weight", "Give servers another share of the connections."),
         ("sessions", "sessions", "sessions", "List the connections, or end some of them."),
+        ("events", "events", "events", "Show what happened, and why, from before the last restart too."),
         ("vip", "vip.vip", "vip", "Show virtual IPs, move one away, or take part again."),
         (
             "discover",

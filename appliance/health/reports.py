@@ -6,6 +6,8 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.core.checks.checked_servers import CheckedServer, CheckedServers, Key
 from appliance.core.checks.server_health import HealthEvent
+from appliance.health.health_events import HealthEvents
+from appliance.model.operator_events import Tell, untold
 from appliance.model.server_states import AdminState
 from appliance.model.snapshot.snapshot import Log
 from appliance.net.logging import log as logs
@@ -15,13 +17,14 @@ _WARNINGS: Final = frozenset({HealthEvent.DOWN, HealthEvent.UNREACHABLE})
 
 
 class HealthReports:
-    """The log, as the accepted configuration wants it.
+    """The log, as the accepted configuration wants it, and the events of servers and pools.
 
     `not_kept` are the files that cannot be written now, with the reasons: `status` tells them too.
     """
 
-    def __init__(self, log: FilteringBoundLogger) -> None:
+    def __init__(self, log: FilteringBoundLogger, tell: Tell = untold) -> None:
         self.log = log
+        self._events = HealthEvents(tell)
         self.not_kept: dict[str, str] = {}
         self._verbose = False
         self._impossible: dict[Key, str] = {}
@@ -35,6 +38,7 @@ class HealthReports:
         """Log what happened to a server, and how many servers of its pool are up now."""
         write = self.log.warning if event in _WARNINGS else self.log.info
         write(event.value, **_facts(checked, among))
+        self._events.happened(checked, event, among)
 
     def check_ended(
         self, checked: CheckedServer, event: HealthEvent | None, *, among: CheckedServers

@@ -137,6 +137,11 @@ class Paths:
         return self.runtime / "reload-counts.json"
 
     @property
+    def events(self) -> Path:
+        """Events of the whole appliance that are kept, as JSON lines; the older part ends with .1."""
+        return self.state / "events.jsonl"
+
+    @property
     def vrrp_board(self) -> Path:
         """Board that `vrrp` writes."""
         return self.runtime / "vrrp.board"
@@ -171,6 +176,10 @@ class Paths:
         """Return the control socket of a program."""
         return self.runtime / f"{program}.control"
 
+    def event_board(self, program: str) -> Path:
+        """Return the board on which a program tells its events."""
+        return self.runtime / f"{program}.events"
+
     def heartbeat(self, program: str) -> Path:
         """Return the heartbeat of a program."""
         return self.runtime / f"{program}.heartbeat"
@@ -190,6 +199,10 @@ class Paths:
     def worker_board(self, program: str, generation: int, index: int) -> Path:
         """Return the board of one worker."""
         return self.runtime / f"worker-{program}-{generation}-{index}.board"
+
+    def worker_events(self, program: str, generation: int, index: int) -> Path:
+        """Return the board on which one worker tells its events."""
+        return self.runtime / f"worker-{program}-{generation}-{index}.events"
 
     def worker_heartbeat(self, program: str, generation: int, index: int) -> Path:
         """Return the heartbeat of one worker."""

@@ -22,6 +22,7 @@ from appliance.model.paths import Paths
 from appliance.net.boards.board_layout import BoardError
 from appliance.net.boards.board_reader import BoardReader
 from appliance.net.control.control_server import ControlServer
+from appliance.net.events.event_board import EventBoard
 from appliance.net.files import snapshots
 from appliance.net.probing.connect_failures import ConnectFailureSocket
 from appliance.programs import hub_start
@@ -48,7 +49,7 @@ class HealthProgram:
     ) -> None:
         self.crashed = False
         self._stop = stop
-        self._reports = reports = HealthReports(log)
+        self._reports = reports = HealthReports(log, EventBoard(paths.event_board(PROGRAM), PROGRAM))
         kept = KeptByOperator(paths, reports)
         self._checks = HealthChecks(
             paths,

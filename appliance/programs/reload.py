@@ -23,6 +23,8 @@ from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
 from appliance.net.boards.hub_heartbeat import HubHeartbeat
 from appliance.net.control.control_server import Call, ControlServer
+from appliance.net.events.event_board import EventBoard
+from appliance.net.events.event_keeper import EventKeeper
 from appliance.net.files import lock_files, snapshots
 from appliance.net.files.degraded import read_degraded
 from appliance.net.files.kept_counts import KeptCounts
@@ -30,6 +32,7 @@ from appliance.net.logging.line_limiter import limiter
 from appliance.net.logging.log import configure, obey
 from appliance.net.privileges import capabilities
 from appliance.net.process.signals import survive
+from appliance.net.reloading import reload_events
 from appliance.net.reloading.participation import Participation
 from appliance.net.reloading.program_clients import ProgramClients, ProgramTimeouts
 from appliance.net.reloading.reload_queue import DISCOVER, RESULTS, ReloadQueue
@@ -50,7 +53,8 @@ class ReloadProgram:
         self._log = log
         self._started_at = time.time()
         clients = ProgramClients(paths, timeouts=ProgramTimeouts())
-        self._transaction = ReloadTransaction(paths, accepted, clients, log)
+        tell = EventBoard(paths.event_board("reload"), "reload")
+        self._transaction = ReloadTransaction(paths, accepted, clients, log, tell)
         self._sockets = ReloadSockets(self._respond, log)
         participation = Participation(paths, clients, log)
         self._queue = ReloadQueue(
@@ -63,6 +67,9 @@ class ReloadProgram:
         degraded = read_degraded(paths)
         # While the first configuration is awaited nothing was refused: `status` says what is waited for.
         self._queue.refused = degraded.problems if degraded and not accepted.awaited else ()
+        if degraded and not accepted.awaited:
+            tell(reload_events.last_good(degraded))
+        self._keeper = EventKeeper(paths, log)
         self._control = ControlServer(
             paths.control("reload"),
             {
@@ -89,6 +96,7 @@ class ReloadProgram:
         self._sockets.close()
         self._queue.close()
         self._control.close()
+        self._keeper.close()
         heartbeat.close()
         self._log.info("stopped")
 
@@ -129,8 +137,12 @@ class ReloadProgram:
             refused=as_values(self._queue.refused),
             degraded=as_values(degraded.problems) if degraded else None,
             socket_failures=self._sockets.failures,
-            not_kept=self._transaction.not_kept,
+            not_kept=self._not_kept(),
         )
+
+    def _not_kept(self) -> dict[str, str]:
+        events = {str(self._paths.events): self._keeper.trouble} if self._keeper.trouble else {}
+        return {**self._transaction.not_kept, **events}
 
 
 def main() -> None:

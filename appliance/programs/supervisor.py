@@ -33,8 +33,10 @@ from supervisor.states import ProcessStates, SupervisorStates
 
 from appliance.core.rollout.needed_programs import PROGRAMS, PROXIES, STOP_MARGIN, VRRP, stop_seconds
 from appliance.core.rollout.timing import NO_DEADLINE
+from appliance.model.operator_events import Tell
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import SnapshotError
+from appliance.net.events.event_board import EventBoard, Mapped
 from appliance.net.files import snapshots
 from appliance.net.files.kept_counts import KeptCounts
 from appliance.net.files.lock_files import KeptLock
@@ -53,6 +55,9 @@ _SAME_REQUEST: Final = 0.2  # seconds; wrappers such as timeout(1) signal a proc
 _LONGEST_START: Final = (
     10.0  # seconds after which systemd is told that the start is over, whoever still tries
 )
+SUPERVISOR: Final = "supervisor"
+"""The name by which supervisord logs, and tells events."""
+
 _OURS: Final = frozenset({"reload", *PROGRAMS})
 _ORPHAN_PATIENCE: Final = 3.0  # seconds for orphans to end, after TERM and again after KILL
 
@@ -63,14 +68,14 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
     stop_groups: list[ProcessGroup] | None = None
 
     def __init__(
-        self, options: Options, accepted: AcceptedLog, paths: Paths, manager: ServiceManager
+        self, options: Options, accepted: AcceptedLog, paths: Paths, manager: ServiceManager, tell: Tell
     ) -> None:
         super().__init__(options)
         options.poller.unsettled = self._unsettled
         self.forced = False
         self._asked_at: float | None = None  # by a signal
         self._soft = False
-        self._program_events = ProgramEvents(accepted.logger)
+        self._program_events = ProgramEvents(accepted.logger, tell)
         self._accepted_log = accepted
         self._log = log = accepted.logger
         self._paths = paths
@@ -302,7 +307,7 @@ def main() -> None:
     """Run until everything has stopped; exit status 0, or 1 where programs had to be killed on request."""
     signal.pthread_sigmask(signal.SIG_BLOCK, EXIT_SIGNALS)
     paths = Paths.from_environment(os.environ)
-    accepted = AcceptedLog("supervisor", paths)
+    accepted = AcceptedLog(SUPERVISOR, paths)
     log = accepted.logger
     subreaper.become_subreaper()
     capabilities.carry()
@@ -315,11 +320,12 @@ def main() -> None:
 def _run(accepted: AcceptedLog, paths: Paths, manager: ServiceManager) -> bool:
     """Supervise, again after `supervisorctl reload`; return whether the end was forced."""
     first, wakeup = True, Wakeup()
+    tell = EventBoard(paths.event_board(SUPERVISOR), SUPERVISOR, mapped=Mapped.WHILE_TELLING)
     while True:
         options = Options(accepted.logger)
         options.realize(sys.argv[1:], doc=supervisord.__doc__)
         options.first, options.test = first, False
-        supervisor = Supervisor(options, accepted, paths, manager)
+        supervisor = Supervisor(options, accepted, paths, manager, tell)
         asyncore.socket_map[wakeup.descriptor] = wakeup
         with contextlib.suppress(asyncore.ExitNow):
             supervisor.main()

@@ -12,6 +12,7 @@ from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.boards.board_writer import BoardWriter
 from appliance.net.boards.vrrp_publisher import FRESH, VrrpPublisher
+from appliance.net.events.event_board import EventBoard
 from appliance.net.files import snapshots, stopped_virtual_ips
 from appliance.net.logging import log as logs
 from appliance.net.loop.closer import Closer
@@ -82,7 +83,12 @@ class VrrpProgram:
         self._addresses = Addresses(OwnedAddresses(paths.owned_addresses))
         self._publisher = VrrpPublisher(board, self._board, on_trouble=self._board_trouble)
         self._tracks = Tracks(loop, self._links, log, groups=lambda: self.groups)
-        self.reports = RouterReports(log, run=self._tracks.run, touch=self._publisher.touch)
+        self.reports = RouterReports(
+            log,
+            run=self._tracks.run,
+            touch=self._publisher.touch,
+            tell=EventBoard(paths.event_board(PROGRAM), PROGRAM),
+        )
         if before.board is not None:
             self.reports.lateness.go_on(before.board)
         self._requests = Requests()

@@ -7,8 +7,10 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.core.tracking.notify_commands import commands
 from appliance.core.vrrp.election import Entered, RouterState, SplitBrain, UnexpectedEvent
+from appliance.model.operator_events import Tell, untold
 from appliance.net.control.deferred_answer import DeferredAnswer
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
+from appliance.vrrp.router_events import entered_event, split_event
 from appliance.wire.boards.vrrp_board import VrrpBoard
 from appliance.wire.lines.control import Answer, bad, good
 from appliance.wire.lines.tracker_lines import RunCommand
@@ -30,7 +32,10 @@ class LateWakeups:
 
 
 class RouterReports:
-    """The observer of every group. `run` has a notify command run, `touch` has the board written."""
+    """The observer of every group. `run` has a notify command run, `touch` has the board written.
+
+    `tell` is told the events.
+    """
 
     def __init__(
         self,
@@ -38,11 +43,13 @@ class RouterReports:
         *,
         run: Callable[[RunCommand], None],
         touch: Callable[[], None],
+        tell: Tell = untold,
     ) -> None:
         self.log = log
         self.lateness = LateWakeups()
         self._run = run
         self._touch = touch
+        self._tell = tell
         self._moves: dict[str, list[DeferredAnswer]] = {}
         self._late_logged_at = float("-inf")
 
@@ -66,6 +73,7 @@ class RouterReports:
             cause=entered.cause.value,
             **facts,
         )
+        self._tell(entered_event(instance, entered))
         self._touch()
         self._notify(instance, entered)
 
@@ -79,6 +87,7 @@ class RouterReports:
             own_priority=instance.election.priority,
             stays=split.winner,
         )
+        self._tell(split_event(instance, split))
 
     def handed_over(self, instance: VrrpInstance, successor: str | None) -> None:
         """Log the end of a hand-over, and answer the operators that wait for it."""

@@ -13,7 +13,12 @@ pytestmark = pytest.mark.pure
 
 _VALUES = {"path": "x", "file": "x", "directory": "/", "text": "a/b", "float range": "7.5", "float": "7.5"}
 _OTHERS = {"path": "y", "file": "y", "directory": "/tmp", "text": "c/d", "float range": "8.5", "float": "8.5"}  # noqa: S108
-_MORE = {"integer range": ("7", "8"), "integer": ("7", "8"), "ADDR/NET": ("192.0.2.1", "192.0.2.2")}
+_MORE = {
+    "integer range": ("7", "8"),
+    "integer": ("7", "8"),
+    "ADDR/NET": ("192.0.2.1", "192.0.2.2"),
+    "duration": ("1h", "2h"),
+}
 
 
 @dataclass(frozen=True, slots=True)

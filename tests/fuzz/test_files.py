@@ -13,6 +13,7 @@ from support.values import snapshots as given
 
 from appliance.model.guest.placement import Placed
 from appliance.model.guest.report import GuestProblem, GuestReport, Origin
+from appliance.model.operator_events import EventKind, OperatorEvent
 from appliance.model.paths import Paths
 from appliance.model.server_states import AdminState
 from appliance.model.server_weights import OperatorWeight
@@ -20,6 +21,9 @@ from appliance.model.snapshot.snapshot import SnapshotError, encode
 from appliance.net.boards.board_layout import BoardError, checksum_of
 from appliance.net.boards.board_reader import BoardReader
 from appliance.net.boards.board_writer import BoardWriter
+from appliance.net.events.event_board import EventBoard
+from appliance.net.events.event_file import EventFile, tail
+from appliance.net.events.event_follower import told
 from appliance.net.files import operator_words, snapshots
 from appliance.net.files.degraded import Degraded, degraded_path, read_degraded, write_degraded
 from appliance.net.files.operator_words import STATES, WEIGHTS, OperatorWordsError
@@ -77,6 +81,23 @@ def right_checksums(data: bytes) -> bytes:
             payload = bytes(board[at + 32 : min(at + 32 + length, len(board))])
             pack_into("=Q", board, at + 24, checksum_of(bytes(board[at : at + 24]), payload))
     return bytes(board)
+
+
+EVENT = OperatorEvent(when=1.5, kind=EventKind.SERVER_DOWN, subject="masters/m-0", detail="500", id="1-2")
+
+
+def keep_event(path: Path) -> None:
+    """Append an event to the kept file whatever it holds; it is the last one that is read then."""
+    EventFile(path).append([EVENT])
+    assert tail(path)[-1] == EVENT
+
+
+def tell_event(path: Path) -> None:
+    """Tell an event on a board whatever is there; it is read by who follows the boards."""
+    board = EventBoard(path, "health")
+    board(EVENT)
+    board.close()
+    assert "masters/m-0" in {each.subject for each in told(path.parent)}
 
 
 def write_board(path: Path) -> None:
@@ -169,6 +190,19 @@ def targets(root: Path) -> dict[str, Target]:
             seeds=(content(paths.guest_report, lambda _: report_file.publish(paths, REPORT)),),
             words=WORDS,
         ),
+        Target(
+            name="kept-events",
+            run=feed(paths.events, keep_event),
+            seeds=(content(paths.events, keep_event), b""),
+            words=(*WORDS, b'"server-down"', b"\n"),
+        ),
+        Target(
+            name="event-board",
+            run=feed(paths.event_board("health"), tell_event),
+            seeds=(content(paths.event_board("health"), tell_event),),
+            words=(b"\n", b'"kind":', b"\\u001b"),
+            mend=right_checksums,
+        ),
     )
     return {each.name: each for each in found}
 
@@ -182,6 +216,8 @@ NAMES = (
     "generation-lock",
     "guest-record",
     "guest-report",
+    "kept-events",
+    "event-board",
 )
 PLACED = Placed(yaml="a" * 64, properties="b" * 64)
 REPORT = GuestReport(

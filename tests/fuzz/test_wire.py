@@ -18,6 +18,7 @@ from appliance import wire
 from appliance.core.discovery import finding
 from appliance.core.discovery.node_addresses import AddressChoice
 from appliance.core.discovery.reflection import Reflection, TooManyObjectsError
+from appliance.model.operator_events import EventKind, OperatorEvent
 from appliance.model.snapshot.pools import SendProxy
 from appliance.wire import exposition, history_ring, ovf_environment, proxy_protocol, seal, sockaddr
 from appliance.wire.boards import ended_workers, health_board, vrrp_board, worker_board
@@ -30,6 +31,7 @@ from appliance.wire.lines import (
     connect_failure,
     control,
     discovery_status,
+    event_lines,
     forward_status,
     listed_session,
     moving_sessions,
@@ -94,6 +96,18 @@ REDIRECT_STATUS = redirect_status.RedirectStatus(
     pid=7,
     redirects=(redirect_status.RedirectedFrontend(name="api/k", sources=("10.0.0.200:6443",), state="on"),),
 )
+
+
+EVENT = OperatorEvent(when=1.5, kind=EventKind.SERVER_DOWN, subject="masters/m-0", detail="500", id="1-2")
+
+
+def kept_events(data: bytes) -> None:
+    """Read lines of events; what was understood is the same when it is written again, and can be shown."""
+    for event in event_lines.decode(data):
+        line = event_lines.encode(event)
+        assert len(line) <= event_lines.LONGEST
+        assert list(event_lines.decode(line)) == [event]
+        assert f"{event.subject}{event.detail}{event.cause}".isprintable()
 
 
 def advert(version: int, *addresses: str, **changes: object) -> Advertisement:
@@ -440,6 +454,12 @@ ENDED = ended_workers.with_ended(
     boards.worker(frontends=(boards.frontend_counters(total=3),), servers=(boards.server_counters(total=3),)),
 )
 TARGETS = (
+    Target(
+        name="event-lines",
+        run=kept_events,
+        seeds=(event_lines.encode(EVENT), event_lines.encode(EVENT) * 3),
+        words=(b"\n", b'"kind"', b"1e400", b"\\u001b", b"\\ud800", b'"server-up"'),
+    ),
     Target(
         name="arp",
         run=arp.decode,

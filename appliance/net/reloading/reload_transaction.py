@@ -23,12 +23,14 @@ from structlog.typing import FilteringBoundLogger
 from appliance.core.rollout.needed_programs import VRRP, ProgramChanges, needed, plan
 from appliance.core.rollout.preview import as_values as as_shown
 from appliance.core.rollout.preview import preview
+from appliance.model.operator_events import Tell, untold
 from appliance.model.paths import Paths
 from appliance.model.snapshot import diff
 from appliance.model.snapshot.found_servers import with_found
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.files import found_files, snapshots
 from appliance.net.files.degraded import Degraded, clear_degraded, read_degraded, write_degraded
+from appliance.net.reloading import reload_events
 from appliance.net.reloading.accepted_files import AcceptedFiles, OnceLog
 from appliance.net.reloading.convergence import converge
 from appliance.net.reloading.program_clients import ProgramClients, ProgramDown, ProgramUnreachable
@@ -57,12 +59,18 @@ class ReloadTransaction:
     """Leads every program from one snapshot to the next; `accepted` is what they have or are led to."""
 
     def __init__(
-        self, paths: Paths, accepted: Snapshot, clients: ProgramClients, log: FilteringBoundLogger
+        self,
+        paths: Paths,
+        accepted: Snapshot,
+        clients: ProgramClients,
+        log: FilteringBoundLogger,
+        tell: Tell = untold,
     ) -> None:
         self.accepted = accepted
         self._paths = paths
         self._clients = clients
         self._log = log
+        self._tell = tell
         self._watched = WatchedFiles(paths)
         self._once = OnceLog(log)
         self._files = AcceptedFiles(paths, log, self._once)
@@ -109,14 +117,18 @@ class ReloadTransaction:
             values, errors = change()
         except ReloadRefused as refusal:
             self._log.warning("reload-refused", errors=as_values(refusal.problems))
+            self._tell(reload_events.refused(refusal.problems))
             return bad(*refusal.problems)
         if errors:
             self._log.error("reload-incomplete", **values, errors=as_values(errors))
+            self._tell(reload_events.incomplete(values, errors))
             return Answer(ok=False, errors=errors, values=values)
         seconds = round(time.monotonic() - begun, 3)
         self._log.info(
             "reload-done" if values["changed"] else "reload-unchanged", **values, duration_s=seconds
         )
+        if values["changed"]:
+            self._tell(reload_events.done(values))
         return good(**values, duration_s=seconds)
 
     def converge(self, *, everybody: bool) -> None:

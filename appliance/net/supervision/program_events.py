@@ -12,6 +12,7 @@ from structlog.typing import FilteringBoundLogger
 from supervisor import events
 from supervisor.process import Subprocess
 
+from appliance.model.operator_events import EventKind, OperatorEvent, Tell, untold
 from appliance.net.logging.journal import SyslogSeverity, levelled
 from appliance.net.logging.output import STDOUT, output
 
@@ -27,6 +28,12 @@ _EVENTS: Final = {
     events.ProcessStateStoppingEvent: "program-stopping",
     events.ProcessStateStoppedEvent: "program-stopped",
 }
+_TOLD: Final = {
+    events.ProcessStateRunningEvent: EventKind.PROGRAM_RUNNING,
+    events.ProcessStateExitedEvent: EventKind.PROGRAM_EXITED,
+    events.ProcessStateBackoffEvent: EventKind.PROGRAM_FAILING,
+    events.ProcessStateStoppedEvent: EventKind.PROGRAM_STOPPED,
+}
 _TROUBLE: Final = (
     events.ProcessStateExitedEvent,
     events.ProcessStateBackoffEvent,
@@ -37,8 +44,9 @@ _TROUBLE: Final = (
 class ProgramEvents:
     """Logs what happens to programs, and remembers the last line that each wrote, for the reason."""
 
-    def __init__(self, log: FilteringBoundLogger) -> None:
+    def __init__(self, log: FilteringBoundLogger, tell: Tell = untold) -> None:
         self._log = log
+        self._tell = tell
         self._last_lines: dict[str, str] = {}
 
     def hung(self, name: str, seconds: float) -> None:
@@ -73,6 +81,15 @@ class ProgramEvents:
             write = self._log.warning if kind in _TROUBLE else self._log.info
             given = {key: value for key, value in fields.items() if value}
             write(_EVENTS[kind], name=process.config.name, **given)
+        if kind in _TOLD:
+            self._tell(
+                OperatorEvent(
+                    when=time.time(),
+                    kind=_TOLD[kind],
+                    subject=process.config.name,
+                    detail=process.spawnerr or "" if kind in _TROUBLE else "",
+                )
+            )
 
     def _reason(self, process: Subprocess, ended: str) -> str:
         """Return how the process ended and what it wrote last, or why none could be started."""

@@ -122,7 +122,7 @@ def listeners_of(living: LivingWorker) -> tuple[int, ...]:
 def remove_files(paths: Paths, program: str, worker: WorkerId) -> None:
     """Remove the socket, the heartbeat and the board of a dead worker, once what it counted is kept."""
     ended_workers.keep_counts(paths, program, worker)
-    for path in (paths.worker_control, paths.worker_board, paths.worker_heartbeat):
+    for path in (paths.worker_control, paths.worker_board, paths.worker_events, paths.worker_heartbeat):
         path(program, worker.generation, worker.index).unlink(missing_ok=True)
 
 

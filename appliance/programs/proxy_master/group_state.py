@@ -11,6 +11,7 @@ from appliance.core.rollout.states import GenerationState
 from appliance.core.rollout.timing import DrainSettings, Timing
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.events.event_board import EventBoard
 from appliance.net.files.program_failures import ProgramFailure
 from appliance.net.workers.bind_addresses import Address
 from appliance.net.workers.listener_lending import OtherGroups
@@ -50,6 +51,7 @@ class GroupState:
         self.group = group
         self.program = f"proxy-{group}"
         self.log = logger
+        self.tell = EventBoard(paths.event_board(self.program), self.program)
         self.rollout = Rollout(drain_settings=DrainSettings(drain=120.0, max_draining=10), timing=timing)
         self.other_groups = OtherGroups(paths, self.program)
         self.listeners = Listeners(self.other_groups.lend)

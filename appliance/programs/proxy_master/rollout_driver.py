@@ -12,6 +12,7 @@ from appliance.core.rollout import effects
 from appliance.core.rollout.events import Event as RolloutEvent
 from appliance.core.rollout.states import WorkerId, WorkerState
 from appliance.core.rollout.timing import NO_DEADLINE
+from appliance.model.operator_events import EventKind, OperatorEvent
 from appliance.net.workers.worker_processes import WorkerProcesses, WorkerStart
 from appliance.programs.proxy_master.group_state import GroupState
 from appliance.programs.proxy_master.moved_binds import MovedBinds
@@ -122,6 +123,7 @@ class RolloutDriver:
                 log.info("generation-gone", generation=generation)
             case effects.WorkerDied(worker, detail, delay):
                 log.error("worker-died", **_place(worker), reason=detail, again_in=round(delay, 3))
+                self._state.tell(_died(worker, self._state.program, detail))
             case effects.WorkerStuck(worker, worker_state):
                 log.error("worker-stuck", **_place(worker), phase=worker_state)
             case effects.WorkerRefused(worker=worker, reason=reason, delay=delay):
@@ -173,3 +175,8 @@ def _place(worker: WorkerId) -> dict[str, int]:
 
 def _bounded(seconds: float) -> float | None:
     return None if seconds >= NO_DEADLINE else round(seconds, 3)
+
+
+def _died(worker: WorkerId, program: str, detail: str) -> OperatorEvent:
+    subject = f"{program} worker {worker.generation}.{worker.index}"
+    return OperatorEvent(when=time.time(), kind=EventKind.WORKER_DIED, subject=subject, detail=detail)

@@ -9,6 +9,7 @@ from gevent.event import Event
 from structlog.typing import FilteringBoundLogger
 
 from appliance.model.end_reasons import EndReason
+from appliance.model.operator_events import EventKind, OperatorEvent
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.worker_phases import WorkerPhase
@@ -19,6 +20,7 @@ from appliance.net.data.acceptors import Acceptors
 from appliance.net.data.connect_failures import ConnectFailureSender
 from appliance.net.data.traffic import TICK, Traffic, descriptor_limit
 from appliance.net.data.transfer import COMPILED
+from appliance.net.events.event_board import EventBoard
 from appliance.net.logging import log
 from appliance.programs.worker.connection_log import ConnectionLog
 from appliance.programs.worker.departing_sessions import DepartingSessions
@@ -69,6 +71,7 @@ class Worker:
         names = arguments.program, arguments.generation, arguments.index
         self._board = BoardWriter(paths.worker_board(*names))
         self._board_trouble = ""
+        self._tell = EventBoard(paths.worker_events(*names), arguments.program)
         self._heartbeat = Heartbeat(paths.worker_heartbeat(*names))
         if self._heartbeat.trouble:
             self.log.warning("heartbeat-unseen", reason=self._heartbeat.trouble)
@@ -222,9 +225,16 @@ class Worker:
         full = {each.name: each.limit for each in self.settings.frontends.values() if each.full}
         for name in full.keys() - self._full:
             self.log.warning("frontend-full", frontend=name, connections=full[name])
+            self._tell_room(EventKind.FRONTEND_FULL, name, f"{full[name]} connections")
         for name in self._full - full.keys():
             self.log.info("frontend-has-room", frontend=name)
+            self._tell_room(EventKind.FRONTEND_HAS_ROOM, name, "")
         self._full = frozenset(full)
+
+    def _tell_room(self, kind: EventKind, frontend: str, connections: str) -> None:
+        place = f"worker {self.arguments.generation}.{self.arguments.index}"
+        detail = ", ".join(filter(None, (connections, place)))
+        self._tell(OperatorEvent(when=time.time(), kind=kind, subject=frontend, detail=detail))
 
     def _leave_without_master(self) -> None:
         if self.draining.leaves(self.traffic.now) and self.phase is not WorkerPhase.DRAINING:

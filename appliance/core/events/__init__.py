@@ -1,0 +1,1 @@
+"""Events of the whole appliance: what they amount to, and how they are told to others."""

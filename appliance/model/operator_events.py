@@ -1,0 +1,105 @@
+"""What happens to the appliance that an operator wants to hear of, in the words that all who tell it share.
+
+A program tells an event at the moment at which it happens, with its cause: nobody has to guess it from two
+looks at a status.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+
+class Severity(StrEnum):
+    """How much an event matters: INFO is good or expected, CRITICAL is that clients are not served."""
+
+    INFO = "info"
+    WARNING = "warning"
+    CRITICAL = "critical"
+
+
+class EventKind(StrEnum):
+    """What happened. The subject of an event is the server, pool, frontend, virtual IP or program.
+
+    VIP_* are the states of our part in a virtual router: VIP_ACTIVE says that its addresses are here now.
+    """
+
+    SERVER_UP = "server-up"
+    SERVER_DOWN = "server-down"
+    SERVER_UNREACHABLE = "server-unreachable"
+    SERVER_ANSWERS = "server-answers-badly"
+    SERVER_READY = "server-ready"
+    SERVER_DRAIN = "server-drain"
+    SERVER_MAINT = "server-maint"
+    LAST_SERVER = "last-server"
+    POOL_EMPTY = "pool-empty"
+    POOL_SERVES = "pool-serves"
+    FRONTEND_FULL = "frontend-full"
+    FRONTEND_HAS_ROOM = "frontend-has-room"
+    RELOAD_DONE = "reload-done"
+    RELOAD_REFUSED = "reload-refused"
+    RELOAD_INCOMPLETE = "reload-incomplete"
+    LAST_GOOD = "last-good-in-use"
+    VIP_ACTIVE = "vip-active"
+    VIP_BACKUP = "vip-backup"
+    VIP_FAULT = "vip-fault"
+    VIP_STOPPED = "vip-stopped"
+    SPLIT_BRAIN = "split-brain"
+    PROGRAM_RUNNING = "program-running"
+    PROGRAM_EXITED = "program-exited"
+    PROGRAM_FAILING = "program-failing"
+    PROGRAM_STOPPED = "program-stopped"
+    WORKER_DIED = "worker-died"
+
+    @property
+    def severity(self) -> Severity:
+        """How much an event of this kind matters."""
+        if self in _CRITICAL:
+            return Severity.CRITICAL
+        return Severity.WARNING if self in _WARNING else Severity.INFO
+
+
+_CRITICAL: Final = frozenset({EventKind.POOL_EMPTY, EventKind.SPLIT_BRAIN})
+_WARNING: Final = frozenset(
+    {
+        EventKind.SERVER_DOWN,
+        EventKind.SERVER_UNREACHABLE,
+        EventKind.LAST_SERVER,
+        EventKind.FRONTEND_FULL,
+        EventKind.RELOAD_REFUSED,
+        EventKind.RELOAD_INCOMPLETE,
+        EventKind.LAST_GOOD,
+        EventKind.VIP_FAULT,
+        EventKind.PROGRAM_EXITED,
+        EventKind.PROGRAM_FAILING,
+        EventKind.WORKER_DIED,
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OperatorEvent:
+    """One event. `when` is Unix seconds, `program` who told it, `subject` whom it is about: `pool/server`.
+
+    `before` and `after` are states, "" where there is none; `cause` is a word of an enumeration (a check's
+    result, why a router changed its state), `detail` a sentence for people. `id` is unique on this machine,
+    "" until the event was told.
+    """
+
+    when: float
+    kind: EventKind
+    subject: str
+    program: str = ""
+    before: str = ""
+    after: str = ""
+    cause: str = ""
+    detail: str = ""
+    id: str = ""
+
+
+Tell = Callable[[OperatorEvent], None]
+"""Whoever is told of events. It never waits, and never raises."""
+
+
+def untold(_: OperatorEvent) -> None:
+    """Tell nobody."""

@@ -1,0 +1,77 @@
+"""Collects the events of all programs into the file that is kept. `reload` does this, which nobody waits for.
+
+What is written to a disk is written in a thread. Killed, it goes on where it was: what is in the file already
+is not written again, and what was told meanwhile is still on the boards.
+"""
+
+import time
+from collections import deque
+from typing import Final
+
+import gevent
+from gevent import get_hub
+from structlog.typing import FilteringBoundLogger
+
+from appliance.model.operator_events import OperatorEvent
+from appliance.model.paths import Paths
+from appliance.net.events.event_file import EventFile, tail
+from appliance.net.events.event_follower import EventFollower
+
+_PAUSE: Final = 0.1  # seconds between two looks at the boards: one number of each
+_RETRY: Final = 5.0  # seconds after which a file that could not be written is tried again
+_MOST_UNWRITTEN: Final = 4000
+
+
+class EventKeeper:
+    """The events of one runtime directory, on their way to the state directory."""
+
+    def __init__(self, paths: Paths, log: FilteringBoundLogger) -> None:
+        self._log = log
+        self._path = paths.events
+        self._file = EventFile(paths.events)
+        self._runtime = paths.runtime
+        self._unwritten: deque[OperatorEvent] = deque(maxlen=_MOST_UNWRITTEN)
+        self._write_at = 0.0
+        self._trouble = ""
+        self._greenlet = gevent.spawn(self._keep)
+        self._greenlet.link_exception(lambda ended: log.error("events-crashed", exc_info=ended.exception))
+
+    @property
+    def trouble(self) -> str:
+        """Why events cannot be kept now, "" while they can."""
+        return self._trouble
+
+    def close(self) -> None:
+        """Stop to collect; what is on the boards stays there."""
+        self._greenlet.kill()
+
+    def _keep(self) -> None:
+        known = get_hub().threadpool.apply(lambda: {each.id for each in tail(self._path)})
+        follower = EventFollower(self._runtime, known=known)
+        try:
+            while True:
+                now = time.monotonic()
+                self._unwritten.extend(follower.new(now))
+                if self._unwritten and now >= self._write_at:
+                    self._write(now)
+                gevent.sleep(_PAUSE)
+        finally:
+            follower.close()
+
+    def _write(self, now: float) -> None:
+        events = list(self._unwritten)
+        try:
+            get_hub().threadpool.apply(self._file.append, (events,))
+        except OSError as error:
+            self._write_at = now + _RETRY
+            self._report(error.strerror or str(error))
+        else:
+            self._unwritten.clear()  # nobody else adds to it
+            self._report("")
+
+    def _report(self, trouble: str) -> None:
+        if trouble and not self._trouble:
+            self._log.warning("events-not-kept", path=str(self._path), reason=trouble)
+        if self._trouble and not trouble:
+            self._log.info("events-kept", path=str(self._path))
+        self._trouble = trouble

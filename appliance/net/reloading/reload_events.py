@@ -1,0 +1,56 @@
+"""What `reload` tells: what became of each change of configuration, and that a last-good copy runs."""
+
+import time
+from collections.abc import Iterable, Mapping, Sequence
+
+from appliance.model.operator_events import EventKind, OperatorEvent
+from appliance.net.files.degraded import Degraded
+from appliance.wire.lines.control import AnswerProblem
+
+_SUBJECT = "configuration"
+
+
+def done(values: Mapping[str, object]) -> OperatorEvent:
+    """Return the event of a configuration that everybody obeys."""
+    changed = values.get("changed")
+    names = ", ".join(map(str, changed)) if isinstance(changed, Sequence) else ""
+    return _event(EventKind.RELOAD_DONE, after=_number(values), detail=names)
+
+
+def refused(problems: Iterable[AnswerProblem]) -> OperatorEvent:
+    """Return the event of a configuration that was refused: the one before it goes on."""
+    return _event(EventKind.RELOAD_REFUSED, detail=_words(problems))
+
+
+def incomplete(values: Mapping[str, object], problems: Iterable[AnswerProblem]) -> OperatorEvent:
+    """Return the event of a configuration that is accepted, and that not everybody obeys yet."""
+    return _event(EventKind.RELOAD_INCOMPLETE, after=_number(values), detail=_words(problems))
+
+
+def last_good(note: Degraded) -> OperatorEvent:
+    """Return the event of a start from the last-good copy; told twice it is the same one."""
+    return OperatorEvent(
+        when=note.since,
+        kind=EventKind.LAST_GOOD,
+        subject=_SUBJECT,
+        detail=_words(note.problems),
+        id=f"last-good-{note.since}",
+    )
+
+
+def _event(kind: EventKind, *, after: str = "", detail: str = "") -> OperatorEvent:
+    return OperatorEvent(when=time.time(), kind=kind, subject=_SUBJECT, after=after, detail=detail)
+
+
+def _number(values: Mapping[str, object]) -> str:
+    return str(values.get("configuration", ""))
+
+
+def _words(problems: Iterable[AnswerProblem]) -> str:
+    found = list(problems)
+    if not found:
+        return ""
+    first = found[0]
+    place = ":".join(str(each) for each in (first.source, first.line) if each is not None)
+    words = ": ".join(filter(None, (place, first.path, first.message)))
+    return words if len(found) == 1 else f"{words} (and {len(found) - 1} more)"
