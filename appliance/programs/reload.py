@@ -30,6 +30,7 @@ from appliance.net.files.degraded import read_degraded
 from appliance.net.files.kept_counts import KeptCounts
 from appliance.net.logging.line_limiter import limiter
 from appliance.net.logging.log import configure, obey
+from appliance.net.notifying.notifier import Notifier
 from appliance.net.privileges import capabilities
 from appliance.net.process.signals import survive
 from appliance.net.reloading import reload_events
@@ -53,6 +54,8 @@ class ReloadProgram:
         self._log = log
         self._started_at = time.time()
         clients = ProgramClients(paths, timeouts=ProgramTimeouts())
+        self._notifier = Notifier(log)
+        self._notifier.obey(accepted.notify)
         tell = EventBoard(paths.event_board("reload"), "reload")
         self._transaction = ReloadTransaction(paths, accepted, clients, log, tell)
         self._sockets = ReloadSockets(self._respond, log)
@@ -69,7 +72,7 @@ class ReloadProgram:
         self._queue.refused = degraded.problems if degraded and not accepted.awaited else ()
         if degraded and not accepted.awaited:
             tell(reload_events.last_good(degraded))
-        self._keeper = EventKeeper(paths, log)
+        self._keeper = EventKeeper(paths, log, self._notifier.tell)
         self._control = ControlServer(
             paths.control("reload"),
             {
@@ -97,6 +100,7 @@ class ReloadProgram:
         self._queue.close()
         self._control.close()
         self._keeper.close()
+        self._notifier.close()
         heartbeat.close()
         self._log.info("stopped")
 
@@ -104,6 +108,7 @@ class ReloadProgram:
         """Do what the accepted configuration asks of this program; return what could not be done."""
         accepted = self._transaction.accepted
         obey("reload", accepted.log)
+        self._notifier.obey(accepted.notify)
         further = (*self._paths.reload_sockets, *map(Path, accepted.reload.sockets))
         self._sockets.follow([self._paths.reload_socket, *further])
         failures = self._sockets.failures

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from support.network.ports import free_port
 from support.peers.backend import Backend
+from support.peers.webhook import Webhook
 from support.processes.processes import kill
 from support.processes.waiting import wait_until
 from support.programs.appliance import Appliance, Values
@@ -147,3 +148,36 @@ def test_a_full_frontend_and_a_broken_start_are_told():
             appliance.start()
             assert "nonsense" in str(wait_for(appliance, "last-good-in-use", "configuration")["detail"])
             appliance.write(made)
+
+
+def test_who_is_to_be_told_is_told(tmp_path: Path):
+    """A webhook hears of a server that is down; a reload names another one, and a kill loses nothing."""
+    first, second = Webhook(), Webhook()
+
+    def kinds(webhook: Webhook) -> list[str]:
+        return [each["kind"] for _, _, body in webhook.posted for each in body["events"]]
+
+    def notify(webhook: Webhook) -> dict[str, object]:
+        return {"ops": {"webhook": webhook.url, "severity": "warning"}}
+
+    try:
+        with Backend("m0") as backend, Appliance(config(backend, notify=notify(first))) as appliance:
+            wait_for(appliance, "server-up", "masters/m0")
+            backend.ready(500)
+            wait_until(lambda: {"server-down", "pool-empty"} <= set(kinds(first)), what="it is told")
+            assert "server-up" not in kinds(first)
+            assert appliance.reload({**appliance.config, "notify": notify(second)})["ok"] is True
+            old = appliance.kill("reload")
+            wait_until(lambda: "program-exited" in kinds(second), what="the kill is told to the other")
+            appliance.wait_for_restart("reload", old)
+            assert "program-exited" not in kinds(first)
+            assert "server-down" not in kinds(second)
+            lacking = {**appliance.config, "notify": {"page": {"command": str(tmp_path / "none")}}}
+            appliance.write(lacking)
+            done = appliance.command("check", "--here", check=False)
+            assert "notify.page.command" in done.stdout + done.stderr
+            assert "does not exist here" in done.stdout + done.stderr
+            appliance.write(appliance.config)
+    finally:
+        first.close()
+        second.close()

@@ -5,6 +5,7 @@ from pathlib import Path as FilePath
 from typing import Final
 
 from appliance.model.messages.problems import Finding, Path
+from appliance.model.rules.machine_needs import notify_files
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.files import hmac_keys, state_files
@@ -22,6 +23,9 @@ def unusable_files(snapshot: Snapshot) -> Iterator[Finding]:
     yield from _of_kubernetes(snapshot)
     for router in snapshot.virtual_routers:
         yield from _keys(router)
+    for path, name in notify_files(snapshot.notify):
+        if not FilePath(name).exists():
+            yield Finding(path=path, message=f"`{name}` does not exist here")
     yield from _directories(snapshot)
 
 

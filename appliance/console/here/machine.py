@@ -9,7 +9,7 @@ from appliance.console.here.rights import missing_rights
 from appliance.core.forwarding.plan import families
 from appliance.model.messages.problems import Finding
 from appliance.model.paths import Paths
-from appliance.model.rules.machine_needs import needs
+from appliance.model.rules.machine_needs import needs, notify_needs
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.commands.machine_needs import objection
 from appliance.net.nftables import forwarding
@@ -17,7 +17,7 @@ from appliance.net.nftables import forwarding
 
 def lacks(snapshot: Snapshot, paths: Paths) -> Iterator[Finding]:
     """Yield each need that is not met; takes a second where virtual IPs are asked for on the network."""
-    for need in needs(snapshot.virtual_routers):
+    for need in (*needs(snapshot.virtual_routers), *notify_needs(snapshot.notify)):
         if why := objection(need):
             yield Finding(path=need.path, message=why)
     yield from _forwarding(snapshot)

@@ -12,6 +12,7 @@ from pydantic import Field
 from appliance.model.config.frontends import ProxyGroupSection
 from appliance.model.config.keepalive import KeepAliveSection
 from appliance.model.config.kubernetes import KubernetesSection
+from appliance.model.config.notify import NotifyTargetSection
 from appliance.model.config.pools import PoolSection
 from appliance.model.config.section import Section
 from appliance.model.config.stats import StatsSection
@@ -145,6 +146,8 @@ class Config(Section):
     """The reload handler."""
     stats: StatsSection | None = None
     """The program stats: metrics, HAProxy's statistics, status as JSON. It runs where this section is."""
+    notify: dict[Name, NotifyTargetSection] = Field(default_factory=dict)
+    """Who is told what happens to the whole appliance, by name: commands, webhooks, syslog."""
     watchdog: WatchdogTime = written("10s", watchdog)
     """A program that shows no sign of life for so long is ended, and started again."""
     log: LogSection = Field(default_factory=LogSection)

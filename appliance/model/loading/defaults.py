@@ -8,6 +8,7 @@ from appliance.model.config.frontends import FrontendSection as FrontendSettings
 from appliance.model.config.frontends import RedirectSection as RedirectSettings
 from appliance.model.config.keepalive import KeepAliveSection as KeepAliveSettings
 from appliance.model.config.kubernetes import KubernetesSection as KubernetesSettings
+from appliance.model.config.notify import NotifyTargetSection
 from appliance.model.config.pools import CheckSection as CheckSettings
 from appliance.model.config.pools import DiscoverSection as DiscoverSettings
 from appliance.model.config.pools import PoolSection as PoolSettings
@@ -19,6 +20,7 @@ from appliance.model.rules.references import groups
 from appliance.model.snapshot.discovery import ApiAddress, Kubernetes, RouterPort, Source, SourceKind
 from appliance.model.snapshot.frontends import Bind, Frontend, Group, Redirect
 from appliance.model.snapshot.keepalive import KeepAlive
+from appliance.model.snapshot.notify import NotifyTarget
 from appliance.model.snapshot.pools import Check, CheckType, Discovery, Pool, SendProxy, Server
 from appliance.model.snapshot.snapshot import Log, Reload, Snapshot
 from appliance.model.snapshot.stats import Stats
@@ -51,6 +53,7 @@ def fill(config: Config, *, number: int, source: str, drain: float | None) -> Sn
         readers=config.group,
         kubernetes=_kubernetes(config.kubernetes) if config.kubernetes and _discovers(config) else None,
         stats=_stats(config.stats) if config.stats else None,
+        notify=tuple(_notify(name, given) for name, given in config.notify.items()),
         log=Log(
             level=config.log.level,
             format=config.log.format,
@@ -237,6 +240,20 @@ def _stats(given: StatsSection) -> Stats:
         allow=given.allow,
         socket=given.socket,
         admin=given.admin == "on",
+    )
+
+
+def _notify(name: str, given: NotifyTargetSection) -> NotifyTarget:
+    return NotifyTarget(
+        name=name,
+        severity=given.severity,
+        timeout=given.timeout,
+        form=given.form,
+        command=given.command or (),
+        webhook=given.webhook,
+        webhook_file=given.webhook_file,
+        token_file=given.token_file,
+        syslog=given.syslog,
     )
 
 

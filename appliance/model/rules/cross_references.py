@@ -14,6 +14,7 @@ from appliance.model.rules import (
     discovery_rules,
     forward_rules,
     frontend_rules,
+    notify_rules,
     pool_rules,
     redirect_rules,
     stats_rules,
@@ -34,4 +35,5 @@ def findings(config: Config) -> Iterator[Finding]:
         virtual_router_rules.findings(config),
         virtual_router_conflicts.findings(config),
         stats_rules.findings(config),
+        notify_rules.findings(config),
     )

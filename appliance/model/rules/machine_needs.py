@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from appliance.model.messages.problems import Path
+from appliance.model.snapshot.notify import NotifyTarget
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.snapshot.virtual_router import TrackKind, VirtualRouter
 
@@ -47,6 +48,23 @@ def _of_notify(router: VirtualRouter, at: Path) -> Iterator[MachineNeed]:
         words: tuple[str, ...] = getattr(router.notify, event)
         if words:
             yield MachineNeed(path=(*at, "notify", event), kind=MachineNeedKind.COMMAND, name=words[0])
+
+
+def notify_needs(targets: Iterable[NotifyTarget]) -> Iterator[MachineNeed]:
+    """Yield the commands of those who are told what happens."""
+    for target in targets:
+        if target.command:
+            place = ("notify", target.name, "command")
+            yield MachineNeed(path=place, kind=MachineNeedKind.COMMAND, name=target.command[0])
+
+
+def notify_files(targets: Iterable[NotifyTarget]) -> Iterator[tuple[Path, str]]:
+    """Yield the files and sockets of those who are told, each with the path of its key."""
+    for target in targets:
+        for key in ("webhook_file", "token_file", "syslog"):
+            name: str = getattr(target, key) or ""
+            if name.startswith("/"):
+                yield ("notify", target.name, key), name
 
 
 def redirect_paths(snapshot: Snapshot) -> tuple[Path, ...]:

@@ -17,7 +17,7 @@ from appliance.model.snapshot.snapshot import Snapshot
 ORDER: Final = "*"
 """The key for the order of named things; no name may be `*`."""
 
-_NAMED: Final = frozenset({"groups", "frontends", "pools", "servers", "virtual_routers"})
+_NAMED: Final = frozenset({"groups", "frontends", "pools", "servers", "virtual_routers", "notify"})
 _IDENTITY: Final = ("number", "source", "awaited")
 _SECTIONS: Final = {
     "cluster": "cluster.name",
@@ -87,6 +87,8 @@ def _operators_path(path: tuple[str, ...]) -> str:
             steps = ["pools", *name[:1]]
         case ("virtual_routers", *name):
             steps = ["virtual_ips", *name[:1]]
+        case ("notify", *name):
+            steps = ["notify", *name[:1]]
         case rest:
             steps = [_SECTIONS.get(rest[0], rest[0]), *rest[1:]]
     return ".".join(steps)

@@ -13,6 +13,7 @@ import msgspec
 
 from appliance.model.snapshot.discovery import Kubernetes, Source
 from appliance.model.snapshot.frontends import Frontend, Group
+from appliance.model.snapshot.notify import NotifyTarget
 from appliance.model.snapshot.pools import Pool
 from appliance.model.snapshot.stats import Stats
 from appliance.model.snapshot.virtual_router import VirtualRouter
@@ -73,6 +74,7 @@ class Snapshot:
     kubernetes: Kubernetes | None = None
     """How the cluster's API is asked, None where nothing is."""
     stats: Stats | None = None
+    notify: tuple[NotifyTarget, ...] = ()
 
     @property
     def virtual_addresses(self) -> frozenset[str]:
@@ -110,7 +112,8 @@ def without_secrets(snapshot: Snapshot) -> Snapshot:
     """Return the snapshot without keys and passwords, for the group that may read but not change."""
     shown = tuple(replace(each, password=None, hmac=None) for each in snapshot.virtual_routers)
     stats = replace(snapshot.stats, password=None) if snapshot.stats else None
-    return replace(snapshot, virtual_routers=shown, stats=stats)
+    notify = tuple(replace(each, webhook=None, command=()) for each in snapshot.notify)
+    return replace(snapshot, virtual_routers=shown, stats=stats, notify=notify)
 
 
 class SnapshotError(Exception):

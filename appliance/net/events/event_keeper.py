@@ -12,7 +12,7 @@ import gevent
 from gevent import get_hub
 from structlog.typing import FilteringBoundLogger
 
-from appliance.model.operator_events import OperatorEvent
+from appliance.model.operator_events import OperatorEvent, Tell, untold
 from appliance.model.paths import Paths
 from appliance.net.events.event_file import EventFile, tail
 from appliance.net.events.event_follower import EventFollower
@@ -23,10 +23,14 @@ _MOST_UNWRITTEN: Final = 4000
 
 
 class EventKeeper:
-    """The events of one runtime directory, on their way to the state directory."""
+    """The events of one runtime directory, on their way to the state directory.
 
-    def __init__(self, paths: Paths, log: FilteringBoundLogger) -> None:
+    `then` is told each one that the file did not have at the start.
+    """
+
+    def __init__(self, paths: Paths, log: FilteringBoundLogger, then: Tell = untold) -> None:
         self._log = log
+        self._then = then
         self._path = paths.events
         self._file = EventFile(paths.events)
         self._runtime = paths.runtime
@@ -51,7 +55,9 @@ class EventKeeper:
         try:
             while True:
                 now = time.monotonic()
-                self._unwritten.extend(follower.new(now))
+                for event in follower.new(now):
+                    self._unwritten.append(event)
+                    self._then(event)
                 if self._unwritten and now >= self._write_at:
                     self._write(now)
                 gevent.sleep(_PAUSE)

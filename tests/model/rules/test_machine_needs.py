@@ -4,7 +4,15 @@ import pytest
 from support.values.snapshots import virtual_router
 from support.values.tracks import track
 
-from appliance.model.rules.machine_needs import MachineNeed, MachineNeedKind, needs
+from appliance.model.operator_events import Severity
+from appliance.model.rules.machine_needs import (
+    MachineNeed,
+    MachineNeedKind,
+    needs,
+    notify_files,
+    notify_needs,
+)
+from appliance.model.snapshot.notify import NotifyTarget
 from appliance.model.snapshot.virtual_router import Notify, TrackKind
 
 pytestmark = pytest.mark.pure
@@ -35,4 +43,25 @@ def test_interfaces_and_commands_are_needed():
         ),
         MachineNeed(path=(*at, "notify", "active"), kind=MachineNeedKind.COMMAND, name="logger"),
         MachineNeed(path=(*at, "notify", "any"), kind=MachineNeedKind.COMMAND, name="/x"),
+    ]
+
+
+def test_who_is_told_needs_commands_files_and_sockets():
+    """The command of one, the secrets of another, and a local socket of syslog; a server is nothing here."""
+    targets = [
+        NotifyTarget(name=name, severity=Severity.INFO, timeout=1.0, **given)
+        for name, given in {
+            "pager": {"command": ("/bin/page", "now")},
+            "chat": {"webhook_file": "/etc/url", "token_file": "/etc/token"},
+            "here": {"syslog": "/dev/log"},
+            "there": {"syslog": "udp://10.0.0.9:514"},
+        }.items()
+    ]
+    assert list(notify_needs(targets)) == [
+        MachineNeed(path=("notify", "pager", "command"), kind=MachineNeedKind.COMMAND, name="/bin/page")
+    ]
+    assert list(notify_files(targets)) == [
+        (("notify", "chat", "webhook_file"), "/etc/url"),
+        (("notify", "chat", "token_file"), "/etc/token"),
+        (("notify", "here", "syslog"), "/dev/log"),
     ]

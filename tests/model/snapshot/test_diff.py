@@ -17,8 +17,10 @@ from support.values.snapshots import (
     virtual_router,
 )
 
+from appliance.model.operator_events import Severity
 from appliance.model.snapshot.diff import Absent, ConfigChange, apply, changed, diff
-from appliance.model.snapshot.snapshot import Log, Reload, Snapshot
+from appliance.model.snapshot.notify import NotifyTarget
+from appliance.model.snapshot.snapshot import Log, Reload, Snapshot, without_secrets
 
 pytestmark = pytest.mark.pure
 
@@ -60,6 +62,16 @@ def test_the_same_content_is_no_difference(drawn: Snapshot):
 def test_every_difference_is_told(old: Snapshot, new: Snapshot):
     """The operator hears of a change exactly where there is one."""
     assert bool(changed(old, new)) == bool(diff(old, new))
+
+
+def test_who_is_told_is_named_in_a_change():
+    """A target of `notify` that comes, or that is told otherwise, is a change by its name."""
+    ops = NotifyTarget(name="ops", severity=Severity.INFO, timeout=10.0, syslog="/dev/log")
+    one, other = replace(OLD, notify=(ops,)), replace(OLD, notify=(replace(ops, timeout=5.0),))
+    assert changed(OLD, one) == ("notify.ops",)
+    assert changed(one, other) == ("notify.ops",)
+    assert apply(one, diff(one, other)) == other
+    assert without_secrets(replace(OLD, notify=(replace(ops, webhook="https://s3cret/"),))).notify == (ops,)
 
 
 def test_a_change_holds_both_sides():

@@ -7,12 +7,14 @@ from typing import Annotated, Final, Literal, TypeVar
 from pydantic import AfterValidator, Field, PlainValidator, Strict, WithJsonSchema
 from pydantic.config import JsonDict
 
-from appliance.model.config.values import addresses, http, kubernetes, names, units, vrrp
+from appliance.model.config.values import addresses, http, kubernetes, names, notify_addresses, units, vrrp
 from appliance.model.config.values.addresses import Endpoint
 from appliance.model.config.values.http import Statuses
 from appliance.model.messages import quoting
+from appliance.model.operator_events import Severity
 from appliance.model.snapshot.discovery import RouterPort
 from appliance.model.snapshot.frontends import Forward, Masquerade, RedirectWhen
+from appliance.model.snapshot.notify import Form
 from appliance.model.snapshot.pools import Balance, CheckInit, OnDown, SendProxy
 from appliance.model.snapshot.virtual_router import AntiReplay, Checksum, HmacMode, OnConflict
 
@@ -122,6 +124,14 @@ RedirectCondition = Annotated[RedirectWhen, _Word]
 Forwarding = Annotated[Forward, _Word]
 Masquerading = Annotated[Masquerade, _Word]
 ServerAddresses = Annotated[tuple[ServerAddress, ...], _Listed]
+WebhookUrl = Annotated[
+    str, PlainValidator(notify_addresses.webhook_url), _pattern(notify_addresses.WEBHOOK_PATTERN)
+]
+SyslogAddress = Annotated[
+    str, PlainValidator(notify_addresses.syslog_address), _pattern(notify_addresses.SYSLOG_PATTERN)
+]
+WebhookForm = Annotated[Form, _Word]
+WorstFirst = Annotated[Severity, _Word]
 SocketPath = Annotated[str, PlainValidator(names.socket_path), _pattern("^/")]
 SocketPaths = Annotated[tuple[SocketPath, ...], _Listed]
 Init = Annotated[CheckInit, _Word]

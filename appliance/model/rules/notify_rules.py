@@ -1,0 +1,23 @@
+"""Rules for the section `notify`: each target is told in one way."""
+
+from collections.abc import Iterator
+
+from appliance.model.config.configuration import Config
+from appliance.model.messages.problems import Finding
+from appliance.model.rules.findings import error, warning
+
+_WAYS = ("command", "webhook", "webhook_file", "syslog")
+
+
+def findings(config: Config) -> Iterator[Finding]:
+    """Yield targets that say no way or several ones, and what does not fit to theirs."""
+    for name, target in config.notify.items():
+        at = ("notify", name)
+        given = [each for each in _WAYS if getattr(target, each)]
+        if len(given) != 1:
+            said = " and ".join(f"`{each}`" for each in given) or "none"
+            yield error(at, f"needs one of `command`, `webhook`, `webhook_file` and `syslog`, and has {said}")
+        if target.token_file and not (target.webhook or target.webhook_file):
+            yield error((*at, "token_file"), "is for a webhook, and there is none")
+        if target.token_file and (target.webhook or "").startswith("http://"):
+            yield warning((*at, "webhook"), "the token crosses the network in the clear: say https")

@@ -1,0 +1,1 @@
+"""Who is told what happens to the appliance: commands, webhooks, syslog."""

@@ -1,0 +1,195 @@
+"""One message on its way to one who is told: by a command, a webhook, or syslog.
+
+Everything here waits in gevent's way and has a deadline. Errors never repeat a URL or a token.
+"""
+
+import contextlib
+import http.client
+import socket as sockets
+import ssl
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+from urllib.parse import urlsplit
+
+import gevent
+import msgspec
+from gevent import get_hub, socket
+from gevent.ssl import SSLContext
+
+from appliance.core.events.alerts import alerts, summary
+from appliance.core.events.notify_queue import Batch
+from appliance.model.config.values.notify_addresses import webhook_url
+from appliance.model.operator_events import OperatorEvent, Severity
+from appliance.model.snapshot.notify import Form, NotifyTarget
+from appliance.net.commands.account import UnknownUserError, account
+from appliance.net.commands.command import Command, Ending
+from appliance.net.files import state_files
+from appliance.net.files.state_files import FileUnusable
+from appliance.wire import syslog
+
+_SEVERITIES: Final[Mapping[Severity, int]] = {Severity.CRITICAL: 2, Severity.WARNING: 4, Severity.INFO: 6}
+_LONGEST_SECRET: Final = 4096
+_PORTS: Final = {"http": 80, "https": 443}
+_OK: Final = range(200, 300)
+
+
+class DeliveryFailed(Exception):  # noqa: N818  # reads as what happened in a log line
+    """The message did not arrive; says why, without a URL or a token."""
+
+
+def deliver(target: NotifyTarget, batch: Batch, host: str) -> None:
+    """Tell one target; raises DeliveryFailed. `host` is the name of this machine."""
+    if target.command:
+        _run(target, batch)
+        return
+    late = gevent.Timeout(target.timeout)
+    late.start()
+    try:
+        if target.syslog is not None:
+            _send(target.syslog, batch, host)
+        else:
+            _post(target, batch, host)
+    except gevent.Timeout as timeout:
+        if timeout is not late:
+            raise
+        raise DeliveryFailed(f"no answer within {target.timeout:g} s") from None
+    except (OSError, http.client.HTTPException) as error:
+        raise DeliveryFailed(_reason(error)) from None
+    finally:
+        late.close()
+
+
+def _reason(error: Exception) -> str:
+    said = error.strerror if isinstance(error, OSError) else None
+    return said or type(error).__name__
+
+
+def _run(target: NotifyTarget, batch: Batch) -> None:
+    """Run the command for each event, one after the other; one that fails is not run again."""
+    told = [(each.kind.value, each.kind.severity.value, each.subject, summary(each)) for each in batch.events]
+    if batch.left_out:
+        told.insert(0, ("left-out", Severity.WARNING.value, "", _left_out(batch)))
+    endings = [_ending((*target.command, *words), target.timeout) for words in told]
+    if failures := [each.detail for each in endings if not each.passed]:
+        raise CommandFailed(failures[-1])
+
+
+def _ending(words: tuple[str, ...], timeout: float) -> Ending:
+    try:
+        return Command(words, account(None, timeout=timeout), sweep=True).wait(timeout)
+    except (OSError, UnknownUserError) as error:
+        raise DeliveryFailed(_reason(error)) from None
+
+
+class CommandFailed(DeliveryFailed):
+    """The command ran and failed: it is not run again for the same events."""
+
+
+def _left_out(batch: Batch) -> str:
+    return f"{batch.left_out} events before this one were left out; see: appliance events"
+
+
+def _post(target: NotifyTarget, batch: Batch, host: str) -> None:
+    parts = urlsplit(_url(target))
+    headers = {"Content-Type": "application/json", "User-Agent": "appliance", "Connection": "close"}
+    if target.token_file is not None:
+        headers["Authorization"] = f"Bearer {_secret(target.token_file)}"
+    path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
+    server, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
+    connection = http.client.HTTPConnection(server, port, timeout=target.timeout)
+    with contextlib.closing(socket.create_connection((server, port), target.timeout)) as plain:
+        connection.sock = _secured(plain, server) if parts.scheme == "https" else plain
+        try:
+            connection.request("POST", path, body=_body(target, batch, host), headers=headers)
+            status = connection.getresponse().status
+        finally:
+            connection.close()
+    if status not in _OK:
+        raise DeliveryFailed(f"the webhook answered {status}")
+
+
+def _secured(plain: socket.socket, server: str) -> socket.socket:
+    context = SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.load_default_certs()
+    return context.wrap_socket(plain, server_hostname=server)
+
+
+def _url(target: NotifyTarget) -> str:
+    if target.webhook is not None:
+        return target.webhook
+    try:
+        return webhook_url(_secret(target.webhook_file or ""))
+    except ValueError as error:
+        raise DeliveryFailed(f"{target.webhook_file}: {error}") from None
+
+
+def _secret(path: str) -> str:
+    """Return what is in a file with a secret; a thread reads it, as its disk may hang."""
+    try:
+        data = get_hub().threadpool.apply(state_files.read, (Path(path),), {"limit": _LONGEST_SECRET})
+    except FileUnusable as error:
+        raise DeliveryFailed(f"{path}: {error}") from None
+    text = (data or b"").decode("ascii", errors="replace").strip()
+    if not text or not text.isascii() or not text.isprintable():
+        raise DeliveryFailed(f"{path}: is missing, empty, or not one line of ASCII")
+    return text
+
+
+def _body(target: NotifyTarget, batch: Batch, host: str) -> bytes:
+    if target.form is Form.ALERTMANAGER:
+        return msgspec.json.encode(list(alerts(batch.events, host)))
+    events = [{**msgspec.to_builtins(each), **_beside(each)} for each in batch.events]
+    return msgspec.json.encode({"host": host, "left_out": batch.left_out, "events": events})
+
+
+def _beside(event: OperatorEvent) -> dict[str, str]:
+    return {"severity": event.kind.severity.value, "summary": summary(event)}
+
+
+def _send(address: str, batch: Batch, host: str) -> None:
+    messages = [_message(each, host) for each in batch.events]
+    if batch.left_out:
+        messages.insert(0, _summary_message(batch, host))
+    if address.startswith("/"):
+        with contextlib.closing(socket.socket(sockets.AF_UNIX, sockets.SOCK_DGRAM)) as local:
+            local.connect(address)
+            for each in messages:
+                local.send(each)
+        return
+    parts = urlsplit(address)
+    place = parts.hostname or "", parts.port or 0
+    if parts.scheme == "tcp":
+        with contextlib.closing(socket.create_connection(place)) as stream:
+            stream.sendall(b"".join(map(syslog.framed, messages)))
+        return
+    family, _, _, _, found = socket.getaddrinfo(*place, type=sockets.SOCK_DGRAM)[0]
+    with contextlib.closing(socket.socket(family, sockets.SOCK_DGRAM)) as datagrams:
+        datagrams.connect(found)
+        for each in messages:
+            datagrams.send(each)
+
+
+def _message(event: OperatorEvent, host: str) -> bytes:
+    values = {"subject": event.subject, "from": event.before, "to": event.after, "cause": event.cause}
+    return syslog.encode(
+        severity=_SEVERITIES[event.kind.severity],
+        when=event.when,
+        host=host,
+        program=event.program,
+        kind=event.kind.value,
+        values=values,
+        text=summary(event),
+    )
+
+
+def _summary_message(batch: Batch, host: str) -> bytes:
+    return syslog.encode(
+        severity=_SEVERITIES[Severity.WARNING],
+        when=batch.events[0].when,
+        host=host,
+        program="reload",
+        kind="left-out",
+        values={"count": str(batch.left_out)},
+        text=_left_out(batch),
+    )

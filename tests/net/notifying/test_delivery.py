@@ -1,0 +1,200 @@
+"""Messages arrive at a real HTTP server, a real rsyslogd and a real command, or the reason is told."""
+
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import gevent
+import pytest
+import structlog
+from structlog.testing import capture_logs
+from support.network.ports import free_port
+from support.peers.alertmanager import alertmanager, firing
+from support.peers.rsyslog import Rsyslog, rsyslog
+from support.peers.webhook import Webhook
+from support.processes.waiting import wait_until
+
+from appliance.core.events.notify_queue import Batch
+from appliance.model.operator_events import EventKind, OperatorEvent, Severity
+from appliance.model.snapshot.notify import Form, NotifyTarget
+from appliance.net.notifying.delivery import CommandFailed, DeliveryFailed, deliver
+from appliance.net.notifying.notifier import Notifier
+
+pytestmark = pytest.mark.programs
+
+EVENT = OperatorEvent(
+    when=1.5,
+    kind=EventKind.SERVER_DOWN,
+    subject='masters/m"]\\0',
+    program="health",
+    before="up",
+    after="down",
+    cause="L7STS",
+    detail="500",
+    id="1-2",
+)
+BATCH = Batch(events=(EVENT,), left_out=0)
+
+
+@pytest.fixture
+def webhook() -> Iterator[Webhook]:
+    """Give a webhook."""
+    made = Webhook()
+    yield made
+    made.close()
+
+
+@pytest.fixture
+def syslogd() -> Iterator[Rsyslog]:
+    """Give a real rsyslogd, in a directory whose path fits into a socket's name."""
+    with tempfile.TemporaryDirectory(prefix="lb-") as root, rsyslog(Path(root)) as running:
+        yield running
+
+
+def target(**given: object) -> NotifyTarget:
+    """Return who is told, in one way."""
+    return NotifyTarget(**{"name": "ops", "severity": Severity.INFO, "timeout": 10.0, **given})
+
+
+def test_a_webhook_gets_json(webhook: Webhook, tmp_path: Path):
+    """The events, this host and the count of those left out; the URL and the token are in files."""
+    (tmp_path / "url").write_text(f"{webhook.url}\n")
+    (tmp_path / "token").write_text("s3cret\n")
+    way = target(webhook_file=str(tmp_path / "url"), token_file=str(tmp_path / "token"))
+    deliver(way, Batch(events=(EVENT,), left_out=7), "lb-1")
+    [(path, headers, body)] = webhook.posted
+    assert path == "/hook?a=1"
+    assert headers["Authorization"] == "Bearer s3cret"
+    assert headers["Content-Type"] == "application/json"
+    assert body["host"] == "lb-1"
+    assert body["left_out"] == 7
+    [told] = body["events"]
+    assert (told["kind"], told["severity"], told["subject"]) == ("server-down", "warning", EVENT.subject)
+    assert (told["before"], told["after"], told["cause"]) == ("up", "down", "L7STS")
+
+
+def test_a_webhook_gets_alerts(webhook: Webhook):
+    """Alertmanager's form is a list of alerts."""
+    deliver(target(webhook=webhook.url, form=Form.ALERTMANAGER), BATCH, "lb-1")
+    [(_, _, [alert])] = webhook.posted
+    assert alert["labels"]["alertname"] == "appliance-server-down"
+    assert alert["startsAt"] == "1970-01-01T00:00:01.500+00:00"
+
+
+def test_a_webhook_that_fails_is_told_without_its_secrets(webhook: Webhook, tmp_path: Path):
+    """A status, silence, no server, no file: each has its reason, and none repeats the URL or the token."""
+    webhook.status = 503
+    with pytest.raises(DeliveryFailed, match=r"^the webhook answered 503$"):
+        deliver(target(webhook=webhook.url), BATCH, "lb-1")
+    webhook.stalls = True
+    with pytest.raises(DeliveryFailed, match=r"^no answer within 0.3 s$"):
+        deliver(target(webhook=webhook.url, timeout=0.3), BATCH, "lb-1")
+    with pytest.raises(DeliveryFailed, match=r"^Connection refused$"):
+        deliver(target(webhook=f"http://127.0.0.1:{free_port()}/s3cret"), BATCH, "lb-1")
+    with pytest.raises(DeliveryFailed, match="missing"):
+        deliver(target(webhook_file=str(tmp_path / "none")), BATCH, "lb-1")
+    (tmp_path / "url").write_text("https://user:s3cret@host/\n")
+    with pytest.raises(DeliveryFailed) as refused:
+        deliver(target(webhook_file=str(tmp_path / "url")), BATCH, "lb-1")
+    assert "s3cret" not in str(refused.value)
+    with pytest.raises(DeliveryFailed, match="a directory"):
+        deliver(target(webhook=webhook.url, token_file=str(tmp_path)), BATCH, "lb-1")
+
+
+@pytest.mark.needs("rsyslogd")
+@pytest.mark.parametrize("way", ["udp", "tcp", "socket"])
+def test_rsyslogd_understands_every_part(syslogd: Rsyslog, way: str):
+    """Severity, host, program, kind and structured data are what was said, over each transport."""
+    address = str(syslogd.socket) if way == "socket" else f"{way}://127.0.0.1:{syslogd.port}"
+    deliver(target(syslog=address), Batch(events=(EVENT,), left_out=3), "lb-1")
+    told = syslogd.wait_for("server-down")
+    assert (told["version"], told["severity"], told["facility"]) == ("1", "warning", "daemon")
+    assert (told["host"], told["program"], told["kind"]) == ("lb-1", "appliance-health", "server-down")
+    assert told["data"] == (r'[event@32473 subject="masters/m\"\]\\0" from="up" to="down" cause="L7STS"]')
+    assert syslogd.wait_for("3 events")["kind"] == "left-out"
+
+
+def test_syslog_without_a_server_fails():
+    """A port that nobody listens on, and a socket that is not there, are tried again later."""
+    for address in (f"tcp://127.0.0.1:{free_port()}", "/no/such/socket"):
+        with pytest.raises(DeliveryFailed):
+            deliver(target(syslog=address), BATCH, "lb-1")
+
+
+def test_a_command_gets_words(tmp_path: Path):
+    """Each event is one run, with its kind, severity, subject and text behind the words."""
+    script, out = tmp_path / "page", tmp_path / "out"
+    script.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >> {out}\n')
+    script.chmod(0o755)
+    deliver(target(command=(str(script), "now")), Batch(events=(EVENT,), left_out=2), "lb-1")
+    lines = out.read_text().splitlines()
+    assert lines[:3] == ["now", "left-out", "warning"]
+    assert lines[5:9] == ["now", "server-down", "warning", EVENT.subject]
+    assert lines[9] == f"{EVENT.subject}: server-down, up -> down, L7STS, 500"
+
+
+def test_a_command_that_hangs_is_killed(tmp_path: Path):
+    """With all that it started, after its time; and one that fails says how."""
+    script, pid = tmp_path / "page", tmp_path / "pid"
+    script.write_text(f"#!/bin/sh\nsleep 1000 &\necho $! > {pid}\nwait\n")
+    script.chmod(0o755)
+    with pytest.raises(CommandFailed, match=r"no end within 0.5 s"):
+        deliver(target(command=(str(script),), timeout=0.5), BATCH, "lb-1")
+    child = Path("/proc") / pid.read_text().strip()
+    wait_until(lambda: not child.exists() or "Z" in (child / "stat").read_text().split()[2], what="it ended")
+    with pytest.raises(CommandFailed, match="exited 1"):
+        deliver(target(command=("/bin/false",)), BATCH, "lb-1")
+
+
+def test_one_who_hangs_keeps_nobody_else_waiting(webhook: Webhook):
+    """Each target has its own queue; events that are not bad enough for it are not told."""
+    slow, good = Webhook(), target(name="good", webhook=webhook.url)
+    slow.stalls = True
+    notifier = Notifier(structlog.get_logger())
+    pager = target(name="pager", webhook=webhook.url, severity=Severity.CRITICAL)
+    notifier.obey((target(name="slow", webhook=slow.url), good, pager))
+    notifier.tell(EVENT)
+    wait_until(lambda: slow.posted and webhook.posted, what="both were asked", sleep=gevent.sleep)
+    notifier.tell(OperatorEvent(when=2.0, kind=EventKind.POOL_EMPTY, subject="masters"))
+    wait_until(lambda: len(webhook.posted) == 3, what="the others are told", sleep=gevent.sleep)
+    told = [body["events"][0]["kind"] for _, _, body in webhook.posted]
+    assert sorted(told) == ["pool-empty", "pool-empty", "server-down"]
+    notifier.close()
+    slow.close()
+
+
+def test_a_failure_is_logged_once_and_made_good(webhook: Webhook):
+    """The message is tried again until the webhook takes it; the log names the target, and not the URL."""
+    webhook.status = 500
+    with capture_logs() as lines:
+        notifier = Notifier(structlog.get_logger())
+        notifier.obey((target(webhook=webhook.url),))
+        notifier.tell(EVENT)
+        wait_until(lambda: len(webhook.posted) == 2, what="it is tried again", sleep=gevent.sleep)
+        webhook.status = 204
+        wait_until(lambda: len(webhook.posted) == 3, what="it is delivered", sleep=gevent.sleep)
+        notifier.close()
+    assert [(each["event"], each["target"]) for each in lines] == [("notify-failed", "ops")]
+    assert "127.0.0.1" not in str(lines)
+
+
+@pytest.mark.needs("prometheus-alertmanager")
+def test_alertmanager_takes_alerts_and_their_ends(tmp_path: Path):
+    """A server that is down is an alert of a real Alertmanager; that it is up again ends this alert."""
+    now = time.time()
+    with alertmanager(tmp_path) as url:
+        way = target(webhook=url, form=Form.ALERTMANAGER)
+        deliver(way, Batch(events=(replace(EVENT, when=now),), left_out=0), "lb-1")
+        [alert] = wait_until(lambda: firing(url), what="the alert is there")
+        assert alert["labels"] == {
+            "alertname": "appliance-server-down",
+            "severity": "warning",
+            "instance": "lb-1",
+            "subject": EVENT.subject,
+        }
+        assert "L7STS" in alert["annotations"]["summary"]
+        up = OperatorEvent(when=now, kind=EventKind.SERVER_UP, subject=EVENT.subject)
+        deliver(way, Batch(events=(up,), left_out=0), "lb-1")
+        wait_until(lambda: not firing(url), what="the alert is over")

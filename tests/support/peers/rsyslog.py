@@ -1,0 +1,72 @@
+"""A real rsyslogd that takes messages by UDP, TCP and a socket, and writes what it understood as JSON."""
+
+import json
+import os
+import signal
+import subprocess
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from support.network.ports import accepts, free_port
+from support.processes.waiting import wait_until
+
+_CONFIG = """
+global(workDirectory="{root}" maxMessageSize="8k")
+module(load="imudp")
+module(load="imtcp")
+module(load="imuxsock" SysSock.Use="off")
+input(type="imudp" address="127.0.0.1" port="{port}")
+input(type="imtcp" address="127.0.0.1" port="{port}")
+input(type="imuxsock" Socket="{root}/log" UseSpecialParser="off" ParseHostname="on" IgnoreTimestamp="off")
+template(name="parsed" type="list" option.jsonf="on") {{
+    property(outname="version" name="protocol-version" format="jsonf")
+    property(outname="severity" name="syslogseverity-text" format="jsonf")
+    property(outname="facility" name="syslogfacility-text" format="jsonf")
+    property(outname="host" name="hostname" format="jsonf")
+    property(outname="program" name="app-name" format="jsonf")
+    property(outname="kind" name="msgid" format="jsonf")
+    property(outname="data" name="structured-data" format="jsonf")
+    property(outname="text" name="msg" format="jsonf")
+}}
+action(type="omfile" file="{root}/out" template="parsed" asyncWriting="off" flushOnTXEnd="on")
+"""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rsyslog:
+    """A running rsyslogd: `port` is for both protocols, `socket` takes datagrams."""
+
+    port: int
+    socket: Path
+    out: Path
+
+    def messages(self) -> list[dict[str, str]]:
+        """Return what it has understood so far."""
+        text = self.out.read_text() if self.out.exists() else ""
+        return [json.loads(line) for line in text.splitlines()]
+
+    def wait_for(self, text: str) -> dict[str, str]:
+        """Return the first message whose text holds this."""
+        return wait_until(
+            lambda: next((each for each in self.messages() if text in each["text"]), None),
+            what=f"rsyslogd has {text!r}",
+        )
+
+
+@contextmanager
+def rsyslog(root: Path) -> Iterator[Rsyslog]:
+    """Run one in a directory with a short path."""
+    port = free_port()
+    config = root / "rsyslog.conf"
+    config.write_text(_CONFIG.format(root=root, port=port))
+    process = subprocess.Popen(
+        ["/usr/sbin/rsyslogd", "-n", "-f", config, "-i", root / "pid"], env=dict(os.environ)
+    )
+    try:
+        wait_until(lambda: accepts(port) and (root / "log").exists(), what="rsyslogd listens")
+        yield Rsyslog(port=port, socket=root / "log", out=root / "out")
+    finally:
+        process.send_signal(signal.SIGTERM)
+        process.wait(15)
