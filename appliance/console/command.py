@@ -53,6 +53,7 @@ COMMANDS: Final[Mapping[str, Subcommand]] = {
         ("schema", "schema", "schema", "Print the JSON Schema of the configuration."),
         ("reload", "reload", "reload", "Make the appliance obey its configuration as it is now."),
         ("status", "status.status", "status", "Show programs, virtual IPs, frontends, pools and servers."),
+        ("top", "top.top", "top", "Show what happens now, live: rates, sessions, queues, checks, errors."),
         ("why", "why", "why", "Explain the state of a server, pool, frontend or virtual IP."),
         ("alive", "status.alive", "alive", "Say whether it serves: for health checks of containers."),
         ("drain", "server_states", "drain", "Give servers no new connections, keep those they have."),

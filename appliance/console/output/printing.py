@@ -29,6 +29,12 @@ def print_rows(names: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     click.echo("".join(f"{form.format(*row).rstrip()}\n" for row in rows), nl=False)
 
 
+def text_width() -> int:
+    """Return how wide lines may be: as the terminal, or 200 characters into a pipe."""
+    console = Console()
+    return console.width if console.is_terminal else _PIPE_WIDTH
+
+
 def print_table(table: RenderableType) -> None:
     """Print tables as wide as the terminal; into a pipe without colours and 200 characters wide."""
     console = Console()

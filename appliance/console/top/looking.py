@@ -1,0 +1,75 @@
+"""Looks at the appliance for `appliance top`, and what is explained of the last one."""
+
+import time
+from collections.abc import Iterator, Sequence
+from typing import Final
+
+from appliance.core.status.assessment import assess
+from appliance.core.top.rates import Rates, counters, looked
+from appliance.core.top.sight import Sight
+from appliance.core.top.views import View
+from appliance.core.why.explanation import Evidence, Explanation, Kind
+from appliance.core.why.subjects import meant
+from appliance.core.why.why import explain
+from appliance.model.paths import Paths
+from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.observing.observation import observe
+
+_KINDS: Final = {
+    View.FRONTENDS: Kind.FRONTEND,
+    View.POOLS: Kind.POOL,
+    View.SERVERS: Kind.SERVER,
+    View.CHECKS: Kind.SERVER,
+    View.VIPS: Kind.VIRTUAL_IP,
+}
+
+
+class Looker:
+    """Looks at the boards and asks the programs, again and again; keeps what it needs for rates."""
+
+    def __init__(self, paths: Paths) -> None:
+        self._paths = paths
+        self._rates: Rates | None = None
+        self._evidence: Evidence | None = None
+
+    def look(self) -> Sight:
+        """Return what is there now, whatever of the appliance runs."""
+        observations = observe(self._paths)
+        now = time.time()
+        status = assess(observations, now)
+        self._rates = looked(self._rates, counters(status), time.monotonic())
+        snapshot = observations.snapshot
+        self._evidence = None
+        if isinstance(snapshot, Snapshot):
+            self._evidence = Evidence(
+                snapshot=snapshot, observations=observations, status=status, now=now, moment=self.moment
+            )
+        return Sight(status=status, rates=self._rates)
+
+    def explain(self, view: View, key: str) -> Sequence[str]:
+        """Return the lines that say why a row of a view is as it is."""
+        kind, evidence = _KINDS.get(view), self._evidence
+        if kind is None or evidence is None:
+            return (f"There is no more to say of {key}. See: appliance status",)
+        name = key.partition("/")[2] if kind is Kind.FRONTEND else key
+        subjects = meant(name, evidence.snapshot, kind=kind)
+        if not subjects:
+            return (f"{key} is not there any more.",)
+        return tuple(_told(explain(subjects[0], evidence)))
+
+    def moment(self, at: float) -> str:
+        """Return the local time of the day."""
+        return time.strftime("%H:%M:%S", time.localtime(at))
+
+
+def _told(explanation: Explanation) -> Iterator[str]:
+    yield explanation.answer
+    yield ""
+    yield from (f"- {each}" for each in (*explanation.reasons, *explanation.circumstances))
+    if explanation.changes:
+        yield ""
+        yield "What would change it:"
+    for change in explanation.changes:
+        yield f"- {change.text}"
+        if change.command:
+            yield f"    {change.command}"

@@ -1,0 +1,109 @@
+"""`appliance top`: what happens now, in a terminal that stays up to date, or once as text."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from difflib import get_close_matches
+from typing import Final
+
+import click
+import gevent
+
+from appliance.console.output.printing import print_json, text_width
+from appliance.console.program_questions import interrupt_quietly
+from appliance.console.runtime_access import require_access
+from appliance.console.top import live
+from appliance.console.top.looking import Looker
+from appliance.console.top.terminal import require_terminal
+from appliance.core.status.verdict import verdict
+from appliance.core.top.layout import Scene, report
+from appliance.core.top.screen_state import Place, ScreenState
+from appliance.core.top.sight import Sight
+from appliance.core.top.tables import Order, filtered, ordered
+from appliance.core.top.views import View, column_names, table
+from appliance.model.paths import Paths
+
+_SHORTEST: Final = 0.2
+_LONGEST: Final = 3600.0
+
+
+@click.command(epilog="Example: appliance top --view pools; appliance top --once | grep -c down")
+@click.option(
+    "--interval",
+    type=click.FloatRange(_SHORTEST, _LONGEST),
+    default=1.0,
+    show_default=True,
+    metavar="SECONDS",
+    help="Between two looks.",
+)
+@click.option("--view", type=click.Choice([each.value for each in View]), help="The view to begin with.")
+@click.option("--sort", metavar="COLUMN", help="By what to sort: a name of --json, such as new_per_second.")
+@click.option("--filter", "words", default="", metavar="WORDS", help="Show only rows with all these words.")
+@click.option("--once", is_flag=True, help="Print one look as text, after one interval, and end.")
+@click.option("--json", "as_json", is_flag=True, help="The same as JSON.")
+@click.pass_obj
+def top(  # one for each option
+    paths: Paths,
+    *,
+    interval: float,
+    view: str | None,
+    sort: str | None,
+    words: str,
+    once: bool,
+    as_json: bool,
+) -> None:
+    """Show what happens now: connections and bytes a second, sessions, queues, checks, errors, virtual IPs.
+
+    Keys: ? shows all of them. It changes nothing, and goes on while programs are down or restart. With --once
+    it needs no terminal; exit code 0, whatever is found.
+
+    JSON: at (Unix seconds), seconds (between the looks), verdict, and for each view a list of its rows; rates
+    are a second, null where they are not known.
+    """
+    require_access(paths.runtime)
+    state = _state(view, sort, words)
+    interrupt_quietly()
+    looker = Looker(paths)
+    if not (once or as_json):
+        require_terminal()
+        live.run(looker, state, interval=interval)
+        return
+    looker.look()
+    gevent.sleep(interval)
+    views = tuple(View) if view is None else (View(view),)
+    sight = looker.look()
+    if as_json:
+        print_json(_values(sight, looker, state, views))
+        return
+    scene = Scene(sight=sight, state=state, explain=looker.explain, moment=looker.moment)
+    for line in report(scene, sight, views, text_width()):
+        click.echo("".join(span.text for span in line).rstrip())
+
+
+def _state(view: str | None, sort: str | None, words: str) -> ScreenState:
+    begun = ScreenState(filter=words)
+    if view is not None:
+        begun = replace(begun, place=Place(view=View(view)))
+    if sort is None:
+        return begun
+    columns = {name for each in View for name in column_names(each)}
+    if sort not in columns:
+        near = get_close_matches(sort, sorted(columns), n=3) or sorted(columns)
+        hint = f"there is no column {sort!r}. Did you mean {', '.join(near)}?"
+        raise click.BadParameter(hint, param_hint="--sort")
+    return replace(begun, orders=dict.fromkeys(View, Order(column=sort)))
+
+
+def _values(
+    sight: Sight, looker: Looker, state: ScreenState, views: tuple[View, ...]
+) -> Mapping[str, object]:
+    """Return the tables as JSON shows them."""
+    said = verdict(sight.status, moment=looker.moment)
+    found: dict[str, object] = {"at": sight.status.at, "seconds": sight.rates.seconds, "verdict": said}
+    for view in views:
+        seen = table(view, sight)
+        rows = ordered(seen, filtered(seen.rows, state.filter), state.order)
+        names = [each.name for each in seen.columns]
+        found[view.value] = [
+            dict(zip(names, (cell.value for cell in row.cells), strict=True)) for row in rows
+        ]
+    return found

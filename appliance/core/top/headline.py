@@ -1,0 +1,53 @@
+"""The lines above the table: whether it serves, the sums of all traffic, and who holds the virtual IPs."""
+
+from collections.abc import Callable
+
+from appliance.core.status.verdict import verdict
+from appliance.core.top.cells import rate_text, size_text
+from appliance.core.top.rates import summed
+from appliance.core.top.sight import Sight
+from appliance.core.top.tables import Style
+from appliance.core.top.traffic import error_rate
+from appliance.model.messages.quoting import printable
+
+
+def title(sight: Sight, *, moment: Callable[[float], str]) -> str:
+    """Return what is looked at, and when."""
+    status = sight.status
+    name = f"{status.cluster}  " if status.cluster else ""
+    number = f"configuration {status.configuration}" if status.configuration else "no configuration"
+    return printable(f"appliance top  {name}{number}  {moment(status.at)}")
+
+
+def serves(sight: Sight, *, moment: Callable[[float], str]) -> tuple[str, Style]:
+    """Return the sentences that say whether it serves, as the status page has them."""
+    return printable(verdict(sight.status, moment=moment)), Style.GOOD if sight.status.ok else Style.BAD
+
+
+def totals(sight: Sight) -> str:
+    """Return the sums over all frontends and servers."""
+    status = sight.status
+
+    def per_second(name: str) -> float | None:
+        return summed(sight.rates.of("frontend", each.program, each.name, name) for each in status.frontends)
+
+    queued = sum(pool.queued for pool in status.pools)
+    parts = (
+        f"sessions {sum(each.current for each in status.frontends)}",
+        f"new/s {rate_text(per_second('total'))}",
+        f"errors/s {rate_text(error_rate(sight))}",
+        f"queue {queued}",
+        f"in/s {size_text(per_second('bytes_in'))}",
+        f"out/s {size_text(per_second('bytes_out'))}",
+        f"denied/s {rate_text(per_second('denied'))}",
+    )
+    return "  ".join(parts)
+
+
+def virtual_ips(sight: Sight) -> str:
+    """Return who holds which virtual IP, nothing where there are none."""
+    said = []
+    for each in sight.status.virtual_ips:
+        peer = f" ({each.active_peer} is active)" if each.active_peer and not each.active else ""
+        said.append(f"{each.name} {each.state or 'unknown'}{peer}")
+    return printable(f"vips: {', '.join(said)}") if said else ""

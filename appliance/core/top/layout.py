@@ -1,0 +1,244 @@
+"""The whole screen as lines of styled texts, for any size of terminal; to draw it needs no thought."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from textwrap import wrap
+from typing import Final
+
+from appliance.core.top.headline import serves, title, totals, virtual_ips
+from appliance.core.top.keys import Mode, help_lines
+from appliance.core.top.screen_state import ScreenState, Shown, selected
+from appliance.core.top.sight import Sight
+from appliance.core.top.tables import Cell, Order, Row, Style, Table, filtered, ordered, widths
+from appliance.core.top.views import View, table
+
+LEAST_WIDTH: Final = 20
+LEAST_HEIGHT: Final = 4
+_GAP: Final = "  "
+_HINT: Final = "q quit  ? help  tab view  enter open  w why  / filter  <> sort  r turn  p pause"
+_TEXT_HINT: Final = "escape back  up, down scroll  q quit"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Span:
+    """A text in one style."""
+
+    text: str
+    style: Style = Style.PLAIN
+
+
+Line = tuple[Span, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Glyphs:
+    """The few signs that not every terminal has."""
+
+    down: str
+    up: str
+    cut: str
+    encodable: Callable[[str], bool]
+
+
+def _ascii(letter: str) -> bool:
+    return letter.isascii() and letter.isprintable()
+
+
+_SIGNS: Final = frozenset("\u2193\u2191\u2026")
+
+
+def _any(letter: str) -> bool:
+    # Of one column: wide and combining letters would move the rest of the line.
+    return (letter < "\u0300" and letter.isprintable()) or letter in _SIGNS
+
+
+ASCII: Final = Glyphs(down="v", up="^", cut="~", encodable=_ascii)
+UNICODE: Final = Glyphs(down="\u2193", up="\u2191", cut="\u2026", encodable=_any)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terminal:
+    """What there is to draw on."""
+
+    width: int
+    height: int
+    glyphs: Glyphs = ASCII
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """What is to be seen: the last look, None before it, and what the operator has made of the screen.
+
+    `explain` gives the lines about the row of a view; `moment` writes a time (Unix seconds).
+    """
+
+    sight: Sight | None
+    state: ScreenState
+    explain: Callable[[View, str], Sequence[str]]
+    moment: Callable[[float], str]
+
+
+def lines(scene: Scene, terminal: Terminal) -> tuple[Line, ...]:
+    """Return the lines of the screen: as many as the terminal has, none wider than it."""
+    if terminal.width < LEAST_WIDTH or terminal.height < LEAST_HEIGHT:
+        made: list[Line] = [(Span(text="too small"),)]
+    elif scene.sight is None:
+        made = [(Span(text="appliance top: looking ..."),)]
+    else:
+        made = _screen(scene, scene.sight, terminal)
+    blank: list[Line] = [()] * max(0, terminal.height - len(made))
+    return tuple(_fitted(line, terminal) for line in (*made, *blank)[: terminal.height])
+
+
+def shown(scene: Scene, terminal: Terminal) -> Shown:
+    """Return what keys refer to."""
+    if scene.sight is None:
+        return Shown()
+    seen, rows = _rows(scene.sight, scene.state)
+    room = terminal.height - len(_above(scene, scene.sight, terminal)) - 1
+    if scene.state.mode is Mode.TEXT:
+        return Shown(page=max(1, room), lines=len(_text(scene, terminal)))
+    return Shown(
+        rows=tuple(row.key for row in rows),
+        pools={row.key: row.pool for row in rows if row.pool},
+        columns=tuple(each.name for each in seen.columns),
+        page=max(1, room - 1),
+    )
+
+
+def report(scene: Scene, sight: Sight, views: Sequence[View], width: int) -> Iterator[Line]:
+    """Yield the lines of a report: the head, and each of some views whole."""
+    wide = Terminal(width=width, height=1)
+    yield from (_fitted(line, wide) for line in _head(scene, sight))
+    for view in views:
+        place = replace(scene.state.place, view=view)
+        seen, rows = _rows(sight, replace(scene.state, place=place))
+        if seen.rows:
+            yield ()
+            yield from (_fitted(line, wide) for line in _table(seen, rows, scene.state.order, wide, None))
+
+
+def _screen(scene: Scene, sight: Sight, terminal: Terminal) -> list[Line]:
+    head = _above(scene, sight, terminal)
+    room = terminal.height - len(head) - 1
+    if scene.state.mode is Mode.TEXT:
+        text = _text(scene, terminal)[scene.state.first_line :]
+        body: list[Line] = [(Span(text=each),) for each in text[:room]]
+        hint = _TEXT_HINT
+    else:
+        seen, rows = _rows(sight, scene.state)
+        position = selected(scene.state, tuple(row.key for row in rows))
+        first = max(0, position - (room - 1) + 1)
+        page = rows[first : first + room - 1]
+        body = list(_table(seen, page, scene.state.order, terminal, position - first))
+        hint = _HINT
+    body += [()] * (room - len(body))
+    return [*head, *body, _bottom(scene.state, hint)]
+
+
+def _above(scene: Scene, sight: Sight, terminal: Terminal) -> list[Line]:
+    """Return the lines above the table, which a low terminal needs more."""
+    views = [] if scene.state.mode is Mode.TEXT else [_views(scene.state)]
+    return [*_head(scene, sight), *views][: max(1, terminal.height - LEAST_HEIGHT)]
+
+
+def _head(scene: Scene, sight: Sight) -> list[Line]:
+    words, style = serves(sight, moment=scene.moment)
+    stands = (Span(text="  PAUSED", style=Style.WARNING),) if scene.state.paused else ()
+    made: list[Line] = [
+        (Span(text=title(sight, moment=scene.moment), style=Style.STRONG), *stands),
+        (Span(text=words, style=style),),
+        (Span(text=totals(sight)),),
+    ]
+    if said := virtual_ips(sight):
+        made.append((Span(text=said),))
+    return made
+
+
+def _views(state: ScreenState) -> Line:
+    spans = []
+    for number, view in enumerate(View, start=1):
+        here = view is state.view
+        of_pool = f" of {state.place.pool}" if here and state.place.pool else ""
+        text = f"[{number} {view}{of_pool}] " if here else f"{number} {view} "
+        spans.append(Span(text=text, style=Style.STRONG if here else Style.FAINT))
+    return tuple(spans)
+
+
+def _bottom(state: ScreenState, hint: str) -> Line:
+    if state.mode is Mode.FILTER:
+        return (Span(text=f"filter: {state.typed}_  (enter keeps it, escape leaves it)", style=Style.STRONG),)
+    if state.mode is Mode.LIST and state.filter:
+        return (Span(text=f"filter: {state.filter}", style=Style.WARNING), Span(text=f"  {hint}"))
+    return (Span(text=hint, style=Style.FAINT),)
+
+
+def _text(scene: Scene, terminal: Terminal) -> list[str]:
+    about = scene.state.about
+    told = help_lines() if about is None else scene.explain(scene.state.view, about)
+    folded: list[str] = []
+    for each in told:
+        indent = " " * (len(each) - len(each.lstrip()))
+        folded += wrap(each, terminal.width, subsequent_indent=f"{indent}  ") or [""]
+    return folded
+
+
+def _rows(sight: Sight, state: ScreenState) -> tuple[Table, tuple[Row, ...]]:
+    seen = table(state.view, sight, pool=state.place.pool)
+    return seen, ordered(seen, filtered(seen.rows, state.words), state.order)
+
+
+def _table(
+    seen: Table, rows: Sequence[Row], order: Order, terminal: Terminal, at: int | None
+) -> Iterator[Line]:
+    sizes = widths(seen, rows, terminal.width, order)
+    titles = tuple(
+        Cell(
+            text=each.title + _mark(each.name, order, number=each.number, glyphs=terminal.glyphs), value=None
+        )
+        for each in seen.columns
+    )
+    yield tuple(replace(span, style=Style.FAINT) for span in _cells(seen, titles, sizes, terminal.glyphs))
+    for position, row in enumerate(rows):
+        spans = tuple(_cells(seen, row.cells, sizes, terminal.glyphs))
+        if position == at:
+            whole = "".join(span.text for span in spans).ljust(terminal.width)
+            spans = (Span(text=whole, style=Style.SELECTED),)
+        yield spans
+
+
+def _mark(name: str, order: Order, *, number: bool, glyphs: Glyphs) -> str:
+    if name != order.column:
+        return ""
+    return glyphs.down if number is not order.reverse else glyphs.up
+
+
+def _cells(seen: Table, cells: Sequence[Cell], sizes: Sequence[int], glyphs: Glyphs) -> Iterator[Span]:
+    gap = ""
+    for column, cell, size in zip(seen.columns, cells, sizes, strict=True):
+        if not size:
+            continue
+        text = _cut(cell.text, size, glyphs) if gap else _cut_front(cell.text, size, glyphs)
+        padded = text.rjust(size) if column.number else text.ljust(size)
+        yield Span(text=f"{gap}{padded}", style=cell.style)
+        gap = _GAP
+
+
+def _cut_front(text: str, size: int, glyphs: Glyphs) -> str:
+    """Cut a name, whose end tells it from others."""
+    return text if len(text) <= size else glyphs.cut + text[len(text) - size + 1 :]
+
+
+def _cut(text: str, size: int, glyphs: Glyphs) -> str:
+    return text if len(text) <= size else text[: size - 1] + glyphs.cut
+
+
+def _fitted(line: Line, terminal: Terminal) -> Line:
+    """Return a line that is not wider than the terminal, of letters that it has."""
+    spans: list[Span] = []
+    left = terminal.width
+    for span in line:
+        text = "".join(each if terminal.glyphs.encodable(each) else "?" for each in span.text)
+        spans.append(replace(span, text=text[:left]))
+        left -= len(text[:left])
+    return tuple(span for span in spans if span.text)

@@ -1,0 +1,14 @@
+"""One look at the appliance, as all views share it."""
+
+from dataclasses import dataclass
+
+from appliance.core.status.status import Status
+from appliance.core.top.rates import Rates
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sight:
+    """One look: the status, and the rates since the look before."""
+
+    status: Status
+    rates: Rates

@@ -1,0 +1,125 @@
+"""Tables as values: columns that are told by their names, rows that are sorted, filtered and found again."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+Value = str | float | None
+"""What a cell stands for, by which it is sorted; None is not known, and sorted last."""
+
+_GAP: Final = 2
+_LEAST: Final = 8
+
+
+class Style(StrEnum):
+    """How a text stands out; what it means is in its words too, for terminals without colours."""
+
+    PLAIN = "plain"
+    STRONG = "strong"
+    FAINT = "faint"
+    GOOD = "good"
+    WARNING = "warning"
+    BAD = "bad"
+    SELECTED = "selected"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """One value as it is shown."""
+
+    text: str
+    value: Value
+    style: Style = Style.PLAIN
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """A column: `name` in JSON, `title` on the screen.
+
+    Where not all fit those of the highest `rank` go first; one of `rank` 0 always stays. `number` ones are on
+    the right, and sorted with the largest first.
+    """
+
+    name: str
+    title: str
+    rank: int = 0
+    number: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One row; `key` is the same at every look, `pool` the pool that it leads to, None for none."""
+
+    key: str
+    cells: tuple[Cell, ...]
+    pool: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table:
+    """Columns and rows, the rows in the order of the configuration."""
+
+    columns: tuple[Column, ...]
+    rows: tuple[Row, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """By which column rows are sorted, None for the order of the configuration; `reverse` turns it round."""
+
+    column: str | None = None
+    reverse: bool = False
+
+
+def filtered(rows: Iterable[Row], words: str) -> tuple[Row, ...]:
+    """Return the rows in which every one of some words occurs, in whatever case."""
+    wanted = words.casefold().split()
+    return tuple(row for row in rows if all(word in _text(row) for word in wanted))
+
+
+def _text(row: Row) -> str:
+    return " ".join((row.key, *(cell.text for cell in row.cells))).casefold()
+
+
+def ordered(table: Table, rows: Sequence[Row], order: Order) -> tuple[Row, ...]:
+    """Return rows of a table in an order: equal ones as they were, those without a value last."""
+    position = next((at for at, each in enumerate(table.columns) if each.name == order.column), None)
+    if position is None:
+        return tuple(reversed(rows)) if order.reverse else tuple(rows)
+    known = [row for row in rows if row.cells[position].value is not None]
+    unknown = [row for row in rows if row.cells[position].value is None]
+    downwards = table.columns[position].number is not order.reverse
+    return (*sorted(known, key=lambda row: _key(row.cells[position].value), reverse=downwards), *unknown)
+
+
+def _key(value: Value) -> tuple[bool, float, str]:
+    return (True, 0.0, value) if isinstance(value, str) else (False, value or 0.0, "")
+
+
+def widths(table: Table, rows: Sequence[Row], width: int, order: Order) -> tuple[int, ...]:
+    """Return how wide each column is in lines of `width`, 0 for one that is left out.
+
+    The column that rows are sorted by has room for a sign.
+    """
+    needed = [
+        max([len(column.title) + (column.name == order.column), *(len(row.cells[at].text) for row in rows)])
+        for at, column in enumerate(table.columns)
+    ]
+    for rank in range(max((each.rank for each in table.columns), default=0), 0, -1):
+        if taken(needed) <= width:
+            break
+        needed = [0 if each.rank == rank else size for each, size in zip(table.columns, needed, strict=True)]
+    return _narrowed(needed, width)
+
+
+def _narrowed(needed: list[int], width: int) -> tuple[int, ...]:
+    """Take what is missing from the first column, which is the name."""
+    missing = max(0, taken(needed) - width)
+    return (max(min(needed[0], _LEAST), needed[0] - missing), *needed[1:]) if needed else ()
+
+
+def taken(sizes: Sequence[int]) -> int:
+    """Return how wide columns are together, with the gaps between them."""
+    shown = [each for each in sizes if each]
+    return sum(shown) + _GAP * max(0, len(shown) - 1)

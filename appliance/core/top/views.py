@@ -1,0 +1,46 @@
+"""The views of `appliance top`, and the table that each of them is."""
+
+from collections.abc import Callable, Iterator, Mapping
+from enum import StrEnum
+from typing import Final
+
+from appliance.core.top.sight import Sight
+from appliance.core.top.states import CHECKS, PROGRAMS, VIPS, checks, programs, virtual_ips
+from appliance.core.top.tables import Column, Row, Table
+from appliance.core.top.traffic import ERRORS, FRONTENDS, POOLS, SERVERS, errors, frontends, pools, servers
+
+
+class View(StrEnum):
+    """The views in the order of their numbers."""
+
+    FRONTENDS = "frontends"
+    POOLS = "pools"
+    SERVERS = "servers"
+    CHECKS = "checks"
+    ERRORS = "errors"
+    VIPS = "vips"
+    PROGRAMS = "programs"
+
+
+_Rows = Callable[[Sight, str | None], Iterator[Row]]
+
+_TABLES: Final[Mapping[View, tuple[tuple[Column, ...], _Rows]]] = {
+    View.FRONTENDS: (FRONTENDS, frontends),
+    View.POOLS: (POOLS, pools),
+    View.SERVERS: (SERVERS, servers),
+    View.CHECKS: (CHECKS, checks),
+    View.ERRORS: (ERRORS, lambda sight, _: errors(sight)),
+    View.VIPS: (VIPS, lambda sight, _: virtual_ips(sight)),
+    View.PROGRAMS: (PROGRAMS, lambda sight, _: programs(sight)),
+}
+
+
+def table(view: View, sight: Sight, *, pool: str | None = None) -> Table:
+    """Return the table of a view; where a `pool` is given, what is of pools is of that one."""
+    columns, rows = _TABLES[view]
+    return Table(columns=columns, rows=tuple(rows(sight, pool)))
+
+
+def column_names(view: View) -> tuple[str, ...]:
+    """Return the names of a view's columns, as JSON and `--sort` have them."""
+    return tuple(each.name for each in _TABLES[view][0])
