@@ -71,6 +71,8 @@ def test_a_member_sees_everything(running: Appliance):
     assert [each["phase"] for each in found["generations"]] == ["accepting"]
     listed = as_member(running, "sessions", "--json")
     assert (listed.returncode, json.loads(listed.stdout)) == (0, [])
+    assert as_member(running, "why", "servers/one").stdout.startswith("servers/one is up")
+    assert "servers/one" in as_member(running, "top", "--once", "--interval", "0.2").stdout
 
 
 def test_a_member_changes_nothing(running: Appliance):

@@ -7,7 +7,7 @@ from typing import Final, assert_never
 from appliance.core.status.status import PoolStatus
 from appliance.core.why.circumstances import circumstances, health_circumstances
 from appliance.core.why.explanation import Change, Decider, Evidence, Explanation, Kind
-from appliance.core.why.servers import ServerCase, answer, case, decider, panics
+from appliance.core.why.servers import ServerCase, answer, case, decider, panics, takes_new
 from appliance.model.server_states import ServerState
 from appliance.model.snapshot.pools import Pool
 
@@ -46,7 +46,7 @@ def explain_pool(pool: Pool, evidence: Evidence) -> Explanation:
 def pool_state(pool: Pool, evidence: Evidence) -> PoolState:
     """Return one word for a pool: which servers take its new connections."""
     status = next(each for each in evidence.status.pools if each.name == pool.name)
-    takes = [each for each in status.servers if each.state is ServerState.UP and each.weight]
+    takes = [each for each in status.servers if takes_new(each)]
     if panics(pool, status, evidence):
         return PoolState.PANIC
     if any(not each.backup for each in takes):
@@ -104,7 +104,7 @@ def _servers(cases: list[ServerCase]) -> Iterator[str]:
     yield from (answer(each) for each in out[:SHOWN])
     if len(out) > SHOWN:
         yield f"{len(out) - SHOWN} more are not up either."
-    weightless = [each.name for each in cases if not _out(each) and not each.server.weight]
+    weightless = [each.name for each in cases if not _out(each) and not each.weight]
     if weightless:
         yield f"No new connections by their weight of 0: {', '.join(weightless)}."
 

@@ -12,6 +12,7 @@ from appliance.core.why.circumstances import circumstances, health_circumstances
 from appliance.core.why.explanation import Change, Decider, Evidence, Explanation, Kind
 from appliance.model.check_results import CheckResult
 from appliance.model.server_states import AdminState, HealthVerdict, ServerState
+from appliance.model.server_weights import asked_weight
 from appliance.model.snapshot.pools import OnDown, Pool, Server
 from appliance.wire.boards.health_board import ServerHealthRecord
 
@@ -36,6 +37,11 @@ class ServerCase:
     def name(self) -> str:
         """Return the name as commands take it."""
         return f"{self.pool.name}/{self.server.name}"
+
+    @property
+    def weight(self) -> float:
+        """Return the whole weight, before slow start: the operator's, or the configured one."""
+        return asked_weight(self.server.weight, self.record.operator_weight if self.record else None)
 
 
 def case(pool: Pool, server: Server, evidence: Evidence) -> ServerCase:
@@ -73,7 +79,9 @@ def decider(about: ServerCase) -> Decider:
         return Decider.NOBODY
     if about.status.state in (ServerState.MAINT, ServerState.DRAIN):
         return Decider.OPERATOR
-    unwanted = about.server.weight == 0 and about.status.state is ServerState.UP
+    unwanted = about.weight == 0 and about.status.state is ServerState.UP
+    if unwanted and about.record.operator_weight is not None:
+        return Decider.OPERATOR
     if about.server.check is None or unwanted:
         return Decider.CONFIGURATION
     if about.record.result is CheckResult.UNCHECKED:
@@ -140,6 +148,11 @@ def _operator(about: ServerCase) -> Iterator[str]:
         yield "It gets no connections and is not checked; that outlives reloads and restarts."
     if admin is AdminState.DRAIN and about.status.state is ServerState.DOWN:
         yield "Besides, an operator has put it into drain: it gets no connections when it is up again."
+    if about.status.operator_weight is not None:
+        yield (
+            f"An operator has set its weight to {about.status.operator_weight}, where the configuration says"
+            f" {about.server.weight}; that outlives reloads and restarts."
+        )
     if about.status.state is ServerState.DRAIN:
         yield f"{_sessions(about.status.current)}; its checks pass, and are made as ever."
 
@@ -155,6 +168,11 @@ def _sessions_when_down(about: ServerCase) -> Iterator[str]:
         yield f"It gets connections all the same: too few servers of {about.pool.name} are up (panic)."
 
 
+def takes_new(server: ServerStatus) -> bool:
+    """Return whether a server is up and has a weight, and so takes new connections."""
+    return server.state is ServerState.UP and bool(server.effective_weight)
+
+
 def panics(pool: Pool, status: PoolStatus, evidence: Evidence) -> bool:
     """Return whether so few servers of a pool are up that their checks do not count (core.balancing)."""
     records = health_records(evidence.observations)
@@ -163,20 +181,21 @@ def panics(pool: Pool, status: PoolStatus, evidence: Evidence) -> bool:
         each
         for each in status.servers
         if not each.backup
-        and each.weight
         and each.state is not ServerState.CHECKING
         and (record := admins[each.name]) is not None
         and record.admin is AdminState.READY
+        and asked_weight(each.weight, record.operator_weight)
     ]
     up = sum(each.state is ServerState.UP for each in wanted)
     return up < len(wanted) * pool.panic
 
 
 def _share(about: ServerCase) -> Iterator[str]:
-    if about.server.weight == 0:
+    effective = about.status.effective_weight
+    if about.weight == 0:
         yield "Its weight is 0: it gets no new connections (weight)."
-    elif about.status.effective_weight is not None and about.status.effective_weight < about.server.weight:
-        part = about.status.effective_weight / about.server.weight
+    elif effective is not None and effective < about.weight:
+        part = effective / about.weight
         left = about.pool.slow_start * (1 - part)
         yield (
             f"It has been away and gets {part:.0%} of its share so far, the whole of it in about"
@@ -184,7 +203,7 @@ def _share(about: ServerCase) -> Iterator[str]:
         )
     if about.server.backup:
         others = [each for each in about.pool_status.servers if not each.backup]
-        used = not any(each.state is ServerState.UP and each.weight for each in others)
+        used = not any(map(takes_new, others))
         yield (
             "It is a backup, and is used now: no other server of the pool is up."
             if used
@@ -232,6 +251,8 @@ def _changes(about: ServerCase) -> Iterator[Change]:
         needed = check.rise - record.streak if _passes(record) else check.rise
         due = next_check(record, check, about.evidence)
         yield Change(text=f"{needed} more passed checks in a row take it up; {due}")
+    if record.operator_weight is not None:
+        yield Change(text="Give it the configured weight back", command=f"appliance weight {about.name} 100%")
     if about.status.state is ServerState.DRAIN and about.status.current:
         yield Change(
             text="End the sessions that are left",

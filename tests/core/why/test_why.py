@@ -15,6 +15,7 @@ from appliance.core.why.subjects import Subject, meant
 from appliance.core.why.why import explain
 from appliance.model.check_results import CheckResult
 from appliance.model.server_states import AdminState, HealthVerdict
+from appliance.model.server_weights import operator_weight
 from appliance.model.snapshot.discovery import Source, SourceKind
 from appliance.model.snapshot.pools import CheckInit, CheckType, Discovery, OnDown, SendProxy
 from appliance.wire.lines.control import AnswerProblem
@@ -141,7 +142,23 @@ SERVERS = [
         "presumed until a check has ended (init: up)",
     ),
     ({}, {"check": None}, {}, "up", Decider.CONFIGURATION, "it is not checked"),
-    ({}, {"weight": 0}, {}, "up", Decider.CONFIGURATION, "Its weight is 0"),
+    ({"weight": 0.0}, {"weight": 0}, {}, "up", Decider.CONFIGURATION, "Its weight is 0"),
+    (
+        {"weight": 0.0, "operator_weight": operator_weight("0")},
+        {},
+        {},
+        "up",
+        Decider.OPERATOR,
+        "An operator has set its weight to 0, where the configuration says 1",
+    ),
+    (
+        {"weight": 2.0, "operator_weight": operator_weight("50%")},
+        {"weight": 4},
+        {},
+        "up",
+        Decider.CHECK,
+        "appliance weight pool/server-0 100%",
+    ),
     (
         {"weight": 2.0},
         {"weight": 8},
@@ -301,7 +318,7 @@ POOLS = [
     ),
     (
         pool(servers=(server("a", weight=0), server("b"))),
-        UP,
+        {"weight": 0.0},
         UP,
         "serving",
         Decider.CHECK,
