@@ -25,7 +25,7 @@ from appliance.wire.boards import ended_workers, health_board, vrrp_board, worke
 from appliance.wire.boards.health_board import BoardFormatError
 from appliance.wire.ethernet import arp, neighbour_discovery
 from appliance.wire.haproxy import commands
-from appliance.wire.http import http_request, http_response, response_body
+from appliance.wire.http import failed_checks, http_request, http_response, response_body
 from appliance.wire.kubernetes import answers, kubeconfig, objects
 from appliance.wire.lines import (
     connect_failure,
@@ -536,6 +536,13 @@ TARGETS = (
         ),
         errors=(http_response.ResponseError,),
         words=(b"Content-Length: ", b"Transfer-Encoding: chunked\r\n", b"\r\n\r\n", b"ffffffff\r\n"),
+    ),
+    Target(
+        name="failed-checks",
+        run=lambda data: failed_checks.failed_checks(data, "GET"),
+        seeds=(b"HTTP/1.0 500 no\r\n\r\n[+]ping ok\n[-]etcd failed: reason withheld\nreadyz check failed",),
+        errors=(),
+        words=(b"[-]", b"\n[-]", b"\r\n\r\n"),
     ),
     Target(
         name="http-response",

@@ -6,9 +6,9 @@ from appliance.core.status.status import Status
 from appliance.core.top.rates import Rates
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sight:
-    """One look: the status, and the rates since the look before."""
+    """One look: the status, and the rates since the look before. No two looks are equal."""
 
     status: Status
     rates: Rates

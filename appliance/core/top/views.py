@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
+from functools import lru_cache
 from typing import Final
 
 from appliance.core.top.sight import Sight
@@ -35,6 +36,8 @@ _TABLES: Final[Mapping[View, tuple[tuple[Column, ...], _Rows]]] = {
 }
 
 
+# Each key draws the screen anew, mostly of the look that is shown already.
+@lru_cache(maxsize=4)
 def table(view: View, sight: Sight, *, pool: str | None = None) -> Table:
     """Return the table of a view; where a `pool` is given, what is of pools is of that one."""
     columns, rows = _TABLES[view]

@@ -11,6 +11,7 @@ from appliance.model.messages.quoting import shown
 from appliance.model.snapshot.pools import Check
 from appliance.net.probing.peer import Stream
 from appliance.wire.http import http_response
+from appliance.wire.http.failed_checks import failed_checks
 from appliance.wire.http.http_response import ResponseError, StatusLine
 from appliance.wire.http.response_body import ResponseBody
 
@@ -21,8 +22,16 @@ Judgement = tuple[CheckResult, int, str]
 def judged_answer(stream: Stream, check: Check) -> Judgement:
     """Read the answer and return what it means to the check; raises ResponseError, FloodError and OSError."""
     if check.expect_body is None:
-        return _by_status(_status(stream), check)
+        line, received = _status(stream)
+        return _with_failed_checks(_by_status(line, check), received, check)
     return _by_body(stream, check, wanted=check.expect_body)
+
+
+def _with_failed_checks(judgement: Judgement, received: bytes, check: Check) -> Judgement:
+    """Add which of a server's own checks failed, where its bad answer says so; nothing is read for that."""
+    result, status, reason = judgement
+    names = failed_checks(received, check.method) if result is CheckResult.L7STS else ()
+    return (result, status, f"{', '.join(names)} failed: {reason}") if names else judgement
 
 
 def _by_status(line: StatusLine, check: Check) -> Judgement:
@@ -46,7 +55,8 @@ def _by_body(stream: Stream, check: Check, *, wanted: str) -> Judgement:
     return CheckResult.L7RSP, judgement[1], missing
 
 
-def _status(stream: Stream) -> StatusLine:
+def _status(stream: Stream) -> tuple[StatusLine, bytes]:
+    """Read up to the status line; return it, and all that came until then."""
     received = b""
     while True:
         data = stream.receive()
@@ -55,4 +65,4 @@ def _status(stream: Stream) -> StatusLine:
         received += data
         line = http_response.decode(received)
         if isinstance(line, StatusLine):
-            return line
+            return line, received

@@ -155,6 +155,20 @@ def test_a_healthy_tls_server_passes_unverified(secure: int, host: str, kind: st
     assert probe(kind, secure, at=host).result is expected
 
 
+def test_a_bad_answer_of_an_api_server_names_its_failed_checks():
+    """They stand before the reason, where they came together with the status line."""
+
+    def unready(connection: socket.socket) -> None:
+        connection.recv(65536)
+        body = b"[+]ping ok\n[-]etcd failed: reason withheld\nreadyz check failed"
+        connection.sendall(b"HTTP/1.0 500 Internal Server Error\r\n\r\n" + body)
+
+    with server(unready) as port:
+        outcome = probe("http", port)
+    assert (outcome.result, outcome.status) == (CheckResult.L7STS, 500)
+    assert outcome.detail == "etcd failed: Internal Server Error"
+
+
 def test_a_probe_can_be_run_again(secure: int):
     """One probe serves a server for ever."""
     subject = Probe(
