@@ -191,7 +191,29 @@ def test_the_terminal_is_given_back(site: Cluster, way: str):
         assert terminal.wait() == 0
         assert terminal.modes_now() == terminal.modes
         assert terminal.shows_cursor
+        assert "q quit" not in terminal.text
         assert "Traceback" not in terminal.raw.decode()
+
+
+def test_in_the_background_and_back(site: Cluster):
+    """Ctrl-Z gives the terminal to the shell, and fg draws the screen anew."""
+    environment = {**site.appliance.environment, "PS1": "prompt> "}
+    with InTerminal(["bash", "--norc", "--noprofile", "-i"], environment=environment) as terminal:
+        terminal.wait_for("prompt>")
+        terminal.press(f"{COMMAND} top --interval 0.3", "enter")
+        terminal.wait_for("[3 servers]")
+        terminal.press("\x1a")
+        terminal.wait_for("Stopped")
+        terminal.press("clear; echo hello$((1+1))", "enter")
+        terminal.wait_for(lambda text: "hello2" in text and "[3 servers]" not in text)
+        terminal.press("fg", "enter")
+        terminal.wait_for(lambda text: "[3 servers]" in text and "hello2" not in text)
+        terminal.press("2")
+        terminal.wait_for("[2 pools]")
+        terminal.press("q")
+        terminal.wait_for("prompt>")
+        terminal.press("exit 7", "enter")
+        assert terminal.wait() == 7
 
 
 @pytest.mark.parametrize("through", [[], ["env", "--ignore-signal=HUP"]])

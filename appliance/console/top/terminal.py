@@ -132,6 +132,11 @@ def opened() -> Iterator[Screen]:
         with suppress(curses.error):  # the terminal may be gone
             curses.curs_set(1)
         with suppress(curses.error):
+            # Where no other screen lies below this one, the shell's next prompt goes into the last line.
+            window.move(window.getmaxyx()[0] - 1, 0)
+            window.clrtoeol()
+            window.refresh()
+        with suppress(curses.error):
             curses.endwin()
 
 
