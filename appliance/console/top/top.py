@@ -97,7 +97,7 @@ def _values(
     sight: Sight, looker: Looker, state: ScreenState, views: tuple[View, ...]
 ) -> Mapping[str, object]:
     """Return the tables as JSON shows them."""
-    said = verdict(sight.status, moment=looker.moment)
+    said = verdict(sight.status, moment=looker.moment).text
     found: dict[str, object] = {"at": sight.status.at, "seconds": sight.rates.seconds, "verdict": said}
     for view in views:
         seen = table(view, sight)

@@ -1,14 +1,17 @@
 """The lines above the table: whether it serves, the sums of all traffic, and who holds the virtual IPs."""
 
 from collections.abc import Callable
+from typing import Final
 
-from appliance.core.status.verdict import verdict
+from appliance.core.status.verdict import Level, verdict
 from appliance.core.top.cells import rate_text, size_text
 from appliance.core.top.rates import summed
 from appliance.core.top.sight import Sight
 from appliance.core.top.tables import Style
 from appliance.core.top.traffic import error_rate
 from appliance.model.messages.quoting import printable
+
+_STYLES: Final = {Level.WELL: Style.GOOD, Level.ATTENTION: Style.WARNING, Level.ILL: Style.BAD}
 
 
 def title(sight: Sight, *, moment: Callable[[float], str]) -> str:
@@ -21,7 +24,8 @@ def title(sight: Sight, *, moment: Callable[[float], str]) -> str:
 
 def serves(sight: Sight, *, moment: Callable[[float], str]) -> tuple[str, Style]:
     """Return the sentences that say whether it serves, as the status page has them."""
-    return printable(verdict(sight.status, moment=moment)), Style.GOOD if sight.status.ok else Style.BAD
+    said = verdict(sight.status, moment=moment)
+    return printable(said.text), _STYLES[said.level]
 
 
 def totals(sight: Sight) -> str:

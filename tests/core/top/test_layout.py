@@ -121,7 +121,7 @@ def test_the_head():
     """Whether it serves and why not, the sums of all, and who holds the virtual IPs."""
     seen = page(scene(), width=200)
     assert seen.startswith("appliance top  ocp4  configuration 7  <200>\n")
-    assert "Serving. 1 of 4 servers of masters is down: m1 since <100> (L7STS/500)." in seen
+    assert "Serving. 1 of 4 masters is down since <100>: L7STS/500 (m1)." in seen
     assert "sessions 3  new/s 250  errors/s 3.0  queue 2  in/s 2.5kB  out/s 10.0kB  denied/s 0" in seen
     assert "vips: api active, ingress backup (10.0.0.2 is active), lost unknown" in seen
     assert "[3 servers]" in seen
