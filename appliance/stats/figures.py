@@ -26,8 +26,11 @@ from appliance.core.metrics.programs import WorkerDescriptors
 from appliance.core.status.assessment import assess
 from appliance.core.status.observations import Observations
 from appliance.core.status.status import Status
+from appliance.model.operator_events import OperatorEvent
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot, encode, without_secrets
+from appliance.net.events.event_file import tail
+from appliance.net.events.event_follower import told
 from appliance.net.observing.observation import observe, observe_boards
 from appliance.net.process import descriptors
 from appliance.stats.history_file import HistoryFile
@@ -37,6 +40,9 @@ FRESH: Final = 0.5
 """Seconds for which what was found answers further questions."""
 
 _LOOK: Final = 1.0
+_EVENTS: Final = 10
+_TAIL: Final = 16 << 10
+"""Bytes of the kept events that are read: those that the page shows, and several times as many."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +93,12 @@ class LatestFigures:
         if name not in figures.pages:
             figures.pages[name] = make(figures)
         return figures.pages[name]
+
+    def events(self) -> list[OperatorEvent]:
+        """Return the last events of the appliance, the latest first."""
+        kept = (*tail(self._paths.events, limit=_TAIL), *told(self._paths.runtime))
+        latest = sorted({each.id: each for each in kept}.values(), key=lambda each: each.when, reverse=True)
+        return latest[:_EVENTS]
 
     def forget(self) -> None:
         """Look anew when somebody asks: something was changed."""

@@ -124,7 +124,9 @@ class Pages:
     def _page(self, _: Environment) -> Response:
         access = self._access()
         # The token is in it: what was made for other settings is another page.
-        body = self._figures.page(f"page {access.token}", lambda each: page(each, access))
+        body = self._figures.page(
+            f"page {access.token}", lambda each: page(each, self._figures.events(), access)
+        )
         return Response(type=_HTML, body=body)
 
     def _change(self, environment: Environment, path: str) -> Response:
@@ -139,7 +141,7 @@ class Pages:
         except ForeignFormError:
             return _refusal(HTTPStatus.FORBIDDEN)
         except NotDone as error:
-            body = page(self._figures.get(), access, notice=str(error))
+            body = page(self._figures.get(), self._figures.events(), access, notice=str(error))
             return Response(status=HTTPStatus.CONFLICT, type=_HTML, body=body)
         return _refusal(HTTPStatus.SEE_OTHER, ("Location", HOME))
 

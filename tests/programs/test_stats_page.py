@@ -92,9 +92,11 @@ def test_a_server_that_goes_down(site: StatsSite, browser: Chromium):
         )
         assert "down" in tab.text("#pool-masters tr.down")
         assert str(tab.value("document.title")).startswith("Attention")
+        tab.until_text(f"server-down masters/{master.name}", "#events tr.warning")
     finally:
         master.ready(200)
     tab.until_text("Serving.", "#verdict.well h1")
+    tab.until_text(f"server-up masters/{master.name}", "#events")
     assert tab.complaints == []
 
 

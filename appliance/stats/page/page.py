@@ -16,6 +16,7 @@ from appliance.core.history.series import Series
 from appliance.core.status.quantities import duration, size
 from appliance.core.status.status import GenerationPhase
 from appliance.core.status.verdict import result, verdict
+from appliance.model.operator_events import OperatorEvent
 from appliance.model.server_states import ServerState
 from appliance.stats.access import WebAccess
 from appliance.stats.figures import Figures
@@ -32,7 +33,7 @@ _SHORT: Final = 16
 """Servers of a pool up to which all are shown at once; of larger pools those that are up are folded."""
 
 
-def page(figures: Figures, access: WebAccess, *, notice: str = "") -> bytes:
+def page(figures: Figures, events: list[OperatorEvent], access: WebAccess, *, notice: str = "") -> bytes:
     """Return the page as HTML; every text in it is escaped. `notice` is said above all else."""
     status, observations = figures.status, figures.observations
     reload = observations.answers.get("reload")
@@ -44,6 +45,7 @@ def page(figures: Figures, access: WebAccess, *, notice: str = "") -> bytes:
         process=figures.process,
         uptime=duration_text(figures.process.uptime),
         draining=[each for each in status.generations if each.phase is GenerationPhase.DRAINING],
+        events=events,
         lines=Lines.of(figures.history, status.at),
         shares_by_pool=figures.shares,
         accepted_at=observations.accepted_at,
