@@ -223,6 +223,8 @@ def test_half_closed_and_unread_ones_move_too():
         assert isinstance(pools, dict)
         pools["masters"]["servers"] = {"own": {"address": f"127.0.0.1:{origin.getsockname()[1]}"}}
         pools["masters"]["check"] = False
+        # A half-closed session that is silent ends after a second by default.
+        config["defaults"] = {"timeouts": {"client_fin": "1h", "server_fin": "1h"}}
         assert made.appliance.reload(config)["ok"] is True
         with socket.create_connection(("127.0.0.1", made.port), timeout=30) as client:
             client.sendall(b"question")
