@@ -1,7 +1,7 @@
 """What virtual routers need of their machine, and where the file says so."""
 
 import pytest
-from support.values.snapshots import virtual_router
+from support.values.snapshots import frontend, redirect, snapshot, virtual_router
 from support.values.tracks import track
 
 from appliance.model.operator_events import Severity
@@ -11,7 +11,9 @@ from appliance.model.rules.machine_needs import (
     needs,
     notify_files,
     notify_needs,
+    redirect_paths,
 )
+from appliance.model.snapshot.frontends import Group
 from appliance.model.snapshot.notify import NotifyTarget
 from appliance.model.snapshot.virtual_router import Notify, TrackKind
 
@@ -65,3 +67,10 @@ def test_who_is_told_needs_commands_files_and_sockets():
         (("notify", "chat", "token_file"), "/etc/token"),
         (("notify", "here", "syslog"), "/dev/log"),
     ]
+
+
+def test_redirects_are_found_where_the_file_has_them():
+    """They need nftables; a frontend without one is nothing here."""
+    frontends = (frontend("plain"), frontend("kube-api", redirect=redirect()))
+    given = snapshot(groups=(Group(name="api", workers=1, frontends=frontends),))
+    assert redirect_paths(given) == (("api", "frontends", "kube-api", "redirect"),)
