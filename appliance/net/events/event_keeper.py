@@ -66,14 +66,20 @@ class EventKeeper:
 
     def _write(self, now: float) -> None:
         events = list(self._unwritten)
-        try:
-            get_hub().threadpool.apply(self._file.append, (events,))
-        except OSError as error:
+        trouble: str = get_hub().threadpool.apply(self._append, (events,))
+        if trouble:
             self._write_at = now + _RETRY
-            self._report(error.strerror or str(error))
         else:
             self._unwritten.clear()  # nobody else adds to it
-            self._report("")
+        self._report(trouble)
+
+    def _append(self, events: list[OperatorEvent]) -> str:
+        """Return why it failed, "" where it did not: gevent prints what is raised in a thread."""
+        try:
+            self._file.append(events)
+        except OSError as error:
+            return error.strerror or str(error)
+        return ""
 
     def _report(self, trouble: str) -> None:
         if trouble and not self._trouble:

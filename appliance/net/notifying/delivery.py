@@ -126,14 +126,21 @@ def _url(target: NotifyTarget) -> str:
 
 def _secret(path: str) -> str:
     """Return what is in a file with a secret; a thread reads it, as its disk may hang."""
-    try:
-        data = get_hub().threadpool.apply(state_files.read, (Path(path),), {"limit": _LONGEST_SECRET})
-    except FileUnusable as error:
-        raise DeliveryFailed(f"{path}: {error}") from None
+    data: bytes | str | None = get_hub().threadpool.apply(_read, (path,))
+    if isinstance(data, str):
+        raise DeliveryFailed(f"{path}: {data}")
     text = (data or b"").decode("ascii", errors="replace").strip()
     if not text or not text.isascii() or not text.isprintable():
         raise DeliveryFailed(f"{path}: is missing, empty, or not one line of ASCII")
     return text
+
+
+def _read(path: str) -> bytes | str | None:
+    """Return what a file holds, or why it cannot be read: gevent prints what is raised in a thread."""
+    try:
+        return state_files.read(Path(path), limit=_LONGEST_SECRET)
+    except FileUnusable as error:
+        return str(error)
 
 
 def _body(target: NotifyTarget, batch: Batch, host: str) -> bytes:

@@ -114,12 +114,13 @@ def test_events_are_collected_and_kept(paths: Paths):
     assert events_since(paths, limit=0) == []
 
 
-def test_a_directory_that_is_gone_is_said_and_made_good(paths: Paths):
+def test_a_directory_that_is_gone_is_said_and_made_good(paths: Paths, capfd: pytest.CaptureFixture[str]):
     """Events wait in memory, and are on the boards for readers; the trouble is shown while it lasts."""
     paths.state.rmdir()
     keeper = EventKeeper(paths, structlog.get_logger())
     EventBoard(paths.event_board("health"), "health")(event(1))
     wait_until(lambda: keeper.trouble != "", what="the trouble is known", sleep=gevent.sleep)
+    assert "Traceback" not in capfd.readouterr().err
     assert numbers(events_since(paths)) == [1]
     paths.state.mkdir()
     wait_until(lambda: numbers(tail(paths.events)) == [1], what="the event is kept", sleep=gevent.sleep)

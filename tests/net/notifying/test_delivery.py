@@ -83,7 +83,9 @@ def test_a_webhook_gets_alerts(webhook: Webhook):
     assert alert["startsAt"] == "1970-01-01T00:00:01.500+00:00"
 
 
-def test_a_webhook_that_fails_is_told_without_its_secrets(webhook: Webhook, tmp_path: Path):
+def test_a_webhook_that_fails_is_told_without_its_secrets(
+    webhook: Webhook, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+):
     """A status, silence, no server, no file: each has its reason, and none repeats the URL or the token."""
     webhook.status = 503
     with pytest.raises(DeliveryFailed, match=r"^the webhook answered 503$"):
@@ -101,6 +103,7 @@ def test_a_webhook_that_fails_is_told_without_its_secrets(webhook: Webhook, tmp_
     assert "s3cret" not in str(refused.value)
     with pytest.raises(DeliveryFailed, match="a directory"):
         deliver(target(webhook=webhook.url, token_file=str(tmp_path)), BATCH, "lb-1")
+    assert "Traceback" not in capfd.readouterr().err
 
 
 @pytest.mark.needs("rsyslogd")
