@@ -1,6 +1,7 @@
 """`appliance reload`: sends the line `reload` to the reload socket, and prints the answer."""
 
 import socket
+from pathlib import Path
 from typing import Final
 
 import click
@@ -12,6 +13,7 @@ from appliance.console.output.printing import print_json
 from appliance.console.reload_preview import print_preview
 from appliance.console.runtime_access import require_access
 from appliance.model.paths import Paths
+from appliance.net.files import snapshots
 from appliance.net.logging.journal import SyslogSeverity, levelled
 from appliance.net.logging.output import STDERR
 from appliance.wire.lines.control import Answer, AnswerProblem, ControlError, bad, decode_answer
@@ -74,16 +76,35 @@ def reload(paths: Paths, *, as_json: bool, timeout: float, forced: bool, rehears
         if not as_json:
             raise click.ClickException(str(error)) from error
         answer = bad(str(error))
+    if other := _other_file(paths):
+        click.echo(f"warning: the appliance obeys {other}, and has not looked at {paths.config}", err=True)
     if as_json:
         print_json({"ok": answer.ok, **_errors(answer), **answer.values})
     elif rehearsed:
-        print_preview(answer, paths)
+        print_preview(answer, paths, obeyed_files(paths))
     elif answer.ok:
         _print_success(answer, paths)
     else:
         _print_errors(answer, paths)
     if not answer.ok:
         raise SystemExit(1)
+
+
+def _other_file(paths: Paths) -> str | None:
+    """Return the file that the running appliance obeys where that is none of those named here."""
+    accepted = snapshots.readable(paths.accepted)
+    if accepted is None or Path(accepted.source) in paths.operators_files:
+        return None
+    return accepted.source
+
+
+def obeyed_files(paths: Paths) -> str:
+    """Return the names of the files that the running appliance obeys."""
+    if other := _other_file(paths):
+        return other
+    return " with ".join(
+        [str(each) for each in paths.operators_files if each.exists()] or [str(paths.config)]
+    )
 
 
 def ask_reload(paths: Paths, timeout: float, *, line: bytes = b"reload\n") -> Answer:
@@ -135,8 +156,7 @@ def _print_success(answer: Answer, paths: Paths) -> None:
         for path in changed:
             click.echo(f"  {path}")
     else:
-        files = [str(each) for each in paths.operators_files if each.exists()] or [str(paths.config)]
-        click.echo(f"Unchanged: the appliance already obeys {' with '.join(files)}.")
+        click.echo(f"Unchanged: the appliance already obeys {obeyed_files(paths)}.")
     console = Console(stderr=True, soft_wrap=True, highlight=False)
     for warning in msgspec.convert(answer.values.get("warnings", []), list[AnswerProblem]):
         text = f"warning: {located(warning, paths.config)}"

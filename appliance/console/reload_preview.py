@@ -21,8 +21,8 @@ _TAKES: Final = {
 }
 
 
-def print_preview(answer: Answer, paths: Paths) -> None:
-    """Print what a reload would do, then what refuses it, and what to do next."""
+def print_preview(answer: Answer, paths: Paths, obeyed: str) -> None:
+    """Print what a reload would do, then what refuses it, and what to do next; `obeyed` names the files."""
     changes = msgspec.convert(answer.values.get("changes", []), list[PreviewedChange])
     for change in changes:
         click.echo(f"{_place(change, paths.config)}{_change(change)}  [{_TAKES[change.takes]}]")
@@ -33,14 +33,14 @@ def print_preview(answer: Answer, paths: Paths) -> None:
         errors.print(f"warning: {located(warning, paths.config)}", markup=False, style="yellow")
     for problem in answer.errors:
         errors.print(located(problem, paths.config), markup=False, style="red")
-    click.echo(_verdict(answer, changed=bool(changes)))
+    click.echo(_verdict(answer, obeyed, changed=bool(changes)))
 
 
-def _verdict(answer: Answer, *, changed: bool) -> str:
+def _verdict(answer: Answer, obeyed: str, *, changed: bool) -> str:
     if not answer.ok:
         return "A reload would be refused, and change nothing: put right what is said above, and look again."
     if not changed:
-        return "Nothing would change: the appliance already obeys its files."
+        return f"Nothing would change: the appliance already obeys {obeyed}."
     return "Nothing was changed. To do it: appliance reload"
 
 

@@ -87,11 +87,12 @@ Three masters and two routers behind a load balancer. In a second terminal:
   curl http://localhost:{port(8080)}/             # ingress; and with TLS:
   curl -k https://localhost:{port(8443)}/
   while curl -sSk {api}/readyz; do sleep .1; done
-                                        # leave it running; in a third one:
+                                        # leave it running; in a third one,
+                                        # after the first line again:
     supervisorctl stop master-1         # no request fails
     supervisorctl start master-1
     supervisorctl restart proxy-api     # nor now
-    $EDITOR $APPLIANCE_CONFIG
+    sed -i 's/workers: 1/workers: 2/' $APPLIANCE_CONFIG
     appliance reload                    # nor now
   curl -kN {api}/watch     # one long answer outlives all that
   appliance status ; appliance sessions

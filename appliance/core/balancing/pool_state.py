@@ -159,7 +159,10 @@ class PoolState(Generic[Waiter]):
         known = {member.name: member for member in self.counted}
         member = known.get(server.name)
         if member is None:
-            member = PoolMember(pool=self.config.name, config=server, address=None, limit=0, seed=0, turn=0.0)
+            place = seed(server.name.encode())  # as it would be here, should the server come back
+            member = PoolMember(
+                pool=self.config.name, config=server, address=None, limit=0, seed=place, turn=0.0
+            )
             self._removed[server.name] = member
         member.current += 1
         return member

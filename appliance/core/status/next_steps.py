@@ -20,7 +20,7 @@ _STEPS: Final = tuple(
             "the programs go on; start the appliance again, which takes them over",
         ),
         (r"waits for a first configuration: ", "write it; `appliance check` says what is wrong with it"),
-        (r"the last reload was refused: ", "put it right, and look with `appliance reload --dry-run`"),
+        (r"the last reload was refused: ", "put it right; what is saved is obeyed by `appliance reload`"),
         (r"reload socket (?P<name>\S+): ", "remove what is there, or name another in `reload.sockets`"),
         (
             r"frontend (?P<name>\S+) is full: ",

@@ -80,7 +80,10 @@ def _not_listening(frontend: Frontend, group: Group, program: ProgramStatus | No
         decided_by=Decider.OTHER_PROGRAM if taken else Decider.PROGRAM,
         answer=f"{frontend.name} does not listen on {_binds(frontend)}: {group.program} is {state}{why}.",
         changes=(
-            Change(text=ends, command=f"supervisorctl restart {group.program}"),
+            Change(
+                text=ends,
+                command=f"supervisorctl -s unix:///run/appliance/supervisor.sock restart {group.program}",
+            ),
             Change(text="See what runs", command="appliance status"),
         ),
     )

@@ -32,7 +32,10 @@ class ControlClient:
         self._lines = LineBuffer()
         self._turn = RLock()
         self._answers: Queue[tuple[Answer, tuple[int, ...]] | None] = Queue()
-        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        except OSError as error:  # out of descriptors
+            raise ControlUnavailable(f"{path}: {error.strerror or error}") from error
         self._socket.settimeout(timeout)
         try:
             self._socket.connect(str(path))

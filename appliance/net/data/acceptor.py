@@ -90,6 +90,11 @@ class Acceptor(Pollable):
         self._watch()
         return False
 
+    def pause_if_full(self) -> None:
+        """Leave the line where nothing more is accepted: one that is woken there wakes nobody else."""
+        if self._watching and (self.frontend.full or self._traffic.full):
+            self._pause()
+
     def close(self) -> None:
         """Accept no more and close the listener; others who hold it go on."""
         self._started = False
@@ -123,6 +128,7 @@ class Acceptor(Pollable):
             self._check_access(fd)
         if frontend.full or traffic.full:
             self._pause()
+            traffic.pause_full()
         elif self._shared and self._in_a_row >= _IN_A_ROW and self._watching:
             self._unwatch()
             self._watch()
@@ -180,8 +186,11 @@ class Acceptor(Pollable):
 
     def _watch(self) -> None:
         self._in_a_row = 0
-        self._watching = True
-        self._traffic.poller.register(self.descriptor, self, CONNECTION_WAITS)
+        try:
+            self._traffic.poller.register(self.descriptor, self, CONNECTION_WAITS)
+            self._watching = True
+        except OSError as error:  # the kernel watches no more descriptors for a while
+            self._accept_failed(error.errno or ENOMEM)
 
     def _unwatch(self) -> None:
         """Leave the line; a descriptor that others hold too is not left by a close."""

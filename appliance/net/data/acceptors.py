@@ -34,6 +34,7 @@ class Acceptors:
         self._traffic, self._frontends, self._backends = traffic, frontends, backends
         self._acceptors: list[Acceptor] = []
         traffic.make_room = self.resume
+        traffic.pause_full = self.pause_full
 
     def inherit(self, listeners: Iterable[InheritedListener]) -> None:
         """Make an acceptor for each listener that the master has left open for us; none accepts yet."""
@@ -76,6 +77,11 @@ class Acceptors:
         """Accept again where a limit or a shortage of descriptors has stopped it, and is over."""
         paused = [acceptor for acceptor in self._acceptors if acceptor.resume()]
         self._traffic.paused = bool(paused)
+
+    def pause_full(self) -> None:
+        """Stop accepting wherever a limit is reached."""
+        for acceptor in self._acceptors:
+            acceptor.pause_if_full()
 
     def close(self, *, keep: frozenset[tuple[str, int]] = frozenset()) -> None:
         """Close the listeners, but for those at the addresses in `keep`."""

@@ -3,7 +3,7 @@
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
 from cpython.unicode cimport PyUnicode_AsUTF8
-from libc.errno cimport EINPROGRESS, errno
+from libc.errno cimport EINPROGRESS, EINVAL, errno
 from libc.stdint cimport uint16_t, uint32_t
 from libc.string cimport memset, strchr
 from posix.unistd cimport close as c_close
@@ -87,7 +87,7 @@ cpdef int connect(tuple address, tuple options) except? -9999:
     four.sin_family = family
     four.sin_port = htons(address[1])
     if inet_pton(family, host, &four.sin_addr if family == AF_INET else <void*>&six.sin6_addr) != 1:
-        raise ValueError(f"{address[0]} is no address")
+        return -EINVAL
     descriptor = socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)
     if descriptor < 0:
         return -errno

@@ -21,6 +21,7 @@ cdef class Side(Pollable):
     cdef public long long count
     cdef public int full_reads
     cdef public int unacknowledged
+    cdef public bint copied
     cdef public bint registered
     cdef public bint relays
     cdef public bint readable

@@ -54,12 +54,14 @@ class Side(Pollable):
     that both sides are connected, `readable` that a read may find something, `fin` that the peer's FIN has
     arrived behind what there is to read, `uncertain` that a reset or urgent data may be there, so that a
     short read proves nothing. `shut` says that a FIN was sent here, `eof` that one was read, `fd` -1 that the
-    session has ended. `count` is bytes read, `active_at` the time when something last moved here.
+    session has ended. `copied` says that another process may hold the socket, too. `count` is bytes read,
+    `active_at` the time when something last moved here.
     """
 
     __slots__ = (
         "active_at",
         "backlog",
+        "copied",
         "count",
         "eof",
         "fd",
@@ -90,6 +92,7 @@ class Side(Pollable):
         self.count = 0
         self.full_reads = 0
         self.turn = 0
+        self.copied = False
         self.registered = False
         self.relays = False
         self.readable = False
@@ -334,7 +337,10 @@ class Side(Pollable):
 
     def release(self) -> int:
         """Give the pipe back and hear of no more events; return the descriptor, the caller's to close."""
-        if self.registered:
+        if self.copied and self.registered:
+            # A descriptor leaves the epoll set by its close only where no copy of it is open (epoll(7)).
+            self.traffic.poller.unregister(self.fd)
+        elif self.registered:
             self.traffic.poller.forget(self.fd)
         if self.pipe is not None:
             self.return_pipe(self.pipe)

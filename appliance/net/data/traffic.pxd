@@ -17,6 +17,7 @@ cdef class Traffic:
     cdef public object accept_failed
     cdef public object report
     cdef public object make_room
+    cdef public object pause_full
     cdef public bint paused
     cdef public bint changed
     cdef public long long last_number

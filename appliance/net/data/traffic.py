@@ -69,8 +69,9 @@ class Traffic:
     next one. `now` is the monotonic time of the last tick.
 
     The worker is told of a bug by `fault`, of the errno of a failed accept by `accept_failed`, and of every
-    session that ends by `report`, with the reason. `make_room` is called when a session ends while accepting
-    is `paused`. `failing_servers` holds servers that failed clients, until `health` has been told.
+    session that ends by `report`, with the reason. `pause_full` is called when a limit is reached,
+    `make_room` when a session ends while accepting is `paused`. `failing_servers` holds servers that failed
+    clients, until `health` has been told.
     """
 
     __slots__ = (
@@ -86,6 +87,7 @@ class Traffic:
         "live",
         "make_room",
         "now",
+        "pause_full",
         "paused",
         "pipes",
         "poller",
@@ -117,6 +119,7 @@ class Traffic:
         self.accept_failed = accept_failed
         self.report: Callable[..., None] | None = None
         self.make_room = make_room
+        self.pause_full: Callable[[], None] = lambda: None
         self.paused = False
         self.changed = True
         self.last_number = 0

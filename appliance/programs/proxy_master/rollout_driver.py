@@ -146,7 +146,10 @@ class RolloutDriver:
         state, newest = self._state, self._state.rollout.accepting
         wanted = state.current is not None and state.current.reload.sessions == "move"
         if wanted and newest is not None and newest.number > worker.generation and not state.stopping:
-            values = {"generation": newest.number, "workers": len(newest.workers)}
+            accepting = [
+                each.id.index for each in newest.workers.values() if each.state is WorkerState.ACCEPTING
+            ]
+            values = {"generation": newest.number, "workers": accepting}
             self.workers.order(worker, Question(command="move", values=values))
 
     def _start_of(self, generation: int, snapshot: int, workers: int) -> WorkerStart:

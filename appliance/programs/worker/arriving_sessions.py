@@ -9,7 +9,7 @@ from appliance.net.data.session import moving
 from appliance.programs.worker.worker import Worker
 from appliance.wire.lines import moving_sessions
 from appliance.wire.lines.control import Answer, bad, good
-from appliance.wire.lines.moving_sessions import MovingSession, Offered, descriptors_of
+from appliance.wire.lines.moving_sessions import NO_ROOM, MovingSession, Offered, descriptors_of
 
 
 class _Held:
@@ -79,23 +79,18 @@ class ArrivingSessions:
                 self._arrive(each)
             else:
                 each.drop()
+        self._worker.acceptors.pause_full()
         return good()
 
     def _arrive(self, held: _Held) -> None:
-        """Go on with a session; a bug costs this one and no other."""
         worker, session = self._worker, held.session
-        try:
-            arrived = moving.arrive(
-                worker.traffic,
-                worker.settings.frontends[session.frontend],
-                worker.settings.backends[session.pool],
-                session,
-                held.descriptors,
-            )
-        except Exception as error:  # noqa: BLE001  # the boundary: see above
-            held.drop()
-            worker.traffic.fault(error)
-            return
+        arrived = moving.arrive(
+            worker.traffic,
+            worker.settings.frontends[session.frontend],
+            worker.settings.backends[session.pool],
+            session,
+            held.descriptors,
+        )
         worker.ids.keep(arrived.number, session.id)
 
     def _reason_against(self, session: MovingSession) -> str:
@@ -105,7 +100,8 @@ class ArrivingSessions:
             return f"no frontend {session.frontend}"
         if session.pool not in worker.settings.backends:
             return f"no pool {session.pool}"
-        return "no descriptors left" if worker.traffic.full else ""
+        waiting = sum(each is not None for held in self._offers.values() for each in held)
+        return NO_ROOM if len(worker.traffic.live) + waiting >= worker.traffic.limit else ""
 
     def _expect(self, caller: Caller) -> None:
         """Drop what this caller has offered before, and later what it leaves when it goes."""

@@ -66,8 +66,8 @@ def _drain(worker: Worker, question: Question) -> Answer:
 
 def _move(worker: Worker, question: Question) -> Answer:
     """Move its open sessions to a newer generation."""
-    workers = question.integer("workers")
-    if worker.phase is not WorkerPhase.DRAINING or workers < 1:
+    workers = question.integers("workers")
+    if worker.phase is not WorkerPhase.DRAINING or not workers:
         return bad("move: only a worker that drains moves its sessions, and to one worker at least")
     worker.departing.aim(question.integer("generation"), workers)
     return good()

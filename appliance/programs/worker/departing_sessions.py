@@ -23,7 +23,7 @@ from appliance.net.data.traffic import Traffic
 from appliance.programs.worker.session_ids import SessionIds
 from appliance.wire.lines import moving_sessions
 from appliance.wire.lines.control import ControlError, Question
-from appliance.wire.lines.moving_sessions import MOST_SESSIONS, VERSION, Offer, Taken
+from appliance.wire.lines.moving_sessions import MOST_SESSIONS, NO_ROOM, VERSION, Offer, Taken
 from appliance.wire.lines.worker_arguments import WorkerArguments
 
 _PATIENCE: Final = 5.0
@@ -55,7 +55,7 @@ class DepartingSessions:
         self._paths, self._arguments, self._traffic, self._ids = paths, arguments, traffic, ids
         self._log = log
         self._generation = 0
-        self._workers = 0
+        self._workers: tuple[int, ...] = ()
         self._client: ControlClient | None = None
         self._refused: set[int] = set()  # numbers of sessions that the newer generation has no place for
         self._pause = _PAUSE
@@ -64,12 +64,12 @@ class DepartingSessions:
         self._began = 0.0
         self._greenlet: gevent.Greenlet | None = None
 
-    def aim(self, generation: int, workers: int) -> None:
-        """Move sessions to the workers of a generation from now on; of two the later one holds."""
-        self._generation, self._workers = generation, workers
+    def aim(self, generation: int, workers: Sequence[int]) -> None:
+        """Move sessions to these workers of a generation from now on; of two orders the later one holds."""
+        self._generation, self._workers = generation, tuple(workers)
         self._refused = set()
         self._began = time.monotonic()
-        if self._greenlet is None:
+        if self._greenlet is None or self._greenlet.dead:
             self._greenlet = gevent.spawn(self._run)
 
     def close(self) -> None:
@@ -92,7 +92,7 @@ class DepartingSessions:
                 self._pause = _PAUSE
                 self._left = [each for each in self._traffic.live if isinstance(each, Session)]
             if batch := self._batch():
-                self._move(batch, turn % self._workers)
+                self._move(batch, self._workers[turn % len(self._workers)])
 
     def _batch(self) -> list[Session]:
         """Return the next sessions that can move, as many as one message takes."""
@@ -112,23 +112,35 @@ class DepartingSessions:
         """Offer a batch to a worker, and leave what it takes."""
         for each in batch:
             moving.hold_still(each)
-        going = list[Session]()
         try:
-            client = self._connected(index)
-            going = self._offer(client, batch)
-            if going:
-                self._take(client, tuple(batch.index(each) for each in going))
+            self._offer_and_leave(batch, index)
         except (ControlUnavailable, ControlError) as error:
-            self._log.warning("sessions-not-moved", to_worker=index, reason=str(error))
-            going = []
-            self._left, self._pause = [], _PAUSE_AFTER_FAILURE
+            self._failed(index, str(error))
+        except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this try, and not the others
+            self._traffic.fault(error)
+            self._failed(index, str(error))
         finally:
             self._hang_up()
-            for each in going:
-                moving.leave(each)
             for each in batch:
                 moving.go_on(each)  # but for those that have left
-        self._moved += len(going)
+
+    def _failed(self, index: int, reason: str) -> None:
+        self._log.warning("sessions-not-moved", to_worker=index, reason=reason)
+        self._left, self._pause = [], _PAUSE_AFTER_FAILURE
+
+    def _offer_and_leave(self, batch: Sequence[Session], index: int) -> None:
+        client = self._connected(index)
+        offered = [each for each in batch if each.phase == OPEN]  # one may have ended meanwhile
+        going = self._offer(client, offered)
+        if client.closed.is_set():
+            raise ControlUnavailable("it went away with an offer")
+        if going:
+            places = tuple(offered.index(each) for each in going)
+            # Before the word and not after: an end in between would reach a socket that is not ours any more.
+            for each in going:
+                moving.leave(each)
+            self._moved += len(going)
+            self._take(client, places)
 
     def _connected(self, index: int) -> ControlClient:
         path = self._paths.worker_control(self._arguments.program, self._generation, index)
@@ -144,6 +156,8 @@ class DepartingSessions:
     def _offer(self, client: ControlClient, batch: Sequence[Session]) -> list[Session]:
         """Return those of a batch that the other worker can take, and that have not ended meanwhile."""
         told = tuple(moving.description(each, self._ids.of(each.number)) for each in batch)
+        for each in batch:
+            moving.note_copies(each)
         answer = client.ask(
             Question(command="offer", values=moving_sessions.values(Offer(version=VERSION, sessions=told))),
             timeout=_PATIENCE,
@@ -155,16 +169,11 @@ class DepartingSessions:
         if len(reasons) != len(batch):
             raise ControlError(f"an answer for {len(reasons)} of {len(batch)} sessions")
         answered = tuple(zip(batch, reasons, strict=True))
-        self._refused |= {each.number for each, why in answered if why}
+        self._refused |= {each.number for each, why in answered if why not in ("", NO_ROOM)}
         return [each for each, why in answered if not why and each.phase == OPEN]
 
     def _take(self, client: ControlClient, places: tuple[int, ...]) -> None:
-        """Give sessions up; raises ControlUnavailable where the other worker was gone before.
-
-        Whatever it answers, or whether it does: once it may have read the word, they are its own.
-        """
-        if client.closed.is_set():
-            raise ControlUnavailable("it went away with an offer")
+        """Say that sessions are the other worker's own: whatever it answers, they are not ours any more."""
         question = Question(command="take", values=moving_sessions.values(Taken(places=places)))
         try:
             answer = client.ask(question, timeout=_PATIENCE)

@@ -50,6 +50,10 @@ class Question:
         """Return an integer parameter."""
         return self._of(key, int)
 
+    def integers(self, key: str) -> tuple[int, ...]:
+        """Return a parameter of several integers."""
+        return self._of(key, tuple[int, ...])
+
     def number(self, key: str) -> float:
         """Return a number parameter."""
         return self._of(key, float)

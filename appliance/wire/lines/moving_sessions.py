@@ -19,6 +19,9 @@ VERSION: Final = 1
 MOST_SESSIONS: Final = 100
 """Sessions of one batch."""
 
+NO_ROOM: Final = "no descriptors left"
+"""The reason against a session that may be offered again: it is over soon."""
+
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 _Ago = Annotated[float, msgspec.Meta(ge=0.0)]
 _Bytes = Annotated[bytes, msgspec.Meta(max_length=1 << 17)]

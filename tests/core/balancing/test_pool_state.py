@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support.values.snapshots import pool, server
 
+from appliance.core.balancing.algorithms import seed
 from appliance.core.balancing.pool_member import PoolMember
 from appliance.core.balancing.pool_state import WAIT, LostMembers, PoolState
 from appliance.model.check_results import CheckResult
@@ -407,6 +408,7 @@ def test_connection_of_another_worker_joins_a_server_that_was_removed():
     joined = made.join(server("gone"))
     assert made.join(server("gone")) is joined
     assert [(each.name, each.current) for each in made.counted] == [("gone", 2)]
+    assert joined.seed == seed(b"gone")
     made.release(joined)
     made.release(joined)
     assert made.counted == ()

@@ -83,7 +83,10 @@ def test_of_what_programs_collect():
     [
         ("pool masters has no server up", "`appliance why masters`"),
         ("virtual IP api is in fault: eth0 is down", "`appliance why api`"),
-        ("health is fatal: exit status 2", "`supervisorctl restart health`"),
+        (
+            "health is fatal: exit status 2",
+            "`supervisorctl restart health`",
+        ),
         ("frontend kube-api is full: 1 of 1 connections", "`appliance sessions --frontend kube-api`"),
     ],
 )

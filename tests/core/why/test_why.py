@@ -371,7 +371,7 @@ FRONTENDS = [
         {"failures": {"proxy-api": "127.0.0.1:9445: address in use by nginx (42)"}, "workers": ()},
         "not-listening",
         Decider.OTHER_PROGRAM,
-        "supervisorctl restart proxy-api",
+        "supervisorctl -s unix:///run/appliance/supervisor.sock restart proxy-api",
     ),
     ({"workers": ()}, "not-listening", Decider.PROGRAM, "no worker of it accepts connections"),
     (

@@ -37,13 +37,25 @@ def hold_still(session: Session) -> None:
 
 def go_on(session: Session) -> None:
     """Read and write again, where it has not been ended meanwhile."""
-    if session.phase == OPEN:
+    if session.phase != OPEN:
+        return
+    try:
         for side in _sides(session):
             side.watch()
+    except OSError as error:  # the kernel watches no more descriptors: this session ends, and no other
+        session.fail(error)
+
+
+def note_copies(session: Session) -> None:
+    """Note that another process may have copies of the descriptors of a session that goes on here."""
+    for side in _sides(session):
+        side.copied = True
 
 
 def leave(session: Session) -> None:
     """Forget a session that another process goes on with; its peers notice nothing."""
+    if session.phase != OPEN:
+        return
     traffic, member = session.traffic, session.member
     session.phase = CLOSED
     traffic.live.discard(session)
@@ -104,19 +116,29 @@ def arrive(
     moving: MovingSession,
     owned: Sequence[int],
 ) -> Session:
-    """Go on with a session of another process; `owned` are its descriptors, which are the session's now."""
-    now = traffic.now
+    """Go on with a session of another process; `owned` are its descriptors, which are the session's now.
+
+    A bug, or a kernel that watches no more descriptors, ends it: nobody else would.
+    """
     session = Session(traffic, frontend, backend, owned[0], moving.address)
-    session.server = server = Side(session, owned[1])
-    client = session.client
-    pipes = iter(owned[2:])
+    frontend.current += 1
+    session.server = Side(session, owned[1])
+    try:
+        _settle(session, session.server, moving, owned[2:])
+    except Exception as error:  # noqa: BLE001  # the boundary: see above
+        session.fail(error)
+    return session
+
+
+def _settle(session: Session, server: Side, moving: MovingSession, pipes: Sequence[int]) -> None:
+    traffic, client = session.traffic, session.client
+    now, ends = traffic.now, iter(pipes)
+    session.member = session.backend.pool.join(moving.member)
+    session.phase = OPEN
     for side, told in ((client, moving.client), (server, moving.server)):
         _restore(side, told, now)
         if told.piped:
-            side.pipe = traffic.pipes.adopt(Pipe.of(next(pipes), next(pipes), held=told.piped))
-    session.member = backend.pool.join(moving.member)
-    frontend.current += 1
-    session.phase = OPEN
+            side.pipe = traffic.pipes.adopt(Pipe.of(next(ends), next(ends), held=told.piped))
     session.attempts = moving.attempts
     session.started, session.connect_at = now - moving.started, now - moving.connect
     session.ready_at = now - moving.ready
@@ -129,7 +151,6 @@ def arrive(
         traffic.every_tick.discard(session)
     client.watch()
     server.watch()
-    return session
 
 
 def _max_age_at(session: Session, moving: MovingSession, now: float) -> float:

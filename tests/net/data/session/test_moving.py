@@ -2,9 +2,11 @@
 
 import os
 import random
+import re
 import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from pathlib import Path
 from typing import Final
 
 import msgspec
@@ -232,3 +234,54 @@ def test_max_age_is_that_of_the_new_configuration(
     two[0].frontend.max_age = max_age
     again = move(session, two[0])
     assert again.max_age_at == pytest.approx(at, abs=1.0)
+
+
+def test_one_that_cannot_be_watched_ends_and_no_other(two: tuple[LoneSessions, LoneSessions]):
+    """A kernel that watches no more descriptors: the session is counted off, and its sockets are closed."""
+    client, session = two[0].session()
+    two[0].until(lambda: session.phase == OPEN)
+    moving.hold_still(session)
+    description, copy = told(session), os.dup(session.client.fd)
+    moving.leave(session)
+    no_socket = os.open(__file__, os.O_RDONLY)  # epoll takes no regular files
+    target = two[1]
+    arrived = moving.arrive(target.traffic, target.frontend, target.backend, description, [copy, no_socket])
+    assert arrived.phase == CLOSED
+    assert [type(each) for each in target.faults] == [PermissionError]
+    target.faults.clear()
+    assert (target.frontend.current, target.backend.pool.counted[0].current) == (0, 0)
+    assert is_reset(client)
+
+
+def test_what_has_ended_is_left_once(two: tuple[LoneSessions, LoneSessions]):
+    """Nothing is counted twice where it has ended before it was to leave."""
+    _, session = two[0].session()
+    two[0].until(lambda: session.phase == OPEN)
+    session.end(EndReason.KILLED)
+    moving.leave(session)
+    assert two[0].frontend.current == 0
+
+
+def test_a_socket_of_which_there_are_copies_leaves_the_set(two: tuple[LoneSessions, LoneSessions]):
+    """Its number may be another connection's soon, which must not hear of what happens to the old one."""
+    _, session = two[0].session()
+    two[0].until(lambda: session.phase == OPEN)
+    moving.hold_still(session)
+    moving.note_copies(session)
+    number, copy = session.client.fd, os.dup(session.client.fd)
+    moving.go_on(session)
+    assert number in _watched()
+    session.end(EndReason.COMPLETED)
+    try:
+        assert number not in _watched()
+    finally:
+        os.close(copy)
+
+
+def _watched() -> set[int]:
+    """Return the descriptors that are in epoll sets of this process (proc(5), fdinfo)."""
+    text = ""
+    for each in Path("/proc/self/fdinfo").iterdir():
+        with suppress(FileNotFoundError):
+            text += each.read_text()
+    return {int(number) for number in re.findall(r"^tfd:\s+(\d+)", text, re.MULTILINE)}
