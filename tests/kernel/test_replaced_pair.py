@@ -34,9 +34,9 @@ _RATE: Final = 300 if _FULL else 100
 _SESSIONS: Final = 200 if _FULL else 40
 _DOCUMENT: Final = (Path(__file__).parents[2] / "docs" / "migrating.md").read_text()
 _SECTION: Final = "From HAProxy and keepalived"
-_COMMAND: Final = re.compile(r"^(lb[12])[$#] (.*)$", re.MULTILINE)
+_COMMAND: Final = re.compile(r"^(lb-[01])# (.*)$", re.MULTILINE)
 _MOVES: Final = 4
-"""Of the virtual IP: away from `lb1` and back to it, when it is replaced, and again on the way back."""
+"""Of the virtual IP: away from `lb-0` and back to it, when it is replaced, and again on the way back."""
 
 _UNDER_WAY: Final = 10
 """New connections that may be under way in the moment of a move."""
@@ -201,13 +201,13 @@ class Pair:
     """Both machines, the servers behind them, and a client."""
 
     def __init__(self, segment: Segment, stack: ExitStack) -> None:
-        servers, one, two, self.client = (segment.node(name) for name in ("servers", "lb1", "lb2", "client"))
+        servers, one, two, self.client = map(segment.node, ("servers", "lb-0", "lb-1", "client"))
         with servers.inside():
             backends = [stack.enter_context(Backend(f"master-{number}")) for number in range(3)]
         lines = "\n".join(f"  server {each.name} {servers.address}:{each.port} check" for each in backends)
         haproxy_cfg = _HAPROXY_CFG.format(port=_PORT, servers=lines)
         self.machines: dict[str, Machine] = {}
-        for name, node, state, priority in (("lb1", one, "MASTER", 101), ("lb2", two, "BACKUP", 100)):
+        for name, node, state, priority in (("lb-0", one, "MASTER", 101), ("lb-1", two, "BACKUP", 100)):
             killall = tools.path("killall") or "killall"
             conf = _KEEPALIVED_CONF.format(state=state, priority=priority, vip=_VIP, killall=killall)
             self.machines[name] = Machine(node, haproxy_cfg, conf)
@@ -247,7 +247,7 @@ def test_a_pair_is_replaced_and_comes_back():
         for machine in pair.machines.values():
             machine.start("haproxy")
             machine.start("keepalived")
-        pair.wait_for_holder("lb1")
+        pair.wait_for_holder("lb-0")
         with pair.client.inside():
             load = stack.enter_context(
                 Load(host=_VIP, port=_PORT, sessions=_SESSIONS, rate=_RATE, pause=0.5, renew=True)
@@ -256,7 +256,7 @@ def test_a_pair_is_replaced_and_comes_back():
         told: list[str] = []
         for part in _PARTS:
             for step in pair.follow(part):
-                pair.wait_for_holder(_HOLDERS.get((part, step), pair.holder() or "lb1"))
+                pair.wait_for_holder(_HOLDERS.get((part, step), pair.holder() or "lb-0"))
                 _served(load)
                 told.append(_told(part, step, load.report()))
                 if part in _NOTHING_MOVES:
@@ -271,14 +271,15 @@ def test_a_pair_is_replaced_and_comes_back():
         # Who was answered by one machine, and not yet through, when the address went to the other one.
         assert sum(report.failures.values()) <= _MOVES * _UNDER_WAY
         assert len(report.ended) <= _MOVES * _SESSIONS
-        assert pair.holder() == "lb1"
+        assert pair.holder() == "lb-0"
 
 
+_WITH: Final = "The one with the virtual IP"
 _HOLDERS: Final = {
-    ("The one with the virtual IP", Step(machine="lb1", command="systemctl disable --now keepalived")): "lb2",
-    ("The one with the virtual IP", Step(machine="lb1", command="appliance status")): "lb1",
-    ("Back", Step(machine="lb1", command="systemctl disable --now appliance")): "lb2",
-    ("Back", Step(machine="lb1", command="systemctl enable --now keepalived")): "lb1",
+    (_WITH, Step(machine="lb-0", command="systemctl disable --now keepalived")): "lb-1",
+    (_WITH, Step(machine="lb-0", command="appliance status")): "lb-0",
+    ("Back", Step(machine="lb-0", command="systemctl disable --now appliance")): "lb-1",
+    ("Back", Step(machine="lb-0", command="systemctl enable --now keepalived")): "lb-0",
 }
 """Who has the virtual IP after which step."""
 
