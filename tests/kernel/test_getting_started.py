@@ -51,5 +51,6 @@ def test_the_page(tmp_path: Path):
             if holder := _HOLDERS.get((step.machine, step.command)):
                 pair.wait_for_holder(holder)
                 assert pair.serves()
-        assert "5s" in pair.machines["lb-0"].read("/etc/appliance/appliance.yaml")
+        for name in ("lb-0", "lb-1"):
+            assert "5s" in pair.machines[name].read("/etc/appliance/appliance.yaml")
     assert len(steps) > 15

@@ -73,7 +73,7 @@ def vip_status(paths: Paths, *, name: str | None, as_json: bool) -> None:
 @_json
 @click.pass_obj
 def move(paths: Paths, *, name: str, as_json: bool) -> None:
-    """Hand a virtual IP over to another router, with its sync group, losing nothing.
+    """Hand a virtual IP and its sync group over, without a moment in which nobody holds it.
 
     This node goes on serving until the successor is heard. Afterwards it does not take the virtual IP back,
     whatever its priority, until the successor is gone or `appliance vip reclaim` is called. Exits 1 when this
