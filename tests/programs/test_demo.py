@@ -232,8 +232,13 @@ def test_watch_outlives_a_reload(demo: Demo):
         first = answer.readline()
         demo.shell("sed -i 's/respond: \\/haproxy_ready/respond: \\/ready/' $APPLIANCE_CONFIG")
         assert "api.frontends.ready" in demo.shell("appliance reload")
-        draining = json.loads(demo.shell("appliance status --json"))["generations"]
-        assert any(each["phase"] == "draining" and each["sessions"] for each in draining)
+        wait_until(
+            lambda: all(
+                each["phase"] != "draining"
+                for each in json.loads(demo.shell("appliance status --json"))["generations"]
+            ),
+            what="the old workers are gone, long before their drain time is over",
+        )
         assert b" event " in answer.readline()
         assert b" event " in first
 

@@ -55,7 +55,8 @@ def wait_for(appliance: Appliance, kind: str, subject: str, *, times: int = 1) -
 @contextmanager
 def following(appliance: Appliance) -> Iterator["subprocess.Popen[str]"]:
     """Run `appliance events --follow --json` until the end of the context."""
-    command = [COMMAND, "events", "--follow", "--json", "--since", "1ms"]
+    # What runs in the background of a shell ignores Ctrl-C, and so do all that it starts.
+    command = ["env", "--default-signal=INT", COMMAND, "events", "--follow", "--json", "--since", "1ms"]
     process = subprocess.Popen(command, env=appliance.environment, stdout=subprocess.PIPE, text=True)
     try:
         yield process
@@ -167,6 +168,8 @@ def test_who_is_to_be_told_is_told(tmp_path: Path):
             wait_until(lambda: {"server-down", "pool-empty"} <= set(kinds(first)), what="it is told")
             assert "server-up" not in kinds(first)
             assert appliance.reload({**appliance.config, "notify": notify(second)})["ok"] is True
+            # One that dies in its first second is `program-failing`.
+            appliance.wait_for_event("program-running", lambda event: event["name"] == "reload")
             old = appliance.kill("reload")
             wait_until(lambda: "program-exited" in kinds(second), what="the kill is told to the other")
             appliance.wait_for_restart("reload", old)

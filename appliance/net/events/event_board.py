@@ -74,6 +74,7 @@ class EventBoard:
     def _opened(self) -> BoardWriter:
         with contextlib.suppress(BoardError), BoardReader(self._path) as last:
             there, ours = last.read().splitlines(keepends=True), frozenset(self._lines)
-            older = [each for each in there if each not in ours]
+            # A last line without an end is damaged, and would take the next one with it.
+            older = [each for each in there if each.endswith(b"\n") and each not in ours]
             self._lines = deque((*older, *self._lines), maxlen=_MOST)
         return BoardWriter(self._path, capacity=_FIRST_SIZE)
