@@ -5,6 +5,7 @@ reading of the answer. There is a number of connections beyond which the next on
 of heads, and no body that is read unless a page wants it.
 """
 
+import contextlib
 from collections.abc import Callable, Iterable
 from types import TracebackType
 from typing import Final, TypeVar
@@ -35,7 +36,10 @@ Application = Callable[..., Iterable[bytes]]
 
 
 class _HeadTooLongError(ValueError):
-    """The head of a request is longer than any client of ours has it; pywsgi answers 400."""
+    """A head, or a body that nobody wanted, is longer than any client of ours has it.
+
+    For a head pywsgi answers 400; behind a body the connection is closed.
+    """
 
 
 class _BoundedReader:
@@ -77,6 +81,11 @@ class _Handler(WSGIHandler):  # type: ignore[misc]  # gevent has no types
     def __init__(self, connection: socket.socket, address: object, server: WSGIServer) -> None:
         super().__init__(connection, address, server, rfile=_BoundedReader(connection.makefile("rb", -1)))
 
+    def handle(self) -> None:
+        """Serve the connection; who leaves before a refusal reaches it is no news."""
+        with contextlib.suppress(OSError):
+            super().handle()
+
     def read_requestline(self) -> str:
         """Return the first line of a request, nothing after so much silence."""
         self.rfile.renew()
@@ -84,8 +93,19 @@ class _Handler(WSGIHandler):  # type: ignore[misc]  # gevent has no types
         return line
 
     def read_request(self, raw_requestline: str) -> bool:
-        """Read the headers; too slow a client is told that its request is bad."""
-        good: bool = _within(HEAD_SECONDS, lambda: super(_Handler, self).read_request(raw_requestline), False)  # noqa: FBT003  # what the method returns
+        """Read the headers; too slow a client is told that its request is bad.
+
+        Whatever pywsgi stumbles over is the client's doing: of any other error than ValueError it prints a
+        traceback.
+        """
+        try:
+            good: bool = _within(
+                HEAD_SECONDS, lambda: super(_Handler, self).read_request(raw_requestline), late=False
+            )
+        except ValueError:
+            raise
+        except Exception as error:
+            raise ValueError(f"the head cannot be read: {type(error).__name__}") from error
         self.rfile.renew()
         return good
 
@@ -94,8 +114,8 @@ class _Handler(WSGIHandler):  # type: ignore[misc]  # gevent has no types
         _within(ANSWER_SECONDS, super().handle_one_response, None)
 
     def handle_error(self, kind: type[BaseException], error: BaseException, trace: TracebackType) -> None:
-        """Close after a deadline, or when the client has gone; report anything else, a bug: answer 500."""
-        if issubclass(kind, gevent.Timeout | ssl.SSLError | ConnectionError):
+        """Close after a deadline, a long body, or when the client has gone; report a bug: answer 500."""
+        if issubclass(kind, gevent.Timeout | ssl.SSLError | ConnectionError | _HeadTooLongError):
             self.close_connection = True
             return
         super().handle_error(kind, error, trace)
