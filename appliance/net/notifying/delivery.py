@@ -54,7 +54,7 @@ def deliver(target: NotifyTarget, batch: Batch, host: str) -> None:
         if timeout is not late:
             raise
         raise DeliveryFailed(f"no answer within {target.timeout:g} s") from None
-    except (OSError, http.client.HTTPException) as error:
+    except (OSError, ValueError, http.client.HTTPException) as error:  # ValueError: no name for a resolver
         raise DeliveryFailed(_reason(error)) from None
     finally:
         late.close()

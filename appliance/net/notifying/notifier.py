@@ -86,5 +86,8 @@ class _ToldTarget:
         except DeliveryFailed as error:
             if self._queue.failed(batch, time.monotonic()):
                 self._log.warning("notify-failed", target=self._target.name, reason=str(error), again=True)
+        except Exception:  # noqa: BLE001  # a bug; what comes later is told all the same
+            if self._queue.failed(batch, time.monotonic()):
+                self._log.exception("notify-crashed", target=self._target.name)
         else:
             self._queue.delivered(batch, time.monotonic())

@@ -19,6 +19,7 @@ from support.processes.waiting import wait_until
 from appliance.core.events.notify_queue import Batch
 from appliance.model.operator_events import EventKind, OperatorEvent, Severity
 from appliance.model.snapshot.notify import Form, NotifyTarget
+from appliance.net.notifying import notifier
 from appliance.net.notifying.delivery import CommandFailed, DeliveryFailed, deliver
 from appliance.net.notifying.notifier import Notifier
 
@@ -126,6 +127,33 @@ def test_syslog_without_a_server_fails():
             deliver(target(syslog=address), BATCH, "lb-1")
 
 
+@pytest.mark.parametrize("host", ["hooks..example.com", "x" * 70, ".example.com"])
+def test_a_host_that_no_resolver_takes_is_a_failure(host: str):
+    """It is tried again as any other, by each way."""
+    for way in ({"webhook": f"https://{host}/x"}, {"syslog": f"udp://{host}:514"}):
+        with pytest.raises(DeliveryFailed):
+            deliver(target(**way), BATCH, "lb-1")
+
+
+def test_a_bug_is_logged_and_later_events_are_told(monkeypatch: pytest.MonkeyPatch):
+    """Whatever a message raises, the next ones are tried."""
+    tried: list[Batch] = []
+
+    def crash(_: NotifyTarget, batch: Batch, __: str) -> None:
+        tried.append(batch)
+        if len(tried) == 1:
+            raise RuntimeError("a bug")
+
+    monkeypatch.setattr(notifier, "deliver", crash)
+    with capture_logs() as lines:
+        made = Notifier(structlog.get_logger())
+        made.obey((target(syslog="/dev/log"),))
+        made.tell(EVENT)
+        wait_until(lambda: len(tried) == 2, what="it is tried again", sleep=gevent.sleep)
+        made.close()
+    assert [(each["event"], each["target"]) for each in lines] == [("notify-crashed", "ops")]
+
+
 def test_a_command_gets_words(tmp_path: Path):
     """Each event is one run, with its kind, severity, subject and text behind the words."""
     script, out = tmp_path / "page", tmp_path / "out"
@@ -155,16 +183,16 @@ def test_one_who_hangs_keeps_nobody_else_waiting(webhook: Webhook):
     """Each target has its own queue; events that are not bad enough for it are not told."""
     slow, good = Webhook(), target(name="good", webhook=webhook.url)
     slow.stalls = True
-    notifier = Notifier(structlog.get_logger())
+    telling = Notifier(structlog.get_logger())
     pager = target(name="pager", webhook=webhook.url, severity=Severity.CRITICAL)
-    notifier.obey((target(name="slow", webhook=slow.url), good, pager))
-    notifier.tell(EVENT)
+    telling.obey((target(name="slow", webhook=slow.url), good, pager))
+    telling.tell(EVENT)
     wait_until(lambda: slow.posted and webhook.posted, what="both were asked", sleep=gevent.sleep)
-    notifier.tell(OperatorEvent(when=2.0, kind=EventKind.POOL_EMPTY, subject="masters"))
+    telling.tell(OperatorEvent(when=2.0, kind=EventKind.POOL_EMPTY, subject="masters"))
     wait_until(lambda: len(webhook.posted) == 3, what="the others are told", sleep=gevent.sleep)
     told = [body["events"][0]["kind"] for _, _, body in webhook.posted]
     assert sorted(told) == ["pool-empty", "pool-empty", "server-down"]
-    notifier.close()
+    telling.close()
     slow.close()
 
 
@@ -172,13 +200,13 @@ def test_a_failure_is_logged_once_and_made_good(webhook: Webhook):
     """The message is tried again until the webhook takes it; the log names the target, and not the URL."""
     webhook.status = 500
     with capture_logs() as lines:
-        notifier = Notifier(structlog.get_logger())
-        notifier.obey((target(webhook=webhook.url),))
-        notifier.tell(EVENT)
+        telling = Notifier(structlog.get_logger())
+        telling.obey((target(webhook=webhook.url),))
+        telling.tell(EVENT)
         wait_until(lambda: len(webhook.posted) == 2, what="it is tried again", sleep=gevent.sleep)
         webhook.status = 204
         wait_until(lambda: len(webhook.posted) == 3, what="it is delivered", sleep=gevent.sleep)
-        notifier.close()
+        telling.close()
     assert [(each["event"], each["target"]) for each in lines] == [("notify-failed", "ops")]
     assert "127.0.0.1" not in str(lines)
 

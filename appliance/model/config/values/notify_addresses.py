@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 WEBHOOK_PATTERN: Final = "^https?://[!-~]+$"
 SYSLOG_PATTERN: Final = "^(/|udp://|tcp://)"
 _LONGEST: Final = 2000
+_LONGEST_LABEL: Final = 63  # RFC 1035 s.2.3.4
 
 
 def webhook_url(value: object) -> str:
@@ -23,7 +24,7 @@ def webhook_url(value: object) -> str:
         port = parts.port
     except ValueError:
         raise ValueError("must be a URL with a valid host and port: https://HOST:PORT/PATH") from None
-    if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
+    if parts.scheme not in ("http", "https") or not _is_host(parts.hostname) or port == 0:
         raise ValueError("must be an http or https URL with a host: https://HOST/PATH")
     if parts.username is not None or parts.fragment:
         raise ValueError("must be a URL without a user and a fragment; a token goes into `token_file`")
@@ -43,6 +44,12 @@ def syslog_address(value: object) -> str:
     except ValueError:
         raise ValueError(right) from None
     rest = (parts.path, parts.query, parts.fragment, parts.username)
-    if parts.scheme not in ("udp", "tcp") or not parts.hostname or not port or any(rest):
+    if parts.scheme not in ("udp", "tcp") or not _is_host(parts.hostname) or not port or any(rest):
         raise ValueError(right)
     return value
+
+
+def _is_host(name: str | None) -> bool:
+    """Return whether a resolver can be asked for a host: for an empty or a longer label IDNA raises."""
+    labels = (name or "").removesuffix(".").split(".")
+    return all(0 < len(each) <= _LONGEST_LABEL for each in labels)

@@ -7,7 +7,15 @@ from appliance.model.config.values.notify_addresses import syslog_address, webho
 pytestmark = pytest.mark.pure
 
 
-@pytest.mark.parametrize("url", ["https://a.example/x?y=1", "http://[2001:db8::1]:9093/api/v2/alerts"])
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://a.example/x?y=1",
+        "http://[2001:db8::1]:9093/api/v2/alerts",
+        "https://in_house.example./x",
+        f"https://{'a' * 63}/",
+    ],
+)
 def test_urls_of_webhooks(url: str):
     """What is right is taken as it is."""
     assert webhook_url(url) == url
@@ -25,6 +33,9 @@ def test_urls_of_webhooks(url: str):
         "https://secret.example:99999/",
         "https://secret.example:0/",
         "https://[secret/",
+        "https://secret..example.com/x",
+        "https://.secret.example/",
+        f"https://secret{'x' * 64}.example/",
         "https://user:secret@a.example/",
         "https://a.example/#secret",
     ],
@@ -43,7 +54,11 @@ def test_addresses_of_syslog(address: str):
 
 
 @pytest.mark.parametrize(
-    "address", [7, "", "udp://10.0.0.9", "tls://a:1", "udp://a:1/x", "udp://a:99999", "udp://u@a:1", "/a\n"]
+    "address",
+    [
+        *(7, "", "udp://10.0.0.9", "tls://a:1", "udp://a:1/x", "udp://a:99999", "udp://u@a:1", "/a\n"),
+        *("udp://a..b:514", f"tcp://{'a' * 64}:601"),
+    ],
 )
 def test_wrong_addresses_of_syslog(address: object):
     """Anything else is refused with what would be right."""
