@@ -15,7 +15,7 @@ LASTING: Final = 24 * 3600.0
 """Seconds after which an alert ends that another event would have ended."""
 
 MOMENT: Final = 3600.0
-"""Seconds after which an alert ends about what has no end: a worker that died."""
+"""Seconds after which an alert ends about what has no end: a worker that died, a split brain that was won."""
 
 _ENDS: Final[Mapping[EventKind, tuple[EventKind, ...]]] = {
     EventKind.SERVER_UP: (EventKind.SERVER_DOWN, EventKind.SERVER_UNREACHABLE),
@@ -26,7 +26,8 @@ _ENDS: Final[Mapping[EventKind, tuple[EventKind, ...]]] = {
     EventKind.VIP_BACKUP: (EventKind.VIP_FAULT, EventKind.SPLIT_BRAIN),
     EventKind.PROGRAM_RUNNING: (EventKind.PROGRAM_EXITED, EventKind.PROGRAM_FAILING),
 }
-_ENDED: Final = frozenset(kind for kinds in _ENDS.values() for kind in kinds)
+_ENDED: Final = frozenset(kind for kinds in _ENDS.values() for kind in kinds) - {EventKind.SPLIT_BRAIN}
+"""Where the split brain is won no event ends its alert."""
 
 
 def alerts(events: Iterable[OperatorEvent], host: str) -> Iterator[dict[str, object]]:

@@ -43,6 +43,13 @@ def test_what_has_no_end_is_an_alert_for_an_hour():
     assert lasts(died) == MOMENT
 
 
+def test_a_split_brain_is_an_alert_for_an_hour():
+    """Who wins it stays active: no event of its own ends it there. Who loses it goes to backup."""
+    (split,) = alerts([event(EventKind.SPLIT_BRAIN)], "lb-1")
+    assert lasts(split) == MOMENT
+    assert split["labels"] in [each["labels"] for each in alerts([event(EventKind.VIP_BACKUP)], "lb-1")]
+
+
 def test_a_summary_is_one_line():
     """It has the change, its cause and what is known besides."""
     assert summary(event(EventKind.SERVER_UP)) == "masters/m0: server-up"
