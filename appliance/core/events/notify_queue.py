@@ -58,9 +58,9 @@ class NotifyQueue:
         return Batch(events=events, left_out=self._left_out)
 
     def delivered(self, batch: Batch, now: float) -> None:
-        """Forget a message that has arrived."""
-        self._forget(batch)
-        self._left_out -= batch.left_out
+        """Forget a message that has arrived, with those of its events that were dropped on their way."""
+        dropped = len(batch.events) - self._forget(batch)
+        self._left_out -= batch.left_out + dropped
         self._failed, self._next_at = 0, now + PAUSE
 
     def failed(self, batch: Batch, now: float) -> bool:

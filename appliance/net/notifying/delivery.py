@@ -70,16 +70,20 @@ def _run(target: NotifyTarget, batch: Batch) -> None:
     told = [(each.kind.value, each.kind.severity.value, each.subject, summary(each)) for each in batch.events]
     if batch.left_out:
         told.insert(0, ("left-out", Severity.WARNING.value, "", _left_out(batch)))
-    endings = [_ending((*target.command, *words), target.timeout) for words in told]
+    endings: list[Ending] = []
+    for words in told:
+        try:
+            endings.append(_ending((*target.command, *words), target.timeout))
+        except (OSError, UnknownUserError) as error:
+            if not endings:
+                raise DeliveryFailed(_reason(error)) from None
+            endings.append(Ending(passed=False, detail=_reason(error)))
     if failures := [each.detail for each in endings if not each.passed]:
         raise CommandFailed(failures[-1])
 
 
 def _ending(words: tuple[str, ...], timeout: float) -> Ending:
-    try:
-        return Command(words, account(None, timeout=timeout), sweep=True).wait(timeout)
-    except (OSError, UnknownUserError) as error:
-        raise DeliveryFailed(_reason(error)) from None
+    return Command(words, account(None, timeout=timeout), sweep=True).wait(timeout)
 
 
 class CommandFailed(DeliveryFailed):

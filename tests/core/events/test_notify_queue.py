@@ -45,7 +45,7 @@ def test_messages_come_one_after_the_other_with_a_pause():
 
 
 def test_a_flood_is_counted():
-    """Above the limit the oldest are dropped; the next message says how many."""
+    """Above the limit the oldest are dropped; the next message says how many did not arrive."""
     queue = filled(MOST + 5)
     batch = queue.due(0.0)
     assert batch is not None
@@ -54,8 +54,20 @@ def test_a_flood_is_counted():
     queue.delivered(batch, 0.0)
     after = queue.due(PAUSE)
     assert after is not None
-    assert after.left_out == 1
+    assert after.left_out == 0
     assert after.events[0].subject == f"s{5 + BATCH}"
+
+
+def test_what_is_dropped_from_a_message_that_fails_is_left_out():
+    """It was in no message that arrived."""
+    queue = filled(MOST)
+    batch = queue.due(0.0)
+    assert batch is not None
+    queue.add(event(1000))
+    queue.failed(batch, 0.0)
+    after = queue.due(LONGEST_RETRY)
+    assert after is not None
+    assert (after.left_out, after.events[0].subject) == (1, "s1")
 
 
 def test_failures_are_tried_again_after_growing_pauses():

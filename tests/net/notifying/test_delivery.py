@@ -1,5 +1,7 @@
 """Messages arrive at a real HTTP server, a real rsyslogd and a real command, or the reason is told."""
 
+import errno
+import os
 import tempfile
 import time
 from collections.abc import Iterator
@@ -19,7 +21,8 @@ from support.processes.waiting import wait_until
 from appliance.core.events.notify_queue import Batch
 from appliance.model.operator_events import EventKind, OperatorEvent, Severity
 from appliance.model.snapshot.notify import Form, NotifyTarget
-from appliance.net.notifying import notifier
+from appliance.net.commands.command import Command
+from appliance.net.notifying import delivery, notifier
 from appliance.net.notifying.delivery import CommandFailed, DeliveryFailed, deliver
 from appliance.net.notifying.notifier import Notifier
 
@@ -177,6 +180,30 @@ def test_a_command_that_hangs_is_killed(tmp_path: Path):
     wait_until(lambda: not child.exists() or "Z" in (child / "stat").read_text().split()[2], what="it ended")
     with pytest.raises(CommandFailed, match="exited 1"):
         deliver(target(command=("/bin/false",)), BATCH, "lb-1")
+
+
+def test_a_command_that_cannot_be_started_again_is_not_run_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Once one has run, the others are lost; before that the message is tried again."""
+    script, out = tmp_path / "page", tmp_path / "out"
+    script.write_text(f"#!/bin/sh\necho $1 >> {out}\n")
+    script.chmod(0o755)
+    starts = iter((delivery.Command, None, delivery.Command, None))
+
+    def start(*given: object, **named: object) -> Command:
+        if (starting := next(starts)) is None:
+            raise BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+        return starting(*given, **named)
+
+    monkeypatch.setattr(delivery, "Command", start)
+    three = Batch(events=(EVENT, EVENT, EVENT), left_out=0)
+    with pytest.raises(CommandFailed, match="unavailable"):
+        deliver(target(command=(str(script),)), three, "lb-1")
+    assert out.read_text() == "server-down\nserver-down\n"
+    with pytest.raises(DeliveryFailed) as failed:
+        deliver(target(command=(str(script),)), three, "lb-1")
+    assert failed.type is DeliveryFailed
 
 
 def test_one_who_hangs_keeps_nobody_else_waiting(webhook: Webhook):
