@@ -3,6 +3,7 @@
 Each of them says what the others do not; a key that two of them say is an error that names both places.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -15,6 +16,9 @@ from appliance.model.messages.quoting import printable, shown
 from appliance.translation.translation import LineOutcome, Outcome, Translation
 
 _SECRETS: Final = frozenset({"auth_pass", "auth", "password", "insecure-password"})
+_HEADERS: Final = re.compile(
+    "(?:proxy-)?authorization|cookie", re.IGNORECASE
+)  # also within a word: `\r\nCookie:`
 
 
 def load_together(
@@ -78,7 +82,8 @@ def _problem(line: LineOutcome, severity: Severity) -> Problem:
 
 def _without_secrets(text: str) -> str:
     """Return a line without what follows a word that passwords stand behind: problems are logged."""
-    words = text.split()
+    found = _HEADERS.search(text)
+    words = (text[: found.end()] if found else text).split()
     end = next((at for at, word in enumerate(words) if word in _SECRETS), len(words))
     return " ".join(words[: end + 1])
 

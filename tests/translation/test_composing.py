@@ -157,3 +157,23 @@ def test_a_refused_line_does_not_tell_its_password(text: str):
 
     assert "hunter2" not in str(problem)
     assert text.rpartition(" ")[0] in str(problem)
+
+
+@pytest.mark.parametrize(
+    ("text", "quoted"),
+    [
+        ('http-check send hdr Authorization "Basic hunter2"', "http-check send hdr Authorization"),
+        ("option httpchk GET /h HTTP/1.0\\r\\nauthorization:\\ Basic\\ hunter2", "httpchk GET /h HTTP/1.0"),
+        ("http-check send hdr PROXY-AUTHORIZATION hunter2", "http-check send hdr PROXY-AUTHORIZATION"),
+        ("http-check send hdr Cookie session=hunter2", "http-check send hdr Cookie"),
+        ("http-check send hdr Set-Cookie:hunter2 Cookie hunter2", "http-check send hdr Set-Cookie"),
+    ],
+)
+def test_a_refused_line_does_not_tell_its_headers(text: str, quoted: str):
+    """Credentials of a check stand behind the name of a header, be it in the middle of a word."""
+    line = LineOutcome(place=_at(9), text=text, outcome=Outcome.REFUSED, reason="why")
+
+    (problem,) = load_together(None, [_haproxy(line)], source=YAML, number=1).problems
+
+    assert "hunter2" not in str(problem)
+    assert quoted in str(problem)
