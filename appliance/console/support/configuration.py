@@ -26,7 +26,7 @@ from appliance.translation.composing import changes, together
 
 _MOST_SNAPSHOTS: Final = 8
 _LONGEST_SECRET_FILE: Final = 1 << 18
-_SECRET_FILES: Final = frozenset({"password_file", "token_file", "kubeconfig"})
+_SECRET_FILES: Final = frozenset({"password_file", "token_file", "webhook_file", "kubeconfig"})
 _CREDENTIALS: Final = frozenset({"token", "password", "client-key-data", "client-certificate-data", "secret"})
 
 
@@ -141,7 +141,9 @@ def _content(file: str) -> Iterator[str]:
             if isinstance(said, dict) and "users" in said:
                 yield from _credentials(said)
                 return
-        yield from (line.strip() for line in text.splitlines())
+        for line in map(str.strip, text.splitlines()):
+            yield line
+            yield from redacted({"webhook": line}).secrets  # the parts of a URL
 
 
 def _credentials(value: object) -> Iterator[str]:

@@ -5,6 +5,7 @@ hidden: whoever needs it asks.
 """
 
 import json
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -123,19 +124,36 @@ def _text(value: str, path: Path, secrets: set[str]) -> str:
         return f"{program} {HIDDEN}" if rest else program
     if "://" in value:
         return _address(value, secrets, is_secret=not _URLS.isdisjoint(path))
-    return value
+    return _without_query(value, secrets) if value.startswith("/") else value
 
 
 def _address(value: str, secrets: set[str], *, is_secret: bool) -> str:
-    """Return a URL without its user, password and query; of a webhook only the host."""
+    """Return a URL without its user, password and query; of a webhook only the host.
+
+    A password may hold a "?" that should have been "%3F": what is before an "@" is hidden.
+    """
     scheme, _, rest = value.partition("://")
-    place, slash, path = rest.partition("/")
-    user, at, host = place.rpartition("@")
+    user, at, _ = rest.partition("/")[0].rpartition("@")
+    rest = rest[len(user + at) :]
+    host = re.split("[/?#]", rest, maxsplit=1)[0]  # RFC 3986 s.3.2: a path, a query or a fragment ends it
+    path = rest[len(host) :]
     if user:
         secrets.update((user, *user.split(":")[1:]))
-    if is_secret:
-        secrets.update(_long((path, *path.split("/"))))
-        return f"{scheme}://{HIDDEN + at if at else ''}{host}{slash}{HIDDEN if path else ''}"
-    shown, question, query = path.partition("?")
+    shown = _without_all(path, secrets) if is_secret else _without_query(path, secrets)
+    return f"{scheme}://{HIDDEN + at if at else ''}{host}{shown}"
+
+
+def _without_all(path: str, secrets: set[str]) -> str:
+    """Return of a path with its query the first character alone."""
+    secrets.update(_long((path[1:], *re.split("[/?#&=]", path))))
+    return f"{path[0]}{HIDDEN}" if path[1:] else path
+
+
+def _without_query(path: str, secrets: set[str]) -> str:
+    """Return a path without its query or fragment."""
+    found = re.search("[?#]", path)
+    if found is None:
+        return path
+    query = path[found.end() :]
     secrets.update(_long((query, *(each.partition("=")[2] for each in query.split("&")))))
-    return f"{scheme}://{HIDDEN + at if at else ''}{host}{slash}{shown}{question}{HIDDEN if query else ''}"
+    return path[: found.end()] + (HIDDEN if query else "")

@@ -155,6 +155,8 @@ _PASS = st.text(_LETTERS, min_size=2, max_size=4).map(lambda text: f"Zq{text}9x"
     argument=_SECRET,
     query=_SECRET,
     wrong=_SECRET,
+    hook=_SECRET,
+    checked=_SECRET,
 )
 def test_no_secret_of_a_configuration_is_in_it(monkeypatch: pytest.MonkeyPatch, **secrets: str):
     """Of the file, right or wrong, of what it names, of snapshots, of logs and events."""
@@ -179,12 +181,21 @@ def _write(root: Path, secrets: Mapping[str, str]) -> None:
         (root / name).mkdir()
     (root / "stats.pass").write_text(f"{secrets['filed']}\n")
     (root / "token").write_text(secrets["token"])
+    (root / "hook").write_text(f"https://hooks.example.com?key={secrets['hook']}\n")
     user = {"name": "a", "user": {"token": secrets["user"]}}
     (root / "kubeconfig").write_text(yaml.safe_dump({"users": [user], "clusters": []}))
     value = {
         "stats": {"auth": {"user": "admin", "password_file": str(root / "stats.pass")}},
         "kubernetes": {"kubeconfig": str(root / "kubeconfig"), "token_file": str(root / "token")},
         "log": {"file": str(root / "log")},
+        "notify": {"ops": {"webhook_file": str(root / "hook")}},
+        "api": {"frontends": {"f": {"bind": ["127.0.0.1:6443"], "pool": "p"}}},
+        "pools": {
+            "p": {
+                "servers": {"s": {"address": "192.0.2.1:6443"}},
+                "check": {"type": "https", "path": f"/readyz?t={secrets['checked']}"},
+            }
+        },
         "virtual_ips": {
             "api": {
                 "addresses": ["192.0.2.200/24"],

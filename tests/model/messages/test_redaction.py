@@ -54,6 +54,24 @@ _SECRETS = st.text(
             {"u:pw", "pw", "services/T0000001/x", "services", "T0000001"},
         ),
         ({"url": "http://h/"}, {"url": "http://h/"}, set()),
+        (
+            {"webhook": "https://hooks.example.com?token=abcdefgh"},
+            {"webhook": f"https://hooks.example.com?{HIDDEN}"},
+            {"token=abcdefgh", "abcdefgh"},
+        ),
+        (
+            {"http": "https://u:pw@h:1?token=abcdefgh/x"},
+            {"http": f"https://{HIDDEN}@h:1?{HIDDEN}"},
+            {"u:pw", "pw", "token=abcdefgh/x", "abcdefgh/x"},
+        ),
+        ({"http": "https://u:p?w@h/x"}, {"http": f"https://{HIDDEN}@h/x"}, {"u:p?w", "p?w"}),
+        ({"http": "https://h#abcdefgh"}, {"http": f"https://h#{HIDDEN}"}, {"abcdefgh"}),
+        ({"http": "https://h/?"}, {"http": "https://h/?"}, set()),
+        (
+            {"check": {"path": "/h?token=abcdefgh&x=1"}},
+            {"check": {"path": f"/h?{HIDDEN}"}},
+            {"token=abcdefgh&x=1", "abcdefgh"},
+        ),
         ({"a": (1, "b")}, {"a": [1, "b"]}, set()),
     ],
 )
