@@ -43,6 +43,12 @@ class EventFile:
         finally:
             os.close(descriptor)
         if size + len(data) > self._part:
+            self._turn()
+
+    def _turn(self) -> None:
+        """Begin a new part; where that fails the events are kept all the same: the next write tries it."""
+        state_files.clear_way(older(self._path))
+        with contextlib.suppress(OSError):
             self._path.replace(older(self._path))
 
 
@@ -54,6 +60,14 @@ def older(path: Path) -> Path:
 def tail(path: Path, *, limit: int = PART) -> list[OperatorEvent]:
     """Return the kept events of both parts, oldest first, of the last `limit` bytes of each."""
     return [event for each in (older(path), path) for event in event_lines.decode(_end(each, limit))]
+
+
+def complete_since(path: Path, events: Iterable[OperatorEvent]) -> float:
+    """Return since when all events are among those of `tail`: minus infinity where none is gone yet."""
+    with contextlib.suppress(OSError):
+        if os.path.lexists(older(path)) or path.stat().st_size > PART:
+            return min((each.when for each in events), default=float("-inf"))
+    return float("-inf")
 
 
 def _end(path: Path, limit: int) -> bytes:

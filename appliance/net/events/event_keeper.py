@@ -14,7 +14,7 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.model.operator_events import OperatorEvent, Tell, untold
 from appliance.model.paths import Paths
-from appliance.net.events.event_file import EventFile, tail
+from appliance.net.events.event_file import EventFile, complete_since, tail
 from appliance.net.events.event_follower import EventFollower
 
 _PAUSE: Final = 0.1  # seconds between two looks at the boards: one number of each
@@ -25,7 +25,8 @@ _MOST_UNWRITTEN: Final = 4000
 class EventKeeper:
     """The events of one runtime directory, on their way to the state directory.
 
-    `then` is told each one that the file did not have at the start.
+    `then` is told each one that the file did not have at the start. What was on the boards then and is older
+    than a file that has lost its oldest events was in it once.
     """
 
     def __init__(self, paths: Paths, log: FilteringBoundLogger, then: Tell = untold) -> None:
@@ -50,19 +51,26 @@ class EventKeeper:
         self._greenlet.kill()
 
     def _keep(self) -> None:
-        known = get_hub().threadpool.apply(lambda: {each.id for each in tail(self._path)})
+        known, since = get_hub().threadpool.apply(self._known)
         follower = EventFollower(self._runtime, known=known)
         try:
             while True:
                 now = time.monotonic()
                 for event in follower.new(now):
-                    self._unwritten.append(event)
-                    self._then(event)
+                    if event.when >= since:
+                        self._unwritten.append(event)
+                        self._then(event)
+                since = float("-inf")  # only what was on the boards before may have been kept and be gone
                 if self._unwritten and now >= self._write_at:
                     self._write(now)
                 gevent.sleep(_PAUSE)
         finally:
             follower.close()
+
+    def _known(self) -> tuple[set[str], float]:
+        """Return the ids of the kept events, and since when these are all."""
+        kept = tail(self._path)
+        return {each.id for each in kept}, complete_since(self._path, kept)
 
     def _write(self, now: float) -> None:
         events = list(self._unwritten)

@@ -78,6 +78,27 @@ def test_what_is_no_file_is_set_aside(paths: Paths, make: Callable[[Path], None]
     assert numbers(tail(paths.events)) == [1]
 
 
+def test_a_directory_in_the_place_of_the_older_part_is_set_aside(paths: Paths):
+    """The parts take turns all the same."""
+    older(paths.events).mkdir()
+    EventFile(paths.events, part=1).append([event(1)])
+    assert older(paths.events).is_file()
+    assert numbers(tail(paths.events)) == [1]
+
+
+def test_parts_that_cannot_take_turns_cost_no_event(paths: Paths, monkeypatch: pytest.MonkeyPatch):
+    """What was written is written: nobody writes it again."""
+
+    def refuse(*_: object) -> None:
+        raise OSError
+
+    monkeypatch.setattr(Path, "replace", refuse)
+    file = EventFile(paths.events, part=1)
+    file.append([event(1)])
+    file.append([event(2)])
+    assert numbers(tail(paths.events)) == [1, 2]
+
+
 def test_a_full_disk_leaves_whole_lines(paths: Paths):
     """What has no room raises, and the file is as it was."""
     file = EventFile(paths.events)
@@ -112,6 +133,22 @@ def test_events_are_collected_and_kept(paths: Paths):
     assert numbers(events_since(paths, 2.0)) == [2]
     assert numbers(events_since(paths, limit=1)) == [2]
     assert events_since(paths, limit=0) == []
+
+
+@pytest.mark.parametrize(("lost", "new"), [(True, [7]), (False, [5, 7])])
+def test_what_the_file_has_lost_is_not_told_again(paths: Paths, *, lost: bool, new: list[int]):
+    """An old event stays on the board of a quiet program for longer than in a file that is full twice."""
+    tell = EventBoard(paths.event_board("health"), "health")
+    for each in (5, 7):
+        tell(event(each))
+    EventFile(paths.events, part=1 if lost else 1000).append([event(6)])
+    told: list[OperatorEvent] = []
+    keeper = EventKeeper(paths, structlog.get_logger(), told.append)
+    wait_until(lambda: len(tail(paths.events)) == 1 + len(new), what="they are kept", sleep=gevent.sleep)
+    tell(event(4))
+    wait_until(lambda: len(told) == len(new) + 1, what="a later one is told", sleep=gevent.sleep)
+    assert numbers(told) == [*new, 4]
+    keeper.close()
 
 
 def test_a_directory_that_is_gone_is_said_and_made_good(paths: Paths, capfd: pytest.CaptureFixture[str]):
