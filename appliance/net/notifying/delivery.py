@@ -8,13 +8,12 @@ import http.client
 import socket as sockets
 import ssl
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final
 from urllib.parse import urlsplit
 
 import gevent
 import msgspec
-from gevent import get_hub, socket
+from gevent import socket
 from gevent.ssl import SSLContext
 
 from appliance.core.events.alerts import alerts, summary
@@ -24,12 +23,10 @@ from appliance.model.operator_events import OperatorEvent, Severity
 from appliance.model.snapshot.notify import Form, NotifyTarget
 from appliance.net.commands.account import UnknownUserError, account
 from appliance.net.commands.command import Command, Ending
-from appliance.net.files import state_files
-from appliance.net.files.state_files import FileUnusable
+from appliance.net.notifying.secret_files import SecretFiles, SecretUnusable
 from appliance.wire import syslog
 
 _SEVERITIES: Final[Mapping[Severity, int]] = {Severity.CRITICAL: 2, Severity.WARNING: 4, Severity.INFO: 6}
-_LONGEST_SECRET: Final = 4096
 _PORTS: Final = {"http": 80, "https": 443}
 _OK: Final = range(200, 300)
 
@@ -38,7 +35,7 @@ class DeliveryFailed(Exception):  # noqa: N818  # reads as what happened in a lo
     """The message did not arrive; says why, without a URL or a token."""
 
 
-def deliver(target: NotifyTarget, batch: Batch, host: str) -> None:
+def deliver(target: NotifyTarget, batch: Batch, host: str, secrets: SecretFiles) -> None:
     """Tell one target; raises DeliveryFailed. `host` is the name of this machine."""
     if target.command:
         _run(target, batch)
@@ -49,11 +46,13 @@ def deliver(target: NotifyTarget, batch: Batch, host: str) -> None:
         if target.syslog is not None:
             _send(target.syslog, batch, host)
         else:
-            _post(target, batch, host)
+            _post(target, batch, host, secrets)
     except gevent.Timeout as timeout:
         if timeout is not late:
             raise
         raise DeliveryFailed(f"no answer within {target.timeout:g} s") from None
+    except SecretUnusable as error:
+        raise DeliveryFailed(str(error)) from None
     except (OSError, ValueError, http.client.HTTPException) as error:  # ValueError: no name for a resolver
         raise DeliveryFailed(_reason(error)) from None
     finally:
@@ -94,11 +93,11 @@ def _left_out(batch: Batch) -> str:
     return f"{batch.left_out} events before this one were left out; see: appliance events"
 
 
-def _post(target: NotifyTarget, batch: Batch, host: str) -> None:
-    parts = urlsplit(_url(target))
+def _post(target: NotifyTarget, batch: Batch, host: str, secrets: SecretFiles) -> None:
+    parts = urlsplit(_url(target, secrets))
     headers = {"Content-Type": "application/json", "User-Agent": "appliance", "Connection": "close"}
     if target.token_file is not None:
-        headers["Authorization"] = f"Bearer {_secret(target.token_file)}"
+        headers["Authorization"] = f"Bearer {secrets.read(target.token_file)}"
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     server, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
     connection = http.client.HTTPConnection(server, port, timeout=target.timeout)
@@ -119,32 +118,13 @@ def _secured(plain: socket.socket, server: str) -> socket.socket:
     return context.wrap_socket(plain, server_hostname=server)
 
 
-def _url(target: NotifyTarget) -> str:
+def _url(target: NotifyTarget, secrets: SecretFiles) -> str:
     if target.webhook is not None:
         return target.webhook
     try:
-        return webhook_url(_secret(target.webhook_file or ""))
+        return webhook_url(secrets.read(target.webhook_file or ""))
     except ValueError as error:
         raise DeliveryFailed(f"{target.webhook_file}: {error}") from None
-
-
-def _secret(path: str) -> str:
-    """Return what is in a file with a secret; a thread reads it, as its disk may hang."""
-    data: bytes | str | None = get_hub().threadpool.apply(_read, (path,))
-    if isinstance(data, str):
-        raise DeliveryFailed(f"{path}: {data}")
-    text = (data or b"").decode("ascii", errors="replace").strip()
-    if not text or not text.isascii() or not text.isprintable():
-        raise DeliveryFailed(f"{path}: is missing, empty, or not one line of ASCII")
-    return text
-
-
-def _read(path: str) -> bytes | str | None:
-    """Return what a file holds, or why it cannot be read: gevent prints what is raised in a thread."""
-    try:
-        return state_files.read(Path(path), limit=_LONGEST_SECRET)
-    except FileUnusable as error:
-        return str(error)
 
 
 def _body(target: NotifyTarget, batch: Batch, host: str) -> bytes:

@@ -16,6 +16,7 @@ from appliance.core.events.notify_queue import NotifyQueue
 from appliance.model.operator_events import OperatorEvent, Severity
 from appliance.model.snapshot.notify import NotifyTarget
 from appliance.net.notifying.delivery import CommandFailed, DeliveryFailed, deliver
+from appliance.net.notifying.secret_files import SecretFiles
 
 _RANK: Final = {Severity.INFO: 0, Severity.WARNING: 1, Severity.CRITICAL: 2}
 
@@ -25,6 +26,7 @@ class Notifier:
 
     def __init__(self, log: FilteringBoundLogger) -> None:
         self._log = log
+        self._secrets = SecretFiles()
         self._told: dict[NotifyTarget, _ToldTarget] = {}
 
     def obey(self, targets: tuple[NotifyTarget, ...]) -> None:
@@ -33,7 +35,7 @@ class Notifier:
             self._told.pop(gone).close()
         for target in targets:
             if target not in self._told:
-                self._told[target] = _ToldTarget(target, self._log)
+                self._told[target] = _ToldTarget(target, self._secrets, self._log)
 
     def tell(self, event: OperatorEvent) -> None:
         """Have everybody told who wants to know; never waits."""
@@ -46,8 +48,9 @@ class Notifier:
 
 
 class _ToldTarget:
-    def __init__(self, target: NotifyTarget, log: FilteringBoundLogger) -> None:
+    def __init__(self, target: NotifyTarget, secrets: SecretFiles, log: FilteringBoundLogger) -> None:
         self._target = target
+        self._secrets = secrets
         self._log = log
         self._queue = NotifyQueue()
         self._more = Event()
@@ -79,15 +82,15 @@ class _ToldTarget:
         if batch is None:
             return
         try:
-            deliver(self._target, batch, socket.gethostname())
+            deliver(self._target, batch, socket.gethostname(), self._secrets)
         except CommandFailed as error:
             self._queue.delivered(batch, time.monotonic())
             self._log.warning("notify-failed", target=self._target.name, reason=str(error))
         except DeliveryFailed as error:
             if self._queue.failed(batch, time.monotonic()):
                 self._log.warning("notify-failed", target=self._target.name, reason=str(error), again=True)
-        except Exception:  # noqa: BLE001  # a bug; what comes later is told all the same
+        except Exception as error:  # noqa: BLE001  # a bug; what comes later is told all the same
             if self._queue.failed(batch, time.monotonic()):
-                self._log.exception("notify-crashed", target=self._target.name)
+                self._log.error("notify-crashed", target=self._target.name, exc_info=error)
         else:
             self._queue.delivered(batch, time.monotonic())

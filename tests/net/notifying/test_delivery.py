@@ -3,6 +3,7 @@
 import errno
 import os
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from dataclasses import replace
@@ -22,9 +23,11 @@ from appliance.core.events.notify_queue import Batch
 from appliance.model.operator_events import EventKind, OperatorEvent, Severity
 from appliance.model.snapshot.notify import Form, NotifyTarget
 from appliance.net.commands.command import Command
+from appliance.net.files import state_files
 from appliance.net.notifying import delivery, notifier
 from appliance.net.notifying.delivery import CommandFailed, DeliveryFailed, deliver
 from appliance.net.notifying.notifier import Notifier
+from appliance.net.notifying.secret_files import SecretFiles
 
 pytestmark = pytest.mark.programs
 
@@ -67,7 +70,7 @@ def test_a_webhook_gets_json(webhook: Webhook, tmp_path: Path):
     (tmp_path / "url").write_text(f"{webhook.url}\n")
     (tmp_path / "token").write_text("s3cret\n")
     way = target(webhook_file=str(tmp_path / "url"), token_file=str(tmp_path / "token"))
-    deliver(way, Batch(events=(EVENT,), left_out=7), "lb-1")
+    deliver(way, Batch(events=(EVENT,), left_out=7), "lb-1", SecretFiles())
     [(path, headers, body)] = webhook.posted
     assert path == "/hook?a=1"
     assert headers["Authorization"] == "Bearer s3cret"
@@ -81,7 +84,7 @@ def test_a_webhook_gets_json(webhook: Webhook, tmp_path: Path):
 
 def test_a_webhook_gets_alerts(webhook: Webhook):
     """Alertmanager's form is a list of alerts."""
-    deliver(target(webhook=webhook.url, form=Form.ALERTMANAGER), BATCH, "lb-1")
+    deliver(target(webhook=webhook.url, form=Form.ALERTMANAGER), BATCH, "lb-1", SecretFiles())
     [(_, _, [alert])] = webhook.posted
     assert alert["labels"]["alertname"] == "appliance-server-down"
     assert alert["startsAt"] == "1970-01-01T00:00:01.500+00:00"
@@ -93,21 +96,52 @@ def test_a_webhook_that_fails_is_told_without_its_secrets(
     """A status, silence, no server, no file: each has its reason, and none repeats the URL or the token."""
     webhook.status = 503
     with pytest.raises(DeliveryFailed, match=r"^the webhook answered 503$"):
-        deliver(target(webhook=webhook.url), BATCH, "lb-1")
+        deliver(target(webhook=webhook.url), BATCH, "lb-1", SecretFiles())
     webhook.stalls = True
     with pytest.raises(DeliveryFailed, match=r"^no answer within 0.3 s$"):
-        deliver(target(webhook=webhook.url, timeout=0.3), BATCH, "lb-1")
+        deliver(target(webhook=webhook.url, timeout=0.3), BATCH, "lb-1", SecretFiles())
     with pytest.raises(DeliveryFailed, match=r"^Connection refused$"):
-        deliver(target(webhook=f"http://127.0.0.1:{free_port()}/s3cret"), BATCH, "lb-1")
+        deliver(target(webhook=f"http://127.0.0.1:{free_port()}/s3cret"), BATCH, "lb-1", SecretFiles())
     with pytest.raises(DeliveryFailed, match="missing"):
-        deliver(target(webhook_file=str(tmp_path / "none")), BATCH, "lb-1")
+        deliver(target(webhook_file=str(tmp_path / "none")), BATCH, "lb-1", SecretFiles())
     (tmp_path / "url").write_text("https://user:s3cret@host/\n")
     with pytest.raises(DeliveryFailed) as refused:
-        deliver(target(webhook_file=str(tmp_path / "url")), BATCH, "lb-1")
+        deliver(target(webhook_file=str(tmp_path / "url")), BATCH, "lb-1", SecretFiles())
     assert "s3cret" not in str(refused.value)
     with pytest.raises(DeliveryFailed, match="a directory"):
-        deliver(target(webhook=webhook.url, token_file=str(tmp_path)), BATCH, "lb-1")
+        deliver(target(webhook=webhook.url, token_file=str(tmp_path)), BATCH, "lb-1", SecretFiles())
     assert "Traceback" not in capfd.readouterr().err
+
+
+def test_a_disk_that_hangs_stops_nobody_else(
+    webhook: Webhook, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """One thread waits for it, whatever the number of tries, and none of those that all others share."""
+    hung, good = tmp_path / "hung", tmp_path / "good"
+    for each in (hung, good):
+        each.write_text("s3cret\n")
+    goes_on, reads, read = threading.Event(), [], state_files.read
+
+    def hang(path: Path, **limits: int) -> bytes | None:
+        reads.append(path)
+        if path == hung:
+            goes_on.wait()
+        return read(path, **limits)
+
+    monkeypatch.setattr(state_files, "read", hang)
+    secrets = SecretFiles()
+    for _ in range(12):
+        with pytest.raises(DeliveryFailed, match="no answer"):
+            deliver(target(webhook=webhook.url, token_file=str(hung), timeout=0.05), BATCH, "lb-1", secrets)
+    assert reads == [hung]
+    with gevent.Timeout(10):
+        assert gevent.get_hub().threadpool.apply(lambda: 7) == 7
+        deliver(target(webhook=webhook.url, token_file=str(good)), BATCH, "lb-1", secrets)
+        goes_on.set()
+        deliver(target(webhook=webhook.url, token_file=str(hung)), BATCH, "lb-1", secrets)
+        deliver(target(webhook=webhook.url, token_file=str(hung)), BATCH, "lb-1", secrets)
+    assert len(webhook.posted) == 3
+    assert reads.count(hung) >= 2
 
 
 @pytest.mark.needs("rsyslogd")
@@ -115,7 +149,7 @@ def test_a_webhook_that_fails_is_told_without_its_secrets(
 def test_rsyslogd_understands_every_part(syslogd: Rsyslog, way: str):
     """Severity, host, program, kind and structured data are what was said, over each transport."""
     address = str(syslogd.socket) if way == "socket" else f"{way}://127.0.0.1:{syslogd.port}"
-    deliver(target(syslog=address), Batch(events=(EVENT,), left_out=3), "lb-1")
+    deliver(target(syslog=address), Batch(events=(EVENT,), left_out=3), "lb-1", SecretFiles())
     told = syslogd.wait_for("server-down")
     assert (told["version"], told["severity"], told["facility"]) == ("1", "warning", "daemon")
     assert (told["host"], told["program"], told["kind"]) == ("lb-1", "appliance-health", "server-down")
@@ -127,7 +161,7 @@ def test_syslog_without_a_server_fails():
     """A port that nobody listens on, and a socket that is not there, are tried again later."""
     for address in (f"tcp://127.0.0.1:{free_port()}", "/no/such/socket"):
         with pytest.raises(DeliveryFailed):
-            deliver(target(syslog=address), BATCH, "lb-1")
+            deliver(target(syslog=address), BATCH, "lb-1", SecretFiles())
 
 
 @pytest.mark.parametrize("host", ["hooks..example.com", "x" * 70, ".example.com"])
@@ -135,14 +169,14 @@ def test_a_host_that_no_resolver_takes_is_a_failure(host: str):
     """It is tried again as any other, by each way."""
     for way in ({"webhook": f"https://{host}/x"}, {"syslog": f"udp://{host}:514"}):
         with pytest.raises(DeliveryFailed):
-            deliver(target(**way), BATCH, "lb-1")
+            deliver(target(**way), BATCH, "lb-1", SecretFiles())
 
 
 def test_a_bug_is_logged_and_later_events_are_told(monkeypatch: pytest.MonkeyPatch):
     """Whatever a message raises, the next ones are tried."""
     tried: list[Batch] = []
 
-    def crash(_: NotifyTarget, batch: Batch, __: str) -> None:
+    def crash(_: NotifyTarget, batch: Batch, *__: object) -> None:
         tried.append(batch)
         if len(tried) == 1:
             raise RuntimeError("a bug")
@@ -162,7 +196,7 @@ def test_a_command_gets_words(tmp_path: Path):
     script, out = tmp_path / "page", tmp_path / "out"
     script.write_text(f'#!/bin/sh\nprintf "%s\\n" "$@" >> {out}\n')
     script.chmod(0o755)
-    deliver(target(command=(str(script), "now")), Batch(events=(EVENT,), left_out=2), "lb-1")
+    deliver(target(command=(str(script), "now")), Batch(events=(EVENT,), left_out=2), "lb-1", SecretFiles())
     lines = out.read_text().splitlines()
     assert lines[:3] == ["now", "left-out", "warning"]
     assert lines[5:9] == ["now", "server-down", "warning", EVENT.subject]
@@ -175,11 +209,11 @@ def test_a_command_that_hangs_is_killed(tmp_path: Path):
     script.write_text(f"#!/bin/sh\nsleep 1000 &\necho $! > {pid}\nwait\n")
     script.chmod(0o755)
     with pytest.raises(CommandFailed, match=r"no end within 0.5 s"):
-        deliver(target(command=(str(script),), timeout=0.5), BATCH, "lb-1")
+        deliver(target(command=(str(script),), timeout=0.5), BATCH, "lb-1", SecretFiles())
     child = Path("/proc") / pid.read_text().strip()
     wait_until(lambda: not child.exists() or "Z" in (child / "stat").read_text().split()[2], what="it ended")
     with pytest.raises(CommandFailed, match="exited 1"):
-        deliver(target(command=("/bin/false",)), BATCH, "lb-1")
+        deliver(target(command=("/bin/false",)), BATCH, "lb-1", SecretFiles())
 
 
 def test_a_command_that_cannot_be_started_again_is_not_run_twice(
@@ -199,10 +233,10 @@ def test_a_command_that_cannot_be_started_again_is_not_run_twice(
     monkeypatch.setattr(delivery, "Command", start)
     three = Batch(events=(EVENT, EVENT, EVENT), left_out=0)
     with pytest.raises(CommandFailed, match="unavailable"):
-        deliver(target(command=(str(script),)), three, "lb-1")
+        deliver(target(command=(str(script),)), three, "lb-1", SecretFiles())
     assert out.read_text() == "server-down\nserver-down\n"
     with pytest.raises(DeliveryFailed) as failed:
-        deliver(target(command=(str(script),)), three, "lb-1")
+        deliver(target(command=(str(script),)), three, "lb-1", SecretFiles())
     assert failed.type is DeliveryFailed
 
 
@@ -244,7 +278,7 @@ def test_alertmanager_takes_alerts_and_their_ends(tmp_path: Path):
     now = time.time()
     with alertmanager(tmp_path) as url:
         way = target(webhook=url, form=Form.ALERTMANAGER)
-        deliver(way, Batch(events=(replace(EVENT, when=now),), left_out=0), "lb-1")
+        deliver(way, Batch(events=(replace(EVENT, when=now),), left_out=0), "lb-1", SecretFiles())
         [alert] = wait_until(lambda: firing(url), what="the alert is there")
         assert alert["labels"] == {
             "alertname": "appliance-server-down",
@@ -254,5 +288,5 @@ def test_alertmanager_takes_alerts_and_their_ends(tmp_path: Path):
         }
         assert "L7STS" in alert["annotations"]["summary"]
         up = OperatorEvent(when=now, kind=EventKind.SERVER_UP, subject=EVENT.subject)
-        deliver(way, Batch(events=(up,), left_out=0), "lb-1")
+        deliver(way, Batch(events=(up,), left_out=0), "lb-1", SecretFiles())
         wait_until(lambda: not firing(url), what="the alert is over")

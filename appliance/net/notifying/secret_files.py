@@ -1,0 +1,61 @@
+"""Files with a token or a URL, each read in a thread of its own: their disks may hang.
+
+Nobody else waits for these threads: in gevent's pool some reads that hang would stop reloads. While a read
+hangs no other one of the same file begins.
+"""
+
+import errno
+from pathlib import Path
+from typing import Final
+
+from gevent.event import AsyncResult
+from gevent.threadpool import ThreadPool
+
+from appliance.net.files import state_files
+from appliance.net.files.state_files import FileUnusable
+
+_LONGEST: Final = 4096
+_IDLE: Final = 10.0  # seconds after which a thread that has nothing to read ends
+
+
+class SecretUnusable(Exception):  # noqa: N818  # a state of the file, not a mistake of ours
+    """There is no secret in a file; says why, with its path."""
+
+
+class SecretFiles:
+    """The files with secrets of all targets."""
+
+    def __init__(self) -> None:
+        self._pools: dict[str, ThreadPool] = {}
+        self._reads: dict[str, AsyncResult] = {}
+
+    def read(self, path: str) -> str:
+        """Return the secret in a file; raises SecretUnusable, OSError where no thread can start."""
+        if path not in self._reads:
+            read = self._begin(path)
+            self._reads[path] = read
+            read.rawlink(lambda _: self._reads.pop(path))
+        data: bytes | str | None = self._reads[path].get()
+        if isinstance(data, str):
+            raise SecretUnusable(f"{path}: {data}")
+        text = (data or b"").decode("ascii", errors="replace").strip()
+        if not text or not text.isascii() or not text.isprintable():
+            raise SecretUnusable(f"{path}: is missing, empty, or not one line of ASCII")
+        return text
+
+    def _begin(self, path: str) -> AsyncResult:
+        if path not in self._pools:
+            self._pools[path] = ThreadPool(1, idle_task_timeout=_IDLE)
+        try:
+            return self._pools[path].spawn(_read, path)
+        except RuntimeError as error:  # the limit of processes is reached
+            del self._pools[path]
+            raise OSError(errno.EAGAIN, str(error)) from error
+
+
+def _read(path: str) -> bytes | str | None:
+    """Return what a file holds, or why it cannot be read: gevent prints what is raised in a thread."""
+    try:
+        return state_files.read(Path(path), limit=_LONGEST)
+    except FileUnusable as error:
+        return str(error)
