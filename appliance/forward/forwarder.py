@@ -150,13 +150,15 @@ class Forwarder:
 
     def settle(self) -> None:
         """Have the rules follow; where the kernel refuses, the next look tries again."""
+        written: list[Family] = []
         try:
             self._take_over()
-            written = [family for family in Family if self._install(family)]
-        except (NftablesError, NumbersExhausted, OSError) as error:
+            own = networks()
+        except (NftablesError, OSError) as error:
             self._note(str(error))
             return
-        self._note("; ".join(self._objections()))
+        refused = [reason for family in Family if (reason := self._install(family, own, written))]
+        self._note("; ".join((*dict.fromkeys(refused), *self._objections())))
         if written:
             self.log.info("forward-rules", families=written, servers=self._serving())
 
@@ -172,9 +174,15 @@ class Forwarder:
             self.numbers.restore(self.tables.taken_over())
             self._taken_over = True
 
-    def _install(self, family: Family) -> bool:
-        wanted = plan(family, self.frontends, self.pools, number=self.numbers.number, networks=networks())
-        return self.tables.install(family, wanted)
+    def _install(self, family: Family, own: tuple[str, ...], written: list[Family]) -> str:
+        """Write a family, and note it where there was anything to do; return why the kernel refuses it."""
+        try:
+            wanted = plan(family, self.frontends, self.pools, number=self.numbers.number, networks=own)
+            if self.tables.install(family, wanted):
+                written.append(family)
+        except (NftablesError, NumbersExhausted) as error:
+            return str(error)
+        return ""
 
     def _serving(self) -> dict[str, list[str]]:
         return {name: [each.name for each in pool.eligible] for name, pool in self.pools.items()}

@@ -1,6 +1,6 @@
 """From a snapshot and verdicts to what the kernel forwards: frontends with their slots, family by family."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from ipaddress import ip_address, ip_interface
 
@@ -95,7 +95,7 @@ def _frontend(
             name=server_name(frontend.name, each.pool, each.name),
             host=host,
             port=port,
-            networks=tuple(_containing(host, networks)) if own else (),
+            networks=_containing(host, networks) if own else (),
         )
         for each, (host, port) in ((each, each.address) for each in members if each.address)
     }
@@ -116,6 +116,8 @@ def _may_come_up(members: Iterable[PoolMember]) -> bool:
     return any(each.state is ServerState.CHECKING for each in members)
 
 
-def _containing(host: str, networks: Iterable[str]) -> Iterator[str]:
+def _containing(host: str, networks: Iterable[str]) -> tuple[str, ...]:
+    """Return the widest network that an address is in: others are within it, and sets have no overlaps."""
     address = ip_address(host)
-    return (str(found) for each in networks if address in (found := ip_interface(each).network))
+    found = [each for each in (ip_interface(every).network for every in networks) if address in each]
+    return (str(min(found, key=lambda each: each.prefixlen)),) if found else ()

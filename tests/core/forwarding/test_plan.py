@@ -99,6 +99,14 @@ def test_networks_of_servers_are_masked(masquerade: Masquerade, shared: tuple[st
     assert found.servers[0].networks == shared
 
 
+def test_own_networks_that_overlap_are_one():
+    """A set of the kernel takes no element that another one holds."""
+    own = ("192.0.2.9/16", "192.0.2.10/24", "192.0.2.9/24")
+    (found,) = planned(kernel(masquerade=Masquerade.AUTO), up=("a",), networks=own)
+
+    assert found.servers[0].networks == ("192.0.0.0/16",)
+
+
 def test_versions_of_a_frontend():
     """Those of its servers, where their addresses are known; a name may have any."""
     four = pool(servers=[server("a", host="192.0.2.1")])
