@@ -80,6 +80,10 @@ def run(paths: Paths, *, user: str | None) -> NoReturn:
         from appliance.net.netlink import vrrp_leftovers  # noqa: PLC0415  # netlink, for this case only
 
         vrrp_leftovers.remove_all(paths, log)
+    if not start.snapshot.forwarded:
+        from appliance.forward import forward_leftovers  # noqa: PLC0415  # likewise
+
+        forward_leftovers.remove_all(log)
     become_supervisor(paths, start.snapshot)
 
 

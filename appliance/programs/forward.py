@@ -10,12 +10,14 @@ import sys
 
 from appliance.core.rollout.needed_programs import FORWARD
 from appliance.forward.commands import FOR_READERS, ForwardCommands
+from appliance.forward.forward_leftovers import CLAIM
 from appliance.forward.forwarder import Forwarder
 from appliance.forward.kernel_tables import KernelTables
 from appliance.model.paths import Paths
-from appliance.model.snapshot.snapshot import SnapshotError
+from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
 from appliance.net.control.control_server import ControlServer
 from appliance.net.files import snapshots
+from appliance.net.netlink.namespace_claim import NamespaceClaim
 from appliance.net.privileges import capabilities
 from appliance.net.reloading.supervisor_rpc import SupervisorClient, SupervisorUnavailable
 from appliance.programs import hub_start
@@ -30,6 +32,7 @@ def main() -> int:
     begun = hub_start.begin(FORWARD, paths, log)
     if begun is None:
         return 1
+    claim = NamespaceClaim(CLAIM)  # so that no start beside us takes our rules for leftovers
     stop = begun.stop
     faults: list[BaseException | None] = []
 
@@ -53,7 +56,7 @@ def main() -> int:
     stop.wait()
     control.close()
     forwarder.close()
-    if not faults and (_everything_ends(paths) or _has_nothing_to_do(forwarder)):
+    if not faults and (_everything_ends(paths) or _has_nothing_to_do(paths, forwarder)):
         stop.clear()  # a second signal ends the drain
         forwarder.drain(
             forwarder.snapshot.drain if forwarder.snapshot else 0.0,
@@ -63,20 +66,27 @@ def main() -> int:
             forwarder.remove()
     forwarder.log.info("stopped")
     begun.heartbeat.close()
+    claim.close()
     return 1 if faults else 0
 
 
-def _has_nothing_to_do(forwarder: Forwarder) -> bool:
-    return forwarder.snapshot is not None and not forwarder.snapshot.forwarded
+def _has_nothing_to_do(paths: Paths, forwarder: Forwarder) -> bool:
+    """Say whether nothing is forwarded by what is accepted, which may be newer than what we have."""
+    wanted = _accepted(paths) or forwarder.snapshot
+    return wanted is not None and not wanted.forwarded
 
 
 def _is_wanted_again(paths: Paths) -> bool:
     """Say whether another reload has frontends forwarded again while we drain: our successor goes on then."""
-    try:
-        accepted = snapshots.read(paths.accepted)
-    except SnapshotError:
-        return False
+    accepted = _accepted(paths)
     return accepted is not None and bool(accepted.forwarded) and not _everything_ends(paths)
+
+
+def _accepted(paths: Paths) -> Snapshot | None:
+    try:
+        return snapshots.read(paths.accepted)
+    except SnapshotError:
+        return None
 
 
 def _everything_ends(paths: Paths) -> bool:

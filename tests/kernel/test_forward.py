@@ -1,5 +1,6 @@
 """`forward: kernel` with the real nftables: the rules themselves, and what becomes of them."""
 
+import contextlib
 import os
 import signal
 
@@ -120,6 +121,47 @@ def test_a_switch_there_and_back_loses_nothing(balanced: ForwardField, version: 
         two.close()
         assert clients.stop().errors == {}
     assert balanced.nft() == ""
+
+
+def test_rules_left_by_a_kill_go_with_a_start_that_forwards_nothing(balanced: ForwardField):
+    """Everything is killed, then the file says `proxy`: no table takes the clients that the proxy is for."""
+    with balanced.appliance() as appliance:
+        wait_for_servers(appliance, *ALL)
+        for number in (appliance.pid, *appliance.processes()):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(number, signal.SIGKILL)
+        appliance.wait(patience=10)
+        appliance.remove_sockets()
+        assert "lb_forward" in balanced.nft()
+        appliance.config = balanced.config(forward="proxy")
+        appliance.write(appliance.config)
+        with balanced.balancer.inside():
+            appliance.start()
+        assert balanced.nft() == ""
+        wait_until(lambda: balanced.ask() in ALL, what="the proxy serves")
+
+
+def test_a_forward_without_its_supervisord_leaves_nothing(balanced: ForwardField):
+    """Its successor's programs forward nothing: told to end, it knows that and removes its rules."""
+    with balanced.appliance() as appliance:
+        wait_for_servers(appliance, *ALL)
+        appliance.config = balanced.config(forward="proxy")
+        appliance.write(appliance.config)
+        with balanced.balancer.inside():
+            appliance.crash()
+        wait_until(lambda: balanced.nft() == "", what="the rules are gone")
+        wait_until(lambda: balanced.ask() in ALL, what="the proxy serves")
+
+
+def test_rules_of_a_program_that_is_down_go_with_a_reload(balanced: ForwardField):
+    """The reload to `proxy` has `forward` started once, which alone may remove them."""
+    with balanced.appliance() as appliance:
+        wait_for_servers(appliance, *ALL)
+        appliance.supervisorctl("stop", "forward")
+        assert "lb_forward" in balanced.nft()
+        assert appliance.reload(balanced.config(forward="proxy"))["ok"]
+        wait_until(lambda: balanced.nft() == "", what="the rules are gone")
+        wait_until(lambda: balanced.ask() in ALL, what="the proxy serves")
 
 
 def test_what_somebody_flushes_comes_back(balanced: ForwardField):

@@ -12,7 +12,7 @@ cannot be asked is a refusal: it would go on with the old configuration, and nob
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 from gevent import get_hub
 from structlog.typing import FilteringBoundLogger
 
-from appliance.core.rollout.needed_programs import VRRP, ProgramChanges, needed, plan
+from appliance.core.rollout.needed_programs import FORWARD, VRRP, ProgramChanges, needed, plan
 from appliance.core.rollout.preview import as_values as as_shown
 from appliance.core.rollout.preview import preview
 from appliance.model.operator_events import Tell, untold
@@ -283,7 +283,7 @@ class ReloadTransaction:
         outcomes = self._clients.commit((each for each in steps.prepare if each not in absent), number)
         failed = {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, Answer)}
         gone = {name: outcome for name, outcome in outcomes.items() if isinstance(outcome, ProgramDown)}
-        return not_committed(failed), [*skipped({**absent, **gone}), *self._settle(steps, absent)]
+        return not_committed(failed), [*skipped({**absent, **gone}), *self._settle(steps, absent, gone)]
 
     def _prepare(self, steps: ProgramChanges, snapshot: Snapshot, *, forced: bool) -> dict[str, ProgramDown]:
         """Have everything done that can fail; return the programs that are down, and are not asked."""
@@ -304,8 +304,12 @@ class ReloadTransaction:
             raise ReloadRefused(failures)
         return absent
 
-    def _settle(self, steps: ProgramChanges, absent: Iterable[str]) -> list[AnswerProblem]:
+    def _settle(
+        self, steps: ProgramChanges, absent: Collection[str], gone: Collection[str]
+    ) -> list[AnswerProblem]:
         """Do what follows the acceptance and may fail without undoing it; return what did."""
+        # The kernel's rules outlive a forward that was down: it may remove them, which is started for it.
+        left = [each for each in steps.stop if each == FORWARD and (each in absent or each in gone)]
         # First those that start: a program that stops lends them its listening sockets.
         failed = [
             *_attempt(*(partial(self._clients.start, each) for each in steps.start)),
@@ -313,8 +317,9 @@ class ReloadTransaction:
         ]
         late = [(each, self._clients.wait_until_applied(each, self.accepted.number)) for each in steps.start]
         failed += [
-            *_attempt(*(partial(self._clients.stop, each) for each in steps.stop)),
+            *_attempt(*(partial(self._clients.stop, each) for each in steps.stop if each not in left)),
             *_attempt(*(self._tidy for each in steps.stop if each == VRRP)),
+            *_attempt(*(partial(self._run_once, each) for each in left)),
             *_attempt(
                 partial(snapshots.keep_as_last_good, self._paths, self.accepted),
                 partial(snapshots.prune, self._paths, self.accepted.number),
@@ -335,9 +340,15 @@ class ReloadTransaction:
 
         if vrrp_leftovers.remove_all(self._paths, self._log):
             # vrrp may, which is started for it: without a virtual router that is all it does.
-            self._clients.start(VRRP)
-            self._clients.wait_until_applied(VRRP, self.accepted.number)
-            self._clients.stop(VRRP)
+            self._run_once(VRRP)
+
+    def _run_once(self, program: str) -> None:
+        """Have a program that is not needed start, put right what it finds, and stop."""
+        try:
+            self._clients.start(program)
+            self._clients.wait_until_applied(program, self.accepted.number)
+        finally:
+            self._clients.stop(program)
 
 
 def _attempt(*steps: Callable[[], None]) -> list[AnswerProblem]:

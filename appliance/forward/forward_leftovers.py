@@ -1,0 +1,66 @@
+"""Rules that an earlier `forward` left in the kernel where nothing is forwarded any more.
+
+They belong to whoever runs in this network namespace, so nothing is removed while a `forward` runs there.
+"""
+
+from typing import Final
+
+from structlog.typing import FilteringBoundLogger
+
+from appliance.core.forwarding import ruleset
+from appliance.core.forwarding.numbers import MARK, MARK_MASK
+from appliance.net.netlink.conntrack import Conntrack
+from appliance.net.netlink.namespace_claim import NamespaceClaim
+from appliance.net.nftables.nftables import Nftables, NftablesError
+from appliance.net.privileges.needed_capabilities import Capability, has
+from appliance.wire.nftables.nftables_transaction import Family, delete_table
+
+CLAIM: Final = "lb-appliance-forward"
+"""The abstract socket name that a running `forward` has in its network namespace (NamespaceClaim)."""
+
+
+def remove_all(log: FilteringBoundLogger) -> None:
+    """Remove the rules and what conntrack knows of their connections, where no `forward` runs."""
+    if not has(Capability.CAP_NET_ADMIN):
+        return
+    try:
+        claim = NamespaceClaim(CLAIM)
+    except OSError as error:
+        log.warning("leftovers-unknown", reason=error.strerror or str(error))
+        return
+    try:
+        if claim.held and _removed():
+            log.warning("leftover-removed", table=ruleset.TABLE)
+            _forget_connections()
+    except OSError as error:
+        log.warning("leftover-stays", table=ruleset.TABLE, reason=error.strerror or str(error))
+    finally:
+        claim.close()
+
+
+def _removed() -> bool:
+    """Remove the table of each family; return whether there was one."""
+    try:
+        nftables = Nftables()
+    except NftablesError:  # without the library nothing was ever forwarded here
+        return False
+    try:
+        return True in [_remove(nftables, family) for family in Family]
+    finally:
+        nftables.close()
+
+
+def _remove(nftables: Nftables, family: Family) -> bool:
+    try:
+        nftables.run(delete_table(family, ruleset.TABLE))
+    except NftablesError:  # it is not there
+        return False
+    return True
+
+
+def _forget_connections() -> None:
+    conntrack = Conntrack()
+    try:
+        conntrack.delete(MARK, MARK_MASK)
+    finally:
+        conntrack.close()
