@@ -88,7 +88,7 @@ def _frontend(
 ) -> ForwardedFrontend:
     mine = number(frontend.name)
     own = frontend.config.masquerade is Masquerade.AUTO
-    members = [each for each in pool.members if each.address and family_of(each.address[0]) is family]
+    members = [each for each in pool.members if each.address and _is_in(family, each.address[0])]
     servers = {
         each.name: ForwardedServer(
             number=number(server_name(frontend.name, each.pool, each.name)),
@@ -110,6 +110,11 @@ def _frontend(
         waits=not eligible and _may_come_up(pool.members),
         leaving=frontend.leaving,
     )
+
+
+def _is_in(family: Family, host: str) -> bool:
+    """Say whether a host is of a family; one with a scope (`fe80::1%eth0`) is of none in rules."""
+    return "%" not in host and family_of(host) is family
 
 
 def _may_come_up(members: Iterable[PoolMember]) -> bool:

@@ -92,6 +92,10 @@ def _pool(path: Path, pool: PoolSection, forward: Path) -> Iterator[Finding]:
         message = f"needs `forward: proxy`, and {because}: the kernel does not compare servers"
         yield error((*path, "balance"), message, forward)
     for name, server in pool.servers.by_name.items():
+        if "%" in server.address.host:
+            where: Path = (*path, "servers", name, "address")
+            message = f"`{server.address.host}` needs `forward: proxy`, and {because}: "
+            yield error(where, f"{message}rules of the kernel know no interface of a server", forward)
         if server.max_connections:
             message = f"needs `forward: proxy`, and {because}: connections do not wait in the kernel"
             yield key_error((*path, "servers", name, "max_connections"), message, forward)

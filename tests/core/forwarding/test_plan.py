@@ -53,6 +53,18 @@ def test_a_family_has_its_own_servers():
     assert set(four.slots) == {each.number for each in four.servers}
 
 
+def test_a_server_with_a_scope_is_none():
+    """One that was found or resolved on a link: nft would refuse all servers for its sake."""
+    linked = pool(servers=[server("a", host="fe80::1%eth0"), server("b", host="2001:db8::1")])
+    state: PoolState[None] = PoolState(linked, workers=1, index=0, random=Random(1))  # noqa: S311  # unused
+    state.observe({("pool", name): boards.health(name) for name in ("a", "b")})
+    found = forwarded(one(kernel(), linked))
+    (six,) = plan(Family.IPV6, found, {"pool": state}, number=Numbers().number, networks=("fe80::9/64",))
+
+    assert [each.name for each in six.servers] == ["api/main pool/b"]
+    assert set(six.slots) == {six.servers[0].number}
+
+
 def test_a_frontend_is_only_where_it_has_binds():
     """One with an IPv4 address alone has nothing to do with IPv6."""
     given = kernel(binds=[Bind(host="192.0.2.200", port=80)])
