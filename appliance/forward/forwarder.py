@@ -67,8 +67,8 @@ class Forwarder:
         self.tables = tables
         self._paths = paths
         self._leaving_until = 0.0
-        self._health: Health = {}
         self._verdicts = Verdicts(paths.health_board)
+        self._health: Health = self._verdicts.changed() or {}  # now, so that the first rules follow them
         self._taken_over = False
         self._looks = gevent.spawn(self._look)
         self._looks.link_exception(lambda ended: on_fault(ended.exception))
@@ -81,13 +81,15 @@ class Forwarder:
         leaving = taken_by_proxies(self.frontends, snapshot)
         self._leaving_until = time.monotonic() + _LEAVING
         self.snapshot, self.frontends = snapshot, (*forwarded(snapshot), *leaving)
-        self._apply_pools(snapshot)
+        lost = self._apply_pools(snapshot)
         self.settle()
+        self._end_connections(lost)
         if not self.trouble:
             OtherGroups(self._paths, FORWARD).taken(snapshot.number)
 
-    def _apply_pools(self, snapshot: Snapshot) -> None:
-        before = self.pools
+    def _apply_pools(self, snapshot: Snapshot) -> list[PoolMember]:
+        """Have the pools of a snapshot; return members that were lost before we had them."""
+        before, lost = self.pools, list[PoolMember]()
         self.pools = {}
         for name in dict.fromkeys(each.config.pool or "" for each in self.frontends):
             config, known = snapshot.pool(name), before.get(name)
@@ -99,7 +101,8 @@ class Forwarder:
             elif config is not None:
                 random = Random()  # noqa: S311  # spreads load, protects nothing
                 self.pools[name] = PoolState(config, workers=1, index=0, random=random)
-                self.pools[name].observe(self._health)
+                lost += self.pools[name].observe(self._health).closing
+        return lost
 
     # Looks
 

@@ -73,24 +73,25 @@ class KernelTables:
         if not frontends and family not in self._known:
             return False
         text = ruleset.table(family, frontends, present={})
-        waits = {each.number: each.waits for each in frontends}
-        slots = {each.number: each.slots for each in frontends}
+        settled = [each for each in frontends if not _is_to_be_left(each, known)]
+        waits = {each.number: each.waits for each in settled}
+        slots = {each.number: each.slots for each in settled}
         if (text, waits, slots) == (known.text, known.waits, known.slots):
             return False
         script = ""
         if text != known.text:
             script += ruleset.table(family, frontends, present=known.frontends)
-        for each in frontends:
+        for each in settled:
             script += ruleset.slot_changes(
                 family, each.number, each.slots, before=known.slots.get(each.number)
             )
             if known.waits.get(each.number) is not each.waits:
                 script += ruleset.without_server(family, each)
         counters = _counter_names(frontends)
-        gone = known.frontends.keys() - slots.keys()
+        fingerprints = {each.number: ruleset.fingerprint(family, each) for each in frontends}
+        gone = known.frontends.keys() - fingerprints.keys()
         script += ruleset.forget(family, sorted(gone), sorted(known.counters - counters))
         self._open().run_text(script)
-        fingerprints = {each.number: ruleset.fingerprint(family, each) for each in frontends}
         self._known[family] = _Known(
             text=text, frontends=fingerprints, counters=counters, slots=dict(slots), waits=waits
         )
@@ -151,6 +152,11 @@ class KernelTables:
             if error.is_because(errno.ENOENT):
                 return None
             raise
+
+
+def _is_to_be_left(frontend: ForwardedFrontend, known: _Known) -> bool:
+    """Say whether the slots of an earlier process are better than ours: we have no verdicts yet."""
+    return frontend.waits and frontend.number in known.frontends and frontend.number not in known.slots
 
 
 def _parsed(counter: NftablesObject) -> tuple[str, int]:

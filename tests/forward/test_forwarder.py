@@ -2,37 +2,50 @@
 
 from collections.abc import Iterator
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 from typing import cast
 
+import gevent
 import pytest
-from support.values import snapshots
+from support.values import boards, snapshots
 from support.values.snapshots import frontend, group, pool, server
 
+from appliance.core.forwarding.numbers import comment
+from appliance.core.forwarding.ruleset import TABLE
 from appliance.forward import forwarder as module
 from appliance.forward.forwarder import Forwarder
 from appliance.forward.kernel_tables import KernelTables
 from appliance.model.paths import Paths
+from appliance.model.server_states import HealthVerdict
 from appliance.model.snapshot.frontends import Bind, Forward
+from appliance.model.snapshot.pools import OnDown
 from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.boards.board_writer import BoardWriter
 from appliance.net.logging import log as logs
 from appliance.net.nftables.nftables import Nftables, NftablesError
+from appliance.wire.boards import health_board
 from appliance.wire.nftables.nftables_answer import NftablesObject
+from appliance.wire.nftables.nftables_transaction import Command, Family, list_counters
 
 pytestmark = pytest.mark.programs
 
 BOTH = pool(servers=[server("a", host="192.0.2.1"), server("b", host="2001:db8::1")])
+PUBLISHED = health_board.encode(boards.health_board(boards.health("a"), boards.health("b")))
 
 
 class Kernel:
-    """nftables that notes what is written, and lists nothing; scripts with `refused` in them it refuses."""
+    """nftables that notes what is written, lists `counters`, and refuses scripts with `refused` in them."""
 
     def __init__(self) -> None:
         self.scripts: list[str] = []
         self.refused = "nothing"
+        self.counters: tuple[NftablesObject, ...] = ()
 
-    def run(self, *_: object) -> tuple[NftablesObject, ...]:
-        """List what is not there."""
+    def run(self, *commands: Command) -> tuple[NftablesObject, ...]:
+        """List the counters of IPv4, or what is not there."""
+        if self.counters and commands[0] == list_counters(Family.IPV4, TABLE):
+            return self.counters
         raise NftablesError("No such file or directory")
 
     def run_text(self, script: str) -> None:
@@ -55,6 +68,18 @@ def kernel() -> Kernel:
 
 
 @pytest.fixture
+def board(paths: Paths) -> BoardWriter:
+    """The health board, of which nothing is published yet."""
+    return BoardWriter(paths.health_board)
+
+
+@pytest.fixture
+def published(board: BoardWriter) -> None:
+    """Have both servers be up on the board."""
+    board.publish(PUBLISHED, changed=True)
+
+
+@pytest.fixture
 def forwarder(paths: Paths, kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> Iterator[Forwarder]:
     """One that has applied nothing yet, on a machine that forwards packets."""
     monkeypatch.setattr(module, "objections", lambda _: ())
@@ -64,11 +89,20 @@ def forwarder(paths: Paths, kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> 
         yield made
 
 
-def one() -> Snapshot:
+@pytest.fixture
+def taken_over(kernel: Kernel) -> None:
+    """Have the kernel hold the rules of an earlier process."""
+    fields = {"name": "f1_asked", "comment": comment("api/main")}
+    kernel.counters = (NftablesObject(kind="counter", fields=fields),)
+
+
+def one(*, on_down: OnDown = OnDown.KEEP) -> Snapshot:
     """Return a snapshot with one frontend that the kernel forwards in both families."""
     binds = [Bind(host="::", port=80)]
     given = frontend("main", forward=Forward.KERNEL, binds=binds)
-    return snapshots.snapshot(groups=[group("api", frontends=[given])], pools=[BOTH])
+    return snapshots.snapshot(
+        groups=[group("api", frontends=[given])], pools=[replace(BOTH, on_down=on_down)]
+    )
 
 
 def test_a_family_that_is_refused_stops_no_other(forwarder: Forwarder, kernel: Kernel):
@@ -78,3 +112,43 @@ def test_a_family_that_is_refused_stops_no_other(forwarder: Forwarder, kernel: K
 
     assert forwarder.trouble == "File exists"
     assert ["ip6 lb_forward" in each for each in kernel.scripts] == [True]
+
+
+@pytest.mark.usefixtures("published", "taken_over")
+def test_the_first_rules_follow_the_verdicts_that_are_there(forwarder: Forwarder, kernel: Kernel):
+    """A restart asks nobody to wait for what `health` has known for long."""
+    forwarder.apply(one())
+
+    assert "add element ip lb_forward f1_slots { 0 : 0x6c62" in kernel.scripts[0]
+    assert forwarder.pools["pool"].has_up
+
+
+@pytest.mark.usefixtures("taken_over")
+def test_slots_that_were_taken_over_stay_until_there_are_verdicts(
+    forwarder: Forwarder, kernel: Kernel, board: BoardWriter
+):
+    """Servers of the earlier process serve on while nothing is known of them; a new frontend waits."""
+    forwarder.apply(one())
+    forwarder.settle()
+    four, six = kernel.scripts
+    assert "flush map ip lb_forward f1_slots" not in four
+    assert "flush chain ip lb_forward f1_none" not in four
+    assert "flush map ip6 lb_forward f1_slots" in six
+
+    board.publish(PUBLISHED, changed=True)
+    gevent.sleep(0.2)
+    assert "add element ip lb_forward f1_slots" in "".join(kernel.scripts)
+
+
+def test_who_was_lost_before_we_came_loses_its_connections(
+    forwarder: Forwarder, board: BoardWriter, monkeypatch: pytest.MonkeyPatch
+):
+    """A server went down while no `forward` ran: its connections end all the same."""
+    ended: list[int] = []
+    monkeypatch.setattr(module, "end_connections", lambda numbers: len(ended.extend(numbers) or ended))
+    down = boards.health("a", verdict=HealthVerdict.DOWN)
+    board.publish(health_board.encode(boards.health_board(down)), changed=True)
+    gevent.sleep(0.2)
+    forwarder.apply(one(on_down=OnDown.CLOSE_SESSIONS))
+
+    assert ended == [forwarder.numbers.number("api/main pool/a")]
