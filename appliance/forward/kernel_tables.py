@@ -98,8 +98,11 @@ class KernelTables:
         return True
 
     def stand(self) -> bool:
-        """Say whether the tables are still there: somebody may have flushed the kernel's rules."""
-        return all(self._listed(family, ruleset.PREROUTING) is not None for family in self._known)
+        """Say whether the rules are still there: somebody may have flushed or deleted the kernel's."""
+        return all(
+            any(each.kind == "rule" for each in self._listed(family, ruleset.PREROUTING) or ())
+            for family in self._known
+        )
 
     def forget(self) -> None:
         """Know nothing of the tables any more, so that all of it is written anew."""

@@ -171,6 +171,9 @@ def test_what_somebody_flushes_comes_back(balanced: ForwardField):
         balanced.balancer.run(["nft", "flush", "ruleset"])
         appliance.wait_for_event("forward-rules-gone")
         wait_until(lambda: balanced.ask() in ALL, what="it forwards again")
+        balanced.balancer.run(["nft", "flush", "table", "ip", "lb_forward"])
+        wait_until(lambda: len(appliance.events("forward-rules-gone")) == 2, what="empty chains are noticed")
+        wait_until(lambda: balanced.ask() in ALL, what="it forwards once more")
 
 
 def test_a_node_that_does_not_forward_is_told(balanced: ForwardField):
