@@ -72,7 +72,7 @@ class AnsweringTrack:
         self._timeout = timeout
 
     def look(self) -> LookResult:
-        """Return whether it answers in time; raises TrackUnknown."""
+        """Return whether it answers in time, and tells of no trouble; raises TrackUnknown."""
         started, late = time.monotonic(), gevent.Timeout(self._timeout)
         try:
             with late:
@@ -86,6 +86,8 @@ class AnsweringTrack:
             return LookResult(up=False, detail=f"no answer within {self._timeout:g} s")
         if not answer.ok:
             return LookResult(up=False, detail="; ".join(each.message for each in answer.errors))
+        if trouble := answer.values.get("trouble"):  # of `forward`: why the rules are not as they should be
+            return LookResult(up=False, detail=str(trouble))
         return LookResult(up=True, detail="it answers")
 
     def wait(self, seconds: float) -> None:

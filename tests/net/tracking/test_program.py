@@ -99,6 +99,19 @@ def test_another_program_is_up_while_it_answers(paths: Paths):
     assert str(paths.control("health")) in track.look().detail
 
 
+def test_a_program_with_trouble_is_down(paths: Paths):
+    """`forward` answers though the kernel does not forward: others do that better."""
+    said = {"trouble": "File exists"}
+    server = ControlServer(
+        paths.control("forward"), {"status": lambda _: good(**said)}, on_error=lambda *_: None
+    )
+    track = program_track("forward", paths, timeout=ENOUGH)
+    assert track.look() == LookResult(up=False, detail="File exists")
+    said["trouble"] = ""
+    assert track.look().up
+    server.close()
+
+
 def test_a_program_that_hangs_is_down_in_time(paths: Paths):
     """It accepts, and says nothing."""
     with socket.socket(socket.AF_UNIX) as listener:
