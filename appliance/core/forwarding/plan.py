@@ -1,8 +1,9 @@
 """From a snapshot and verdicts to what the kernel forwards: frontends with their slots, family by family."""
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, replace
 from ipaddress import ip_address, ip_interface
+from typing import Final
 
 from appliance.core.balancing.pool_member import PoolMember
 from appliance.core.balancing.pool_state import PoolState
@@ -13,6 +14,8 @@ from appliance.model.snapshot.frontends import Bind, Frontend, Masquerade
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.wire.literal import is_literal
 from appliance.wire.nftables.nftables_transaction import Family
+
+_EVERY: Final = frozenset({"::", "0.0.0.0"})  # noqa: S104  # recognised, not bound
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,22 +42,36 @@ def families(snapshot: Snapshot, frontend: Frontend) -> tuple[Family, ...]:
 
 
 def taken_by_proxies(before: Iterable[KernelFrontend], snapshot: Snapshot) -> tuple[KernelFrontend, ...]:
-    """Return those that were forwarded, and whose binds a proxy of this snapshot has.
+    """Return what was forwarded, with the binds that a proxy of this snapshot has, and not the kernel.
 
-    They are forwarded until its workers listen. A frontend that is simply gone is none of them.
+    They are forwarded until its workers listen. A bind that is simply gone is none of them.
     """
-    binds = {bind for group in snapshot.proxied for each in group.frontends for bind in each.binds}
-    names = {each.name for each in forwarded(snapshot)}
-    return tuple(
-        KernelFrontend(name=each.name, config=each.config, leaving=True)
-        for each in before
-        if each.name not in names and any(_meets(mine, bind) for mine in each.config.binds for bind in binds)
-    )
+    now = forwarded(snapshot)
+    names, kept = {each.name for each in now}, {_key(bind) for each in now for bind in each.config.binds}
+    proxied = {bind for group in snapshot.proxied for each in group.frontends for bind in each.binds}
+    found = []
+    for each in before:
+        mine = (bind for bind in each.config.binds if _key(bind) not in kept)
+        binds = tuple(bind for bind in mine if any(_meets(bind, other) for other in proxied))
+        if binds:
+            found.append(_leaving(each, binds, names))
+    return tuple(found)
+
+
+def _leaving(frontend: KernelFrontend, binds: tuple[Bind, ...], names: Collection[str]) -> KernelFrontend:
+    """Return a frontend that leaves these binds; where its name stays, by another name."""
+    suffix = "".join(f" leaving {each}" for each in binds) if frontend.name in names else ""
+    config = replace(frontend.config, name=frontend.config.name + suffix, binds=binds)
+    return KernelFrontend(name=frontend.name + suffix, config=config, leaving=True)
+
+
+def _key(bind: Bind) -> tuple[str, int]:
+    """Return by what a map of the kernel knows a bind: all that are every address are one."""
+    return ("" if bind.host in _EVERY else bind.host), bind.port
 
 
 def _meets(one: Bind, other: Bind) -> bool:
-    every = {"::", "0.0.0.0"}  # noqa: S104  # recognised, not bound
-    return one.port == other.port and (one.host == other.host or bool(every & {one.host, other.host}))
+    return one.port == other.port and (one.host == other.host or bool(_EVERY & {one.host, other.host}))
 
 
 def server_name(frontend: str, pool: str, server: str) -> str:

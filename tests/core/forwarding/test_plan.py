@@ -1,5 +1,6 @@
 """From snapshot and verdicts to what the kernel forwards."""
 
+from dataclasses import replace
 from random import Random
 
 import pytest
@@ -139,3 +140,19 @@ def test_what_a_proxy_takes_is_forwarded_until_it_listens():
     assert taken_by_proxies(before, elsewhere) == ()
     assert taken_by_proxies(before, one(kernel())) == ()
     assert forwarded(None) == ()
+
+
+EVERY_443, EVERY_80 = Bind(host="::", port=443), Bind(host="::", port=80)
+
+
+@pytest.mark.parametrize(("name", "leaving"), [("tls", "api/main"), ("main", "api/main leaving [::]:80")])
+def test_a_frontend_that_is_split_leaves_what_the_proxy_takes(name: str, leaving: str):
+    """Only that bind is forwarded until the proxy listens, whatever the kernel's part is called."""
+    before = forwarded(one(kernel(binds=(EVERY_443, EVERY_80))))
+    tls = replace(kernel(binds=(Bind(host="0.0.0.0", port=443),)), name=name)
+    web = frontend("web", binds=(EVERY_80,))
+    wanted = snapshots.snapshot(groups=[group("api", frontends=[tls, web])], pools=[MIXED])
+    (found,) = taken_by_proxies(before, wanted)
+
+    assert (found.name, found.config.binds, found.leaving) == (leaving, (EVERY_80,), True)
+    assert taken_by_proxies([found], wanted) == (found,)
