@@ -13,7 +13,7 @@ from typing import Final
 from appliance.core.forwarding import ruleset
 from appliance.core.forwarding.forwarded import ForwardedFrontend
 from appliance.net.nftables.nftables import Nftables, NftablesError
-from appliance.wire.nftables.nftables_answer import NftablesObject
+from appliance.wire.nftables.nftables_answer import COUNTERS_LIMIT, NftablesObject
 from appliance.wire.nftables.nftables_transaction import Family, delete_table, list_chain, list_counters
 
 _COUNTER: Final = re.compile(r"([fs])([0-9]{1,5})_([a-z]+)")
@@ -133,7 +133,7 @@ class KernelTables:
     def _counters(self, family: Family) -> tuple[NftablesObject, ...] | None:
         """Return the counters of a table that are ours, None where there is no table."""
         try:
-            found = self._open().run(list_counters(family, ruleset.TABLE))
+            found = self._open().run(list_counters(family, ruleset.TABLE), limit=COUNTERS_LIMIT)
         except NftablesError as error:
             if error.is_because(errno.ENOENT):
                 return None

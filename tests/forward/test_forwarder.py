@@ -42,7 +42,7 @@ class Kernel:
         self.refused = "nothing"
         self.counters: tuple[NftablesObject, ...] = ()
 
-    def run(self, *commands: Command) -> tuple[NftablesObject, ...]:
+    def run(self, *commands: Command, **_: int) -> tuple[NftablesObject, ...]:
         """List the counters of IPv4, or what is not there."""
         if self.counters and commands[0] == list_counters(Family.IPV4, TABLE):
             return self.counters

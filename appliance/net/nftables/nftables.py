@@ -14,7 +14,7 @@ import os
 from collections.abc import Iterable
 from typing import Final
 
-from appliance.wire.nftables.nftables_answer import NftablesAnswerError, NftablesObject, decode
+from appliance.wire.nftables.nftables_answer import ANSWER_LIMIT, NftablesAnswerError, NftablesObject, decode
 from appliance.wire.nftables.nftables_transaction import Command, Family, encode, list_tables
 
 LIBRARY: Final = "libnftables.so.1"
@@ -43,11 +43,14 @@ class Nftables:
         self._library.nft_ctx_buffer_output(self._context)
         self._library.nft_ctx_buffer_error(self._context)
 
-    def run(self, *commands: Command) -> tuple[NftablesObject, ...]:
-        """Do all commands as one transaction, and return what they list; raises NftablesError."""
+    def run(self, *commands: Command, limit: int = ANSWER_LIMIT) -> tuple[NftablesObject, ...]:
+        """Do all commands as one transaction, and return what they list, `limit` bytes at most.
+
+        Raises NftablesError.
+        """
         answer = self._run(encode(commands))
         try:
-            return decode(answer)
+            return decode(answer, limit=limit)
         except NftablesAnswerError as error:
             raise NftablesError(f"an answer that is not understood: {error}") from error
 

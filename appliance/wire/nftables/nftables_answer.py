@@ -12,6 +12,9 @@ import msgspec
 ANSWER_LIMIT: Final = 1 << 20
 """Longest answer that is read, bytes: nobody has that many rules in the tables that are asked for."""
 
+COUNTERS_LIMIT: Final = 64 << 20
+"""The same of a list of counters: a server of a frontend has three, of some 300 bytes each."""
+
 
 class NftablesAnswerError(Exception):
     """It is no answer of nftables that is understood."""
@@ -35,10 +38,10 @@ class _Answer(msgspec.Struct):
     nftables: list[dict[str, object]]
 
 
-def decode(answer: bytes) -> tuple[NftablesObject, ...]:
+def decode(answer: bytes, *, limit: int = ANSWER_LIMIT) -> tuple[NftablesObject, ...]:
     """Return the objects in the order of the answer; an empty answer has none. Raises NftablesAnswerError."""
-    if len(answer) > ANSWER_LIMIT:
-        raise NftablesAnswerError(f"{len(answer)} bytes are more than the {ANSWER_LIMIT} that are read")
+    if len(answer) > limit:
+        raise NftablesAnswerError(f"{len(answer)} bytes are more than the {limit} that are read")
     if not answer.strip():
         return ()
     try:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from appliance.forward.kernel_tables import KernelTables
 from appliance.net.nftables.nftables import Nftables, NftablesError, unusable
 from appliance.wire.nftables.nftables_transaction import (
     Family,
@@ -52,6 +53,15 @@ def test_what_is_added_is_listed(nftables: Nftables):
     assert found[-1].comment == "x" * 128
     nftables.run(delete_table(Family.IPV6, _TABLE))
     assert _ruleset() == ""
+
+
+def test_a_list_of_counters_may_be_long(nftables: Nftables):
+    """As many as a thousand servers in two frontends have, whose names are long: they can be taken over."""
+    comment = "x" * 120
+    lines = [f'add counter ip lb_forward s{each}_in {{ comment "{comment}"; }}' for each in range(6000)]
+    nftables.run_text("add table ip lb_forward\n" + "\n".join(lines))
+
+    assert len(KernelTables(connect=lambda: nftables).taken_over()) == 6000
 
 
 def test_all_or_nothing(nftables: Nftables):
