@@ -1,7 +1,7 @@
 """Ends connections that the kernel forwards: conntrack forgets them, and both ends are reset."""
 
 import contextlib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from typing import Final
 
 import gevent
@@ -14,23 +14,45 @@ _WHOLE: Final = 0xFFFFFFFF
 _AT_ONCE: Final = 256  # connections between which others get their turn
 
 
-def end_connections(numbers: Iterable[int]) -> int:
-    """End the connections of servers with these numbers; return how many were open. Raises OSError."""
-    ended: list[TrackedConnection] = []
+def end_connections(owners: Mapping[int, str]) -> Mapping[str, int]:
+    """End the connections of servers with these numbers; return how many were open, by owner. Raises OSError.
+
+    The kernel walks all of conntrack for each question, so it is read once for all of them.
+    """
+    found: dict[int, list[TrackedConnection]] = {}
     with contextlib.closing(Conntrack()) as conntrack:
-        for number in numbers:
-            found = conntrack.connections(MARK | number, _WHOLE)
-            ended += [each for each in found if each.open]
-            conntrack.delete(MARK | number, _WHOLE)
-    if not ended:
-        return 0
+        for each in conntrack.connections(*_all_of(owners)):
+            if each.mark ^ MARK in owners:
+                found.setdefault(each.mark, []).append(each)
+        for mark in sorted(found):
+            conntrack.delete(mark, _WHOLE)
+            gevent.sleep(0)
+    ended = dict.fromkeys(owners.values(), 0)
     with Prods(mark=MARK) as prods:
-        for count, each in enumerate(ended, 1):
-            client, server = each.client, each.server
-            with contextlib.suppress(OSError):  # one end cannot be reached: the other one matters as much
-                prods.prod((client.destination, client.destination_port), (client.source, client.source_port))
-            with contextlib.suppress(OSError):
-                prods.prod((server.destination, server.destination_port), (server.source, server.source_port))
-            if not count % _AT_ONCE:
-                gevent.sleep(0)
-    return len(ended)
+        for mark in sorted(found):
+            ended[owners[mark ^ MARK]] += _reset(prods, [each for each in found[mark] if each.open])
+            gevent.sleep(0)
+    return ended
+
+
+def _all_of(numbers: Iterable[int]) -> tuple[int, int]:
+    """Return a mark, and the bits of it that all these numbers have in common."""
+    first, *others = numbers
+    mask = _WHOLE
+    for each in others:
+        mask &= ~(each ^ first)
+    return MARK | first, mask
+
+
+def _reset(prods: Prods, connections: Collection[TrackedConnection]) -> int:
+    """Have both ends of each speak, which are reset then; return how many there are. Raises OSError."""
+    for count, each in enumerate(connections, 1):
+        client, server = each.client, each.server
+        prods.open_for(client.source)
+        with contextlib.suppress(OSError):  # one end cannot be reached: the other one matters as much
+            prods.prod((client.destination, client.destination_port), (client.source, client.source_port))
+        with contextlib.suppress(OSError):
+            prods.prod((server.destination, server.destination_port), (server.source, server.source_port))
+        if not count % _AT_ONCE:
+            gevent.sleep(0)
+    return len(connections)

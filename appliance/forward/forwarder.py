@@ -123,18 +123,22 @@ class Forwarder:
 
     def _end_connections(self, lost: Iterable[PoolMember]) -> None:
         """End the connections of servers that are lost, once new ones do not come there any more."""
-        for member in lost:
-            numbers = [
-                self.numbers.number(server_name(each.name, member.pool, member.name))
-                for each in self.frontends
-                if each.config.pool == member.pool
-            ]
-            try:
-                ended = end_connections(numbers)
-            except OSError as error:
-                self.log.error("connections-not-ended", server=member.label, reason=str(error))  # noqa: TRY400  # no bug
-                continue
-            self.log.info("connections-ended", server=member.label, connections=ended)
+        owners = {
+            self.numbers.number(server_name(each.name, member.pool, member.name)): member.label
+            for member in lost
+            for each in self.frontends
+            if each.config.pool == member.pool
+        }
+        if not owners:
+            return
+        try:
+            ended = end_connections(owners)
+        except OSError as error:
+            for server in dict.fromkeys(owners.values()):
+                self.log.error("connections-not-ended", server=server, reason=str(error))  # noqa: TRY400  # no bug
+            return
+        for server, count in ended.items():
+            self.log.info("connections-ended", server=server, connections=count)
 
     def _look_at_kernel(self, now: float) -> None:
         """Write rules anew that somebody has removed, and leave to proxies what they have had time for."""

@@ -144,11 +144,11 @@ def test_who_was_lost_before_we_came_loses_its_connections(
     forwarder: Forwarder, board: BoardWriter, monkeypatch: pytest.MonkeyPatch
 ):
     """A server went down while no `forward` ran: its connections end all the same."""
-    ended: list[int] = []
-    monkeypatch.setattr(module, "end_connections", lambda numbers: len(ended.extend(numbers) or ended))
+    ended: dict[int, str] = {}
+    monkeypatch.setattr(module, "end_connections", lambda owners: ended.update(owners) or {})
     down = boards.health("a", verdict=HealthVerdict.DOWN)
     board.publish(health_board.encode(boards.health_board(down)), changed=True)
     gevent.sleep(0.2)
     forwarder.apply(one(on_down=OnDown.CLOSE_SESSIONS))
 
-    assert ended == [forwarder.numbers.number("api/main pool/a")]
+    assert ended == {forwarder.numbers.number("api/main pool/a"): "pool/a"}

@@ -18,18 +18,11 @@ _ANYWHERE: Final = 0x5F3C_1A77
 
 
 class Prods:
-    """Raw sockets whose packets have the mark `mark`. Raises OSError: EPERM without CAP_NET_RAW."""
+    """Raw sockets whose packets have the mark `mark`, each opened when it is first used."""
 
     def __init__(self, *, mark: int) -> None:
+        self._mark = mark
         self._sockets: dict[int, socket.socket] = {}
-        try:
-            for family in (socket.AF_INET, socket.AF_INET6):
-                self._sockets[family] = socket.socket(family, socket.SOCK_RAW, socket.IPPROTO_RAW)
-                self._sockets[family].setsockopt(socket.SOL_SOCKET, socket.SO_MARK, mark)
-        except OSError:
-            self.close()
-            raise
-        self._sockets[socket.AF_INET6].setsockopt(socket.IPPROTO_IPV6, _HEADER_INCLUDED, 1)
 
     def __enter__(self) -> Self:
         return self
@@ -42,8 +35,30 @@ class Prods:
         for each in self._sockets.values():
             each.close()
 
+    def open_for(self, address: str) -> None:
+        """Open the socket for an address, where it is not open; raises OSError: EPERM without CAP_NET_RAW."""
+        self._socket(address)
+
     def prod(self, source: tuple[str, int], destination: tuple[str, int]) -> None:
         """Have `destination` answer `source`, with whom it has a connection; raises OSError."""
-        family = socket.AF_INET6 if ":" in destination[0] else socket.AF_INET
         packet = bare_acknowledgement(*source, *destination, sequence=_ANYWHERE)
-        self._sockets[family].sendto(packet, (destination[0], 0))
+        self._socket(destination[0]).sendto(packet, (destination[0], 0))
+
+    def _socket(self, address: str) -> socket.socket:
+        """Return the socket of a family: a machine without IPv6 has none for that."""
+        family = socket.AF_INET6 if ":" in address else socket.AF_INET
+        if family not in self._sockets:
+            self._sockets[family] = _raw(family, self._mark)
+        return self._sockets[family]
+
+
+def _raw(family: int, mark: int) -> socket.socket:
+    made = socket.socket(family, socket.SOCK_RAW, socket.IPPROTO_RAW)
+    try:
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, mark)
+        if family == socket.AF_INET6:
+            made.setsockopt(socket.IPPROTO_IPV6, _HEADER_INCLUDED, 1)
+    except OSError:
+        made.close()
+        raise
+    return made
