@@ -29,7 +29,7 @@ def test_its_commands_exist():
 
     assert named - set(COMMANDS) == set()
     assert {"import", "status", "check"} <= named | set(
-        re.findall(r"^lb\d[$#] appliance (\w+)", _DOCUMENT, re.MULTILINE)
+        re.findall(r"^lb-\d[$#] appliance (\w+)", _DOCUMENT, re.MULTILINE)
     )
 
 
