@@ -160,3 +160,10 @@ def test_places():
     assert given.places("other") == frozenset()
     with pytest.raises(ControlError, match="drain: wrong"):
         given.places("wrong")
+
+
+def test_several_integers_are_read():
+    """What is no list of them is an error of the question."""
+    assert Question(command="move", values={"workers": [0, 2]}).integers("workers") == (0, 2)
+    with pytest.raises(ControlError, match="move: workers"):
+        Question(command="move", values={"workers": 2}).integers("workers")
