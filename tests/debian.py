@@ -51,7 +51,7 @@ def _install(packages: list[str]) -> int:
                 text=True,
             )
             if done.returncode:
-                _say(done.stdout + done.stderr)
+                _say(done.stdout)
                 _say(f"debian: {' '.join(command)} failed; tests that need it will be skipped or fail")
                 return done.returncode if tools.must_be_complete() else 0
     return 0
