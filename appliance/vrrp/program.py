@@ -82,7 +82,9 @@ class VrrpProgram:
         self._links = Links()
         self._addresses = Addresses(OwnedAddresses(paths.owned_addresses))
         self._publisher = VrrpPublisher(board, self._board, on_trouble=self._board_trouble)
-        self._tracks = Tracks(loop, self._links, log, groups=lambda: self.groups)
+        self._tracks = Tracks(
+            loop, self._links, log, heartbeat=paths.heartbeat("tracker"), groups=lambda: self.groups
+        )
         self.reports = RouterReports(
             log,
             run=self._tracks.run,

@@ -5,12 +5,14 @@ The tracker is a child process that may wait, which this program must not; it al
 
 import time
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Final
 
 from structlog.typing import FilteringBoundLogger
 
 from appliance.core.tracking.priority import TrackResult
 from appliance.model.snapshot.virtual_router import Track, TrackKind, VirtualRouter
+from appliance.net.boards import heartbeats
 from appliance.net.loop.loop import Loop
 from appliance.net.netlink.links import Links
 from appliance.net.process.python import SAFE_PATH
@@ -31,16 +33,31 @@ _TRACKER: Final = (SAFE_PATH, "-m", "appliance.programs.tracker")
 
 
 class Tracks:
-    """The tracks of all virtual routers; `groups` returns the present groups."""
+    """The tracks of all virtual routers; `groups` returns the present groups.
+
+    `heartbeat` is where the tracker's heartbeat is.
+    """
 
     def __init__(
-        self, loop: Loop, links: Links, log: FilteringBoundLogger, *, groups: Callable[[], RouterGroups]
+        self,
+        loop: Loop,
+        links: Links,
+        log: FilteringBoundLogger,
+        *,
+        heartbeat: Path,
+        groups: Callable[[], RouterGroups],
     ) -> None:
         self.log = log
+        self._heartbeat = heartbeat
         self._links = links
         self._groups = groups
         self._tracker = TrackerChild(
-            loop, _TRACKER, greeting=self._watch_line, on_line=self._reported, on_end=self._tracker_ended
+            loop,
+            _TRACKER,
+            greeting=self._watch_line,
+            on_line=self._reported,
+            on_start=self._expect_heartbeat,
+            on_end=self._tracker_ended,
         )
 
     def require(self, routers: Iterable[VirtualRouter]) -> None:
@@ -114,6 +131,13 @@ class Tracks:
 
     def _command_ended(self, ended: CommandEnded) -> None:
         self.log.info("notify", router=ended.router, command=list(ended.words), outcome=ended.outcome)
+
+    def _expect_heartbeat(self, pid: int) -> None:
+        """Have the watchdog watch a tracker from its start: else one that hangs at once would stay."""
+        try:
+            heartbeats.expect(self._heartbeat, pid)
+        except OSError as error:
+            self.log.warning("heartbeat-unseen", name="tracker", reason=error.strerror)
 
     def _tracker_ended(self, reason: str) -> None:
         self.log.warning("tracker-ended", reason=reason)

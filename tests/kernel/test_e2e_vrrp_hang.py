@@ -8,10 +8,12 @@ from pathlib import Path
 
 import pytest
 from support.network.namespaces import Node
-from support.processes.processes import alive, command_line
+from support.processes.processes import alive
 from support.processes.waiting import wait_until
 from support.programs.appliance import Appliance
 from support.programs.vrrp_field import Field
+
+from appliance.net.boards import heartbeats
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "tcpdump", root=True)]
 
@@ -46,8 +48,9 @@ def _spinning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def _pid(appliance: Appliance, program: str) -> int:
-    found = [each for each in appliance.processes() if f"programs.{program}" in command_line(each)]
-    return found[0] if found else 0
+    """Return a program's process once it beats: one that starts is given a minute."""
+    found = heartbeats.read(appliance.paths.heartbeat(program))
+    return found.pid if found is not None and found.beat else 0
 
 
 def _well(appliance: Appliance) -> bool:

@@ -36,17 +36,18 @@ def config(port: int, **more: object) -> dict[str, object]:
 
 
 def files(appliance: Appliance) -> list[Path]:
-    """Return every file of ours that is there, no socket among them."""
+    """Return every file of ours that is there, no socket among them, and nothing that is aside."""
     paths = appliance.paths
     found = [each for root in (paths.runtime, paths.state) for each in root.rglob("*") if each.is_file()]
-    return [each for each in found if ".damaged" not in each.name and not each.name.startswith(".")]
+    return [each for each in found if ".damaged" not in str(each) and not each.name.startswith(".")]
 
 
 def spoil(path: Path, damage: str) -> None:
     """Damage a file; one that is empty has no bytes to flip."""
     if damage.startswith("flipped") and not (path.exists() and path.stat().st_size):
         return
-    with suppress(FileNotFoundError):  # a program that lives has set it aside since it was listed
+    # A program that lives may have set the file aside since it was listed, or written it anew meanwhile.
+    with suppress(FileNotFoundError, NotADirectoryError, FileExistsError):
         SPOILS[damage](path)
 
 

@@ -41,6 +41,17 @@ def test_one_that_hangs_is_ended_also_where_its_heartbeat_was_removed(
     assert hanging.wait(10) < 0
 
 
+def test_a_child_that_hangs_before_it_beats_is_ended(paths: Paths, hanging: "subprocess.Popen[bytes]"):
+    """Its parent has named it: it is given the time of a start, and then it is ended."""
+    heartbeats.expect(paths.heartbeat("tracker"), hanging.pid)
+    watch = HeartbeatWatch(paths, get_logger())
+    looks = [(second, watch.look({}, float(second))) for second in range(int(START) + 5)]
+    ended = [(second, each.pid) for second, hung in looks for each in hung]
+    assert [pid for _, pid in ended] == [hanging.pid]
+    assert ended[0][0] > START
+    assert hanging.wait(10) < 0
+
+
 def test_one_that_lives_makes_its_heartbeat_again(paths: Paths):
     """What the watchdog has made in its place is taken by the program, and not written over."""
     path = paths.heartbeat("health")

@@ -110,6 +110,17 @@ def prepare(path: Path) -> None:
         made[: _WORDS.size] = _WORDS.pack(_MAGIC, 0, 0, 0)
 
 
+def expect(path: Path, pid: int) -> None:
+    """Name a child that was started just now as who beats there, so that one that hangs at once is seen.
+
+    Raises OSError. The child names itself when it begins, with the same words.
+    """
+    prepare(path)
+    made = _mapped(path)
+    with made:
+        made[: _WORDS.size] = _WORDS.pack(_MAGIC, pid, started(pid), 0)
+
+
 def make_room(path: Path) -> None:
     """Make the file where there is none; the words of a running process stay. Raises OSError."""
     _mapped(path).close()

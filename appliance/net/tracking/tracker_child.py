@@ -33,7 +33,8 @@ Line = Callable[[bytes], None]
 class TrackerChild:
     """One child at a time. `greeting` returns the first lines for a new one, `on_line` gets its lines.
 
-    `on_end` is called with the reason when a child has ended. The loop calls `tick` at `deadline`.
+    `on_start` is called with the process id of a child that was started, `on_end` with the reason when one
+    has ended. The loop calls `tick` at `deadline`.
     """
 
     def __init__(
@@ -43,12 +44,14 @@ class TrackerChild:
         *,
         greeting: Callable[[], bytes],
         on_line: Line,
+        on_start: Callable[[int], None],
         on_end: Callable[[str], None],
     ) -> None:
         self._loop = loop
         self._words = (sys.executable, *words)
         self._greeting = greeting
         self._on_line = on_line
+        self._on_start = on_start
         self._on_end = on_end
         self._socket: socket.socket | None = None
         self._lines = LineBuffer()
@@ -111,6 +114,7 @@ class TrackerChild:
         except OSError as error:
             self._ended(str(error))
             return
+        self._on_start(self._pid)
         ours.settimeout(0)
         self._socket, self._lines = ours, LineBuffer()
         self._loop.read(ours.fileno(), self._read)

@@ -36,12 +36,14 @@ class Parent:
         program.write_text(code)
         self.loop = Loop()
         self.lines: list[bytes] = []
+        self.starts: list[int] = []
         self.ends: list[str] = []
         self.child = TrackerChild(
             self.loop,
             [str(program)],
             greeting=lambda: b"hello\n",
             on_line=self.lines.append,
+            on_start=self.starts.append,
             on_end=self.ends.append,
         )
         self.deadline: float | None = None
@@ -99,6 +101,7 @@ def test_a_child_that_ends_has_a_successor(parent: Parent):
     os.kill(first, 9)
     parent.run_until(lambda: len(parent.lines) == 2, "the second greeting")
     assert parent.child.pid not in (0, first)
+    assert parent.starts == [first, parent.child.pid]
     assert len(parent.ends) == 1
     parent.run_until(lambda: not alive(first) and not Path(f"/proc/{first}").exists(), "no zombie is left")
 
