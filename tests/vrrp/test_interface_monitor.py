@@ -1,6 +1,7 @@
 """What netlink tells, on a simulated machine: who is told, and which addresses are put back."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from support.programs.simulated_vrrp import Machine, port_of
@@ -29,7 +30,13 @@ class Field:
         links.damaged = 0
         links.read = self._read
         self.arriving: list[LinkEvent] | OSError = []
-        self.tracks = Tracks(self.machine.loop, links, self.machine.log, groups=lambda: self.groups)
+        self.tracks = Tracks(
+            self.machine.loop,
+            links,
+            self.machine.log,
+            heartbeat=Path("nowhere/tracker.heartbeat"),  # no tracker is started here
+            groups=lambda: self.groups,
+        )
         self.groups = RouterGroups(
             self.machine.environment, self.machine.observer, self._open, on_left=lambda: None
         )
