@@ -6,6 +6,7 @@ from typing import Final
 
 import click
 import msgspec
+from click.core import ParameterSource
 from rich.console import Console
 
 from appliance.console.output.error_positions import located
@@ -49,12 +50,13 @@ class ReloadUnavailable(Exception):  # noqa: N818  # the other side is not there
     is_flag=True,
     help="Show what it would change, and what refuses it; change nothing.",
 )
-@click.pass_obj
-def reload(paths: Paths, *, as_json: bool, timeout: float, forced: bool, rehearsed: bool) -> None:
+@click.pass_context
+def reload(ctx: click.Context, *, as_json: bool, timeout: float, forced: bool, rehearsed: bool) -> None:
     """Make the appliance obey its configuration as it is now.
 
     A configuration with errors changes nothing: all of them are printed, and the exit code is 1. A reload
-    that is asked for while another runs is answered when its own turn is done.
+    that is asked for while another runs is answered when its own turn is done. The file is the one that the
+    appliance was started with: another --config is refused.
 
     With --dry-run every program prepares the change and forgets it again, so that all that would refuse a
     reload is told: new ports are bound for a moment, and new workers start and end without a client.
@@ -69,14 +71,21 @@ def reload(paths: Paths, *, as_json: bool, timeout: float, forced: bool, rehears
         raise click.UsageError(
             "--dry-run and --force exclude each other: nothing is done that could be forced"
         )
+    paths: Paths = ctx.obj
     require_access(paths.runtime)
+    other = _other_file(paths)
+    if other and ctx.find_root().get_parameter_source("config") is ParameterSource.COMMANDLINE:
+        raise click.UsageError(
+            f"the appliance obeys {other}, and {paths.config} only if it is started with that: name the file"
+            f" that it obeys, or none. See: appliance check --config {paths.config}"
+        )
     try:
         answer = ask_reload(paths, timeout, line=_LINES[forced, rehearsed])
     except ReloadUnavailable as error:
         if not as_json:
             raise click.ClickException(str(error)) from error
         answer = bad(str(error))
-    if other := _other_file(paths):
+    if other:
         click.echo(f"warning: the appliance obeys {other}, and has not looked at {paths.config}", err=True)
     if as_json:
         print_json({"ok": answer.ok, **_errors(answer), **answer.values})
@@ -93,7 +102,8 @@ def reload(paths: Paths, *, as_json: bool, timeout: float, forced: bool, rehears
 def _other_file(paths: Paths) -> str | None:
     """Return the file that the running appliance obeys where that is none of those named here."""
     accepted = snapshots.readable(paths.accepted)
-    if accepted is None or Path(accepted.source) in paths.operators_files:
+    named = {each.resolve() for each in paths.operators_files}
+    if accepted is None or Path(accepted.source).resolve() in named:
         return None
     return accepted.source
 

@@ -169,7 +169,6 @@ def _announce(start: boot.Start, not_kept: Iterable[AnswerProblem], paths: Paths
         log.error("state-damaged", reason=each.message)
     for each in not_kept:
         log.error("state-not-kept", reason=each.message)
-    control = f"supervisorctl -s unix://{paths.absolute().supervisor_socket}"
     if capabilities.is_root():
         log.warning("runs-as-root", reason="every program has all capabilities: CAP_SETPCAP is missing")
     log.info(
@@ -177,7 +176,7 @@ def _announce(start: boot.Start, not_kept: Iterable[AnswerProblem], paths: Paths
         user=os.geteuid(),
         configuration=start.snapshot.number,
         programs=needed(start.snapshot),
-        supervisorctl=control,
+        supervisorctl=paths.supervisorctl,
     )
     return log
 

@@ -11,6 +11,7 @@ from appliance.console.completion.names import all_names
 from appliance.console.output.printing import print_json
 from appliance.console.program_questions import interrupt_quietly
 from appliance.console.runtime_access import require_access
+from appliance.core.log_events.all_events import LOG_EVENTS, log_step
 from appliance.core.status.assessment import assess
 from appliance.core.status.observations import Observations
 from appliance.core.why.explanation import Change, Evidence, Explanation, Kind
@@ -37,15 +38,19 @@ def why(paths: Paths, *, name: str, kind: str | None, as_json: bool) -> None:
     """Explain a server, pool, frontend or virtual IP: its state, who decided it, and what would change it.
 
     NAME is a POOL/SERVER, a server's name alone, a pool, a frontend, a virtual IP, or an address of one of
-    these: 10.0.0.200, 10.0.0.34:6443, :9445. It changes nothing, and works while programs are down.
+    these: 10.0.0.200, 10.0.0.34:6443, :9445; or the name of a warning or error in the log. It changes
+    nothing, and works while programs are down.
 
     JSON: kind, name, state, since (Unix seconds), decided_by (check, operator, configuration, discovery,
     limit, program, other-program, election, track, interface, peer, sync-group, nobody), answer, reasons,
-    circumstances, changes (text and command).
+    circumstances, changes (text and command). Of an event of the log: kind, name, means, step.
     """
     require_access(paths.runtime)
     interrupt_quietly()
     observations = observe(paths)
+    if kind is None and name in LOG_EVENTS and not _is_of_ours(name, observations):
+        _tell_log_event(name, paths, as_json=as_json)
+        return
     if isinstance(observations.snapshot, str):
         raise click.ClickException(
             f"there is no accepted configuration: {observations.snapshot}. See: appliance status"
@@ -58,12 +63,27 @@ def why(paths: Paths, *, name: str, kind: str | None, as_json: bool) -> None:
         status=assess(observations, now),
         now=now,
         moment=lambda at: _moment(at, now),
+        supervisorctl=paths.supervisorctl,
     )
     explanation = explain(subject, evidence)
     if as_json:
         print_json(explanation)
     else:
         click.echo("\n".join(sentences(explanation)))
+
+
+def _is_of_ours(name: str, observations: Observations) -> bool:
+    """Say whether something of the configuration is called so: that is meant then."""
+    return isinstance(observations.snapshot, Snapshot) and bool(meant(name, observations.snapshot))
+
+
+def _tell_log_event(name: str, paths: Paths, *, as_json: bool) -> None:
+    means, step = LOG_EVENTS[name].means, log_step(name, supervisorctl=paths.supervisorctl)
+    if as_json:
+        print_json({"kind": "log-event", "name": name, "means": means, "step": step})
+        return
+    click.echo(_paragraph(f"{name}, in the log: {means}."))
+    click.echo(_paragraph(f"What to do: {step}."))
 
 
 def sentences(explanation: Explanation) -> Iterator[str]:

@@ -13,7 +13,8 @@ from appliance.model.snapshot.snapshot import Log
 from appliance.net.logging import log as logs
 
 PROGRAM: Final = "health"
-_WARNINGS: Final = frozenset({HealthEvent.DOWN, HealthEvent.UNREACHABLE})
+WARNINGS: Final = frozenset({HealthEvent.DOWN, HealthEvent.UNREACHABLE})
+"""What of it an operator has to look at."""
 
 
 class HealthReports:
@@ -36,7 +37,7 @@ class HealthReports:
 
     def event(self, checked: CheckedServer, event: HealthEvent, *, among: CheckedServers) -> None:
         """Log what happened to a server, and how many servers of its pool are up now."""
-        write = self.log.warning if event in _WARNINGS else self.log.info
+        write = self.log.warning if event in WARNINGS else self.log.info
         write(event.value, **_facts(checked, among))
         self._events.happened(checked, event, among)
 

@@ -82,6 +82,11 @@ class Paths:
         return self.runtime / "supervisor.sock"
 
     @property
+    def supervisorctl(self) -> str:
+        """The command that speaks with our supervisord: an operator can paste it."""
+        return f"supervisorctl -s unix://{self.absolute().supervisor_socket}"
+
+    @property
     def health_board(self) -> Path:
         """Board that `health` writes."""
         return self.runtime / "health.board"

@@ -294,6 +294,22 @@ def test_a_dry_run_says_what_a_program_refuses(made: Cluster):
     made.appliance.command("reload")
 
 
+def test_a_reload_of_another_file_is_refused(tmp_path: Path, made: Cluster):
+    """The appliance obeys the file that it was started with: nobody shall believe that another one holds."""
+    other = tmp_path / "other.yaml"
+    other.write_text(made.appliance.paths.config.read_text())
+    before = made.appliance.status()["configuration"]
+    for words in (["reload", "--config", str(other)], ["--config", str(other), "reload", "--dry-run"]):
+        refused = made.appliance.command(*words, check=False)
+        assert refused.returncode == 2
+        assert f"the appliance obeys {made.appliance.paths.config}" in refused.stderr
+        assert f"appliance check --config {other}" in refused.stderr
+    assert made.appliance.status()["configuration"] == before
+    link = tmp_path / "link.yaml"
+    link.symlink_to(made.appliance.paths.config)
+    made.appliance.command("reload", "--config", str(link))
+
+
 def test_commands_say_when_nobody_answers(tmp_path_factory: pytest.TempPathFactory, made: Cluster):
     """Without an appliance every command says so in words, with exit code 1."""
     empty = str(tmp_path_factory.mktemp("e"))

@@ -204,6 +204,19 @@ def test_names(site: Cluster):
     assert (nothing.returncode, "appliance status" in nothing.stderr) == (2, True)
 
 
+def test_an_event_of_the_log(site: Cluster):
+    """Its meaning and the next step, with the socket of this appliance; a word that is neither is misuse."""
+    socket_of_ours = f"supervisorctl -s unix://{site.appliance.paths.supervisor_socket}"
+    said = " ".join(site.appliance.command("why", "tracker-line").stdout.split())
+    assert "did not understand each other" in said
+    assert f"{socket_of_ours} restart vrrp" in said
+    values = told(site.appliance, "worker-died")
+    assert (values["kind"], values["name"]) == ("log-event", "worker-died")
+    assert values["means"]
+    assert "appliance support" in str(values["step"])
+    assert site.appliance.command("why", "worker-died", "--kind", "pool", check=False).returncode == 2
+
+
 def test_a_frontend_whose_port_is_taken_at_the_start():
     """Nobody listens for it, and the program that has the port is to blame."""
     with socket.create_server(("127.0.0.1", 0)) as listener:

@@ -147,7 +147,7 @@ def _watch(made: DemoSite, child: "subprocess.Popen[bytes]", stop: StopSignal, c
     """Show the status until the operator stops it; return False where the appliance has ended by itself."""
     show = _live if console.is_terminal else _lines
     interrupt_quietly()
-    with show(console, advice(made)) as update:
+    with show(console, advice(made), made.paths.supervisorctl) as update:
         while child.poll() is None:
             if made.paths.supervisor_socket.exists():  # before that there is nothing to see
                 update(assess(observe(made.paths), time.time()))
@@ -169,23 +169,29 @@ class DemoView:
 
     status: Status
     text_lines: int
+    supervisorctl: str
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
         """Yield the tables if they fit, else the summary; rich calls this to print it."""
-        whole = tables(self.status)
+        whole = tables(self.status, supervisorctl=self.supervisorctl)
         lines = console.render_lines(whole, options, pad=False)
-        yield whole if len(lines) + self.text_lines <= console.height else summary(self.status)
+        fits = len(lines) + self.text_lines <= console.height
+        yield whole if fits else summary(self.status, supervisorctl=self.supervisorctl)
 
 
 @contextlib.contextmanager
-def _live(console: Console, above: str) -> Iterator[Callable[[Status], None]]:
+def _live(console: Console, above: str, control: str) -> Iterator[Callable[[Status], None]]:
     taken = 1 + sum(-(-max(1, len(line)) // console.width) for line in above.splitlines())  # and the cursor's
     with Live(console=console, auto_refresh=False, transient=True) as live:
-        yield lambda status: live.update(DemoView(status, text_lines=taken), refresh=True)
+
+        def update(status: Status) -> None:
+            live.update(DemoView(status, text_lines=taken, supervisorctl=control), refresh=True)
+
+        yield update
 
 
 @contextlib.contextmanager
-def _lines(console: Console, _: str) -> Iterator[Callable[[Status], None]]:
+def _lines(console: Console, _: str, __: str) -> Iterator[Callable[[Status], None]]:
     known: Facts = {}
 
     def update(status: Status) -> None:

@@ -42,6 +42,6 @@ def status(paths: Paths, *, as_json: bool) -> None:
     if as_json:
         print_json(now)
     else:
-        print_table(tables(now))
+        print_table(tables(now, supervisorctl=paths.supervisorctl))
     if not now.ok:
         raise SystemExit(1)

@@ -44,10 +44,13 @@ ROUTER_STYLES: Final = {"active": "bold green", "backup": "green", "fault": "bol
 """Styles of a virtual router's state; other states are on the way to one of these."""
 
 
-def tables(status: Status) -> RenderableType:
-    """Return all tables of a status; a narrow terminal gets fewer columns."""
+def tables(status: Status, *, supervisorctl: str) -> RenderableType:
+    """Return all tables of a status; a narrow terminal gets fewer columns.
+
+    `supervisorctl` is the command for the appliance's own supervisord, for what an operator may do next.
+    """
     programs = FittedTable(table=_programs(status), optional=("generation", "pid", "uptime"))
-    parts: list[RenderableType] = [*_alarms(status), _title(status), programs]
+    parts: list[RenderableType] = [*_alarms(status, supervisorctl), _title(status), programs]
     if status.virtual_ips:
         parts += [
             "",
@@ -70,7 +73,7 @@ def tables(status: Status) -> RenderableType:
     return Group(*parts)
 
 
-def summary(status: Status) -> RenderableType:
+def summary(status: Status, *, supervisorctl: str) -> RenderableType:
     """Return the status in a few lines, for a terminal that is too low for the tables."""
     running = [each for each in status.programs if each.state is ProgramState.RUNNING]
     servers = [server for pool in status.pools for server in pool.servers]
@@ -79,10 +82,10 @@ def summary(status: Status) -> RenderableType:
     counts = (
         f"{len(running)} programs run, {len(up)} of {len(servers)} servers are up, {connections} connections"
     )
-    return Group(*_alarms(status), _title(status), Text(counts))
+    return Group(*_alarms(status, supervisorctl), _title(status), Text(counts))
 
 
-def _alarms(status: Status) -> Iterator[RenderableType]:
+def _alarms(status: Status, supervisorctl: str) -> Iterator[RenderableType]:
     if status.degraded is not None:
         yield Text(
             "DEGRADED: the last good configuration runs, because the file has errors", style="bold red"
@@ -92,7 +95,7 @@ def _alarms(status: Status) -> Iterator[RenderableType]:
     told = ""
     for problem in status.problems:
         yield Text(f"! {printable(problem)}", style="red")
-        step = next_step(problem)
+        step = next_step(problem, supervisorctl=supervisorctl)
         if step and step != told:
             yield Text(f"  next: {printable(step)}", style="dim")
         told = step or told

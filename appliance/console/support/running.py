@@ -49,7 +49,7 @@ def running_parts(paths: Paths) -> Iterator[Part]:
 def _status_text(paths: Paths) -> str:
     with open(os.devnull, "w") as nowhere:  # noqa: PTH123  # a device
         console = Console(record=True, width=_WIDTH, file=nowhere)
-        console.print(tables(current_status(paths)))
+        console.print(tables(current_status(paths), supervisorctl=paths.supervisorctl))
         return console.export_text()
 
 

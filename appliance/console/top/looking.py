@@ -42,7 +42,12 @@ class Looker:
         self._evidence = None
         if isinstance(snapshot, Snapshot):
             self._evidence = Evidence(
-                snapshot=snapshot, observations=observations, status=status, now=now, moment=self.moment
+                snapshot=snapshot,
+                observations=observations,
+                status=status,
+                now=now,
+                moment=self.moment,
+                supervisorctl=self._paths.supervisorctl,
             )
         return Sight(status=status, rates=self._rates)
 

@@ -35,17 +35,20 @@ _STEPS: Final = tuple(
         (r"virtual IPs are left to others", "`appliance reload`"),
         (r"virtual IP (?P<name>\S+) ", "`appliance why {name}`"),
         (r"connections cannot be (redirected|forwarded)", "`appliance check --here`"),
-        (r"checks are outdated", "see the program health: its log, and `supervisorctl restart health`"),
+        (r"checks are outdated", "see the program health: its log, and `{supervisorctl} restart health`"),
         (r"discover", "`appliance discover`; its log has the API's answers"),
         (r"property (?P<name>\S+)", "put it right in the machine's properties: `appliance guest show`"),
-        (r"(?P<name>\S+) is \S+", "its log says why; `supervisorctl restart {name}` starts it again"),
+        (r"(?P<name>\S+) is \S+", "its log says why; `{supervisorctl} restart {name}` starts it again"),
     )
 )
 
 
-def next_step(problem: str) -> str | None:
-    """Return what to do about a problem, None where we know of nothing; for a name in it see the command."""
+def next_step(problem: str, *, supervisorctl: str) -> str | None:
+    """Return what to do about a problem, None where we know of nothing.
+
+    `supervisorctl` is the command with the socket of this appliance: what is returned can be pasted.
+    """
     for pattern, step in _STEPS:
         if found := pattern.match(problem):
-            return step.format(**found.groupdict())
+            return step.format(supervisorctl=supervisorctl, **found.groupdict())
     return None

@@ -73,13 +73,17 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
-    """What is known at `now`, Unix seconds; `moment` writes a time (Unix seconds) as operators read it."""
+    """What is known at `now`, Unix seconds; `moment` writes a time (Unix seconds) as operators read it.
+
+    `supervisorctl` is the command for the appliance's own supervisord.
+    """
 
     snapshot: Snapshot
     observations: Observations
     status: Status
     now: float
     moment: Callable[[float], str]
+    supervisorctl: str
 
     def since(self, at: float | None) -> str:
         """Return ` since 14:02:11 (3m 4s)`, nothing where it is not known."""

@@ -48,7 +48,7 @@ def _found(group: Group, frontend: Frontend, status: FrontendStatus, evidence: E
     serving = bool(program and program.workers)
     pool = evidence.snapshot.pool(frontend.pool or frontend.needs or "")
     if not serving:
-        return _not_listening(frontend, group, program)
+        return _not_listening(frontend, group, program, evidence)
     if refusal := _taken_bind(frontend, evidence):
         return _found_taken(frontend, refusal)
     if status.full:
@@ -70,7 +70,9 @@ def _binds(frontend: Frontend) -> str:
     return " and ".join(map(str, frontend.binds))
 
 
-def _not_listening(frontend: Frontend, group: Group, program: ProgramStatus | None) -> _Found:
+def _not_listening(
+    frontend: Frontend, group: Group, program: ProgramStatus | None, evidence: Evidence
+) -> _Found:
     why = f": {program.reason}" if program and program.reason else ""
     state = program.state if program else ProgramState.UNKNOWN
     taken = "in use" in why
@@ -82,7 +84,7 @@ def _not_listening(frontend: Frontend, group: Group, program: ProgramStatus | No
         changes=(
             Change(
                 text=ends,
-                command=f"supervisorctl -s unix:///run/appliance/supervisor.sock restart {group.program}",
+                command=f"{evidence.supervisorctl} restart {group.program}",
             ),
             Change(text="See what runs", command="appliance status"),
         ),

@@ -19,7 +19,7 @@ from appliance.net.logging.output import STDOUT, output
 _FIRST_PAUSE: Final = 0.25  # seconds before the second start of a program that does not stay up
 _LONGEST_PAUSE: Final = 10.0  # seconds between two starts of a program that does not stay up
 _LONGEST_REASON: Final = 300  # characters of a program's last line that its status repeats
-_EVENTS: Final = {
+EVENTS: Final = {
     events.ProcessStateStartingEvent: "program-starting",
     events.ProcessStateRunningEvent: "program-running",
     events.ProcessStateExitedEvent: "program-exited",
@@ -34,7 +34,7 @@ _TOLD: Final = {
     events.ProcessStateBackoffEvent: EventKind.PROGRAM_FAILING,
     events.ProcessStateStoppedEvent: EventKind.PROGRAM_STOPPED,
 }
-_TROUBLE: Final = (
+TROUBLE: Final = (
     events.ProcessStateExitedEvent,
     events.ProcessStateBackoffEvent,
     events.ProcessStateFatalEvent,
@@ -76,18 +76,18 @@ class ProgramEvents:
             process.delay = time.time() + pause
         if kind is events.ProcessStateExitedEvent:
             process.spawnerr = self._reason(process, ended)
-        if kind in _EVENTS:
-            fields = {"pid": process.pid or None, "reason": process.spawnerr if kind in _TROUBLE else None}
-            write = self._log.warning if kind in _TROUBLE else self._log.info
+        if kind in EVENTS:
+            fields = {"pid": process.pid or None, "reason": process.spawnerr if kind in TROUBLE else None}
+            write = self._log.warning if kind in TROUBLE else self._log.info
             given = {key: value for key, value in fields.items() if value}
-            write(_EVENTS[kind], name=process.config.name, **given)
+            write(EVENTS[kind], name=process.config.name, **given)
         if kind in _TOLD:
             self._tell(
                 OperatorEvent(
                     when=time.time(),
                     kind=_TOLD[kind],
                     subject=process.config.name,
-                    detail=process.spawnerr or "" if kind in _TROUBLE else "",
+                    detail=process.spawnerr or "" if kind in TROUBLE else "",
                 )
             )
 

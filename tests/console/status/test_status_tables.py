@@ -37,7 +37,9 @@ _EVIDENCE = Observations(
 def drawn(observations: Observations, *, width: int = 160) -> list[str]:
     """Return the lines of the tables."""
     output = StringIO()
-    Console(file=output, width=width).print(tables(assess(observations, 200.0)))
+    Console(file=output, width=width).print(
+        tables(assess(observations, 200.0), supervisorctl="supervisorctl")
+    )
     return [line.rstrip() for line in output.getvalue().splitlines()]
 
 
@@ -170,7 +172,7 @@ def test_at_80_columns_every_header_is_a_word():
 def test_a_summary_counts():
     """A few lines say what runs, what is up and how much is going on."""
     output = StringIO()
-    Console(file=output, width=80).print(summary(assess(_EVIDENCE, 200.0)))
+    Console(file=output, width=80).print(summary(assess(_EVIDENCE, 200.0), supervisorctl="supervisorctl"))
     lines = output.getvalue().splitlines()
     assert lines[-1].startswith("1 programs run, 1 of 1 servers are up, ")
     assert len(lines) <= 6

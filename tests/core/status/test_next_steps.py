@@ -17,6 +17,8 @@ from appliance.discovery import watched_source
 
 pytestmark = pytest.mark.pure
 
+_CONTROL = "supervisorctl -s unix:///run/x/supervisor.sock"
+
 _BEFORE = {vrrp_troubles: "virtual IP x ", watched_source: "discover x: "}
 """What stands before the sentences that are parts of one."""
 
@@ -68,14 +70,14 @@ def test_the_sentences_are_found():
 @pytest.mark.parametrize("problem", _ALL)
 def test_every_problem_has_a_next_step(problem: str):
     """A new sentence in these modules needs one too."""
-    assert next_step(problem)
+    assert next_step(problem, supervisorctl=_CONTROL)
 
 
 def test_of_what_programs_collect():
     """Sentences that are made by a call and not yielded."""
     assert "discover: what was found is not in the pools" in inspect.getsource(discover)
-    assert next_step("discover: what was found is not in the pools: x")
-    assert next_step("property appliance.x: wrong")
+    assert next_step("discover: what was found is not in the pools: x", supervisorctl=_CONTROL)
+    assert next_step("property appliance.x: wrong", supervisorctl=_CONTROL)
 
 
 @pytest.mark.parametrize(
@@ -85,19 +87,19 @@ def test_of_what_programs_collect():
         ("virtual IP api is in fault: eth0 is down", "`appliance why api`"),
         (
             "health is fatal: exit status 2",
-            "`supervisorctl restart health`",
+            f"`{_CONTROL} restart health`",
         ),
         ("frontend kube-api is full: 1 of 1 connections", "`appliance sessions --frontend kube-api`"),
     ],
 )
 def test_names_are_filled_in(problem: str, step: str):
     """The command can be copied."""
-    assert step in (next_step(problem) or "")
+    assert step in (next_step(problem, supervisorctl=_CONTROL) or "")
 
 
 def test_what_is_not_known():
     """A newer program may say what we have never heard."""
-    assert next_step("Unheard") is None
+    assert next_step("Unheard", supervisorctl=_CONTROL) is None
 
 
 def test_commands_are_ours():

@@ -32,6 +32,7 @@ def why(found: Observations) -> Explanation:
         status=assess(found, NOW),
         now=NOW,
         moment=lambda at: f"<{at:g}>",
+        supervisorctl="supervisorctl -s S",
     )
     [subject] = meant("api", about.snapshot)
     return explain(subject, about)

@@ -33,7 +33,12 @@ def evidence(found: Observations) -> Evidence:
     assert not isinstance(found.snapshot, str)
     status = assess(found, NOW)
     return Evidence(
-        snapshot=found.snapshot, observations=found, status=status, now=NOW, moment=lambda at: f"<{at:g}>"
+        snapshot=found.snapshot,
+        observations=found,
+        status=status,
+        now=NOW,
+        moment=lambda at: f"<{at:g}>",
+        supervisorctl="supervisorctl -s S",
     )
 
 
@@ -371,7 +376,7 @@ FRONTENDS = [
         {"failures": {"proxy-api": "127.0.0.1:9445: address in use by nginx (42)"}, "workers": ()},
         "not-listening",
         Decider.OTHER_PROGRAM,
-        "supervisorctl -s unix:///run/appliance/supervisor.sock restart proxy-api",
+        "supervisorctl -s S restart proxy-api",
     ),
     ({"workers": ()}, "not-listening", Decider.PROGRAM, "no worker of it accepts connections"),
     (

@@ -4,20 +4,35 @@ import ast
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Final
 
 from support.documents.pages import ROOT
 
 from appliance.core.checks.server_health import HealthEvent
+from appliance.core.log_events.all_events import LOG_EVENTS, log_step
+from appliance.health.reports import WARNINGS
+from appliance.model.paths import Paths
+from appliance.net.supervision.program_events import EVENTS, TROUBLE
 
-_OF_THE_LOG: Final = frozenset({"lines-dropped", "lines-left-out"})
+UNKNOWN: Final = "?"
+"""The name of an event that cannot be read from the sources: there may be none."""
+
 _CODE: Final = ROOT / "appliance"
-_SEVERITIES: Final = ("debug", "info", "warning", "error", "exception")
+_LOUD: Final = ("warning", "error", "exception", "critical")
+_SEVERITIES: Final = ("debug", "info", *_LOUD)
+_AS_ERROR: Final = {"exception": "error", "critical": "error"}
 _HEAD: Final = """# Log events
 
 Each line of the log has one event, a fixed name, and the fields that say what it is about: count and alert
-by the name. Made of the sources (`make pages`). `lines-dropped` and `lines-left-out` say how many lines a
-full disk and the limit of equal lines have cost.
+by the name. `appliance why NAME` says the same of an event of level warning or error as this page. Made of
+the sources (`make pages`).
+
+## Warnings and errors
+
+"""
+_REST: Final = """
+## All events
 
 | event | severity | fields | said by |
 |---|---|---|---|
@@ -25,7 +40,7 @@ full disk and the limit of equal lines have cost.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class _Call:
+class Call:
     """One place that logs an event."""
 
     name: str
@@ -33,58 +48,190 @@ class _Call:
     fields: tuple[str, ...]
     module: str
 
+    @property
+    def loud(self) -> bool:
+        """Say whether an operator has to look at it."""
+        return self.severity not in ("debug", "info")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Module:
+    """One module of ours: its name below the package, and its tree."""
+
+    name: str
+    tree: ast.Module
+
 
 @cache
 def events() -> frozenset[str]:
-    """Return the name of every event whose name stands in the sources."""
-    return frozenset(call.name for call in _calls()) | {each.value for each in HealthEvent} | _OF_THE_LOG
+    """Return the name of every event."""
+    return frozenset(call.name for call in calls())
+
+
+@cache
+def calls() -> tuple[Call, ...]:
+    """Return every place that logs, with `UNKNOWN` for a name that is not in the sources."""
+    return tuple(sorted({*_calls(), *_of_tables()}))
 
 
 def events_page() -> str:
     """Return the page."""
-    calls = sorted({*_calls(), *_of_servers()})
-    rows = []
-    for name in dict.fromkeys(call.name for call in calls):
-        same = [call for call in calls if call.name == name]
+    return _HEAD + "".join(_meanings()) + _REST + "".join(_rows())
+
+
+def _meanings() -> Iterator[str]:
+    yield "| event | what it means | what to do |\n|---|---|---|\n"
+    control = f"supervisorctl -s unix://{Paths().supervisor_socket}"
+    for name in dict.fromkeys(call.name for call in calls() if call.loud):
+        step = log_step(name, supervisorctl=control)
+        yield f"| `{name}` | {LOG_EVENTS[name].means} | {step} |\n"
+
+
+def _rows() -> Iterator[str]:
+    for name in dict.fromkeys(call.name for call in calls()):
+        same = [call for call in calls() if call.name == name]
         severities = ", ".join(dict.fromkeys(call.severity for call in same))
         fields = ", ".join(
             f"`{each}`" for each in dict.fromkeys(field for call in same for field in call.fields)
         )
         modules = ", ".join(dict.fromkeys(call.module for call in same))
-        rows.append(f"| `{name}` | {severities} | {fields} | {modules} |\n")
-    return _HEAD + "".join(rows)
+        yield f"| `{name}` | {severities} | {fields} | {modules} |\n"
 
 
-def _of_servers() -> Iterator[_Call]:
+def _of_tables() -> Iterator[Call]:
+    """Yield what is logged by a variable, with names of a table."""
     for event in HealthEvent:
-        yield _Call(name=event.value, severity="info, warning", fields=("pool", "server"), module="health")
+        severity = "warning" if event in WARNINGS else "info"
+        yield Call(name=event.value, severity=severity, fields=("pool", "server"), module="health/reports")
+    for kind, name in EVENTS.items():
+        severity = "warning" if kind in TROUBLE else "info"
+        fields = ("name", "pid", "reason")
+        yield Call(name=name, severity=severity, fields=fields, module="net/supervision/program_events")
 
 
-def _calls() -> Iterator[_Call]:
-    for path in sorted(_CODE.rglob("*.py")):
-        module = str(path.relative_to(_CODE).with_suffix(""))
-        for node in ast.walk(ast.parse(path.read_text())):
+def unseen() -> frozenset[str]:
+    """Return the modules that keep a method of a logger and say elsewhere what it logs."""
+    return frozenset(module.name for module in _modules() if _hidden(module))
+
+
+def _hidden(module: _Module) -> bool:
+    nodes = list(ast.walk(module.tree))
+    seen = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    for choice, _ in _chosen(module):
+        seen |= {id(choice.body), id(choice.orelse)}
+    methods = (node for node in nodes if isinstance(node, ast.Attribute) and node.attr in _LOUD)
+    return any(_is_logger(node.value) and id(node) not in seen for node in methods)
+
+
+def _chosen(module: _Module) -> Iterator[tuple[ast.IfExp, ast.Call]]:
+    """Yield each `say = log.warning if ... else log.info` with the call of `say`, if that has a name."""
+    for function in ast.walk(module.tree):
+        if not isinstance(function, ast.FunctionDef):
+            continue
+        nodes = list(ast.walk(function))
+        for node in nodes:
+            match node:
+                case ast.Assign(targets=[ast.Name(id=say)], value=ast.IfExp(body=ast.Attribute()) as choice):
+                    for call in nodes:
+                        if isinstance(call, ast.Call) and getattr(call.func, "id", "") == say:
+                            yield from [(choice, call)] if _is_literal(call.args[0]) else []
+
+
+def _is_literal(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant | ast.IfExp)
+
+
+def _of_choice(choice: ast.IfExp, call: ast.Call, module: _Module) -> Iterator[Call]:
+    """Yield a call whose severity depends on something; names that depend on the same go with it."""
+    name = call.args[0]
+    branches = ("body", "orelse")
+    paired = isinstance(name, ast.IfExp) and ast.dump(name.test) == ast.dump(choice.test)
+    for branch in branches:
+        method = getattr(choice, branch)
+        given = getattr(name, branch) if paired else name
+        yield from _logged(call, given, method.attr, module)
+
+
+@cache
+def _modules() -> tuple[_Module, ...]:
+    return tuple(map(_module, sorted(_CODE.rglob("*.py"))))
+
+
+def _module(path: Path) -> _Module:
+    return _Module(name=str(path.relative_to(_CODE).with_suffix("")), tree=ast.parse(path.read_text()))
+
+
+def _calls() -> Iterator[Call]:
+    for module in _modules():
+        for node in ast.walk(module.tree):
             if isinstance(node, ast.Call):
                 yield from _of(node, module)
+        for choice, call in _chosen(module):
+            yield from _of_choice(choice, call, module)
 
 
-def _of(call: ast.Call, module: str) -> Iterator[_Call]:
+def _of(call: ast.Call, module: _Module) -> Iterator[Call]:
     function = call.func
     if not isinstance(function, ast.Attribute) or function.attr not in _SEVERITIES or not call.args:
         return
-    logger = function.value
-    named = logger.attr if isinstance(logger, ast.Attribute) else getattr(logger, "id", "")
-    if "log" not in named.lower():
+    if function.attr not in _LOUD and not _is_logger(function.value):
         return
-    severity = "error" if function.attr == "exception" else function.attr
+    yield from _logged(call, call.args[0], function.attr, module)
+
+
+def _logged(call: ast.Call, name: ast.expr, method: str, module: _Module) -> Iterator[Call]:
     fields = tuple(each.arg for each in call.keywords if each.arg and each.arg != "exc_info")
-    for name in _names(call.args[0]):
-        yield _Call(name=name, severity=severity, fields=fields, module=module)
+    severity = _AS_ERROR.get(method, method)
+    for each in _names(name, module):
+        yield Call(name=each, severity=severity, fields=fields, module=module.name)
 
 
-def _names(node: ast.expr) -> Iterator[str]:
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        yield node.value
-    elif isinstance(node, ast.IfExp):
-        yield from _names(node.body)
-        yield from _names(node.orelse)
+def _is_logger(node: ast.expr) -> bool:
+    named = node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+    return "log" in named.lower()
+
+
+def _names(node: ast.expr, module: _Module) -> Iterator[str]:
+    """Yield the names that an event may have: those of its module, or of who uses a class of it."""
+    match node:
+        case ast.Constant(value=str() as name):
+            yield name
+        case ast.IfExp():
+            yield from (*_names(node.body, module), *_names(node.orelse, module))
+        case ast.Name(id=variable):
+            yield from _assigned(variable, module) or [UNKNOWN]
+        case ast.Attribute(attr=field):
+            yield from _given(field, (module,)) or [UNKNOWN]
+        case ast.JoinedStr(values=[ast.FormattedValue(), ast.Constant(value=str() as ending)]):
+            yield from [f"{name}{ending}" for name in _given("name", _modules(), _classes(module))] or [
+                UNKNOWN
+            ]
+        case _:
+            yield UNKNOWN
+
+
+def _assigned(variable: str, module: _Module) -> list[str]:
+    """Return the value of a module's constant."""
+    return [
+        str(node.value.value)
+        for node in module.tree.body
+        if isinstance(node, ast.AnnAssign)
+        and isinstance(node.value, ast.Constant)
+        and getattr(node.target, "id", "") == variable
+    ]
+
+
+def _classes(module: _Module) -> frozenset[str]:
+    return frozenset(node.name for node in module.tree.body if isinstance(node, ast.ClassDef))
+
+
+def _given(field: str, modules: tuple[_Module, ...], to: frozenset[str] | None = None) -> list[str]:
+    """Return the constants that calls (those of `to`, None for all) give by the keyword `field`."""
+    return [
+        str(keyword.value.value)
+        for module in modules
+        for node in ast.walk(module.tree)
+        if isinstance(node, ast.Call) and (to is None or getattr(node.func, "id", "") in to)
+        for keyword in node.keywords
+        if keyword.arg == field and isinstance(keyword.value, ast.Constant)
+    ]
