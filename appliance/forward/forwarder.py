@@ -39,7 +39,8 @@ from appliance.net.workers.listener_lending import OtherGroups
 from appliance.wire.nftables.nftables_transaction import Family
 
 _GLANCE: Final = 0.05  # seconds between two looks at the board's count of changes, as in workers
-_SETTLE: Final = 5.0  # seconds between two looks whether the rules still stand, and at our own networks
+_STANDING: Final = 0.5  # seconds between two looks whether the rules still stand
+_SETTLE: Final = 5.0  # seconds between two looks at our own networks, and at what proxies have taken
 _LEAVING: Final = 30.0  # seconds that a proxy has until its workers listen, as for binds of other groups
 _ENDED: Final = 0.5  # seconds between two looks whether the last connection has ended
 
@@ -107,7 +108,7 @@ class Forwarder:
     # Looks
 
     def _look(self) -> None:
-        due = 0.0
+        due = standing = 0.0
         while True:
             health = self._verdicts.changed()
             if health is not None:
@@ -118,7 +119,11 @@ class Forwarder:
             now = time.monotonic()
             if now >= due:
                 due = now + _SETTLE
-                self._look_at_kernel(now)
+                self._let_leave(now)
+                self.settle()
+            elif now >= standing:
+                standing = now + _STANDING
+                self._mend()
             gevent.sleep(_GLANCE)
 
     def _end_connections(self, lost: Iterable[PoolMember]) -> None:
@@ -140,18 +145,20 @@ class Forwarder:
         for server, count in ended.items():
             self.log.info("connections-ended", server=server, connections=count)
 
-    def _look_at_kernel(self, now: float) -> None:
-        """Write rules anew that somebody has removed, and leave to proxies what they have had time for."""
+    def _let_leave(self, now: float) -> None:
+        """Leave to proxies what they have had time for."""
         if now >= self._leaving_until:
             self.frontends = tuple(each for each in self.frontends if not each.leaving)
+
+    def _mend(self) -> None:
+        """Write rules anew that somebody has changed or removed."""
         try:
-            if not self.tables.stand():
-                self.log.warning("forward-rules-gone")
-                self.tables.forget()
+            stand = self.tables.stand()
         except NftablesError as error:
             self._note(str(error))
             return
-        self.settle()
+        if not stand or self.tables.unsure:
+            self.settle()
 
     # Rules
 
@@ -160,6 +167,9 @@ class Forwarder:
         written: list[Family] = []
         try:
             self._take_over()
+            if not self.tables.stand():
+                self.log.warning("forward-rules-gone")
+                self.tables.forget()
             own = networks()
         except (NftablesError, OSError) as error:
             self._note(str(error))

@@ -12,6 +12,7 @@ from typing import Final
 
 from appliance.core.forwarding import ruleset
 from appliance.core.forwarding.forwarded import ForwardedFrontend
+from appliance.forward.standing import Standing
 from appliance.net.nftables.nftables import Nftables, NftablesError
 from appliance.wire.nftables.nftables_answer import COUNTERS_LIMIT, NftablesObject
 from appliance.wire.nftables.nftables_transaction import Family, delete_table, list_chain, list_counters
@@ -23,8 +24,8 @@ _COUNTER: Final = re.compile(r"([fs])([0-9]{1,5})_([a-z]+)")
 class _Known:
     """What is known of the table of a family; a transaction that fails has changed nothing of it.
 
-    `text` is all but slots, as it was written last; empty where another process did. `frontends` have the
-    fingerprints of their chains.
+    `text` is all but slots, as it was written last; empty where another process did, or somebody else was
+    busy at that moment: then it is written once more. `frontends` have the fingerprints of their chains.
     """
 
     text: str = ""
@@ -45,9 +46,12 @@ class KernelCount:
 class KernelTables:
     """The tables of both families. Functions raise NftablesError where the kernel refuses."""
 
-    def __init__(self, *, connect: Callable[[], Nftables] = Nftables) -> None:
+    def __init__(
+        self, *, connect: Callable[[], Nftables] = Nftables, standing: Standing | None = None
+    ) -> None:
         self._connect = connect
         self._nftables: Nftables | None = None
+        self._standing = standing or Standing()
         self._known: dict[Family, _Known] = {}
 
     def taken_over(self) -> Mapping[int, str]:
@@ -91,22 +95,32 @@ class KernelTables:
         fingerprints = {each.number: ruleset.fingerprint(family, each) for each in frontends}
         gone = known.frontends.keys() - fingerprints.keys()
         script += ruleset.forget(family, sorted(gone), sorted(known.counters - counters))
-        self._open().run_text(script)
+        with self._standing.writing(family):
+            self._open().run_text(script)
+        if not self._standing.knows(family):
+            text, fingerprints = "", {each: self._fingerprint(family, each) for each in fingerprints}
         self._known[family] = _Known(
-            text=text, frontends=fingerprints, counters=counters, slots=dict(slots), waits=waits
+            text=text,
+            frontends=fingerprints,
+            counters=counters,
+            slots=dict(slots),
+            waits=waits,
         )
         return True
 
     def stand(self) -> bool:
-        """Say whether the rules are still there: somebody may have flushed or deleted the kernel's."""
-        return all(
-            any(each.kind == "rule" for each in self._listed(family, ruleset.PREROUTING) or ())
-            for family in self._known
-        )
+        """Say whether all is still there as it was written: somebody may have changed the kernel's tables."""
+        return self._standing.unchanged()
+
+    @property
+    def unsure(self) -> bool:
+        """Whether somebody else was busy while a table was written, so that it is to be written once more."""
+        return any(not each.text for each in self._known.values())
 
     def forget(self) -> None:
         """Know nothing of the tables any more, so that all of it is written anew."""
         self._known = {family: _Known() for family in self._known}
+        self._standing.forget()
 
     def counts(self) -> Mapping[str, KernelCount]:
         """Return what was counted, summed over both families, by the names of the counters."""
@@ -124,6 +138,7 @@ class KernelTables:
             with contextlib.suppress(NftablesError):  # it is not there
                 self._open().run(delete_table(family, ruleset.TABLE))
         self._known.clear()
+        self._standing.forget()
 
     def _open(self) -> Nftables:
         if self._nftables is None:
@@ -145,8 +160,10 @@ class KernelTables:
         )
 
     def _fingerprint(self, family: Family, number: int) -> str:
-        found = self._listed(family, f"f{number}") or ()
-        return next((each.comment for each in found if each.kind == "rule"), "")
+        """Return the fingerprint of a frontend's chain in the kernel, nothing where it has other rules."""
+        rules = [each for each in self._listed(family, f"f{number}") or () if each.kind == "rule"]
+        comment = rules[0].comment if rules else ""
+        return comment if comment.partition(" ")[0] == str(len(rules)) else ""
 
     def _listed(self, family: Family, chain: str) -> tuple[NftablesObject, ...] | None:
         try:

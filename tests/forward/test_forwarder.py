@@ -8,6 +8,7 @@ from typing import cast
 
 import gevent
 import pytest
+from support.processes.waiting import wait_until
 from support.values import boards, snapshots
 from support.values.snapshots import frontend, group, pool, server
 
@@ -16,6 +17,7 @@ from appliance.core.forwarding.ruleset import TABLE
 from appliance.forward import forwarder as module
 from appliance.forward.forwarder import Forwarder
 from appliance.forward.kernel_tables import KernelTables
+from appliance.forward.standing import Standing
 from appliance.model.paths import Paths
 from appliance.model.server_states import HealthVerdict
 from appliance.model.snapshot.frontends import Bind, Forward
@@ -23,6 +25,7 @@ from appliance.model.snapshot.pools import OnDown
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.boards.board_writer import BoardWriter
 from appliance.net.logging import log as logs
+from appliance.net.netlink.table_contents import TableContents
 from appliance.net.nftables.nftables import Nftables, NftablesError
 from appliance.wire.boards import health_board
 from appliance.wire.nftables.nftables_answer import NftablesObject
@@ -41,6 +44,17 @@ class Kernel:
         self.scripts: list[str] = []
         self.refused = "nothing"
         self.counters: tuple[NftablesObject, ...] = ()
+        self.changed = b""
+        self.meanwhile = b""  # what somebody changes while the next script is done
+
+    def generation(self) -> int:
+        """Return how many scripts were taken, and changes of others."""
+        return len(self.scripts) + len(self.changed)
+
+    def digest(self, family: Family, table: str) -> bytes:
+        """Return what others have made of the tables."""
+        assert table == TABLE
+        return family.encode() + self.changed
 
     def run(self, *commands: Command, **_: int) -> tuple[NftablesObject, ...]:
         """List the counters of IPv4, or what is not there."""
@@ -53,6 +67,7 @@ class Kernel:
         if self.refused in script:
             raise NftablesError("File exists")
         self.scripts.append(script)
+        self.changed, self.meanwhile = self.changed + self.meanwhile, b""
 
 
 @pytest.fixture
@@ -83,7 +98,8 @@ def published(board: BoardWriter) -> None:
 def forwarder(paths: Paths, kernel: Kernel, monkeypatch: pytest.MonkeyPatch) -> Iterator[Forwarder]:
     """One that has applied nothing yet, on a machine that forwards packets."""
     monkeypatch.setattr(module, "objections", lambda _: ())
-    tables = KernelTables(connect=lambda: cast("Nftables", kernel))
+    standing = Standing(connect=lambda: cast("TableContents", kernel))
+    tables = KernelTables(connect=lambda: cast("Nftables", kernel), standing=standing)
     made = Forwarder(paths, logs.obey("forward", one().log), tables, on_fault=print)
     with closing(made):
         yield made
@@ -138,6 +154,26 @@ def test_slots_that_were_taken_over_stay_until_there_are_verdicts(
     board.publish(PUBLISHED, changed=True)
     gevent.sleep(0.2)
     assert "add element ip lb_forward f1_slots" in "".join(kernel.scripts)
+
+
+def test_what_somebody_changes_is_written_anew_before_anything_else(forwarder: Forwarder, kernel: Kernel):
+    """A change is noticed by the next step, whatever it is for: all of the tables is written."""
+    forwarder.apply(one())
+    kernel.changed = b"!"
+    kernel.scripts.clear()
+    forwarder.settle()
+
+    assert ["flush chain ip" in each for each in kernel.scripts] == [True, True]
+
+
+def test_a_table_is_written_again_where_somebody_was_busy_meanwhile(forwarder: Forwarder, kernel: Kernel):
+    """What it holds then may be somebody else's work; the next look sees to it."""
+    kernel.meanwhile = b"?"
+    forwarder.apply(one())
+    assert forwarder.tables.unsure
+    wait_until(lambda: not forwarder.tables.unsure, what="written again", sleep=gevent.sleep)
+
+    assert len([each for each in kernel.scripts if "add table ip lb_forward" in each]) == 2
 
 
 def test_who_was_lost_before_we_came_loses_its_connections(

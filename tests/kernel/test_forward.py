@@ -1,6 +1,7 @@
 """`forward: kernel` with the real nftables: the rules themselves, and what becomes of them."""
 
 import contextlib
+import itertools
 import os
 import signal
 
@@ -171,9 +172,49 @@ def test_what_somebody_flushes_comes_back(balanced: ForwardField):
         balanced.balancer.run(["nft", "flush", "ruleset"])
         appliance.wait_for_event("forward-rules-gone")
         wait_until(lambda: balanced.ask() in ALL, what="it forwards again")
-        balanced.balancer.run(["nft", "flush", "table", "ip", "lb_forward"])
-        wait_until(lambda: len(appliance.events("forward-rules-gone")) == 2, what="empty chains are noticed")
-        wait_until(lambda: balanced.ask() in ALL, what="it forwards once more")
+
+
+def test_whatever_somebody_changes_is_mended(balanced: ForwardField):
+    """Chains, policies, sets, maps, elements, rules, in either family: it holds again what it held."""
+    changes = (
+        "flush table {}", "flush chain {} postrouting", "flush chain {} stray", "flush chain {} f1",
+        "flush chain {} f1_none", "chain {} count {{ policy drop; }}", "flush map {} servers",
+        "flush map {} ports", "flush map {} f1_slots", "flush set {} masked", "flush set {} f1_deny",
+        "delete element {} f1_slots {{ 7 }}", "insert rule {} prerouting tcp dport 9445 drop",
+        "add table {} {{ flags dormant; }}", "delete table {}",
+    )  # fmt: skip
+    six = {f"{name}v6": each for name, each in balanced.members(6).items()}
+    config = balanced.config(
+        pool={"servers": {**balanced.members(), **six}}, deny=["198.51.100.0/24", "2001:db8:1::/48"]
+    )
+    with balanced.appliance(config) as appliance:
+        wait_for_servers(appliance, *ALL, *six)
+        held = {family: balanced.rules(family) for family in ("ip", "ip6")}
+        for change, family in zip(changes, itertools.cycle(held), strict=False):
+            command = change.format(f"{family} lb_forward")
+            balanced.balancer.run(["nft", command])
+            wait_until(
+                lambda: {each: balanced.rules(each) for each in held} == held, what=f"`{command}` is mended"
+            )
+        assert appliance.events("forward-rules-gone")
+        for address in VIPS:
+            assert set(balanced.shares(9, address)) == set(ALL)
+
+
+def test_other_programs_tables_are_their_own(balanced: ForwardField):
+    """However often they change, nothing of ours is written, and a chain's handles stay."""
+    with balanced.appliance() as appliance:
+        wait_for_servers(appliance, *ALL)
+        listed = ["nft", "-a", "list", "chain", "ip", "lb_forward", "postrouting"]
+        before = balanced.balancer.run(listed)
+        written = len(appliance.events("forward-rules"))
+        for number in range(20):
+            balanced.balancer.run(["nft", f"add table ip other{number}"])
+        appliance.command("drain", "servers/s1")
+        balanced.wait_for("s2", "s3")
+        assert appliance.events("forward-rules-gone") == []
+        assert len(appliance.events("forward-rules")) == written + 1
+        assert balanced.balancer.run(listed) == before
 
 
 def test_a_node_that_does_not_forward_is_told(balanced: ForwardField):

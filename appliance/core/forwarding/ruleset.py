@@ -106,8 +106,10 @@ def without_server(family: Family, frontend: ForwardedFrontend) -> str:
 
 
 def fingerprint(family: Family, frontend: ForwardedFrontend) -> str:
-    """Return what tells a frontend's chain from others."""
-    return hashlib.blake2b("\n".join(_rules(family, frontend)).encode(), digest_size=8).hexdigest()
+    """Return what tells a frontend's chain from others; it begins with the number of its rules."""
+    rules = _rules(family, frontend)
+    digest = hashlib.blake2b("\n".join(rules).encode(), digest_size=8).hexdigest()
+    return f"{len(rules)} {digest}"
 
 
 def _objects(family: Family, frontends: Sequence[ForwardedFrontend]) -> Iterator[str]:

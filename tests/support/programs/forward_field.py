@@ -1,6 +1,7 @@
 """A load balancer that has the kernel forward, servers that say their names, and clients: by namespaces."""
 
 import contextlib
+import re
 import socket
 import subprocess
 import sys
@@ -128,6 +129,11 @@ class ForwardField:
     def nft(self) -> str:
         """Return the balancer's whole ruleset."""
         return self.balancer.run(["nft", "list", "ruleset"])
+
+    def rules(self, family: str) -> list[str]:
+        """Return what the balancer's table of a family holds, but what was counted, in a fixed order."""
+        shown = self.balancer.run(["nft", "-s", "list", "table", family, "lb_forward"], check=False)
+        return sorted(each.strip() for each in re.split(r"[,\n{}]", shown))
 
     def forget_connections(self) -> None:
         """Have the balancer's kernel forget the connections that it tracks for us."""

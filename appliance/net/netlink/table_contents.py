@@ -1,0 +1,91 @@
+"""What a table of nftables holds, as one short value, and whether anything of nftables has changed at all.
+
+Messages of linux/netfilter/nf_tables.h. They are only compared, so nothing is decoded that needs no telling
+apart, and ten thousand networks of a set take some tens of milliseconds. Counters count; what they have
+counted is left out.
+"""
+
+import errno
+import hashlib
+import socket
+import struct
+from collections.abc import Iterator
+from typing import Final
+
+from appliance.net.netlink.netlink import ACKNOWLEDGE, DUMP, REQUEST, Message, Requests
+from appliance.net.netlink.rtnetlink import attribute, attributes
+from appliance.wire.nftables.nftables_transaction import Family
+
+_NETLINK_NETFILTER: Final = 12  # linux/netlink.h
+_HEADER: Final = struct.Struct("=IHHII")  # struct nlmsghdr of linux/netlink.h
+_NETFILTER: Final = struct.Struct("=BBH")  # struct nfgenmsg of linux/netfilter/nfnetlink.h
+_BODY: Final = _HEADER.size + _NETFILTER.size  # what is before it differs from one answer to the next
+_SUBSYSTEM: Final = 10 << 8  # NFNL_SUBSYS_NFTABLES
+_GET_TABLE, _GET_CHAIN, _GET_RULE, _GET_SET = 1, 4, 7, 10  # NFT_MSG_GET...
+_GET_ELEMENTS, _GET_GENERATION, _GET_OBJECT = 13, 16, 19
+_NUMBER: Final = 1  # NFTA_GEN_ID
+_TABLE, _NAME = 1, 2  # NFTA_CHAIN_TABLE and the like: all are 1; NFTA_SET_NAME, NFTA_OBJ_NAME
+_ELEMENTS: Final = 3  # NFTA_SET_ELEM_LIST_ELEMENTS
+_KIND: Final = 0x3FFF  # NLA_TYPE_MASK of linux/netlink.h
+_NUMBERS: Final = {Family.IPV4: socket.AF_INET, Family.IPV6: socket.AF_INET6}  # NFPROTO_IPV4, NFPROTO_IPV6
+_WORD: Final = struct.Struct("!I")
+
+
+class TableContents:
+    """A question to the kernel at a time. Making one, and functions, raise OSError; needs CAP_NET_ADMIN."""
+
+    def __init__(self) -> None:
+        self._requests = Requests(protocol=_NETLINK_NETFILTER)
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._requests.close()
+
+    def generation(self) -> int:
+        """Return the number that each transaction of anybody in this network makes one higher."""
+        for message in self._requests.dump(_request(_GET_GENERATION, ACKNOWLEDGE, socket.AF_UNSPEC)):
+            return int.from_bytes(_fields(message).get(_NUMBER, b""))
+        raise OSError(errno.ENODATA, "the kernel tells no generation of nftables")
+
+    def digest(self, family: Family, table: str) -> bytes:
+        """Return what tells the contents of a table from others: of one that is not there, too."""
+        found = hashlib.blake2b(digest_size=16)
+        for part in self._parts(family, table):
+            found.update(_WORD.pack(len(part)) + part)
+        return found.digest()
+
+    def _parts(self, family: Family, table: str) -> Iterator[bytes]:
+        name = table.encode() + b"\0"
+        for kind in (_GET_TABLE, _GET_CHAIN, _GET_RULE):
+            for message in self._dump(kind, family, name):
+                yield message.data[_BODY:]
+        for message in self._dump(_GET_OBJECT, family, name):
+            yield _fields(message).get(_NAME, b"")
+        for message in self._dump(_GET_SET, family, name):
+            yield message.data[_BODY:]
+            yield from sorted(self._elements(family, name, _fields(message).get(_NAME, b"")))
+
+    def _elements(self, family: Family, table: bytes, name: bytes) -> Iterator[bytes]:
+        """Yield the elements of a set, in an order that is the kernel's own affair."""
+        for message in self._dump(_GET_ELEMENTS, family, table, attribute(_NAME, name)):
+            for _, element in attributes(_fields(message).get(_ELEMENTS, b"")):
+                yield element
+
+    def _dump(self, kind: int, family: Family, table: bytes, more: bytes = b"") -> Iterator[Message]:
+        """Yield what there is of a kind in a table: kernels leave other tables in for some kinds."""
+        wanted = b"" if kind in (_GET_TABLE, _GET_CHAIN) else attribute(_TABLE, table) + more
+        try:
+            found = self._requests.dump(_request(kind, DUMP, _NUMBERS[family], wanted))
+        except FileNotFoundError:  # neither the table nor the set
+            return
+        yield from (each for each in found if _fields(each).get(_TABLE) == table)
+
+
+def _fields(message: Message) -> dict[int, bytes]:
+    return {kind & _KIND: payload for kind, payload in attributes(message.data[_BODY:])}
+
+
+def _request(kind: int, flags: int, family: int, body: bytes = b"") -> bytes:
+    length = _BODY + len(body)
+    header = _HEADER.pack(length, _SUBSYSTEM | kind, REQUEST | flags, 0, 0)
+    return header + _NETFILTER.pack(family, 0, 0) + body
