@@ -70,6 +70,13 @@ class CheckLoops:
             if check
             else None
         )
+        try:
+            self._check_always(checked, health, probe)
+        finally:
+            if probe is not None:
+                probe.close()
+
+    def _check_always(self, checked: CheckedServer, health: ServerHealth, probe: ServerProbe | None) -> None:
         while (deadline := health.deadline) is not None:
             gevent.sleep(max(deadline - time.monotonic(), 0))
             # libev's timers may fire a moment early: what was slept for is due.

@@ -139,6 +139,7 @@ def _facts(checked: CheckedServer, among: CheckedServers) -> dict[str, object]:
         "status": health.last.status,
         "duration": round(health.last.duration, 6),
         "detail": health.last.detail,
+        "reused": health.last.reused,
         "streak": health.streak,
         "up": up,
         "servers": count,

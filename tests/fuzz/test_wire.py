@@ -225,6 +225,11 @@ def answer_body(data: bytes) -> None:
     for chunk in _chunks(data):
         pieces.feed(chunk)
     assert (pieces.line, pieces.body, pieces.ended) == (whole.line, whole.body, whole.ended)
+    assert pieces.persists is whole.persists
+    if whole.persists:
+        assert whole.ended
+        whole.feed(b"H")
+        assert not whole.persists
     assert len(pieces.body) <= response_body.BODY_LIMIT
 
 
@@ -533,9 +538,17 @@ TARGETS = (
             b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok",
             b"HTTP/1.1 103\r\n\r\nHTTP/1.1 200 -\r\nTransfer-Encoding: chunked\r\n\r\n1;a\r\nx\r\n0\r\n\r\n",
             b"HTTP/1.0 500 no\n\nok",
+            b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nContent-Length: 0\r\n\r\n",
+            b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\nExpires: 0\r\n\r\n",
         ),
         errors=(http_response.ResponseError,),
-        words=(b"Content-Length: ", b"Transfer-Encoding: chunked\r\n", b"\r\n\r\n", b"ffffffff\r\n"),
+        words=(
+            b"Connection: close\r\n",
+            b"Content-Length: ",
+            b"Transfer-Encoding: chunked\r\n",
+            b"\r\n\r\n",
+            b"ffffffff\r\n",
+        ),
     ),
     Target(
         name="failed-checks",

@@ -4,6 +4,7 @@ from bisect import bisect_left
 from dataclasses import dataclass, field
 from typing import Self
 
+from appliance.core.checks.check_outcome import CheckOutcome
 from appliance.model.server_states import HealthVerdict
 from appliance.wire.boards.health_board import CHECK_BOUNDS, NO_CHECKS, ServerHealthRecord
 
@@ -16,6 +17,7 @@ class CheckHistory:
     failed_up: int = 0
     down_seconds: float = 0.0
     check_seconds: float = 0.0
+    reused: int = 0
     check_times: list[int] = field(default_factory=lambda: list(NO_CHECKS))
 
     @classmethod
@@ -26,14 +28,16 @@ class CheckHistory:
             failed_up=record.failed_up,
             down_seconds=record.down_seconds,
             check_seconds=record.check_seconds,
+            reused=record.reused,
             check_times=list(record.check_times),
         )
 
-    def check_ended(self, *, passed: bool, verdict: HealthVerdict, seconds: float) -> None:
-        """Count a check that took so long; `verdict` is that of before it."""
-        self.failed_up += not passed and verdict is not HealthVerdict.DOWN
-        self.check_seconds += seconds
-        self.check_times[bisect_left(CHECK_BOUNDS, seconds)] += 1
+    def check_ended(self, outcome: CheckOutcome, *, verdict: HealthVerdict) -> None:
+        """Count a check; `verdict` is that of before it."""
+        self.failed_up += not outcome.passed and verdict is not HealthVerdict.DOWN
+        self.reused += outcome.reused
+        self.check_seconds += outcome.duration
+        self.check_times[bisect_left(CHECK_BOUNDS, outcome.duration)] += 1
 
     def verdict_changed(self, *, before: HealthVerdict, after: HealthVerdict, seconds: float) -> None:
         """Count a change of the verdict, `seconds` after the last change.

@@ -13,13 +13,15 @@ class CheckOutcome:
     """The result of one check.
 
     `status` is the HTTP status, 0 where the check speaks no HTTP or got no status. `duration` is in seconds.
-    `detail` says in words why the check failed, "" when it passed.
+    `detail` says in words why the check failed, "" when it passed. `reused` tells that it was made on a
+    connection of earlier checks.
     """
 
     result: CheckResult
     status: int = 0
     duration: float = 0.0
     detail: str = ""
+    reused: bool = False
 
     @property
     def passed(self) -> bool:

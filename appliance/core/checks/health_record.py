@@ -35,4 +35,5 @@ def record(checked: CheckedServer, *, now: float, wall: float) -> ServerHealthRe
         check_seconds=health.history.check_seconds,
         check_times=tuple(health.history.check_times),
         operator_weight=checked.weight,
+        reused=health.history.reused,
     )

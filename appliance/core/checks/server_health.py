@@ -149,7 +149,7 @@ class ServerHealth:
         # Before the first check the streak is 0, so that it is 1 after it, whatever `last` stands for.
         self.streak = self.streak + 1 if outcome.passed is self.last.passed else 1
         self.failed += not outcome.passed
-        self.history.check_ended(passed=outcome.passed, verdict=self.verdict, seconds=outcome.duration)
+        self.history.check_ended(outcome, verdict=self.verdict)
         self.last = outcome
         self.checked_at = now
         was_unreachable = self.unreachable

@@ -38,6 +38,7 @@ def appliance_metrics(
     yield _ends(status)
     yield _refused(status)
     yield _check_times(observations)
+    yield _reused(observations)
     yield from _connect_times(status, observations)
     yield from _virtual_ips(status.virtual_ips, observations)
 
@@ -173,6 +174,14 @@ def _check_times(observations: Observations) -> Metric:
             for pool, each in counts.items()
         ],
     )
+
+
+def _reused(observations: Observations) -> Metric:
+    reused: dict[str, int] = {}
+    for each in observations.health.servers if observations.health else ():
+        reused[each.pool] = reused.get(each.pool, 0) + each.reused
+    about = "Checks of a pool's servers that were made on a connection of earlier ones (`reuse`)."
+    return _counter("checks_reused", about, [(labels(pool=pool), each) for pool, each in reused.items()])
 
 
 def _connect_times(status: Status, observations: Observations) -> Iterator[Metric]:

@@ -85,6 +85,8 @@ class CheckSection(Section):
     """Failed connects of clients in a row that have a server checked at once (error-limit); 0 is never."""
     init: Init = Field(default=CheckInit.CHECK)
     """State until the first check ends, which alone decides then: check (waits), up or down (init-state)."""
+    reuse: bool = Field(default=False)
+    """Keep the connection for up to 10 checks or 30s (http and https): spares handshakes on both sides."""
     send_proxy: ProxyHeader | None = Field(default=None, examples=["none"])
     """PROXY header: none, v1, v2. Else the pool's, but none with an own address or port, as in HAProxy."""
 

@@ -220,6 +220,7 @@ def _check(given: CheckSettings, *, connect: float, send_proxy: SendProxy) -> Ch
         error_limit=given.error_limit,
         init=given.init,
         send_proxy=_first(given.send_proxy, SendProxy.NONE if elsewhere else send_proxy),
+        reuse=given.reuse,
     )
 
 

@@ -9,13 +9,13 @@ from appliance.model.config.values.addresses import Endpoint
 from appliance.model.messages.problems import Finding, FindingTarget, Path
 from appliance.model.rules.findings import warning
 from appliance.model.rules.references import frontends
-from appliance.model.snapshot.pools import Balance
+from appliance.model.snapshot.pools import REUSE_SECONDS, Balance
 
 _WITH_REQUEST: Final = frozenset({"http", "https"})
 _WITH_TLS: Final = frozenset({"tls", "https"})
 _USERS: Final[tuple[Path, ...]] = (("api",), ("ingress",), ("virtual_ips",))
 _ONLY_FOR: Final = {
-    **dict.fromkeys(("method", "path", "host", "expect", "expect_body"), _WITH_REQUEST),
+    **dict.fromkeys(("method", "path", "host", "expect", "expect_body", "reuse"), _WITH_REQUEST),
     **dict.fromkeys(("sni", "verify"), _WITH_TLS),
 }
 
@@ -43,6 +43,7 @@ def _pool(name: str, pool: PoolSection) -> Iterator[Finding]:
         yield from _check((*path, "check"), pool.check, kind=pool_type)
         if pool_type in _WITH_REQUEST:
             yield from _bodiless((*path, "check"), pool.check, pool.check)
+            yield from _too_rare((*path, "check"), pool.check, pool.check)
     for server_name, server in pool.servers.by_name.items():
         if server.check:
             kind = server.check.type if "type" in server.check.model_fields_set else pool_type
@@ -50,6 +51,7 @@ def _pool(name: str, pool: PoolSection) -> Iterator[Finding]:
             yield from _check(check_path, server.check, kind=kind)
             if kind in _WITH_REQUEST:
                 yield from _bodiless(check_path, server.check, pool.check or server.check)
+                yield from _too_rare(check_path, server.check, pool.check or server.check)
     yield from _same_addresses(path, pool)
 
 
@@ -78,6 +80,20 @@ def _bodiless(path: Path, check: CheckSection, below: CheckSection) -> Iterator[
         key = "expect_body" if "expect_body" in given else "method"
         message = "an answer to HEAD has no body, so every check fails: say `method: GET`"
         yield Finding(path=(*path, key), message=message, touches=((*path, "method"),))
+
+
+def _too_rare(path: Path, check: CheckSection, below: CheckSection) -> Iterator[Finding]:
+    """Judge a connection that is always too old for the next check."""
+    given = {"reuse", "interval"} & check.model_fields_set
+    reuse = (check if "reuse" in given else below).reuse
+    interval = (check if "interval" in given else below).interval
+    if given and reuse and interval >= REUSE_SECONDS:
+        key = "reuse" if "reuse" in given else "interval"
+        message = (
+            f"no connection is used again, as it is kept for {REUSE_SECONDS:g}s: say a shorter `interval`, "
+            "or leave `reuse` out"
+        )
+        yield warning((*path, key), message, (*path, "interval"))
 
 
 def _without_address(path: Path, pool: PoolSection) -> Iterator[Finding]:

@@ -2,10 +2,16 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Literal
+from typing import Final, Literal
 
 from appliance.model.snapshot.discovery import RouterPort, Source
 from appliance.model.snapshot.keepalive import KeepAlive
+
+REUSE_CHECKS: Final = 10
+"""Checks that `reuse` makes on one connection, the first included."""
+
+REUSE_SECONDS: Final = 30.0
+"""Age at which `reuse` makes no more checks on a connection."""
 
 
 class Balance(StrEnum):
@@ -61,7 +67,8 @@ class Check:
     `expect_body` is a text that the body must have beside a status as expected, None leaves it unread.
     `address` and `port` None are the server's own. `verify` is the path of a CA file, None accepts any
     certificate (HAProxy's `verify none`). `timeout_connect` is for connecting alone; `error_limit` 0 is
-    that clients' connects say nothing. `slow_start` and weights belong to the pool and its servers.
+    that clients' connects say nothing. `reuse` keeps the connection for several checks. `slow_start` and
+    weights belong to the pool and its servers.
     """
 
     type: CheckType
@@ -84,6 +91,8 @@ class Check:
     error_limit: int
     init: CheckInit
     send_proxy: SendProxy
+    # Optional, because the last-good copy of an older version lacks it.
+    reuse: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -4,7 +4,12 @@ The order is that of HAProxy's rules `http-check expect status` and `http-check 
 is not expected is L7STS, whatever the body says; a body without the text is L7RSP (configuration.txt,
 http-check expect, error-status). The text counts as soon as it has come, even if the rest of the body never
 does.
+
+Where the check keeps its connection (`reuse`), the answer is read no further either: what of it is still to
+come is looked at when the next check begins.
 """
+
+from contextlib import suppress
 
 from appliance.model.check_results import CheckResult
 from appliance.model.messages.quoting import shown
@@ -19,12 +24,18 @@ Judgement = tuple[CheckResult, int, str]
 """The result, the status, and in words what the server said or what is missing."""
 
 
-def judged_answer(stream: Stream, check: Check) -> Judgement:
-    """Read the answer and return what it means to the check; raises ResponseError, FloodError and OSError."""
+def judged_answer(stream: Stream, check: Check, answer: ResponseBody) -> Judgement:
+    """Read the answer and return what it means to the check; raises ResponseError, FloodError and OSError.
+
+    `answer` is a new one, which gets what is read of the body.
+    """
     if check.expect_body is None:
         line, received = _status(stream)
+        if check.reuse:
+            with suppress(ResponseError):  # what is wrong with the body matters to the next check
+                answer.feed(received)
         return _with_failed_checks(_by_status(line, check), received, check)
-    return _by_body(stream, check, wanted=check.expect_body)
+    return _by_body(stream, check, answer, wanted=check.expect_body)
 
 
 def _with_failed_checks(judgement: Judgement, received: bytes, check: Check) -> Judgement:
@@ -39,8 +50,8 @@ def _by_status(line: StatusLine, check: Check) -> Judgement:
     return CheckResult.L7OK if passed else CheckResult.L7STS, line.status, line.reason
 
 
-def _by_body(stream: Stream, check: Check, *, wanted: str) -> Judgement:
-    answer, text = ResponseBody(check.method), wanted.encode()
+def _by_body(stream: Stream, check: Check, answer: ResponseBody, *, wanted: str) -> Judgement:
+    text = wanted.encode()
     received, judgement = 0, None
     while not answer.ended and (data := stream.receive()):
         received += len(data)

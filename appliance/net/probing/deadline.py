@@ -50,6 +50,12 @@ class Deadline:
         """
         self._due = self._end
 
+    def connecting(self, seconds: float) -> None:
+        """Give a connect so many seconds, of what is left of the check: `connected` was called before."""
+        now = time.monotonic()
+        self._due = min(now + seconds, self._end)
+        self._again(max(self._due - now, 0.0))
+
     def _expire(self) -> None:
         """End the check, unless it is this process that was not running when the time was up.
 

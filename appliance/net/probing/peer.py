@@ -41,6 +41,14 @@ class Stream(Protocol):
         """Return the next bytes, none at the end of the stream; raises FloodError."""
         ...
 
+    def waiting(self) -> bytes | None:
+        """Return bytes that are there already, none at the end of the stream, None where nothing is there."""
+        ...
+
+    def ask_again(self) -> None:
+        """Give the next check its own share of reads and bytes."""
+        ...
+
 
 class Plain:
     """A connected, non-blocking socket. A wait for it has no end of its own: the check's deadline ends it."""
@@ -60,14 +68,31 @@ class Plain:
 
     def receive(self) -> bytes:
         """Return the next bytes, none at the end of the stream; raises FloodError."""
+        self._begin_read()
+        data = self._read()
+        self._bytes += len(data)
+        return data
+
+    def waiting(self) -> bytes | None:
+        """Return bytes that are there already, none at the end of the stream, None where nothing is there."""
+        self._begin_read()
+        try:
+            data = self._connection.recv(_CHUNK)
+        except BlockingIOError:
+            return None
+        self._bytes += len(data)
+        return data
+
+    def ask_again(self) -> None:
+        """Give the next check its own share of reads and bytes."""
+        self._reads = self._bytes = 0
+
+    def _begin_read(self) -> None:
         self._reads += 1
         if self._reads > MOST_READS or self._bytes > MOST_BYTES:
             raise FloodError(f"no end after {self._bytes} bytes in {self._reads - 1} pieces")
         if self._reads % _TURN == 0:
             gevent.sleep(0)
-        data = self._read()
-        self._bytes += len(data)
-        return data
 
     def _read(self) -> bytes:
         while True:
@@ -131,13 +156,32 @@ class Tls:
             except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
                 return b""
 
+    def waiting(self) -> bytes | None:
+        """Return bytes that are there already, none at the end of the stream, None where nothing is there."""
+        while True:
+            try:
+                return self._tls.read(_CHUNK)
+            except ssl.SSLWantReadError:
+                data = self._plain.waiting()
+            except (ssl.SSLZeroReturnError, ssl.SSLEOFError):
+                return b""
+            if data is None:
+                return None
+            self._take(data)
+
+    def ask_again(self) -> None:
+        """Give the next check its own share of reads and bytes."""
+        self._plain.ask_again()
+
     def _flush(self) -> None:
         if self._out.pending:
             self._plain.send(self._out.read())
 
     def _fill(self) -> None:
         self._flush()
-        data = self._plain.receive()
+        self._take(self._plain.receive())
+
+    def _take(self, data: bytes) -> None:
         if data:
             self._in.write(data)
         else:

@@ -1,4 +1,4 @@
-"""One health check of one server: connect, maybe a TLS handshake, maybe one HTTP request.
+"""The health check of one server: connect, maybe a TLS handshake, maybe one HTTP request.
 
 Source of the words for outcomes: HAProxy's management.txt, `check_status`. A probe blocks its greenlet only,
 and never longer than the check's timeout, whatever the server does. It works on non-blocking sockets of the
@@ -15,11 +15,11 @@ the server is told to end, while the server goes on accepting for a minute or so
 connect see only the end of that time, when clients are refused already.
 """
 
+import contextlib
 import errno
 import os
 import socket
 import ssl
-import struct
 import time
 from enum import Enum
 from typing import Final
@@ -27,14 +27,14 @@ from typing import Final
 from appliance.core.checks.check_outcome import CheckOutcome
 from appliance.model.check_results import CheckResult
 from appliance.model.snapshot.pools import Check, CheckType
-from appliance.net.probing.answer import judged_answer
+from appliance.net.probing.answer import Judgement
 from appliance.net.probing.deadline import Deadline, OutOfTime
+from appliance.net.probing.kept_connection import Connection, reset_on_close
 from appliance.net.probing.peer import WRITE, FloodError, Plain, Tls, wait
 from appliance.net.probing.tls_contexts import AuthorityError, TlsContexts
 from appliance.wire import proxy_protocol
 from appliance.wire.http.http_response import ResponseError
 
-_RESET: Final = struct.pack("ii", 1, 0)
 _KIND: Final = socket.SOCK_STREAM | socket.SOCK_NONBLOCK | socket.SOCK_CLOEXEC
 _TLS: Final = frozenset({CheckType.TLS, CheckType.HTTPS})
 _SHORTAGES: Final = frozenset(
@@ -56,7 +56,10 @@ class _CheckPhase(Enum):
 
 
 class Probe:
-    """The check of one server at one literal address; it may be run often, but not twice at a time."""
+    """The check of one server at one literal address; it may be run often, but not twice at a time.
+
+    With `reuse` it holds a connection from one check to the next, until `close`.
+    """
 
     def __init__(self, check: Check, host: str, port: int, contexts: TlsContexts) -> None:
         self._check = check
@@ -64,8 +67,9 @@ class Probe:
         self._family = socket.AF_INET6 if ":" in host else socket.AF_INET
         self._address = (host, port)
         self._preface = proxy_protocol.local(check.send_proxy)
-        self._request = request(check)
+        self._request = request(check, self._address)
         self._phase = _CheckPhase.CONNECT
+        self._kept: Connection | None = None
 
     def run(self, *, until: float | None = None) -> CheckOutcome:
         """Make the check and return how it ended; raises ProbeImpossible.
@@ -74,15 +78,25 @@ class Probe:
         """
         started = time.monotonic()
         whole = self._check.timeout if until is None else min(self._check.timeout, until - started)
-        self._phase = _CheckPhase.CONNECT
-        with self._socket() as connection, self._deadline(whole) as deadline:
+        kept, self._kept = self._kept, None
+        reused = False
+        with self._deadline(whole) as deadline:
             try:
-                result, status, detail = self._converse(connection, deadline)
+                again = self._ask_again(kept, deadline) if kept else None
+                reused = again is not None
+                result, status, detail = again or self._ask_anew(deadline)
             except OutOfTime:
                 result, status, detail = self._phase.value[1], 0, self._out_of_time(whole)
             except (OSError, ResponseError, FloodError) as error:
                 result, status, detail = self._phase.value[0], 0, _reason(error)
-        return CheckOutcome(result=result, status=status, duration=time.monotonic() - started, detail=detail)
+        duration = time.monotonic() - started
+        return CheckOutcome(result=result, status=status, duration=duration, detail=detail, reused=reused)
+
+    def close(self) -> None:
+        """End the connection that is kept, if there is one."""
+        if self._kept is not None:
+            self._kept.close()
+            self._kept = None
 
     def _deadline(self, whole: float) -> Deadline:
         return Deadline(connect=self._check.timeout_connect, whole=whole)
@@ -93,13 +107,41 @@ class Probe:
         seconds = min(self._check.timeout_connect, whole) if connecting else whole
         return f"no answer within {round(seconds, 2):g} s"
 
+    def _ask_again(self, kept: Connection, deadline: Deadline) -> Judgement | None:
+        """Ask on the connection of earlier checks; None where that does not show that the server is fit."""
+        self._phase = _CheckPhase.ANSWER
+        deadline.connected()
+        with contextlib.ExitStack() as ending:
+            ending.callback(kept.close)
+            with contextlib.suppress(OSError, ResponseError, FloodError):
+                if kept.fit(time.monotonic()):
+                    judgement = kept.ask(self._request)
+                    if judgement[0] is CheckResult.L7OK:
+                        ending.pop_all()
+                        self._kept = kept
+                        return judgement
+        deadline.connecting(self._check.timeout_connect)
+        return None
+
+    def _ask_anew(self, deadline: Deadline) -> Judgement:
+        self._phase = _CheckPhase.CONNECT
+        with contextlib.ExitStack() as ending:
+            connection = ending.enter_context(self._socket())
+            judgement, made = self._converse(connection, deadline)
+            if self._check.reuse and made is not None and judgement[0] is CheckResult.L7OK:
+                made.keep()
+                ending.pop_all()
+                self._kept = made
+        return judgement
+
     def _socket(self) -> socket.socket:
         try:
             return socket.socket(self._family, _KIND)
         except OSError as error:
             raise ProbeImpossible(f"no socket: {error.strerror}") from error
 
-    def _converse(self, connection: socket.socket, deadline: Deadline) -> tuple[CheckResult, int, str]:
+    def _converse(self, connection: socket.socket, deadline: Deadline) -> tuple[Judgement, Connection | None]:
+        """Connect and do what the type wants; return the connection, too, if more can be asked on it."""
         kind = self._check.type
         _connect(connection, self._address)
         deadline.connected()
@@ -109,17 +151,15 @@ class Probe:
             plain.send(self._preface)
         if kind is CheckType.TCP:
             if not self._preface:  # a RST would overtake the header, and the server would log a broken one
-                _reset_on_close(connection)
-            return CheckResult.L4OK, 0, ""
+                reset_on_close(connection)
+            return (CheckResult.L4OK, 0, ""), None
         stream: Plain | Tls = self._secure(plain) if kind in _TLS else plain
         if isinstance(stream, Tls) and kind is CheckType.TLS:
             stream.finish()
-            return CheckResult.L6OK, 0, ""
+            return (CheckResult.L6OK, 0, ""), None
         self._phase = _CheckPhase.ANSWER
-        stream.send(self._request)
-        judged = judged_answer(stream, self._check)
-        _reset_on_close(connection)
-        return judged
+        made = Connection(connection, stream, self._check, made_at=time.monotonic())
+        return made.ask(self._request), made
 
     def _secure(self, plain: Plain) -> Tls:
         self._phase = _CheckPhase.HANDSHAKE
@@ -133,16 +173,25 @@ class Probe:
         return stream
 
 
-def request(check: Check) -> bytes:
-    """Return the HTTP request of a check.
+def request(check: Check, address: tuple[str, int]) -> bytes:
+    """Return the HTTP request of a check; `address` is the one that it goes to.
 
     Without `host` it is what OpenShift's HAProxy sends (`httpchk GET /readyz HTTP/1.0`): with HTTP/1.0 the
     server closes the connection itself and never sends chunks. A `host` is for servers that choose a site by
-    its name; HTTP/1.1 is the first that has the field Host (RFC 9112 s.3.2), and Envoy refuses 1.0.
+    its name; HTTP/1.1 is the first that has the field Host (RFC 9112 s.3.2), and Envoy refuses 1.0. With
+    `reuse` it is HTTP/1.1, which keeps connections (s.9.3) and where Host may not be missing.
     """
+    if check.reuse:
+        host = check.host or _host(*address)
+        return f"{check.method} {check.path} HTTP/1.1\r\nHost: {host}\r\n\r\n".encode()
     if check.host is None:
         return f"{check.method} {check.path} HTTP/1.0\r\n\r\n".encode()
     return f"{check.method} {check.path} HTTP/1.1\r\nHost: {check.host}\r\nConnection: close\r\n\r\n".encode()
+
+
+def _host(address: str, port: int) -> str:
+    """Return a literal address as the field Host has it; a scope means nothing to others (RFC 6874 s.1)."""
+    return f"[{address.partition('%')[0]}]:{port}" if ":" in address else f"{address}:{port}"
 
 
 def _connect(connection: socket.socket, address: tuple[str, int]) -> None:
@@ -159,10 +208,6 @@ def _connect(connection: socket.socket, address: tuple[str, int]) -> None:
         raise ProbeImpossible(f"no connection: {os.strerror(problem)}")
     if problem not in (0, errno.EISCONN):
         raise OSError(problem, os.strerror(problem))
-
-
-def _reset_on_close(connection: socket.socket) -> None:
-    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _RESET)
 
 
 def _reason(error: OSError | ResponseError | FloodError) -> str:

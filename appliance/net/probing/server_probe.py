@@ -37,8 +37,14 @@ class ServerProbe:
             self._resolver.ask_soon(self._name)
         return outcome
 
+    def close(self) -> None:
+        """End the connection that is kept between checks, if there is one."""
+        if self._probe is not None:
+            self._probe.close()
+
     def _at(self, host: str) -> Probe:
         if self._probe is None or host != self._host:
+            self.close()
             self._host = host
             self._probe = Probe(self._check, host, self._port, self._contexts)
         return self._probe

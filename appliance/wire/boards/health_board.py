@@ -41,7 +41,8 @@ class ServerHealthRecord:
     `unreachable` says that a server is down because nothing answers; without it, it answers badly.
     `downs` is how often it went down, `failed_up` counts the checks that failed while it was up (HAProxy's
     `chkfail`), `down_seconds` is how long it was down before it came up last.
-    `check_seconds` is the sum of what all checks took, `check_times` how many took how long (CHECK_BOUNDS).
+    `check_seconds` is the sum of what all checks took, `check_times` how many took how long (CHECK_BOUNDS);
+    `reused` is how many were made on a connection of earlier ones.
     """
 
     pool: str
@@ -66,6 +67,7 @@ class ServerHealthRecord:
     check_seconds: float = 0.0
     check_times: tuple[int, ...] = NO_CHECKS
     operator_weight: OperatorWeight | None = None
+    reused: int = 0
 
     @property
     def state(self) -> ServerState:
@@ -87,7 +89,7 @@ _HEAD: Final = struct.Struct("=4sIIIIxxxxd")
 _MAGIC: Final = b"HLT4"
 _WEIGHT_BYTES: Final = 8
 _RECORD: Final = struct.Struct(
-    f"={NAME_BYTES}s{NAME_BYTES}sBBB?IIIIxxxxdddd48s{DETAIL_BYTES}sQQdd{len(NO_CHECKS)}Q{_WEIGHT_BYTES}s"
+    f"={NAME_BYTES}s{NAME_BYTES}sBBB?IIIIIdddd48s{DETAIL_BYTES}sQQdd{len(NO_CHECKS)}Q{_WEIGHT_BYTES}s"
 )
 
 
@@ -116,6 +118,7 @@ def encode_server(server: ServerHealthRecord) -> bytes:
         server.streak,
         server.failed,
         server.port,
+        server.reused,
         server.weight,
         server.since,
         server.checked_at,
@@ -144,9 +147,9 @@ def decode(payload: bytes) -> HealthBoard:
 
 
 def _server(record: tuple) -> ServerHealthRecord:  # type: ignore[type-arg]  # struct's own shape, named below
-    pool, server, verdict, admin, result, unreachable, status, streak, failed, port = record[:10]
-    weight, since, checked_at, duration, host, detail = record[10:16]
-    downs, failed_up, down_seconds, check_seconds, *check_times, weighed = record[16:]
+    pool, server, verdict, admin, result, unreachable, status, streak, failed, port, reused = record[:11]
+    weight, since, checked_at, duration, host, detail = record[11:17]
+    downs, failed_up, down_seconds, check_seconds, *check_times, weighed = record[17:]
     return ServerHealthRecord(
         pool=text_of(pool),
         server=text_of(server),
@@ -170,6 +173,7 @@ def _server(record: tuple) -> ServerHealthRecord:  # type: ignore[type-arg]  # s
         check_seconds=check_seconds,
         check_times=tuple(check_times),
         operator_weight=operator_weight(text_of(weighed)) if weighed[0] else None,
+        reused=reused,
     )
 
 

@@ -3,6 +3,10 @@
 Source: RFC 9112 section 6.3 for where a body ends, 7.1 for chunks. A body that ends early, since the server
 has closed, is as good as what has come of it: HAProxy judges it so too. Codings such as gzip are left as they
 are; a check does not ask for them.
+
+Where a check keeps its connection, it also has to know whether the answer has come to its end, and the server
+keeps the connection too (RFC 9112 section 9.3). An answer that leaves any doubt of that is the last one of
+its connection: the next answer would be looked for in the wrong place.
 """
 
 import re
@@ -27,6 +31,7 @@ _BODILESS: Final = frozenset({HTTPStatus.SWITCHING_PROTOCOLS, HTTPStatus.NO_CONT
 _FIELD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n]*)\r?\n")
 _HEAD_END: Final = re.compile(rb"\r?\n\r?\n")
 _CHUNK: Final = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
+_EMPTY_LINES: Final = frozenset({b"\r\n", b"\n"})
 
 
 class _Part(Enum):
@@ -39,6 +44,8 @@ class _Part(Enum):
     CHUNK_LINE = auto()
     CHUNK_END = auto()
     """The line break behind a chunk."""
+    TRAILERS = auto()
+    """Headers behind the last chunk, and the empty line that ends the answer."""
     NOTHING = auto()
 
 
@@ -55,18 +62,28 @@ class ResponseBody:
         self._bodiless = method == "HEAD"
         self._part = _Part.HEAD
         self._chunked = False
+        self._kept = False
+        self._whole = False
+        self._trailer_bytes = 0
         self._left = 0
         self._pending = b""
 
     @property
     def ended(self) -> bool:
         """Whether the whole body is there, or as much of it as is looked at."""
-        return self._part is _Part.NOTHING
+        return self._part in {_Part.TRAILERS, _Part.NOTHING}
+
+    @property
+    def persists(self) -> bool:
+        """Whether another request may follow: the answer is whole, nothing is behind it, the server keeps."""
+        return self._kept and self._whole and not self._pending
 
     def feed(self, data: bytes) -> None:
         """Take what the server has sent next; raises ResponseError."""
+        if self._part is _Part.NOTHING and self._pending:
+            return  # one byte too many says as much as all that follow
         self._pending += data
-        while not self.ended and self._step():
+        while self._part is not _Part.NOTHING and self._step():
             pass
 
     def _step(self) -> bool:
@@ -80,6 +97,8 @@ class ResponseBody:
                 return self._chunk_line()
             case _Part.CHUNK_END:
                 return self._chunk_end()
+            case _Part.TRAILERS:
+                return self._trailer()
             case _:
                 return self._take(len(self._pending))
 
@@ -101,23 +120,32 @@ class ResponseBody:
     def _frame(self, fields: dict[bytes, list[bytes]], line: StatusLine) -> None:
         codings = fields.get(b"transfer-encoding", [])
         lengths = set(fields.get(b"content-length", []))
+        self._kept = _kept(fields, line)
         if self._bodiless or line.status in _BODILESS:
-            self._part = _Part.NOTHING
+            self._end()
         elif codings:
             self._chunked = codings[-1].lower() == b"chunked"
             self._part = _Part.CHUNK_LINE if self._chunked else _Part.UNTIL_CLOSE
         elif lengths:
             self._left = _length(lengths)
-            self._part = _Part.COUNTED if self._left else _Part.NOTHING
+            self._part = _Part.COUNTED
+            if not self._left:
+                self._end()
         else:
             self._part = _Part.UNTIL_CLOSE
 
+    def _end(self) -> None:
+        self._part, self._whole = _Part.NOTHING, True
+
     def _counted(self) -> bool:
         size = min(self._left, len(self._pending))
+        fits = size <= BODY_LIMIT - len(self.body)
         self._left -= size
         taken = self._take(size)
-        if self._left == 0 and not self.ended:
-            self._part = _Part.CHUNK_END if self._chunked else _Part.NOTHING
+        if self._left == 0 and self._chunked and not self.ended:
+            self._part = _Part.CHUNK_END
+        elif self._left == 0 and fits and not self._chunked:
+            self._end()
         return taken
 
     def _take(self, size: int) -> bool:
@@ -135,16 +163,30 @@ class ResponseBody:
         if found is None:
             raise ResponseError(f"not the size of a chunk: {line[:32]!r}")
         self._left = int(found[1], 16)
-        self._part = _Part.COUNTED if self._left else _Part.NOTHING  # trailers are no part of the body
+        self._part = _Part.COUNTED if self._left else _Part.TRAILERS
         return True
 
     def _chunk_end(self) -> bool:
         line = self._line("the end of a chunk")
         if line is None:
             return False
-        if line not in {b"\r\n", b"\n"}:
+        if line not in _EMPTY_LINES:
             raise ResponseError(f"not the end of a chunk: {line[:32]!r}")
         self._part = _Part.CHUNK_LINE
+        return True
+
+    def _trailer(self) -> bool:
+        """Pass over one trailer; they are no part of the body, so bad ones only end the connection's use."""
+        line, newline, rest = self._pending.partition(b"\n")
+        if self._trailer_bytes + len(line) > HEAD_LIMIT:
+            self._part = _Part.NOTHING
+            return False
+        if not newline:
+            return False
+        self._trailer_bytes += len(line)
+        self._pending = rest
+        if line + newline in _EMPTY_LINES:
+            self._end()
         return True
 
     def _line(self, what: str) -> bytes | None:
@@ -172,6 +214,23 @@ def _fields(head: bytes) -> dict[bytes, list[bytes]]:
         fields.setdefault(found[1].lower(), []).extend(values)
         at = found.end()
     return fields
+
+
+def _kept(fields: dict[bytes, list[bytes]], line: StatusLine) -> bool:
+    """Tell whether the server keeps the connection after this answer.
+
+    One with a Transfer-Encoding beside a Content-Length or in HTTP/1.0, or of more codings than `chunked`, is
+    nothing that a server of today sends; whoever reads its end otherwise than we do takes part of it for the
+    next answer (RFC 9112 sections 6.1, 6.3 and 11.1).
+    """
+    options = {each.lower() for each in fields.get(b"connection", [])}
+    codings = [each.lower() for each in fields.get(b"transfer-encoding", [])]
+    if b"close" in options or line.status == HTTPStatus.SWITCHING_PROTOCOLS:
+        return False
+    if line.version == "1.0":
+        return b"keep-alive" in options and not codings
+    doubtful = codings and (codings != [b"chunked"] or b"content-length" in fields)
+    return line.version.startswith("1.") and not doubtful
 
 
 def _length(lengths: set[bytes]) -> int:

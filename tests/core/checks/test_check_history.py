@@ -1,14 +1,20 @@
 """What monitoring wants to know of checks."""
 
+from dataclasses import replace
+
 import pytest
 from support.values import boards
 
 from appliance.core.checks.check_history import CheckHistory
+from appliance.core.checks.check_outcome import CheckOutcome
+from appliance.model.check_results import CheckResult
 from appliance.model.server_states import HealthVerdict
 from appliance.wire.boards.health_board import CHECK_BOUNDS
 
 pytestmark = pytest.mark.pure
 
+GOOD = CheckOutcome(result=CheckResult.L7OK)
+BAD = CheckOutcome(result=CheckResult.L7STS)
 UP, DOWN, UNKNOWN = HealthVerdict.UP, HealthVerdict.DOWN, HealthVerdict.UNKNOWN
 
 
@@ -29,7 +35,7 @@ def test_a_fall_and_a_rise():
 def test_failures_count_while_it_is_up(result: str, verdict: HealthVerdict, counted: int):
     """HAProxy's chkfail: a server that is down fails again and again, and that is nothing new."""
     history = CheckHistory()
-    history.check_ended(passed=result == "good", verdict=verdict, seconds=0.1)
+    history.check_ended(GOOD if result == "good" else BAD, verdict=verdict)
     assert history.failed_up == counted
 
 
@@ -39,7 +45,7 @@ def test_failures_count_while_it_is_up(result: str, verdict: HealthVerdict, coun
 def test_checks_are_counted_by_what_they_took(seconds: float, position: int):
     """A bound belongs to its class."""
     history = CheckHistory()
-    history.check_ended(passed=True, verdict=UP, seconds=seconds)
+    history.check_ended(replace(GOOD, duration=seconds), verdict=UP)
     assert (history.check_times.index(1), sum(history.check_times)) == (position, 1)
     assert history.check_seconds == seconds
 
@@ -47,8 +53,9 @@ def test_checks_are_counted_by_what_they_took(seconds: float, position: int):
 def test_it_goes_on_after_a_restart():
     """What the board says is where the next process begins."""
     times = (1,) * (len(CHECK_BOUNDS) + 1)
-    record = boards.health(downs=2, failed_up=3, down_seconds=4.0, check_seconds=5.0, check_times=times)
-    history = CheckHistory.of(record)
-    history.check_ended(passed=False, verdict=UP, seconds=0.0)
-    assert (history.downs, history.failed_up, history.down_seconds) == (2, 4, 4.0)
-    assert (history.check_seconds, history.check_times[:2]) == (5.0, [2, 1])
+    counted = {"downs": 2, "failed_up": 3, "down_seconds": 4.0, "check_seconds": 5.0, "reused": 6}
+    history = CheckHistory.of(boards.health(**counted, check_times=times))
+    history.check_ended(BAD, verdict=UP)
+    history.check_ended(replace(GOOD, reused=True, duration=9.0), verdict=UP)
+    assert (history.downs, history.failed_up, history.down_seconds, history.reused) == (2, 4, 4.0, 7)
+    assert (history.check_seconds, history.check_times[:2]) == (14.0, [2, 1])

@@ -132,6 +132,13 @@ def test_how_long_checks_and_connects_took():
     assert connected == expected
 
 
+def test_checks_on_kept_connections():
+    """The sum of a pool's servers."""
+    servers = [boards.health(f"server-{number}", reused=number) for number in (1, 2)]
+    found = values(observations(health=boards.health_board(*servers)))
+    assert found["checks_reused_total"] == {'{pool="pool"}': 3}
+
+
 def test_without_a_health_board_and_a_configuration():
     """Then little is known, and that is said."""
     found = metrics(observations(health=None, snapshot="gone", workers=()), configuration_hash=None)

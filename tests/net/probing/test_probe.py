@@ -478,7 +478,7 @@ def test_the_server_sees_the_request(changes: dict[str, object], expected: bytes
     with server(behave) as port:
         assert probe("http", port, **changes).status == 204
     assert seen == [expected]
-    assert request(snapshots.check("http", **{"path": "/readyz", **changes})) == expected
+    assert request(snapshots.check("http", **{"path": "/readyz", **changes}), ("127.0.0.1", port)) == expected
 
 
 @pytest.mark.parametrize("kind", ["tcp", "http", "https"])

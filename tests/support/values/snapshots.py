@@ -244,6 +244,7 @@ checks = st.builds(
     error_limit=st.integers(0, 9),
     init=st.sampled_from(CheckInit),
     send_proxy=st.sampled_from(SendProxy),
+    reuse=st.booleans(),
 )
 
 

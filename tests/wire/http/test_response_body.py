@@ -107,3 +107,81 @@ def test_garbage_never_escapes(data: bytes, start: bytes):
     """Any bytes give a body, less than all of one, or ResponseError."""
     with suppress(ResponseError):
         assert len(read(start + data).body) <= 300
+
+
+LENGTH = OK + b"Content-Length: 2\r\n"
+
+
+@pytest.mark.parametrize("size", [None, 1, 3])
+@pytest.mark.parametrize(
+    "data",
+    [
+        LENGTH + b"\r\nok",
+        OK + b"Content-Length: 0\r\n\r\n",
+        OK + b"Content-Length: 16384\r\n\r\n" + b"x" * BODY_LIMIT,
+        OK + b"Transfer-Encoding: Chunked\r\n\r\n1\r\no\r\n1;x=y\r\nk\r\n0\r\n\r\n",
+        OK + b"Transfer-Encoding: chunked\r\n\r\n0\r\nDigest: x\r\nnonsense\r\n\r\n",
+        b"HTTP/1.0 200 OK\r\nConnection: Keep-Alive\r\nContent-Length: 2\r\n\r\nok",
+        b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 103 -\r\nLink: x\r\n\r\n" + LENGTH + b"\r\nok",
+        b"HTTP/1.1 204 -\r\n\r\n",
+        b"HTTP/1.1 304 -\r\nContent-Length: 2\r\n\r\n",
+    ],
+)
+def test_a_whole_answer_leaves_the_connection_for_the_next_question(data: bytes, size: int | None):
+    """With a clear end it persists, but neither before that end nor when a byte comes behind it."""
+    assert read(data, size=size).persists
+    assert not read(data[:-1], size=size).persists
+    assert not read(data + b"H", size=size).persists
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        OK + b"Connection: close\r\nContent-Length: 2\r\n\r\nok",
+        OK + b"Connection: x, CLOSE\r\nContent-Length: 2\r\n\r\nok",
+        b"HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
+        b"HTTP/1.0 200 OK\r\nConnection: keep-alive\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+        b"HTTP/2.0 200 OK\r\nContent-Length: 2\r\n\r\nok",
+        OK + b"\r\nok",
+        OK + b"Transfer-Encoding: gzip\r\n\r\nok",
+        CHUNKED + b"0\r\n\r\n",
+        OK + b"Transfer-Encoding: chunked\r\nContent-Length: 2\r\n\r\n0\r\n\r\n",
+        OK + b"Transfer-Encoding: chunked\r\n\r\n0\r\nX: " + b"x" * HEAD_LIMIT + b"\r\n\r\n",
+        OK + b"Transfer-Encoding: chunked\r\n\r\n0\r\n" + b"X: xxxxxxxx\r\n" * 2000 + b"\r\n",
+        OK + b"Content-Length: 16385\r\n\r\n" + b"x" * 16385,
+        b"HTTP/1.1 101 -\r\nConnection: upgrade\r\n\r\n",
+    ],
+)
+def test_an_answer_that_leaves_a_doubt_is_the_last_of_its_connection(data: bytes):
+    """The server says so, or where it ends is not said, said twice, or too far away."""
+    assert not read(data).persists
+
+
+def test_an_answer_to_head_persists():
+    """It has ended with its headers."""
+    assert read(LENGTH + b"\r\n", method="HEAD").persists
+
+
+pieces = st.lists(st.binary(min_size=1, max_size=40), max_size=5)
+trailers = st.sampled_from([b"", b"Expires: 0\r\n", b"X: y\r\nServer-Timing: db\r\n"])
+
+
+@settings(deadline=None)  # a busy machine is no failure
+@given(pieces, trailers, st.booleans(), st.integers(1, 50), st.binary(max_size=3))
+def test_the_end_of_an_answer_is_found_wherever_it_is_cut(
+    parts: list[bytes],
+    behind: bytes,
+    chunked: bool,  # noqa: FBT001  # hypothesis gives by position
+    size: int,
+    more: bytes,
+):
+    """Any body, counted or in chunks: whole it persists, with anything behind it or cut short it does not."""
+    body = b"".join(parts)
+    if chunked:
+        chunks = b"".join(b"%x\r\n%s\r\n" % (len(each), each) for each in parts)
+        data = OK + b"Transfer-Encoding: chunked\r\n\r\n" + chunks + b"0\r\n" + behind + b"\r\n"
+    else:
+        data = OK + b"Content-Length: %d\r\n\r\n" % len(body) + body
+    answer = read(data + more, size=size)
+    assert (answer.body, answer.ended, answer.persists) == (body, True, not more)
+    assert not any(read(data[:at], size=size).persists for at in range(0, len(data), 7))
