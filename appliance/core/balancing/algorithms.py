@@ -49,11 +49,11 @@ class RoundRobin:
     """
 
     sticky = False
-    _max_lag = 1.0
-    """How many connections a member may lag behind its turn; it does not make up for more."""
 
     def __init__(self) -> None:
         self._now = 0.0
+        # How many connections a member may lag behind its turn; it does not make up for more.
+        self._max_lag = 1.0
 
     def choose(self, members: Sequence[PoolMember], key: bytes) -> PoolMember:  # noqa: ARG002  # of no use here
         """Return the member whose turn it is."""
@@ -102,10 +102,9 @@ class RandomOfTwo(RoundRobin):
     compare; the turns keep the shares even then.
     """
 
-    _max_lag = 64.0
-
     def __init__(self, random: Random) -> None:
         super().__init__()
+        self._max_lag = 64.0
         self._random = random
 
     def choose(self, members: Sequence[PoolMember], key: bytes) -> PoolMember:  # noqa: ARG002  # of no use here

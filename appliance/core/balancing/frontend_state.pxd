@@ -3,6 +3,7 @@
 cdef class FrontendState:
     cdef public object config
     cdef public object access_lists
+    cdef public str pool
     cdef public long long current
     cdef public long long total
     cdef public long long denied
@@ -13,3 +14,5 @@ cdef class FrontendState:
     cdef public double max_age
     cdef public double timeout_client
     cdef public double timeout_client_fin
+
+    cpdef bint is_full(self)

@@ -24,6 +24,7 @@ class FrontendState:
         "failed",
         "limit",
         "max_age",
+        "pool",
         "timeout_client",
         "timeout_client_fin",
         "total",
@@ -38,8 +39,7 @@ class FrontendState:
         """Name of the frontend."""
         return self.config.name
 
-    @property
-    def full(self) -> bool:
+    def is_full(self) -> bool:
         """Whether there are as many connections as the limit allows; the next ones wait in the backlog."""
         return 0 < self.limit <= self.current
 
@@ -50,6 +50,7 @@ class FrontendState:
         self.timeout_client = config.timeout_client
         self.timeout_client_fin = config.timeout_client_fin
         self.max_age = config.max_age or 0.0
+        self.pool = config.pool or ""
         listed = config.allow or config.deny
         self.access_lists = AccessLists(allow=config.allow, deny=config.deny) if listed else None
 

@@ -1,7 +1,5 @@
 """One server of a pool as one worker sees it: what balancing decides by, and what it has counted."""
 
-from dataclasses import dataclass
-
 from appliance.model.server_states import AdminState, ServerState
 from appliance.model.server_weights import OperatorWeight, asked_weight
 from appliance.model.snapshot.pools import Server
@@ -10,7 +8,6 @@ from appliance.wire.boards.worker_board import ServerCounters
 Address = tuple[str, int]
 
 
-@dataclass(slots=True, eq=False)
 class PoolMember:
     """A server with its state and counters. `limit` is this worker's share of max_connections, 0 is none.
 
@@ -24,32 +21,62 @@ class PoolMember:
     said at `ServerCounters`. Bytes are as seen from the client: `bytes_in` came from it.
     """
 
-    pool: str
-    config: Server
-    address: Address | None
-    limit: int
-    seed: int
-    turn: float
-    weight: float = 0.0
-    state: ServerState = ServerState.CHECKING
-    admin: AdminState = AdminState.READY
-    unreachable: bool = False
-    operator_weight: OperatorWeight | None = None
-    errors: int = 0
-    current: int = 0
-    total: int = 0
-    failed: int = 0
-    queued: int = 0
-    bytes_in: int = 0
-    bytes_out: int = 0
-    given_up: int = 0
-    retried: int = 0
-    redispatched: int = 0
-    client_aborts: int = 0
-    server_aborts: int = 0
-    connected: int = 0
-    queue_seconds: float = 0.0
-    connect_seconds: float = 0.0
+    # A plain class: its attributes are fields of a C struct when compiled, which a dataclass's are not.
+    __slots__ = (
+        "address",
+        "admin",
+        "bytes_in",
+        "bytes_out",
+        "client_aborts",
+        "config",
+        "connect_seconds",
+        "connected",
+        "current",
+        "errors",
+        "failed",
+        "given_up",
+        "limit",
+        "operator_weight",
+        "pool",
+        "queue_seconds",
+        "queued",
+        "redispatched",
+        "retried",
+        "seed",
+        "server_aborts",
+        "state",
+        "total",
+        "turn",
+        "unreachable",
+        "weight",
+    )
+
+    def __init__(
+        self,
+        *,
+        pool: str,
+        config: Server,
+        address: Address | None,
+        limit: int,
+        seed: int,
+        turn: float,
+        weight: float = 0.0,
+    ) -> None:
+        self.pool = pool
+        self.config = config
+        self.address = address
+        self.limit = limit
+        self.seed = seed
+        self.turn = turn
+        self.weight = weight
+        self.state = ServerState.CHECKING
+        self.admin = AdminState.READY
+        self.unreachable = False
+        self.operator_weight: OperatorWeight | None = None
+        self.errors = self.current = self.total = self.failed = self.queued = 0
+        self.bytes_in = self.bytes_out = self.connected = self.given_up = 0
+        self.retried = self.redispatched = self.client_aborts = self.server_aborts = 0
+        self.queue_seconds = self.connect_seconds = 0.0
 
     @property
     def name(self) -> str:

@@ -1,1 +1,4 @@
-# Compiled as it is, without types: calls and loops are what it saves.
+# Compiled as it is, but for the members: calls and loops are what it saves.
+from appliance.core.balancing.pool_member cimport PoolMember
+
+cdef _count(PoolMember member)

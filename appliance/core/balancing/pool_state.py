@@ -144,7 +144,7 @@ class PoolState(Generic[Waiter]):
         `key` is what the algorithms `source` and `hash` look at. Members in `avoid` are used only where there
         is no other one (HAProxy's `option redispatch`).
         """
-        eligible = self._without(avoid)
+        eligible = self._without(avoid) if avoid else self._eligible
         if not eligible:
             return WAIT if self._checking else EndReason.NO_SERVER
         if self._limited:

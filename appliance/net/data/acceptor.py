@@ -85,14 +85,14 @@ class Acceptor(Pollable):
         """Accept again after a pause; return whether the reason for the pause is still there."""
         if not self._started or self._watching:
             return False
-        if self.frontend.full or self._traffic.full or self._traffic.now < self.resume_at:
+        if self.frontend.is_full() or self._traffic.is_full() or self._traffic.now < self.resume_at:
             return True
         self._watch()
         return False
 
     def pause_if_full(self) -> None:
         """Leave the line where nothing more is accepted: one that is woken there wakes nobody else."""
-        if self._watching and (self.frontend.full or self._traffic.full):
+        if self._watching and (self.frontend.is_full() or self._traffic.is_full()):
             self._pause()
 
     def close(self) -> None:
@@ -116,7 +116,7 @@ class Acceptor(Pollable):
         self._batch = min(2 * self._batch, self._most) if turn == self._last_turn + 1 else 1
         self._last_turn = turn
         for _ in range(self._batch):
-            if frontend.full or traffic.full:
+            if frontend.is_full() or traffic.is_full():
                 self._pause()
                 return
             fd = accept(self.descriptor)
@@ -126,7 +126,7 @@ class Acceptor(Pollable):
                 return
             self._in_a_row += 1
             self._check_access(fd)
-        if frontend.full or traffic.full:
+        if frontend.is_full() or traffic.is_full():
             self._pause()
             traffic.pause_full()
         elif self._shared and self._in_a_row >= _IN_A_ROW and self._watching:

@@ -1,1 +1,12 @@
-# Compiled as it is, without types: calls and loops are what it saves.
+# Types for a compiled acceptors.py (Cython's pure Python mode): the source stays as it is.
+from appliance.core.balancing.frontend_state cimport FrontendState
+from appliance.net.data.traffic cimport Traffic
+
+cdef class Acceptors:
+    cdef public bint _shared
+    cdef public Traffic _traffic
+    cdef public object _frontends
+    cdef public object _backends
+    cdef public list _acceptors
+
+    cpdef _relay(self, FrontendState frontend, int fd, bytes address)

@@ -92,8 +92,7 @@ class Acceptors:
         self._acceptors = staying
 
     def _relay(self, frontend: FrontendState, fd: int, address: bytes) -> None:
-        backend = self._backends[frontend.config.pool or ""]
-        Session(self._traffic, frontend, backend, fd, address).begin()
+        Session(self._traffic, frontend, self._backends[frontend.pool], fd, address).begin()
 
     def _respond(self, frontend: FrontendState, fd: int, address: bytes) -> None:
         needs = frontend.config.needs

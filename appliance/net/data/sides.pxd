@@ -22,6 +22,7 @@ cdef class Side(Pollable):
     cdef public int full_reads
     cdef public int unacknowledged
     cdef public bint copied
+    cdef public bint in_line
     cdef public bint registered
     cdef public bint relays
     cdef public bint readable
@@ -35,10 +36,11 @@ cdef class Side(Pollable):
     cpdef pause(self)
     cpdef on_events(self, unsigned int events)
     cpdef note(self, unsigned int events)
+    cpdef read_in_line(self)
     cpdef go_on(self)
     cpdef on_readable(self)
     cpdef move_first(self)
-    @cython.locals(transfer=Transfer, size=cython.Py_ssize_t, sent=cython.Py_ssize_t, other=Side, emptied=cython.bint)
+    @cython.locals(transfer=Transfer, size=cython.Py_ssize_t, sent=cython.Py_ssize_t, other=Side, emptied=cython.bint, last=cython.bint)
     cpdef copy(self)
     cpdef read_nothing(self, Py_ssize_t result)
     @cython.locals(transfer=Transfer, size=cython.Py_ssize_t)

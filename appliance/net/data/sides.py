@@ -18,9 +18,11 @@ from appliance.net.data.pipes import PIPE_SIZE, Pipe
 from appliance.net.data.poll_events import ERROR, FIN, URGENT, WRITABLE
 from appliance.net.data.poller import Pollable
 from appliance.net.data.raw_sockets import set_on_connection, shutdown_write
-from appliance.net.data.tcp import NO_DELAY, unacknowledged
+from appliance.net.data.tcp import IN_LINE, NO_DELAY, unacknowledged
 from appliance.net.data.traffic import Expiring, Traffic
 from appliance.net.data.transfer import AGAIN, CHUNK, Transfer
+
+_COMPLETED: Final = EndReason.COMPLETED  # to look a member of an enumeration up costs a call
 
 _BULK: Final = 2
 """Full reads in a row after which a direction is spliced: one alone is a usual answer of a few records."""
@@ -53,9 +55,9 @@ class Side(Pollable):
     `backlog` and `pipe` hold what the other side has not taken; nothing is read while they do. `relays` says
     that both sides are connected, `readable` that a read may find something, `fin` that the peer's FIN has
     arrived behind what there is to read, `uncertain` that a reset or urgent data may be there, so that a
-    short read proves nothing. `shut` says that a FIN was sent here, `eof` that one was read, `fd` -1 that the
-    session has ended. `copied` says that another process may hold the socket, too. `count` is bytes read,
-    `active_at` the time when something last moved here.
+    short read proves nothing, `in_line` that urgent data is read in line. `shut` says that a FIN was sent
+    here, `eof` that one was read, `fd` -1 that the session has ended. `copied` says that another process may
+    hold the socket, too. `count` is bytes read, `active_at` the time when something last moved here.
     """
 
     __slots__ = (
@@ -68,6 +70,7 @@ class Side(Pollable):
         "fin",
         "first",
         "full_reads",
+        "in_line",
         "other",
         "pipe",
         "readable",
@@ -93,6 +96,7 @@ class Side(Pollable):
         self.full_reads = 0
         self.turn = 0
         self.copied = False
+        self.in_line = False
         self.registered = False
         self.relays = False
         self.readable = False
@@ -138,8 +142,19 @@ class Side(Pollable):
         self.readable = True
         if events & (URGENT | ERROR):
             self.uncertain = True
+            self.read_in_line()
         elif events & FIN:
             self.fin = True
+
+    def read_in_line(self) -> None:
+        """Leave urgent data where it is in the stream, from the next read on.
+
+        Most connections are spared the call: a read stops before urgent data, and one that begins there comes
+        after an event that says so, or after a full read.
+        """
+        if not self.in_line:
+            self.in_line = True
+            set_on_connection(self.fd, IN_LINE)
 
     def go_on(self) -> None:
         """Read on after the others have had their turn."""
@@ -185,12 +200,15 @@ class Side(Pollable):
             return
         # A read stops before urgent data, with more behind it (tcp_recvmsg).
         emptied = size < CHUNK and not self.uncertain
-        if emptied and not self.fin:
+        last = emptied and self.fin
+        if emptied and not last:
             self.readable = False
+        elif size == CHUNK:
+            self.read_in_line()
         other = self.other
         self.active_at = other.active_at = self.traffic.now
         self.count += size
-        sent = transfer.send(other.fd)
+        sent = transfer.send_last(other.fd) if last else transfer.send(other.fd)
         if sent == size:
             if size == CHUNK:
                 self.full_reads += 1
@@ -198,7 +216,7 @@ class Side(Pollable):
                     self.pipe = self.traffic.pipes.take()
                 return
             self.full_reads = 0
-            if emptied and self.fin:
+            if last:
                 self.finish()
         elif sent >= 0 or sent == AGAIN:
             self.hold(transfer.rest())
@@ -293,7 +311,7 @@ class Side(Pollable):
         self.eof = True
         other = self.other
         if other.eof:
-            self.session.end(EndReason.COMPLETED)
+            self.session.end(_COMPLETED)
             return
         self.readable = False
         if self.pipe is not None:

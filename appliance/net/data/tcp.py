@@ -16,6 +16,13 @@ NO_OPTIONS: Final = (
 )
 """Options that take back those of an earlier configuration."""
 
+IN_LINE: Final = ((socket.SOL_SOCKET, socket.SO_OOBINLINE, 1),)
+"""Urgent data stays where it is in the stream, as RFC 6093 section 6 asks for.
+
+Without it a read that begins at the byte that the urgent pointer names leaves that out, and the stream would
+lose it here.
+"""
+
 NO_DELAY: Final = ((socket.IPPROTO_TCP, socket.TCP_NODELAY, 1),)
 """No small write waits until the peer has acknowledged the one before it (RFC 896, Nagle's algorithm).
 
@@ -45,23 +52,19 @@ def local_address(descriptor: int) -> tuple[str, int]:
 
 def options(keepalive: KeepAlive | None, user_timeout: float | None) -> tuple[Option, ...]:
     """Return the options of a connection as arguments of setsockopt; `user_timeout` is seconds."""
-    return (*NO_DELAY, *connect_options(user_timeout), *keepalive_options(keepalive))
+    return (*NO_DELAY, *IN_LINE, *connect_options(user_timeout), *keepalive_options(keepalive))
 
 
 def connect_options(user_timeout: float | None) -> tuple[Option, ...]:
     """Return those options that a connection has from its first byte on.
 
-    SO_OOBINLINE: urgent data stays where it is in the stream, as RFC 6093 section 6 asks for. Without it
-    `read` leaves out the byte that the urgent pointer names, and the stream would lose it here.
-
     TCP_USER_TIMEOUT (RFC 5482) is milliseconds for the kernel. It ends a connection whose peer acknowledges
     nothing for so long, where the kernel would retransmit for a quarter of an hour. That includes a peer that
     keeps its window at zero, however often it answers the probes (tcp_probe_timer).
     """
-    in_line = (socket.SOL_SOCKET, socket.SO_OOBINLINE, 1)
     if user_timeout is None:
-        return (in_line,)
-    return in_line, (socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(user_timeout * 1000))
+        return ()
+    return ((socket.IPPROTO_TCP, socket.TCP_USER_TIMEOUT, round(user_timeout * 1000)),)
 
 
 def keepalive_options(keepalive: KeepAlive | None) -> tuple[Option, ...]:

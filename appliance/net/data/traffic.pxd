@@ -24,5 +24,6 @@ cdef class Traffic:
     cdef public list _sweep
     cdef public double _sweep_at
 
+    cpdef bint is_full(self)
     cpdef tick(self)
     cpdef wake_queued(self, waiter)

@@ -126,8 +126,7 @@ class Traffic:
         self._sweep: list[Expiring] = []
         self._sweep_at = 0.0
 
-    @property
-    def full(self) -> bool:
+    def is_full(self) -> bool:
         """Whether there are as many sessions as descriptors allow."""
         return len(self.live) >= self.limit
 

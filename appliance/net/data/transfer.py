@@ -5,7 +5,9 @@ this module compiled, with direct system calls and no object for what is moved; 
 `hatch_build.py` has built it.
 """
 
+import ctypes
 import os
+import socket
 from errno import EAGAIN
 from typing import Final
 
@@ -16,6 +18,10 @@ AGAIN: Final = -EAGAIN
 """There is nothing to read now, or no room to write."""
 
 COMPILED: Final = False
+
+# PyDLL and not CDLL: it never blocks, and to release and take the interpreter's lock costs more than it does.
+_send: Final = ctypes.PyDLL(None, use_errno=True).send
+_LAST: Final = socket.MSG_NOSIGNAL | socket.MSG_MORE
 
 
 class Transfer:
@@ -48,6 +54,14 @@ class Transfer:
         except OSError as error:
             return -(error.errno or EAGAIN)
         return self._sent
+
+    def send_last(self, target: int) -> int:
+        """Write what was read last, and a FIN that the caller sends next goes with it; see `send`."""
+        sent: int = _send(target, self._data, len(self._data), _LAST)
+        if sent < 0:
+            return -ctypes.get_errno()
+        self._sent = sent
+        return sent
 
     def rest(self) -> memoryview:
         """Return what was read last and not yet written."""

@@ -222,7 +222,7 @@ class Worker:
 
     def _log_full_frontends(self) -> None:
         """Log which frontends have as many connections as they may: the next ones wait in the backlog."""
-        full = {each.name: each.limit for each in self.settings.frontends.values() if each.full}
+        full = {each.name: each.limit for each in self.settings.frontends.values() if each.is_full()}
         for name in full.keys() - self._full:
             self.log.warning("frontend-full", frontend=name, connections=full[name])
             self._tell_room(EventKind.FRONTEND_FULL, name, f"{full[name]} connections")

@@ -12,11 +12,11 @@ pytestmark = pytest.mark.pure
 def test_limit_is_this_workers_share():
     """At its share of max_connections a frontend is full; without a limit never."""
     state = FrontendState(frontend("api", max_connections=5), workers=2, index=0)
-    assert (state.name, state.limit, state.full) == ("api", 3, False)
+    assert (state.name, state.limit, state.is_full()) == ("api", 3, False)
     state.current = 3
-    assert state.full
+    assert state.is_full()
     state.apply(frontend("api", max_connections=0), workers=2, index=0)
-    assert not state.full
+    assert not state.is_full()
     assert state.current == 3
 
 

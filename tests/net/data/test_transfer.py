@@ -3,12 +3,14 @@
 import errno
 import os
 import socket
+import struct
 from collections.abc import Iterator
 from contextlib import closing
 
 import pytest
 
 from appliance.net.data.pipes import Pipe
+from appliance.net.data.raw_sockets import shutdown_write
 from appliance.net.data.transfer import AGAIN, CHUNK, Transfer
 
 pytestmark = pytest.mark.programs
@@ -83,6 +85,41 @@ def test_put(pairs: tuple[Pair, Pair]):
     assert server.recv(20) == b"PROXY and two chunks"
     transfer.put(b"")
     assert transfer.send(target.fileno()) == 0
+
+
+def segments(connection: socket.socket) -> int:
+    """Return how many segments have come (`tcpi_segs_in`)."""
+    return int(
+        struct.unpack_from("I", connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 200), 140)[0]
+    )
+
+
+def test_what_is_last_goes_with_the_fin():
+    """A write that a FIN follows waits for it, and both go in one segment."""
+    transfer, taken = Transfer(), []
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        for _ in range(5):  # a machine that stands still between the two calls may make two segments of them
+            target = socket.create_connection(listener.getsockname())
+            server, _ = listener.accept()
+            with closing(target), closing(server):
+                before = segments(server)
+                transfer.put(b"the end")
+                assert transfer.send_last(target.fileno()) == 7
+                assert not transfer.rest()
+                shutdown_write(target.fileno())
+                assert server.recv(20, socket.MSG_WAITALL) == b"the end"
+                taken.append(segments(server) - before)
+    assert min(taken) == 1
+
+
+def test_what_is_last_may_not_be_taken(pairs: tuple[Pair, Pair]):
+    """The failure of the last write is a number, too."""
+    _, (target, server) = pairs
+    transfer = Transfer()
+    server.close()
+    transfer.put(b"x")
+    assert transfer.send_last(target.fileno()) == -errno.EPIPE
+    assert bytes(transfer.rest()) == b"x"
 
 
 def test_splice(pairs: tuple[Pair, Pair]):

@@ -5,6 +5,7 @@ there as if the stream had ended.
 """
 
 import os
+import signal
 import socket
 import threading
 
@@ -12,6 +13,8 @@ import pytest
 from support.processes.processes import cpu_seconds
 from support.processes.waiting import wait_until
 from support.programs.trace import Origin, Relay, Setting, read_all, relay
+
+from appliance.net.data.transfer import CHUNK
 
 pytestmark = pytest.mark.programs
 
@@ -55,6 +58,29 @@ def test_urgent_byte_arrives_in_line(side: str):
         sender.send(b"!", socket.MSG_OOB)
         sender.sendall(b"after")
         assert exactly(receiver, 12) == b"before!after"
+
+
+def test_urgent_byte_may_be_the_first_of_all():
+    """A server that greets with an urgent byte, before anything was read from it, loses none."""
+    with relay(Setting(origins=[Origin()])) as running:
+        client, server = running.pair()
+        server.send(b"!", socket.MSG_OOB)
+        server.sendall(b"after")
+        assert exactly(client, 6) == b"!after"
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_urgent_byte_right_behind_a_full_read_arrives_in_line(side: str):
+    """A read that takes a whole chunk ends where the urgent byte begins, and the next one begins there."""
+    with relay(Setting(origins=[Origin()])) as running:
+        sender, receiver = ends(running, side)
+        data = os.urandom(CHUNK)
+        os.kill(running.worker.pid, signal.SIGSTOP)
+        sender.sendall(data)
+        sender.send(b"!", socket.MSG_OOB)
+        sender.sendall(b"after")
+        os.kill(running.worker.pid, signal.SIGCONT)
+        assert exactly(receiver, CHUNK + 6) == data + b"!after"
 
 
 @pytest.mark.parametrize("side", SIDES)

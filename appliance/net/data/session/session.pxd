@@ -1,9 +1,11 @@
 # Types for a compiled session.py (Cython's pure Python mode): the source stays as it is.
 import cython
 
+from appliance.core.balancing.pool_member cimport PoolMember
 from appliance.net.data.raw_sockets cimport close, connect
 from appliance.net.data.session.session_state cimport SessionState
 from appliance.net.data.sides cimport Side
+from appliance.net.data.backend cimport Backend
 from appliance.net.data.traffic cimport Traffic
 from appliance.net.data.transfer cimport Transfer
 
@@ -13,12 +15,14 @@ cdef unsigned int WRITABLE
 
 cdef class Session(SessionState):
     cpdef act_on(self, decision)
-    cpdef assign(self, member)
+    @cython.locals(left=PoolMember)
+    cpdef assign(self, PoolMember member)
     cpdef enqueue(self)
     cpdef delay(self, double seconds)
     cpdef on_side_events(self, Side side, unsigned int events)
     cpdef keep_early(self, bytes data)
-    cpdef connect(self, member)
+    @cython.locals(server=Side, backend=Backend, now=cython.double, fd=cython.int)
+    cpdef connect(self, PoolMember member)
     @cython.locals(server=Side)
     cpdef on_connected(self, unsigned int events)
     @cython.locals(client=Side, transfer=Transfer, sent=cython.Py_ssize_t)
@@ -27,6 +31,8 @@ cdef class Session(SessionState):
     cpdef bint receive_first(self, Side client)
     @cython.locals(client=Side, traffic=Traffic)
     cpdef enter_open(self, Side server)
+    @cython.locals(member=PoolMember, seconds=cython.double)
     cpdef count_connected(self)
+    @cython.locals(server=Side, member=PoolMember)
     cpdef retry(self, reason)
     cpdef connect_after_delay(self)

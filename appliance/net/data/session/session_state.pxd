@@ -2,6 +2,7 @@
 import cython
 
 from appliance.core.balancing.frontend_state cimport FrontendState
+from appliance.core.balancing.pool_member cimport PoolMember
 from appliance.net.data.backend cimport Backend
 from appliance.net.data.raw_sockets cimport set_on_connection
 from appliance.net.data.session.session_end cimport close_sides
@@ -20,7 +21,7 @@ cdef class SessionState:
     cdef public double started
     cdef public Side client
     cdef public Side server
-    cdef public object member
+    cdef public PoolMember member
     cdef public tuple tried
     cdef public object early
     cdef public bytes key
@@ -37,11 +38,11 @@ cdef class SessionState:
     cdef public long long number
 
     cpdef expire_open(self, Side server, double now)
-    @cython.locals(server=Side, received=cython.longlong, sent=cython.longlong, frontend=FrontendState)
+    @cython.locals(server=Side, received=cython.longlong, sent=cython.longlong, frontend=FrontendState, member=PoolMember)
     cpdef count_bytes(self)
-    cpdef count_server_error(self, member)
-    cpdef count_abort(self, member, reason)
+    cpdef count_server_error(self, PoolMember member)
+    cpdef count_abort(self, PoolMember member, reason)
     cpdef side_failed(self, Side side)
-    @cython.locals(traffic=Traffic, phase=cython.int)
+    @cython.locals(traffic=Traffic, phase=cython.int, member=PoolMember)
     cpdef end(self, reason)
     cpdef report(self, reason)

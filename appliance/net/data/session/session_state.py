@@ -20,6 +20,8 @@ from appliance.net.data.session.session_timeouts import overdue
 from appliance.net.data.sides import Side
 from appliance.net.data.traffic import Traffic
 
+_COMPLETED: Final = EndReason.COMPLETED  # to look a member of an enumeration up costs a call
+
 _BRIEF: Final = 1.0
 """Age from which a connection to a server gets TCP keepalive, seconds; probes come after many more."""
 
@@ -196,7 +198,7 @@ class SessionState:
             self.frontend.failed += 1
             self.backend.pool.dequeue(self)
         if member is not None:
-            if reason is not EndReason.COMPLETED:
+            if reason is not _COMPLETED:
                 self.count_abort(member, reason)
             self.member = None
             traffic.wake_queued(self.backend.pool.release(member))
