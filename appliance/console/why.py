@@ -15,10 +15,12 @@ from appliance.core.log_events.all_events import LOG_EVENTS, log_step
 from appliance.core.status.assessment import assess
 from appliance.core.status.observations import Observations
 from appliance.core.why.explanation import Change, Evidence, Explanation, Kind
+from appliance.core.why.history import REMEMBERED
 from appliance.core.why.subjects import Subject, meant, similar
 from appliance.core.why.why import explain
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.events.kept_events import events_since
 from appliance.net.observing.observation import observe
 
 _WIDTH: Final = 100
@@ -39,11 +41,11 @@ def why(paths: Paths, *, name: str, kind: str | None, as_json: bool) -> None:
 
     NAME is a POOL/SERVER, a server's name alone, a pool, a frontend, a virtual IP, or an address of one of
     these: 10.0.0.200, 10.0.0.34:6443, :9445; or the name of a warning or error in the log. It changes
-    nothing, and works while programs are down.
+    nothing, and works while programs are down. What was before is of the kept events of a day.
 
     JSON: kind, name, state, since (Unix seconds), decided_by (check, operator, configuration, discovery,
     limit, program, other-program, election, track, interface, peer, sync-group, nobody), answer, reasons,
-    circumstances, changes (text and command). Of an event of the log: kind, name, means, step.
+    circumstances, changes (text and command), history. Of an event of the log: kind, name, means, step.
     """
     require_access(paths.runtime)
     interrupt_quietly()
@@ -64,6 +66,7 @@ def why(paths: Paths, *, name: str, kind: str | None, as_json: bool) -> None:
         now=now,
         moment=lambda at: _moment(at, now),
         supervisorctl=paths.supervisorctl,
+        events=tuple(events_since(paths, now - REMEMBERED)),
     )
     explanation = explain(subject, evidence)
     if as_json:
@@ -90,6 +93,9 @@ def sentences(explanation: Explanation) -> Iterator[str]:
     """Yield the lines for a terminal."""
     yield _paragraph(explanation.answer)
     yield from _list((*explanation.reasons, *explanation.circumstances))
+    if explanation.history:
+        yield "Before:"
+        yield from _list(explanation.history)
     if explanation.changes:
         yield "What would change it:"
         yield from _list(map(_change, explanation.changes))

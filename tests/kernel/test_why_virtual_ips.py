@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -96,6 +97,11 @@ def test_moved_by_the_operator(ground: Field):
         found = wait_for(one, "backup", lambda each: each["decided_by"] == "operator")
         assert "moved it away" in str(found["answer"])
         assert "appliance vip reclaim api" in text(found)
+        assert one.ask("reclaim", name="api")["ok"]
+        found = wait_for(one, "active", lambda each: "It became backup" in text(each))
+        assert re.search(
+            r"It became backup at [\d:]+: it was handed over \(peer [^ ]+, priority", text(found)
+        )
 
 
 def test_two_actives(ground: Field):
@@ -115,3 +121,4 @@ def test_nobody_answers(ground: Field):
         one.kill()
         found = wait_for(one, "unknown")
         assert found["decided_by"] == "program"
+        assert "It became active at " in text(found["history"])  # type: ignore[arg-type]  # JSON

@@ -1,6 +1,7 @@
 """`appliance why` beside real programs: each situation is brought about, then explained by its cause."""
 
 import json
+import re
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
@@ -95,6 +96,24 @@ def test_a_server_whose_checks_pass_again(site: Cluster):
     found = wait_for(site.appliance, "masters/master-2", lambda each: "pass again" in text(each))
     assert (found["state"], found["decided_by"]) == ("down", "check")
     assert "of 1000 in a row" in text(found)
+
+
+@pytest.mark.usefixtures("reset")
+def test_a_server_that_flaps(site: Cluster):
+    """How often it went down, when, and what its checks met, though it is up by now."""
+    for status in (500, 503):
+        site.master("master-1").ready(status)
+        wait_for(site.appliance, "master-1", state("down"))
+        site.master("master-1").ready(200)
+        wait_for(site.appliance, "master-1", state("up"))
+    [said] = [each for each in told(site.appliance, "master-1")["history"] if "went down" in each]  # type: ignore[attr-defined]  # JSON
+    assert re.search(r"^It went down \d+ times in the last 1h", said)
+    for status in (500, 503):
+        assert re.search(rf"\d\d:\d\d:\d\d \(L7STS, {status}[^)]*\)", said)
+    lines = site.appliance.command("why", "master-1").stdout.splitlines()
+    assert "Before:" in lines
+    site.appliance.command("drain", "masters/master-1")
+    wait_for(site.appliance, "master-1", lambda each: "An operator put it into drain at" in text(each))
 
 
 @pytest.mark.usefixtures("reset")

@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Final
 
 from appliance.core.status.assessment import assess
@@ -9,10 +10,12 @@ from appliance.core.top.rates import Rates, counters, looked
 from appliance.core.top.sight import Sight
 from appliance.core.top.views import View
 from appliance.core.why.explanation import Evidence, Explanation, Kind
+from appliance.core.why.history import REMEMBERED
 from appliance.core.why.subjects import meant
 from appliance.core.why.why import explain
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.events.kept_events import events_since
 from appliance.net.observing.observation import observe
 
 _KINDS: Final = {
@@ -60,7 +63,14 @@ class Looker:
         subjects = meant(name, evidence.snapshot, kind=kind)
         if not subjects:
             return (f"{key} is not there any more.",)
-        return tuple(_told(explain(subjects[0], evidence)))
+        return tuple(_told(explain(subjects[0], self._with_events(evidence))))
+
+    def _with_events(self, evidence: Evidence) -> Evidence:
+        """Return the evidence with the kept events, read once for each look."""
+        if not evidence.events:
+            evidence = replace(evidence, events=tuple(events_since(self._paths, evidence.now - REMEMBERED)))
+            self._evidence = evidence
+        return evidence
 
     def moment(self, at: float) -> str:
         """Return the local time of the day."""
@@ -71,6 +81,9 @@ def _told(explanation: Explanation) -> Iterator[str]:
     yield explanation.answer
     yield ""
     yield from (f"- {each}" for each in (*explanation.reasons, *explanation.circumstances))
+    if explanation.history:
+        yield ""
+        yield from (f"- {each}" for each in explanation.history)
     if explanation.changes:
         yield ""
         yield "What would change it:"

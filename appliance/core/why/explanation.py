@@ -7,6 +7,7 @@ from enum import StrEnum
 from appliance.core.status.observations import Observations
 from appliance.core.status.quantities import duration
 from appliance.core.status.status import Status
+from appliance.model.operator_events import OperatorEvent
 from appliance.model.snapshot.snapshot import Snapshot
 
 
@@ -57,7 +58,7 @@ class Explanation:
     """All of it. `since` is Unix seconds, None where nobody knows. `answer` is one sentence.
 
     `reasons` are the evidence in sentences, `circumstances` what holds for the whole appliance and may be
-    part of the reason, `changes` what would change the state.
+    part of the reason, `changes` what would change the state, `history` what happened before.
     """
 
     kind: Kind
@@ -69,13 +70,15 @@ class Explanation:
     reasons: tuple[str, ...]
     circumstances: tuple[str, ...]
     changes: tuple[Change, ...]
+    history: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """What is known at `now`, Unix seconds; `moment` writes a time (Unix seconds) as operators read it.
 
-    `supervisorctl` is the command for the appliance's own supervisord.
+    `supervisorctl` is the command for the appliance's own supervisord. `events` are what is kept of the time
+    before, oldest first.
     """
 
     snapshot: Snapshot
@@ -84,6 +87,7 @@ class Evidence:
     now: float
     moment: Callable[[float], str]
     supervisorctl: str
+    events: tuple[OperatorEvent, ...] = ()
 
     def since(self, at: float | None) -> str:
         """Return ` since 14:02:11 (3m 4s)`, nothing where it is not known."""

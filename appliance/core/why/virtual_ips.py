@@ -1,30 +1,15 @@
 """Why this node holds a virtual IP, or does not. The words are RFC 9568's: active, backup, priority."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Final
 
 from appliance.core.vrrp.election_messages import Cause
 from appliance.core.why.circumstances import circumstances
 from appliance.core.why.explanation import Change, Decider, Evidence, Explanation, Kind
+from appliance.core.why.router_causes import CAUSES
 from appliance.model.messages.quoting import printable
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.wire.lines.vrrp_status import PriorityPartStatus, RouterStatus
-
-_CAUSES: Final[Mapping[str, str]] = {
-    Cause.STARTED: "it was started",
-    Cause.RESUMED: "it was started again and had been active before",
-    Cause.ACTIVE_DOWN: "the active router was not heard any more",
-    Cause.ACTIVE_LEFT: "the active router has left",
-    Cause.PREEMPTED: "it has taken over from a router of lower priority",
-    Cause.HIGHER_PRIORITY: "a router of higher priority was heard",
-    Cause.HIGHER_ADDRESS: "a router of the same priority and a higher address was heard",
-    Cause.HANDED_OVER: "it was handed over",
-    Cause.FAULT: "a fault",
-    Cause.RECOVERED: "a fault has ended",
-    Cause.GROUP: "its sync group has moved",
-    Cause.STOPPED: "it was stopped",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -120,7 +105,7 @@ def _disagreeing(running: RouterStatus) -> tuple[str, ...]:
 
 def _active(router: VirtualRouter, running: RouterStatus, since: str) -> _Found:
     group = running.sync_group is not None and _last_cause(running) == Cause.GROUP
-    cause = _CAUSES.get(_last_cause(running), "")
+    cause = CAUSES.get(_last_cause(running), "")
     held = () if running.held else ("Its addresses are not on the interface yet.",)
     leaves = ("It leaves, and waits for a successor.",) if running.leaving else ()
     return _Found(
@@ -283,7 +268,7 @@ def _last_cause(running: RouterStatus) -> str:
 
 def _history(running: RouterStatus, evidence: Evidence) -> Iterator[str]:
     for each in running.transitions[-1:]:
-        cause = _CAUSES.get(each.cause, each.cause)
+        cause = CAUSES.get(each.cause, each.cause)
         peer = f", {each.peer}" if each.peer else ""
         before = f" from {each.previous}" if each.previous else ""
         yield f"It changed{before} to {each.state} {evidence.ago(each.at)}: {cause}{peer}."

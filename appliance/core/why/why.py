@@ -4,6 +4,7 @@ from typing import assert_never
 
 from appliance.core.why.explanation import Evidence, Explanation, Kind
 from appliance.core.why.frontends import explain_frontend
+from appliance.core.why.history import remembered
 from appliance.core.why.pools import explain_pool
 from appliance.core.why.servers import explain_server
 from appliance.core.why.subjects import Subject
@@ -11,7 +12,11 @@ from appliance.core.why.virtual_ips import explain_virtual_ip
 
 
 def explain(subject: Subject, evidence: Evidence) -> Explanation:
-    """Return why one thing of the snapshot is in its state."""
+    """Return why one thing of the snapshot is in its state, and what happened to it before."""
+    return remembered(_explained(subject, evidence), subject, evidence)
+
+
+def _explained(subject: Subject, evidence: Evidence) -> Explanation:
     snapshot = evidence.snapshot
     match subject.kind:
         case Kind.SERVER:

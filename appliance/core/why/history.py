@@ -1,0 +1,179 @@
+"""What happened to a thing before: sentences of the kept events, and since when its state holds.
+
+Boards and programs know the present and the last change. The kept events know the hours before, over
+restarts, and while the program that told them is gone.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Final, assert_never
+
+from appliance.core.status.quantities import duration
+from appliance.core.vrrp.election_messages import Cause
+from appliance.core.why.explanation import Evidence, Explanation, Kind
+from appliance.core.why.router_causes import CAUSES
+from appliance.core.why.subjects import Subject
+from appliance.model.messages.quoting import printable
+from appliance.model.operator_events import EventKind, OperatorEvent
+
+REMEMBERED: Final = 86400.0
+"""Seconds whose events count."""
+
+_HOUR: Final = 3600.0
+_TOLD: Final = 4  # of several events of one kind the newest are told one by one
+_SAME: Final = 2.0  # seconds within which an event and what a program tells are the same change
+
+_STATES: Final[Mapping[EventKind, str]] = {
+    EventKind.POOL_EMPTY: "empty",
+    EventKind.POOL_SERVES: "serving",
+    EventKind.FRONTEND_FULL: "full",
+    EventKind.FRONTEND_HAS_ROOM: "serving",
+}
+"""States that kinds of events stand for; others have theirs in `after`."""
+
+
+_BEGINNINGS: Final[Mapping[Kind, tuple[str, ...]]] = {
+    Kind.SERVER: ("server-",),
+    Kind.POOL: ("pool-", "last-server"),
+    Kind.FRONTEND: ("frontend-",),
+    Kind.VIRTUAL_IP: ("vip-", "split-brain"),
+}
+"""How the kinds of events begin that are about such a thing."""
+
+
+def remembered(explanation: Explanation, subject: Subject, evidence: Evidence) -> Explanation:
+    """Return the explanation with what was before, and the time since when its state holds."""
+    events = [each for each in evidence.events if evidence.now - each.when <= REMEMBERED]
+    about = [each for each in events if _is_about(each, subject)]
+    return replace(
+        explanation,
+        since=_since(explanation, about),
+        history=tuple(_sentences(explanation, subject, evidence, about, events)),
+    )
+
+
+def _is_about(event: OperatorEvent, subject: Subject) -> bool:
+    """Say whether an event is about a thing: things of several kinds may have one name."""
+    begins = event.kind.startswith(_BEGINNINGS[subject.kind])
+    of_group = subject.group is None or event.program == _program(subject)
+    return begins and of_group and event.subject == subject.label
+
+
+def _since(explanation: Explanation, about: Sequence[OperatorEvent]) -> float | None:
+    """Return since when the state holds: what the programs say, or the event that began it.
+
+    A virtual IP that went on over a restart of `vrrp` is held for longer than that program knows.
+    """
+    begun: float | None = None
+    for each in reversed(about):
+        if _state(each) != explanation.state:
+            break
+        begun = each.when
+        if each.cause != Cause.RESUMED:
+            break
+    known = explanation.since
+    if known is None or begun is None:
+        return known or begun
+    resumed = about[-1].cause == Cause.RESUMED
+    return min(begun, known) if resumed else known
+
+
+def _state(event: OperatorEvent) -> str:
+    return _STATES.get(event.kind) or event.after
+
+
+def _sentences(
+    explanation: Explanation,
+    subject: Subject,
+    evidence: Evidence,
+    about: Sequence[OperatorEvent],
+    events: Sequence[OperatorEvent],
+) -> Iterator[str]:
+    match subject.kind:
+        case Kind.SERVER:
+            yield from _of_server(about, evidence)
+        case Kind.POOL:
+            yield from _times(about, EventKind.POOL_EMPTY, "It was empty", evidence, _cause_and_detail)
+            yield from _times(
+                about, EventKind.LAST_SERVER, "One server was left", evidence, _cause_and_detail
+            )
+        case Kind.FRONTEND:
+            yield from _times(about, EventKind.FRONTEND_FULL, "It was full", evidence, _detail)
+            workers = [each for each in events if each.subject.startswith(f"{_program(subject)} worker ")]
+            yield from _times(workers, EventKind.WORKER_DIED, "A worker of it died", evidence, _detail)
+        case Kind.VIRTUAL_IP:
+            yield from _of_virtual_ip(explanation, about, evidence)
+        case _:
+            assert_never(subject.kind)
+
+
+def _program(subject: Subject) -> str:
+    return f"proxy-{subject.group}"
+
+
+def _of_server(about: Sequence[OperatorEvent], evidence: Evidence) -> Iterator[str]:
+    yield from _times(about, EventKind.SERVER_DOWN, "It went down", evidence, _cause_and_detail)
+    words = {
+        EventKind.SERVER_DRAIN: "put it into drain",
+        EventKind.SERVER_MAINT: "put it into maint",
+        EventKind.SERVER_READY: "made it ready again",
+    }
+    said = [each for each in about if each.kind in words]
+    for each in said[-1:]:
+        yield f"An operator {words[each.kind]} at {evidence.moment(each.when)}."
+
+
+def _of_virtual_ip(
+    explanation: Explanation, about: Sequence[OperatorEvent], evidence: Evidence
+) -> Iterator[str]:
+    moves = [each for each in about if each.after and each.before != each.after]
+    yield from _often(moves, "It changed its state", evidence)
+    live = evidence.observations.vrrp is not None
+    earlier = moves[:-1] if live and moves and _is_present(moves[-1], explanation) else moves
+    for each in reversed(earlier[-_TOLD:]):
+        cause = CAUSES.get(each.cause, each.cause) or "nobody said why"
+        yield f"It became {each.after} at {evidence.moment(each.when)}: {cause}{_in_brackets(each.detail)}."
+    yield from _times(about, EventKind.SPLIT_BRAIN, "Two were active", evidence, _cause_and_detail)
+
+
+def _is_present(event: OperatorEvent, explanation: Explanation) -> bool:
+    """Say whether this is the change that the program itself tells of."""
+    return explanation.since is not None and event.when > explanation.since - _SAME
+
+
+def _often(events: Sequence[OperatorEvent], what: str, evidence: Evidence) -> Iterator[str]:
+    """Yield how often something happened within the last hour, where that is more than there and back."""
+    recent = [each for each in events if evidence.now - each.when <= _HOUR]
+    if len(recent) > len(("there", "back")):
+        yield f"{what} {len(recent)} times in the last hour."
+
+
+def _times(
+    about: Iterable[OperatorEvent],
+    kind: EventKind,
+    what: str,
+    evidence: Evidence,
+    why: Callable[[OperatorEvent], str],
+) -> Iterator[str]:
+    """Yield how often something happened, in the last hour or else the last day, and when with its causes."""
+    found = [each for each in about if each.kind is kind]
+    recent = [each for each in found if evidence.now - each.when <= _HOUR]
+    counted, span = (recent, _HOUR) if recent else (found, REMEMBERED)
+    if not counted:
+        return
+    often = f"{len(counted)} times" if len(counted) > 1 else "once"
+    newest = [f"{evidence.moment(each.when)}{_in_brackets(why(each))}" for each in counted[-_TOLD:]]
+    last = ", the last ones" if len(counted) > _TOLD else ""
+    yield f"{what} {often} in the last {duration(span)}{last}: {', '.join(newest)}."
+
+
+def _detail(event: OperatorEvent) -> str:
+    return event.detail
+
+
+def _cause_and_detail(event: OperatorEvent) -> str:
+    return ", ".join(filter(None, (event.cause, event.detail)))
+
+
+def _in_brackets(text: str) -> str:
+    return f" ({printable(text)})" if text else ""
