@@ -47,7 +47,7 @@ from appliance.wire.lines.control import Question, bad, good
 from appliance.wire.lines.discovery_status import DiscoveryStatus, FoundStatus, SourceStatus
 from appliance.wire.lines.line_buffer import LineBuffer
 from appliance.wire.lines.listed_session import ListedSession
-from appliance.wire.lines.moving_sessions import VERSION, MovingSession, MovingSide, Offer
+from appliance.wire.lines.moving_sessions import MovingSession, MovingSide, Waiting
 from appliance.wire.lines.vrrp_takeover import KnownRouter, KnownTrack
 from appliance.wire.lines.worker_arguments import InheritedListener, WorkerArguments
 from appliance.wire.lines.worker_status import WorkerListener, WorkerStatus
@@ -69,27 +69,29 @@ FORWARD_STATUS = forward_status.ForwardStatus(
     servers=(boards.server_counters(),),
 )
 _SIDE = MovingSide(count=1, idle=0.5, eof=False, shut=False, first=False, backlog=b"held", piped=3)
-OFFER = Offer(
-    version=VERSION,
-    sessions=(
-        MovingSession(
-            id="proxy-api-1-0-1",
-            frontend="kube-api",
-            pool="masters",
-            member=server("master-0"),
-            address=b"\x02\x00",
-            started=1.0,
-            connect=1.0,
-            ready=1.0,
-            attempts=0,
-            counted_in=0,
-            counted_out=0,
-            keepalive_set=False,
-            max_age=None,
-            client=_SIDE,
-            server=_SIDE,
-        ),
-    ),
+MOVING = MovingSession(
+    id="proxy-api-1-0-1",
+    frontend="kube-api",
+    pool="masters",
+    member=server("master-0"),
+    address=b"\x02\x00",
+    started=1.0,
+    connect=1.0,
+    ready=1.0,
+    attempts=0,
+    counted_in=0,
+    counted_out=0,
+    keepalive_set=False,
+    max_age=None,
+    client=_SIDE,
+    server=_SIDE,
+)
+QUEUED = msgspec.structs.replace(
+    MOVING,
+    member=None,
+    ready=None,
+    server=None,
+    waiting=Waiting(phase="queued", early=b"hello", tried=("master-1",), left=9.0, dialled=0.5),
 )
 REDIRECT_STATUS = redirect_status.RedirectStatus(
     program="redirect",
@@ -592,9 +594,14 @@ TARGETS = (
                 Question(command="offer", values=moving_sessions.values(offer))
             ),
         ),
-        seeds=(control.encode_question(Question(command="offer", values=moving_sessions.values(OFFER))),),
+        seeds=tuple(
+            control.encode_question(
+                Question(command="offer", values=moving_sessions.values(moving_sessions.offer_of(sessions)))
+            )
+            for sessions in ([MOVING], [QUEUED, MOVING])
+        ),
         errors=(control.ControlError,),
-        words=(b'"piped":', b'"backlog":', b'"version":1', *JSON_WORDS),
+        words=(b'"piped":', b'"backlog":', b'"version":1', b'"waiting":', *JSON_WORDS),
     ),
     Target(
         name="listed-session",

@@ -178,9 +178,13 @@ class PoolState(Generic[Waiter]):
         """
         if 0 < self._max_queue <= len(self._waiting):
             return EndReason.QUEUE_FULL
+        self.wait(waiter, key, avoid=avoid)
+        return None
+
+    def wait(self, waiter: Waiter, key: bytes, *, avoid: Collection[PoolMember] = ()) -> None:
+        """Put a connection at the end of the queue, however many wait: another worker had let it in."""
         member = self._wanted(key, avoid) if self._eligible else None
         self._queue.add(waiter, member, avoid=avoid)
-        return None
 
     def dequeue(self, waiter: Waiter) -> None:
         """Take a connection out of the queue; nothing happens where it does not wait."""
@@ -194,6 +198,12 @@ class PoolState(Generic[Waiter]):
         if not self._waiting or member.full or member not in self._eligible:
             return None
         return self._queue.take_first(lambda wish: self._suits(wish, member))
+
+    def depart(self, member: PoolMember) -> None:
+        """Count a connection off that goes on in another worker: its server is as busy as before."""
+        member.current -= 1
+        if self._removed and not member.current:
+            self._removed.pop(member.name, None)
 
     def dequeue_all(self) -> list[Waiter]:
         """Return who may try `place` again after a change of members, taken out of the queue, in order."""

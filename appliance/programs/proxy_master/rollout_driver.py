@@ -1,7 +1,7 @@
 """Gives the rollout its events and its time, and does what it orders: effects are performed here only."""
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -57,9 +57,11 @@ class RolloutDriver:
         """
         self._perform(self._state.rollout.handle(event, now=time.monotonic()))
 
-    def _perform(self, orders: Iterable[effects.Effect]) -> None:
+    def _perform(self, orders: Sequence[effects.Effect]) -> None:
         for effect in orders:
             self._perform_one(effect)
+        if any(isinstance(each, effects.GenerationAccepting) for each in orders):
+            self._move_draining(but={each.worker for each in orders if isinstance(each, effects.Drain)})
         self._clock.set()
         self._state.changed.set()
         self._forget_failure()
@@ -112,7 +114,6 @@ class RolloutDriver:
                 if outcome := self.outcomes.pop(generation, None):  # none for one that was adopted
                     outcome.accepting.set()
                 self.moved_binds.close_unused()
-                self._move_draining()
             case effects.GenerationDraining(generation, within):
                 log.info("generation-draining", generation=generation, seconds=_bounded(within))
             case effects.GenerationCut(generation):
@@ -134,11 +135,11 @@ class RolloutDriver:
             case _:
                 assert_never(effect)
 
-    def _move_draining(self) -> None:
+    def _move_draining(self, *, but: Collection[WorkerId]) -> None:
         """Tell workers that drain already to move what they still have to the newest generation."""
         for generation in self._state.rollout.generations.values():
             for worker in generation.workers.values():
-                if worker.state is WorkerState.DRAINING:
+                if worker.state is WorkerState.DRAINING and worker.id not in but:
                     self._move_sessions(worker.id)
 
     def _move_sessions(self, worker: WorkerId) -> None:

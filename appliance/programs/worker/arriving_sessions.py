@@ -1,11 +1,14 @@
-"""A worker takes open sessions of workers that drain: what it is offered it holds, until it may take it."""
+"""A worker takes sessions of workers that drain: what it is offered it holds, until it may take it."""
 
 import os
 from collections.abc import Mapping, Sequence
 
+from appliance.core.balancing.frontend_state import FrontendState
 from appliance.model.worker_phases import WorkerPhase
 from appliance.net.control.control_server import Call, Caller, Handler
+from appliance.net.data.backend import Backend
 from appliance.net.data.session import moving
+from appliance.programs.worker.arrival_places import ArrivalPlaces, NoPlaceError
 from appliance.programs.worker.worker import Worker
 from appliance.wire.lines import moving_sessions
 from appliance.wire.lines.control import Answer, bad, good
@@ -13,10 +16,13 @@ from appliance.wire.lines.moving_sessions import NO_ROOM, MovingSession, Offered
 
 
 class _Held:
-    """A session that was offered, with copies of its descriptors."""
+    """A session that was offered, the place that it will have, and copies of its descriptors."""
 
-    def __init__(self, session: MovingSession, descriptors: Sequence[int]) -> None:
+    def __init__(
+        self, session: MovingSession, place: tuple[FrontendState, Backend], descriptors: Sequence[int]
+    ) -> None:
         self.session = session
+        self.frontend, self.backend = place
         self.descriptors = list[int]()
         try:
             for each in descriptors:
@@ -36,6 +42,11 @@ class ArrivingSessions:
 
     def __init__(self, worker: Worker) -> None:
         self._worker = worker
+        self._places = ArrivalPlaces(
+            frontends=worker.settings.frontends,
+            backends=worker.settings.backends,
+            listeners=worker.arguments.listeners,
+        )
         self._offers: dict[int, list[_Held | None]] = {}
 
     def handlers(self) -> Mapping[str, Handler]:
@@ -54,12 +65,8 @@ class ArrivingSessions:
         left = iter(call.descriptors)
         for session in sessions:
             own = [next(left) for _ in range(descriptors_of(session))]
-            reason = self._reason_against(session)
-            try:
-                held.append(_Held(session, own) if not reason else None)
-            except OSError as error:
-                reason = error.strerror or str(error)
-                held.append(None)
+            each, reason = self._hold(session, own)
+            held.append(each)
             reasons.append(reason)
         self._offers[id(call.caller)] = held
         return good(**moving_sessions.values(Offered(refused=tuple(reasons))))
@@ -83,25 +90,24 @@ class ArrivingSessions:
         return good()
 
     def _arrive(self, held: _Held) -> None:
-        worker, session = self._worker, held.session
-        arrived = moving.arrive(
-            worker.traffic,
-            worker.settings.frontends[session.frontend],
-            worker.settings.backends[session.pool],
-            session,
-            held.descriptors,
-        )
-        worker.ids.keep(arrived.number, session.id)
-
-    def _reason_against(self, session: MovingSession) -> str:
-        """Return why a session has no place here, "" where it has one."""
         worker = self._worker
-        if session.frontend not in worker.settings.frontends:
-            return f"no frontend {session.frontend}"
-        if session.pool not in worker.settings.backends:
-            return f"no pool {session.pool}"
+        arrived = moving.arrive(worker.traffic, held.frontend, held.backend, held.session, held.descriptors)
+        worker.ids.keep(arrived.number, held.session.id)
+
+    def _hold(self, session: MovingSession, descriptors: Sequence[int]) -> tuple[_Held | None, str]:
+        """Return a session as it is held, or why it has no place here."""
+        traffic = self._worker.traffic
         waiting = sum(each is not None for held in self._offers.values() for each in held)
-        return NO_ROOM if len(worker.traffic.live) + waiting >= worker.traffic.limit else ""
+        try:
+            held = _Held(session, self._places.of(session, descriptors[0]), descriptors)
+        except NoPlaceError as error:
+            return None, str(error)
+        except OSError as error:
+            return None, error.strerror or str(error)
+        if len(traffic.live) + waiting >= traffic.limit:
+            held.drop()
+            return None, NO_ROOM
+        return held, ""
 
     def _expect(self, caller: Caller) -> None:
         """Drop what this caller has offered before, and later what it leaves when it goes."""

@@ -1,9 +1,12 @@
-"""A draining worker's open sessions go on in workers of the newer generation, in batches.
+"""A draining worker's sessions go on in workers of the newer generation, in batches.
 
 A batch is held still, offered with copies of its descriptors, and given up here with the word `take`: at
 every moment one process reads and writes. What the other worker refuses, or what was offered to one that does
 not answer, goes on here, until the drain ends. What was under way with `take` when the other worker died is
 lost: it may have read bytes that nobody else has.
+
+Open sessions go first, so that their servers are as busy there as here when those that wait for a server
+follow, in their order. Most of these are open by then.
 """
 
 import time
@@ -18,12 +21,12 @@ from appliance.model.paths import Paths
 from appliance.net.control.control_client import ControlClient, ControlUnavailable
 from appliance.net.data.session import moving
 from appliance.net.data.session.session import Session
-from appliance.net.data.session.session_phases import OPEN
+from appliance.net.data.session.session_phases import CLOSED
 from appliance.net.data.traffic import Traffic
 from appliance.programs.worker.session_ids import SessionIds
 from appliance.wire.lines import moving_sessions
 from appliance.wire.lines.control import ControlError, Question
-from appliance.wire.lines.moving_sessions import MOST_SESSIONS, NO_ROOM, VERSION, Offer, Taken
+from appliance.wire.lines.moving_sessions import MOST_SESSIONS, NO_ROOM, Taken
 from appliance.wire.lines.worker_arguments import WorkerArguments
 
 _PATIENCE: Final = 5.0
@@ -58,6 +61,7 @@ class DepartingSessions:
         self._workers: tuple[int, ...] = ()
         self._client: ControlClient | None = None
         self._refused: set[int] = set()  # numbers of sessions that the newer generation has no place for
+        self._settling: set[int] = set()  # of those that it takes when they are open
         self._pause = _PAUSE
         self._left = list[Session]()  # not looked at yet in this round
         self._moved = 0
@@ -67,7 +71,7 @@ class DepartingSessions:
     def aim(self, generation: int, workers: Sequence[int]) -> None:
         """Move sessions to these workers of a generation from now on; of two orders the later one holds."""
         self._generation, self._workers = generation, tuple(workers)
-        self._refused = set()
+        self._refused, self._settling = set(), set()
         self._began = time.monotonic()
         if self._greenlet is None or self._greenlet.dead:
             self._greenlet = gevent.spawn(self._run)
@@ -90,16 +94,25 @@ class DepartingSessions:
             if not self._left:
                 gevent.sleep(self._pause)
                 self._pause = _PAUSE
-                self._left = [each for each in self._traffic.live if isinstance(each, Session)]
+                self._left = self._round()
             if batch := self._batch():
                 self._move(batch, self._workers[turn % len(self._workers)])
+
+    def _round(self) -> list[Session]:
+        """Return the sessions to move now, the last one first."""
+        sessions = [each for each in self._traffic.live if isinstance(each, Session)]
+        found = [each for each in sessions if each.number not in self._refused]
+        if ready := [each for each in found if moving.can_move(each)]:
+            return ready
+        waiting = [each for each in found if moving.waits(each) and each.number not in self._settling]
+        return sorted(waiting, key=lambda each: each.number, reverse=True)
 
     def _batch(self) -> list[Session]:
         """Return the next sessions that can move, as many as one message takes."""
         found, descriptors, held = list[Session](), 0, 0
         while self._left and len(found) < MOST_SESSIONS:
             each = self._left[-1]
-            if each.number not in self._refused and moving.can_move(each):
+            if each.number not in self._refused and (moving.can_move(each) or moving.waits(each)):
                 descriptors += len(moving.descriptors(each))
                 held += moving.held_in_memory(each)
                 if found and (descriptors > _MOST_DESCRIPTORS or held > _MOST_BYTES):
@@ -114,7 +127,11 @@ class DepartingSessions:
             moving.hold_still(each)
         try:
             self._offer_and_leave(batch, index)
-        except (ControlUnavailable, ControlError) as error:
+        except ControlUnavailable as error:
+            self._failed(index, str(error))
+        except ControlError as error:
+            # A former release has no words for those that wait.
+            self._settling |= {each.number for each in batch if moving.waits(each)}
             self._failed(index, str(error))
         except Exception as error:  # noqa: BLE001  # the boundary: a bug costs this try, and not the others
             self._traffic.fault(error)
@@ -123,6 +140,8 @@ class DepartingSessions:
             self._hang_up()
             for each in batch:
                 moving.go_on(each)  # but for those that have left
+                if each.number in self._refused or each.number in self._settling:
+                    moving.try_again(each)
 
     def _failed(self, index: int, reason: str) -> None:
         self._log.warning("sessions-not-moved", to_worker=index, reason=reason)
@@ -130,7 +149,7 @@ class DepartingSessions:
 
     def _offer_and_leave(self, batch: Sequence[Session], index: int) -> None:
         client = self._connected(index)
-        offered = [each for each in batch if each.phase == OPEN]  # one may have ended meanwhile
+        offered = [each for each in batch if each.phase != CLOSED]  # one may have ended meanwhile
         going = self._offer(client, offered)
         if client.closed.is_set():
             raise ControlUnavailable("it went away with an offer")
@@ -156,10 +175,11 @@ class DepartingSessions:
     def _offer(self, client: ControlClient, batch: Sequence[Session]) -> list[Session]:
         """Return those of a batch that the other worker can take, and that have not ended meanwhile."""
         told = tuple(moving.description(each, self._ids.of(each.number)) for each in batch)
+        stages = [moving.stage(each) for each in batch]
         for each in batch:
             moving.note_copies(each)
         answer = client.ask(
-            Question(command="offer", values=moving_sessions.values(Offer(version=VERSION, sessions=told))),
+            Question(command="offer", values=moving_sessions.values(moving_sessions.offer_of(told))),
             timeout=_PATIENCE,
             descriptors=[each for session in batch for each in moving.descriptors(session)],
         )
@@ -168,9 +188,9 @@ class DepartingSessions:
         reasons = moving_sessions.offered(answer.values).refused
         if len(reasons) != len(batch):
             raise ControlError(f"an answer for {len(reasons)} of {len(batch)} sessions")
-        answered = tuple(zip(batch, reasons, strict=True))
-        self._refused |= {each.number for each, why in answered if why not in ("", NO_ROOM)}
-        return [each for each, why in answered if not why and each.phase == OPEN]
+        answered = tuple(zip(batch, reasons, stages, strict=True))
+        self._refused |= {each.number for each, why, _ in answered if why not in ("", NO_ROOM)}
+        return [each for each, why, before in answered if not why and moving.stage(each) == before]
 
     def _take(self, client: ControlClient, places: tuple[int, ...]) -> None:
         """Say that sessions are the other worker's own: whatever it answers, they are not ours any more."""

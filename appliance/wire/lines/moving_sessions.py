@@ -1,20 +1,23 @@
-"""Open sessions on their way from one worker to another: what stands beside their descriptors.
+"""Sessions on their way from one worker to another: what stands beside their descriptors.
 
 A worker whose generation drains asks one of the newer generation to `offer` a batch, and then which of it to
 `take`. The descriptors travel beside the line of `offer`, in the order of `descriptors_of`. Times are seconds
 before the line was written, as two processes may count theirs from different moments.
 """
 
-from collections.abc import Mapping
-from typing import Annotated, Final, TypeVar
+from collections.abc import Mapping, Sequence
+from typing import Annotated, Final, Literal, TypeVar
 
 import msgspec
 
 from appliance.model.snapshot.pools import Server
 from appliance.wire.lines.control import ControlError
 
-VERSION: Final = 1
-"""Of this form; a worker that is offered another one refuses, and the sessions drain."""
+OPEN_ONLY: Final = 1
+"""The version of an offer of sessions that all relay: the first release that moves any reads it."""
+
+WITH_WAITING: Final = 2
+"""The version of an offer with sessions that wait for a server. Who reads no version of an offer refuses."""
 
 MOST_SESSIONS: Final = 100
 """Sessions of one batch."""
@@ -22,6 +25,7 @@ MOST_SESSIONS: Final = 100
 NO_ROOM: Final = "no descriptors left"
 """The reason against a session that may be offered again: it is over soon."""
 
+_MOST_TRIED: Final = 1000
 _Count = Annotated[int, msgspec.Meta(ge=0)]
 _Ago = Annotated[float, msgspec.Meta(ge=0.0)]
 _Bytes = Annotated[bytes, msgspec.Meta(max_length=1 << 17)]
@@ -45,28 +49,54 @@ class MovingSide(msgspec.Struct, frozen=True, kw_only=True):
     piped: _Count = 0
 
 
+class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+    """What is told of a session that does not relay yet.
+
+    `early` is what the client has sent so far, `tried` are the servers that could not be connected to,
+    `left` is the seconds until its phase ends, and `dialled` how long ago the last connect began.
+    """
+
+    phase: Literal["queued", "delayed", "connecting"]
+    early: _Bytes
+    tried: Annotated[tuple[_Name, ...], msgspec.Meta(max_length=_MOST_TRIED)]
+    left: float
+    dialled: _Ago
+
+
 class MovingSession(msgspec.Struct, frozen=True, kw_only=True):
     """One session. `id` is the one by which operators know it, `member` its server as it was configured.
 
     `counted_in` and `counted_out` are bytes that the counters of the former worker have already. `max_age`
-    is what is left of it, None without one.
+    is what is left of it, None without one. `waiting` is None for one that relays, which has all the rest;
+    one in a queue has no `member`, only one that connects has a `server`, and none is `ready`.
     """
 
     id: _Name
     frontend: _Name
     pool: _Name
-    member: Server
+    member: Server | None
     address: _Bytes
     started: _Ago
-    connect: _Ago
-    ready: _Ago
+    connect: _Ago | None
+    ready: _Ago | None
     attempts: _Count
     counted_in: _Count
     counted_out: _Count
     keepalive_set: bool
     max_age: float | None
     client: MovingSide
-    server: MovingSide
+    server: MovingSide | None
+    waiting: Waiting | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what no session is like."""
+        phase = "open" if self.waiting is None else self.waiting.phase
+        if (self.member is not None) is not (phase != "queued"):
+            raise ValueError(f"a session that is {phase}, and its server")
+        if (self.server is not None) is not (phase in ("open", "connecting")):
+            raise ValueError(f"a session that is {phase}, and its connection to a server")
+        if phase == "open" and (self.connect is None or self.ready is None):
+            raise ValueError("an open session that was never connected")
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
@@ -93,11 +123,17 @@ def values(message: Offer | Offered | Taken) -> dict[str, object]:
     return msgspec.structs.asdict(message)
 
 
+def offer_of(sessions: Sequence[MovingSession]) -> Offer:
+    """Return an offer in the lowest version that has words for these sessions."""
+    waiting = any(each.waiting is not None for each in sessions)
+    return Offer(version=WITH_WAITING if waiting else OPEN_ONLY, sessions=tuple(sessions))
+
+
 def offer(given: Mapping[str, object]) -> Offer:
     """Return the offer of a question; raises ControlError."""
     version = given.get("version")
-    if version != VERSION:
-        raise ControlError(f"offer: version {version} of moving sessions, not {VERSION}")
+    if version not in (OPEN_ONLY, WITH_WAITING):
+        raise ControlError(f"offer: version {version} of moving sessions, not {OPEN_ONLY} or {WITH_WAITING}")
     return _converted(given, Offer)
 
 
@@ -113,7 +149,8 @@ def taken(given: Mapping[str, object]) -> Taken:
 
 def descriptors_of(session: MovingSession) -> int:
     """Return how many descriptors a session has: client, server, and reader and writer of each pipe."""
-    return 2 + 2 * sum(1 for each in (session.client, session.server) if each.piped)
+    sides = [each for each in (session.client, session.server) if each is not None]
+    return len(sides) + 2 * sum(1 for each in sides if each.piped)
 
 
 def _converted(given: Mapping[str, object], kind: type[_Message]) -> _Message:

@@ -284,6 +284,34 @@ def test_whoever_leaves_the_queue_frees_a_place():
     assert made.release(taken) == "next"
 
 
+def test_who_waited_in_another_worker_waits_here_too():
+    """A queue that is full turns new ones away, and not those that were let in."""
+    made = state(config(servers=[server("a", max_connections=1)], max_queue=1))
+    taken = place(made)
+    made.enqueue("here", b"")
+    assert made.enqueue("new", b"") is EndReason.QUEUE_FULL
+    made.wait("elsewhere", b"")
+    assert made.queued == 2
+    assert made.release(taken) == "here"
+
+
+def test_connection_that_goes_to_another_worker_frees_no_place():
+    """Its server is as busy as before; one that was removed is forgotten with the last one all the same."""
+    made = state(config(servers=[server("a", max_connections=1)]))
+    made.depart(place(made))
+    assert made.members[0].current == 0
+    taken = place(made)
+    made.enqueue("next", b"")
+    made.depart(taken)
+    assert made.queued == 1
+    gone = made.join(server("gone"))
+    made.join(server("gone"))
+    made.depart(gone)
+    assert gone in made.counted
+    made.depart(gone)
+    assert gone not in made.counted
+
+
 def test_sticky_connection_waits_for_its_own_server():
     """With balance source a full server's clients wait for it, and nobody else gets their place."""
     servers = [server("a", max_connections=1), server("b", max_connections=1)]

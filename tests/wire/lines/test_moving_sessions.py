@@ -11,12 +11,14 @@ from support.values.snapshots import server
 from appliance.wire.lines import moving_sessions
 from appliance.wire.lines.control import ControlError, Question, decode_question, encode_question
 from appliance.wire.lines.moving_sessions import (
-    VERSION,
+    OPEN_ONLY,
+    WITH_WAITING,
     MovingSession,
     MovingSide,
     Offer,
     Offered,
     Taken,
+    Waiting,
     descriptors_of,
 )
 
@@ -34,24 +36,41 @@ _SIDES = st.builds(
     backlog=st.binary(max_size=100),
     piped=st.integers(0, 1 << 18),
 )
-_SESSIONS = st.builds(
-    MovingSession,
-    id=st.text(max_size=30),
-    frontend=st.text(max_size=30),
-    pool=st.text(max_size=30),
-    member=st.just(server("s")),
-    address=st.binary(max_size=28),
-    started=_SECONDS,
-    connect=_SECONDS,
-    ready=_SECONDS,
-    attempts=st.integers(0, 9),
-    counted_in=_COUNTS,
-    counted_out=_COUNTS,
-    keepalive_set=st.booleans(),
-    max_age=st.none() | st.floats(-1e9, 1e9),
-    client=_SIDES,
-    server=_SIDES,
-)
+
+
+def _sessions(phase: str) -> st.SearchStrategy[MovingSession]:
+    """Return sessions of a phase."""
+    waiting = st.builds(
+        Waiting,
+        phase=st.just(phase),
+        early=st.binary(max_size=100),
+        tried=st.lists(st.text(max_size=9), max_size=3).map(tuple),
+        left=st.floats(-1e9, 1e9),
+        dialled=_SECONDS,
+    )
+    is_open = phase == "open"
+    return st.builds(
+        MovingSession,
+        id=st.text(max_size=30),
+        frontend=st.text(max_size=30),
+        pool=st.text(max_size=30),
+        member=st.just(None if phase == "queued" else server("s")),
+        address=st.binary(max_size=28),
+        started=_SECONDS,
+        connect=_SECONDS if is_open else st.none() | _SECONDS,
+        ready=_SECONDS if is_open else st.none(),
+        attempts=st.integers(0, 9),
+        counted_in=_COUNTS,
+        counted_out=_COUNTS,
+        keepalive_set=st.booleans(),
+        max_age=st.none() | st.floats(-1e9, 1e9),
+        client=_SIDES,
+        server=_SIDES if phase in ("open", "connecting") else st.none(),
+        waiting=st.none() if is_open else waiting,
+    )
+
+
+_SESSIONS = st.sampled_from(["open", "queued", "delayed", "connecting"]).flatmap(_sessions)
 ONE = MovingSession(
     id="proxy-api-1-0-1",
     frontend="kube-api",
@@ -71,8 +90,18 @@ ONE = MovingSession(
 )
 
 
+IN_QUEUE = msgspec.structs.replace(
+    ONE,
+    member=None,
+    connect=None,
+    ready=None,
+    server=None,
+    waiting=Waiting(phase="queued", early=b"hello", tried=("master-1",), left=9.0, dialled=0.0),
+)
+
+
 def _offer(**changes: object) -> dict[str, Any]:
-    made = moving_sessions.values(Offer(version=VERSION, sessions=(ONE,)))
+    made = moving_sessions.values(moving_sessions.offer_of([ONE]))
     values: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(made))
     return {**values, **changes}
 
@@ -80,7 +109,7 @@ def _offer(**changes: object) -> dict[str, Any]:
 @given(st.lists(_SESSIONS, max_size=3))
 def test_what_is_offered_is_read(sessions: list[MovingSession]):
     """An offer survives the way over the control socket."""
-    offer = Offer(version=VERSION, sessions=tuple(sessions))
+    offer = moving_sessions.offer_of(sessions)
     line = encode_question(Question(command="offer", values=moving_sessions.values(offer)))
     assert moving_sessions.offer(decode_question(line.rstrip()).values) == offer
 
@@ -94,8 +123,21 @@ def test_answers_are_read():
 
 def test_another_version_is_refused():
     """Its sessions stay where they are and drain."""
-    with pytest.raises(ControlError, match="version 2 of moving sessions, not 1"):
-        moving_sessions.offer(_offer(version=2))
+    with pytest.raises(ControlError, match="version 3 of moving sessions, not 1 or 2"):
+        moving_sessions.offer(_offer(version=3))
+
+
+def test_the_former_release_is_offered_what_it_reads():
+    """Open sessions go in the form that it knows; only an offer with others has the newer version."""
+    assert moving_sessions.offer_of([ONE, ONE]).version == OPEN_ONLY
+    assert moving_sessions.offer_of([ONE, IN_QUEUE]).version == WITH_WAITING
+
+
+def test_the_former_releases_offer_is_read():
+    """It says nothing of sessions that wait: all of its are open."""
+    values = _offer()
+    del values["sessions"][0]["waiting"]
+    assert moving_sessions.offer(values) == Offer(version=OPEN_ONLY, sessions=(ONE,))
 
 
 @pytest.mark.parametrize(
@@ -105,6 +147,9 @@ def test_another_version_is_refused():
         _offer(sessions=[{**_offer()["sessions"][0], "attempts": -1}]),
         _offer(sessions=[{**_offer()["sessions"][0], "address": "no base64"}]),
         _offer(sessions=[_offer()["sessions"][0]] * (moving_sessions.MOST_SESSIONS + 1)),
+        _offer(sessions=[{**_offer()["sessions"][0], "member": None}]),
+        _offer(sessions=[{**_offer()["sessions"][0], "server": None}]),
+        _offer(sessions=[{**_offer()["sessions"][0], "ready": None}]),
     ],
 )
 def test_nonsense_is_refused(values: dict[str, object]):
@@ -118,3 +163,4 @@ def test_pipes_have_two_descriptors_more():
     assert descriptors_of(ONE) == 4
     empty = msgspec.structs.replace(ONE, server=ONE.client)
     assert descriptors_of(empty) == 2
+    assert descriptors_of(IN_QUEUE) == 1

@@ -9,19 +9,16 @@ from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final
 
-import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support.programs.lone_sessions import LoneSessions
+from support.programs.moved_sessions import move, told
 from support.programs.trace import is_reset
 
 from appliance.model.end_reasons import EndReason
 from appliance.net.data.session import moving
-from appliance.net.data.session.session import Session
 from appliance.net.data.session.session_phases import CLOSED, OPEN
-from appliance.wire.lines import moving_sessions
-from appliance.wire.lines.moving_sessions import VERSION, MovingSession, Offer
 
 pytestmark = pytest.mark.programs
 
@@ -50,22 +47,6 @@ def two() -> Iterator[tuple[LoneSessions, LoneSessions]]:
             each.traffic.end_all(EndReason.KILLED)
             each.traffic.close()
             assert each.faults == []
-
-
-def told(session: Session) -> MovingSession:
-    """Return the description of a session as the other process reads it from the line."""
-    offer = Offer(version=VERSION, sessions=(moving.description(session, "a-1-0-1"),))
-    line = msgspec.json.encode(moving_sessions.values(offer))
-    return moving_sessions.offer(msgspec.json.decode(line)).sessions[0]
-
-
-def move(session: Session, target: LoneSessions) -> Session:
-    """Move a session as two workers do."""
-    moving.hold_still(session)
-    description = told(session)
-    copies = [os.dup(each) for each in moving.descriptors(session)]
-    moving.leave(session)
-    return moving.arrive(target.traffic, target.frontend, target.backend, description, copies)
 
 
 def turn(two: tuple[LoneSessions, LoneSessions], times: int) -> None:
