@@ -3,8 +3,9 @@
 import contextlib
 import time
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Final
+
+import msgspec
 
 from appliance.core.forwarding.numbers import MARK, MARK_MASK
 from appliance.core.forwarding.plan import KernelFrontend, server_name
@@ -103,7 +104,7 @@ class Counting:
 
 def _sum(before: ServerCounters, more: ServerCounters) -> ServerCounters:
     """Return the figures of a server that several frontends use."""
-    return replace(
+    return msgspec.structs.replace(
         more,
         current=before.current + more.current,
         total=before.total + more.total,

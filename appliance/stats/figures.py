@@ -77,6 +77,7 @@ class LatestFigures:
         self._on_fault = on_fault
         self._latest: Figures | None = None
         self._lock = BoundedSemaphore()
+        self._hashed: tuple[Snapshot, str] | None = None
         self._activity = Activity()
         self._loop = gevent.spawn(self._look_always)
 
@@ -129,12 +130,17 @@ class LatestFigures:
                 node=socket.gethostname(),
                 pid=os.getpid(),
             ),
-            configuration_hash=_hash(snapshot) if snapshot else None,
+            configuration_hash=self._hash(snapshot) if snapshot else None,
             descriptors=tuple(_descriptors(observations)),
             history=self._minutes.known,
             shares=self._shares.by_pool(),
             pages={},
         )
+
+    def _hash(self, snapshot: Snapshot) -> str:
+        if self._hashed is None or self._hashed[0] is not snapshot:
+            self._hashed = snapshot, _hash(snapshot)
+        return self._hashed[1]
 
     def _look_at_boards(self) -> None:
         now = time.time()

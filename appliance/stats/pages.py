@@ -4,7 +4,7 @@ Pages are made of the figures of the moment and kept with them, so that a page c
 costs, however many ask. Answers are whole and have a length, which lets connections be used again.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 from http import HTTPStatus
@@ -24,7 +24,7 @@ from appliance.stats.changes import Changes, ForeignFormError, MalformedFormErro
 from appliance.stats.figures import Figures, LatestFigures
 from appliance.stats.page.page import HOME, STATIC, page, static
 from appliance.stats.servers import NotDone
-from appliance.wire.exposition import Format, encode, wanted_format
+from appliance.wire.exposition import Exposition, Format, Metric, wanted_format
 from appliance.wire.haproxy.statistics import csv_text
 
 Environment = Mapping[str, str]
@@ -77,6 +77,7 @@ class Pages:
         self._figures = figures
         self._access = access
         self._on_denied = on_denied
+        self._expositions = {form: Exposition(form) for form in Format}
         self._pages: Mapping[str, Callable[[Environment], Response]] = {
             "/metrics": self._metrics,
             "/api/v1/status": self._status,
@@ -114,7 +115,8 @@ class Pages:
     def _metrics(self, environment: Environment) -> Response:
         form = wanted_format(environment.get("HTTP_ACCEPT", ""))
         return Response(
-            type=form.value, body=self._figures.page(form.name, lambda each: _exposition(each, form))
+            type=form.value,
+            body=self._figures.page(form.name, lambda each: self._expositions[form].encode(_metrics(each))),
         )
 
     def _status(self, _: Environment) -> Response:
@@ -152,19 +154,14 @@ class Pages:
         )
 
 
-def _exposition(figures: Figures, form: Format) -> bytes:
+def _metrics(figures: Figures) -> Iterator[Metric]:
     status, observations = figures.status, figures.observations
-    return encode(
-        (
-            *process_metrics(figures.process),
-            *haproxy_metrics(figures.rows),
-            *keepalived_metrics(observations),
-            *appliance_metrics(status, observations, configuration_hash=figures.configuration_hash),
-            *program_metrics(status, observations, figures.descriptors),
-            *source_metrics(status),
-        ),
-        form,
-    )
+    yield from process_metrics(figures.process)
+    yield from haproxy_metrics(figures.rows)
+    yield from keepalived_metrics(observations)
+    yield from appliance_metrics(status, observations, configuration_hash=figures.configuration_hash)
+    yield from program_metrics(status, observations, figures.descriptors)
+    yield from source_metrics(status)
 
 
 def _schema(_: Environment) -> Response:

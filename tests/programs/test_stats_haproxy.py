@@ -5,7 +5,8 @@ import io
 import json
 import socket
 import subprocess
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPConnection
@@ -45,6 +46,11 @@ backend masters
   option httpchk GET /readyz HTTP/1.0
   default-server check inter 250 fall 2 rise 2 weight 1
 %(servers)s
+frontend narrow
+  bind 127.0.0.1:%(narrow)d
+  default_backend narrow
+backend narrow
+  server only 127.0.0.1:%(master)d maxconn 1
 frontend statistics
   bind 127.0.0.1:%(page)d
   mode http
@@ -74,7 +80,6 @@ _THEIRS_ALONE = frozenset(
             "used_conn_cur",
             "need_conn_est",
         ),  # its pool of connections
-        *("ttime", "qtime_max", "ctime_max", "ttime_max"),  # not measured
         *("agg_server_status", "agg_server_check_status", "agg_check_status"),  # metrics of the exporter only
     }
 )
@@ -87,7 +92,7 @@ _POOLS_ALONE = frozenset({"chkdown", "downtime"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
-    """The appliance and HAProxy; `gone` is the port of a server that there is not."""
+    """The appliance and HAProxy; `narrow` are the ports of both that lead to a server for one at a time."""
 
     site: StatsSite
     haproxy: HAProxy
@@ -95,6 +100,7 @@ class Pair:
     port: int
     page: int
     metrics: int
+    narrow: tuple[int, int]
 
     @property
     def places(self) -> tuple[tuple[str, str, str], ...]:
@@ -109,14 +115,21 @@ class Pair:
 def pair() -> Iterator[Pair]:
     """Run both before three masters and a server that is not there, and let each serve the same clients."""
     with stats_site(workers=1) as site:
-        gone = free_port()
-        config = _config(site, gone)
+        gone, *narrow = free_port(), free_port(), free_port()
+        config = _config(site, gone, narrow[1])
         answer = site.cluster.appliance.reload(config)
         assert answer["ok"], answer
         port, page, metrics = free_port(), free_port(), free_port()
         masters = [*((each.name, each.port) for each in site.cluster.masters), ("gone", gone)]
         servers = "\n".join(f"  server {name} 127.0.0.1:{to}{_limit(name)}" for name, to in masters)
-        text = _CONFIG % {"port": port, "page": page, "metrics": metrics, "servers": servers}
+        text = _CONFIG % {
+            "port": port,
+            "page": page,
+            "metrics": metrics,
+            "servers": servers,
+            "narrow": narrow[0],
+            "master": site.cluster.masters[0].port,
+        }
         with HAProxy(text) as haproxy:
             made = Pair(
                 site=site,
@@ -125,6 +138,7 @@ def pair() -> Iterator[Pair]:
                 port=port,
                 page=page,
                 metrics=metrics,
+                narrow=(narrow[0], narrow[1]),
             )
             _settle(made)
             for number in (port, site.cluster.port):
@@ -133,11 +147,14 @@ def pair() -> Iterator[Pair]:
             yield made
 
 
-def _config(site: StatsSite, gone: int) -> dict[str, object]:
+def _config(site: StatsSite, gone: int, narrow: int) -> dict[str, object]:
     config = json.loads(json.dumps(site.config(auth={"user": "Username", "password": "Password"})))
     pool = config["pools"]["masters"]
     pool["servers"]["gone"] = {"address": f"127.0.0.1:{gone}", "max_connections": 10}
     pool["check"] = {"type": "http", "path": "/readyz", "interval": "250ms", "fall": 2, "rise": 2}
+    config["api"]["frontends"]["narrow"] = {"bind": [f"127.0.0.1:{narrow}"], "pool": "narrow"}
+    only = {"address": f"127.0.0.1:{site.cluster.masters[0].port}", "max_connections": 1}
+    config["pools"]["narrow"] = {"servers": {"only": only}}
     return dict(config)
 
 
@@ -155,7 +172,7 @@ def _settle(made: Pair) -> None:
 
 def _states(url: str, user: str) -> list[str]:
     rows = haproxy_clients.telegraf(get(f"{url};csv", user=user)[1])
-    return [row["status"] for row in rows.values() if row["type"] == "2"]
+    return [row["status"] for (pool, _), row in rows.items() if pool == "masters" and row["type"] == "2"]
 
 
 def _use(port: int) -> None:
@@ -213,6 +230,65 @@ def test_a_column_that_has_a_figure_there_has_one_here(pair: Pair):
         allowed = _THEIRS_ALONE | (_POOLS_ALONE if place[1] == "BACKEND" else frozenset())
         assert filled - mine <= allowed | {"-"}, place
         assert mine - filled <= {"last_chk", *_SHOWN_TO_ADMINS}, place
+
+
+def test_times_mean_the_same(pair: Pair):
+    """Queue, connect and the whole session of two clients of a server that takes one at a time.
+
+    What the clients have waited for by their own clocks is a bound of each figure, from below or from above.
+    """
+    for (url, user, _), port in zip(pair.places, pair.narrow, strict=True):
+        begun = time.monotonic()
+        waited = _one_after_the_other(port, lambda url=url, user=user: _narrow(url, user))
+        rows = wait_until(lambda url=url, user=user: _timed(_narrow(url, user)), what="both have ended")
+        whole = time.monotonic() - begun
+        for place, row in rows.items():
+            found = {name: int(row[name]) / 1000 for name in _TIMES}
+            assert waited - 0.01 <= found["qtime_max"] <= whole, (url, place)
+            assert waited - 0.01 <= found["ttime_max"] <= whole, (url, place)
+            assert 0 <= found["ctime_max"] <= whole - waited, (url, place)
+            assert found["qtime"] > 0, (url, place)
+            assert waited - 0.01 <= found["ttime"], (url, place)
+            # HAProxy divides by the sessions that it has balanced, and leaves out who comes from the queue.
+            balanced = int(row["lbtot"])
+            assert balanced * found["qtime"] <= found["qtime_max"] + 0.01, (url, place)
+            assert balanced * found["ttime"] <= 2 * found["ttime_max"] + 0.01, (url, place)
+            assert found["rtime"] == found["rtime_max"] == 0, (url, place)
+
+
+_TIMES = ("qtime", "ctime", "rtime", "ttime", "qtime_max", "ctime_max", "rtime_max", "ttime_max")
+
+
+def _one_after_the_other(port: int, rows: Callable[[], Mapping[str, haproxy_clients.Row]]) -> float:
+    """Let two clients come; return for how many seconds at least the second one has waited for the first."""
+    with _client(port) as first:
+        assert first.recv(100)
+        with _client(port) as second:
+            wait_until(lambda: rows()["BACKEND"]["qcur"] == "1", what="the second one waits in the queue")
+            seen = time.monotonic()
+            wait_until(lambda: time.monotonic() > seen + 0.3, what="it has waited for long")
+            waited = time.monotonic() - seen
+            first.close()
+            assert second.recv(100)
+    return waited
+
+
+def _client(port: int) -> socket.socket:
+    client = socket.create_connection(("127.0.0.1", port), timeout=30)
+    client.sendall(b"line here\n")
+    return client
+
+
+def _narrow(url: str, user: str) -> Mapping[str, haproxy_clients.Row]:
+    rows = haproxy_clients.telegraf(get(f"{url};csv", user=user)[1])
+    return {server: rows["narrow", server] for server in ("only", "BACKEND")}
+
+
+def _timed(rows: Mapping[str, haproxy_clients.Row]) -> Mapping[str, haproxy_clients.Row] | None:
+    """Return the rows once two sessions have ended, and the means of their times are known."""
+    ended = all((row["stot"], row["scur"]) == ("2", "0") for row in rows.values())
+    known = all(row[name] not in {"", "0"} for row in rows.values() for name in ("qtime", "ttime"))
+    return rows if ended and known else None
 
 
 def test_the_columns_are_haproxys(pair: Pair):

@@ -9,6 +9,7 @@ from prometheus_client.openmetrics.parser import text_string_to_metric_families 
 from prometheus_client.parser import text_string_to_metric_families as read_text
 
 from appliance.wire.exposition import (
+    Exposition,
     Format,
     Histogram,
     Metric,
@@ -89,6 +90,21 @@ def test_what_has_no_sample_is_left_out(form: Format):
     """A head without a sample would be a metric that nobody can look at."""
     empty = Metric(name="nothing", kind=MetricKind.GAUGE, help="Nothing.")
     assert b"nothing" not in encode([empty], form)
+
+
+@given(
+    form=st.sampled_from(Format),
+    scrapes=st.lists(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=4), max_size=6),
+)
+def test_what_is_kept_is_never_old(form: Format, scrapes: list[list[tuple[int, int]]]):
+    """Whatever changes from one scrape to the next, each of them says what one alone would say."""
+    exposition = Exposition(form)
+    for scrape in scrapes:
+        metrics = [
+            Metric(name=f"m{which}", kind=MetricKind.GAUGE, help="", samples=[("", value)] * value)
+            for which, value in scrape
+        ]
+        assert exposition.encode(metrics) == encode(metrics, form)
 
 
 def test_the_kinds_are_told():

@@ -25,5 +25,13 @@ cdef class PoolMember:
     cdef public long long client_aborts
     cdef public long long server_aborts
     cdef public long long connected
+    cdef public long long ended
     cdef public double queue_seconds
     cdef public double connect_seconds
+    cdef public double session_seconds
+    cdef public double longest_queue
+    cdef public double longest_connect
+    cdef public double longest_session
+
+    cpdef count_connect(self, double queued, double seconds)
+    cpdef count_end(self, double seconds)

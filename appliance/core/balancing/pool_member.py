@@ -32,10 +32,14 @@ class PoolMember:
         "connect_seconds",
         "connected",
         "current",
+        "ended",
         "errors",
         "failed",
         "given_up",
         "limit",
+        "longest_connect",
+        "longest_queue",
+        "longest_session",
         "operator_weight",
         "pool",
         "queue_seconds",
@@ -44,6 +48,7 @@ class PoolMember:
         "retried",
         "seed",
         "server_aborts",
+        "session_seconds",
         "state",
         "total",
         "turn",
@@ -76,7 +81,9 @@ class PoolMember:
         self.errors = self.current = self.total = self.failed = self.queued = 0
         self.bytes_in = self.bytes_out = self.connected = self.given_up = 0
         self.retried = self.redispatched = self.client_aborts = self.server_aborts = 0
-        self.queue_seconds = self.connect_seconds = 0.0
+        self.ended = 0
+        self.queue_seconds = self.connect_seconds = self.session_seconds = 0.0
+        self.longest_queue = self.longest_connect = self.longest_session = 0.0
 
     @property
     def name(self) -> str:
@@ -92,6 +99,20 @@ class PoolMember:
     def label(self) -> str:
         """Pool and server, as operators write them."""
         return f"{self.pool}/{self.config.name}"
+
+    def count_connect(self, queued: float, seconds: float) -> None:
+        """Count a connect that was made after so many seconds, and so many in the queue before."""
+        self.connected += 1
+        self.queue_seconds += queued
+        self.connect_seconds += seconds
+        self.longest_queue = max(self.longest_queue, queued)
+        self.longest_connect = max(self.longest_connect, seconds)
+
+    def count_end(self, seconds: float) -> None:
+        """Count the end of a session that had been connected; it was so many seconds long."""
+        self.ended += 1
+        self.session_seconds += seconds
+        self.longest_session = max(self.longest_session, seconds)
 
     def count_error(self) -> bool:
         """Count an error of the server; return whether its `error_limit` is reached: `health` is told then.
@@ -127,6 +148,11 @@ class PoolMember:
             client_aborts=self.client_aborts,
             server_aborts=self.server_aborts,
             connected=self.connected,
+            ended=self.ended,
             queue_seconds=self.queue_seconds,
             connect_seconds=self.connect_seconds,
+            session_seconds=self.session_seconds,
+            longest_queue=self.longest_queue,
+            longest_connect=self.longest_connect,
+            longest_session=self.longest_session,
         )

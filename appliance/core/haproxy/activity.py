@@ -29,21 +29,27 @@ Place = tuple[ProxyKind, str, str]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Counted:
-    """What was counted of one place until now; `connected` and the sums of seconds are of servers only."""
+    """What was counted of one place until now.
+
+    What follows `queued` is of servers and pools only: `connected` and `ended` count the sessions that the
+    sums of seconds are of.
+    """
 
     current: int
     total: int
     queued: int = 0
     connected: int = 0
+    ended: int = 0
     queue_seconds: float = 0.0
     connect_seconds: float = 0.0
+    session_seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Trend:
     """What was seen of one place. `rate` is sessions a second, `last_at` when one came last, None for never.
 
-    `queue_mean` and `connect_mean` are seconds, over about the last thousand connections.
+    The means are seconds, over about the last thousand connections.
     """
 
     rate: int = 0
@@ -53,6 +59,7 @@ class Trend:
     last_at: float | None = None
     queue_mean: float = 0.0
     connect_mean: float = 0.0
+    session_mean: float = 0.0
 
 
 @dataclass(slots=True, kw_only=True)
@@ -93,7 +100,7 @@ class Activity:
         rate = round(came / passed) if passed > 0 else seen.trend.rate
         if counted.connected - seen.newer.connected >= _HALF:
             seen.older, seen.newer = seen.newer, counted
-        queue_mean, connect_mean = _means(counted, seen.older)
+        queue_mean, connect_mean, session_mean = _means(counted, seen.older)
         seen.trend = Trend(
             rate=rate,
             most_rate=max(rate, seen.trend.most_rate),
@@ -102,16 +109,19 @@ class Activity:
             last_at=now if came > 0 else seen.trend.last_at,
             queue_mean=queue_mean,
             connect_mean=connect_mean,
+            session_mean=session_mean,
         )
         seen.at, seen.counted = now, counted
 
 
-def _means(counted: Counted, before: Counted) -> tuple[float, float]:
-    connections = counted.connected - before.connected
-    if connections <= 0:
-        return 0.0, 0.0
-    queued = counted.queue_seconds - before.queue_seconds
-    return queued / connections, (counted.connect_seconds - before.connect_seconds) / connections
+def _means(counted: Counted, before: Counted) -> tuple[float, float, float]:
+    """Return the mean wait in the queue, connect and session, 0.0 without any since then."""
+    connected, ended = counted.connected - before.connected, counted.ended - before.ended
+    return (
+        (counted.queue_seconds - before.queue_seconds) / connected if connected > 0 else 0.0,
+        (counted.connect_seconds - before.connect_seconds) / connected if connected > 0 else 0.0,
+        (counted.session_seconds - before.session_seconds) / ended if ended > 0 else 0.0,
+    )
 
 
 def counted(status: Status) -> dict[Place, Counted]:
@@ -127,8 +137,10 @@ def counted(status: Status) -> dict[Place, Counted]:
                 total=each.total,
                 queued=each.queued,
                 connected=each.connected,
+                ended=each.ended,
                 queue_seconds=each.queue_seconds,
                 connect_seconds=each.connect_seconds,
+                session_seconds=each.session_seconds,
             )
             for each in pool.servers
         }
@@ -144,6 +156,8 @@ def _sum(parts: Iterable[Counted]) -> Counted:
         total=sum(each.total for each in several),
         queued=sum(each.queued for each in several),
         connected=sum(each.connected for each in several),
+        ended=sum(each.ended for each in several),
         queue_seconds=sum(each.queue_seconds for each in several),
         connect_seconds=sum(each.connect_seconds for each in several),
+        session_seconds=sum(each.session_seconds for each in several),
     )

@@ -19,12 +19,13 @@ from appliance.model.snapshot.pools import Pool, Server
 from appliance.model.snapshot.snapshot import Snapshot
 
 Row = Mapping[str, int | str]
-"""One row by its columns. qtime, ctime and check_duration are milliseconds, all other times seconds."""
+"""One row by its columns. Times of connections and checks are milliseconds, all others seconds."""
 
 _MILLI: Final = 1000
 _FIRST_ID: Final = 2  # HAProxy's own first proxy, of its stats socket, is number 1
 _HTTP: Final = {"dreq": 0, "dresp": 0, "wrew": 0, "eint": 0}
-_REUSE: Final = {"reuse": 0, "rtime": 0, "rtime_max": 0}
+_REUSE: Final = {"reuse": 0, "rtime": 0, "rtime_max": 0}  # of HTTP too: TCP has no response to wait for
+_SERVER_ALWAYS: Final[Row] = {"dresp": 0, "wrew": 0, "eint": 0, **_REUSE, "pid": 1, "type": 2, "mode": "tcp"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,8 +88,9 @@ def _server(
     pool: PoolStatus, server: ServerStatus, settings: Server, observed: Observed
 ) -> dict[str, int | str]:
     trend = observed.activity.trend((ProxyKind.SERVER, pool.name, server.name))
-    asked = _asked(server)
+    asked, effective = _asked(server), server.effective_weight
     row: dict[str, int | str] = {
+        **_SERVER_ALWAYS,
         "pxname": pool.name,
         "svname": server.name,
         "qcur": server.queued,
@@ -98,33 +100,30 @@ def _server(
         "stot": server.total,
         "bin": server.bytes_in,
         "bout": server.bytes_out,
-        **_HTTP,
         "econ": server.given_up,
         "eresp": server.server_aborts,
         "wretr": server.retried,
         "wredis": server.redispatched,
         "status": server_status(server, settings.check),
-        "weight": _effective(server),
+        "weight": _whole(asked if effective is None else effective),
         "act": int(not server.backup),
         "bck": int(server.backup),
         "lastchg": _since(server.since, observed.now),
-        "pid": 1,
         "lbtot": server.total,
-        "type": 2,
         "cli_abrt": server.client_aborts,
         "srv_abrt": server.server_aborts,
         "addr": server.address,
-        "mode": "tcp",
         "connect": server.connected,
         "uweight": _whole(asked),
+        "qtime_max": round(server.longest_queue * _MILLI),
+        "ctime_max": round(server.longest_connect * _MILLI),
+        "ttime_max": round(server.longest_session * _MILLI),
         **_trend(trend, observed.now),
-        **_REUSE,
     }
-    del row["dreq"]
     if settings.max_connections:
         row["slim"] = settings.max_connections
-    if _ramps(server):
-        row["throttle"] = round(100 * (server.effective_weight or 0.0) / asked)
+    if server.state is ServerState.UP and effective is not None and 0 < effective < asked:
+        row["throttle"] = round(100 * effective / asked)
     if settings.check is not None:
         row |= check_columns(server, settings.check)
         row |= {
@@ -172,6 +171,9 @@ def _pool(pool: PoolStatus, settings: Pool, observed: Observed) -> dict[str, int
         "algo": settings.balance.value,
         "connect": sum(each.connected for each in pool.servers),
         "uweight": sum(_whole(_asked(each)) for each in counting),
+        "qtime_max": round(max((each.longest_queue for each in pool.servers), default=0.0) * _MILLI),
+        "ctime_max": round(max((each.longest_connect for each in pool.servers), default=0.0) * _MILLI),
+        "ttime_max": round(max((each.longest_session for each in pool.servers), default=0.0) * _MILLI),
         **_trend(trend, observed.now),
         **_REUSE,
     }
@@ -184,6 +186,7 @@ def _trend(trend: Trend, now: float) -> dict[str, int | str]:
         "lastsess": -1 if trend.last_at is None else _since(trend.last_at, now),
         "qtime": round(trend.queue_mean * _MILLI),
         "ctime": round(trend.connect_mean * _MILLI),
+        "ttime": round(trend.session_mean * _MILLI),
     }
 
 
@@ -201,11 +204,6 @@ def _effective(server: ServerStatus) -> int:
 def _whole(weight: float) -> int:
     """Return a weight as HAProxy writes it: whole, and not 0 for a server that still gets something."""
     return max(1, round(weight)) if weight > 0 else 0
-
-
-def _ramps(server: ServerStatus) -> bool:
-    weight = server.effective_weight
-    return server.state is ServerState.UP and weight is not None and 0 < weight < _asked(server)
 
 
 def _since(moment: float | None, now: float) -> int:

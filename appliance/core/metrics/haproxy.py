@@ -5,10 +5,15 @@ appliance has no figure for is absent; what is of HTTP alone is at 0 where a das
 """
 
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Final, NamedTuple
+from functools import lru_cache
+from itertools import chain
+from typing import Final, NamedTuple, TypeGuard
 
 from appliance.core.haproxy.statistics import Row
 from appliance.wire.exposition import Metric, MetricKind, Sample, labels
+
+_Named = tuple[str, Row]
+"""A row after its labels."""
 
 _COUNTER, _GAUGE = MetricKind.COUNTER, MetricKind.GAUGE
 _MILLI: Final = 0.001
@@ -64,7 +69,11 @@ _SERVING: Final = (
     _Column("queue_time_average_seconds", "qtime", _GAUGE, "Mean wait for a server, lately.", _MILLI),
     _Column("connect_time_average_seconds", "ctime", _GAUGE, "Mean time to connect, lately.", _MILLI),
     _Column("response_time_average_seconds", "rtime", _GAUGE, "Response time: of HTTP, 0 here.", _MILLI),
+    _Column("total_time_average_seconds", "ttime", _GAUGE, "Mean length of a session, lately.", _MILLI),
+    _Column("max_queue_time_seconds", "qtime_max", _GAUGE, "Longest wait for a server.", _MILLI),
+    _Column("max_connect_time_seconds", "ctime_max", _GAUGE, "Longest time to connect.", _MILLI),
     _Column("max_response_time_seconds", "rtime_max", _GAUGE, "Response time: of HTTP, 0 here.", _MILLI),
+    _Column("max_total_time_seconds", "ttime_max", _GAUGE, "Longest session that has ended.", _MILLI),
     _Column("connection_attempts_total", "connect", _COUNTER, "Connections that were made."),
     _Column("connection_reuses_total", "reuse", _COUNTER, "Connections used again: of HTTP, 0 here."),
     _Column("internal_errors_total", "eint", _COUNTER, "Internal errors of HTTP, 0 here."),
@@ -87,13 +96,15 @@ _SERVER: Final = (
 _CODES: Final = ("1xx", "2xx", "3xx", "4xx", "5xx", "other")
 _PROXY_STATES: Final = ("DOWN", "UP")
 _SERVER_STATES: Final = ("DOWN", "UP", "MAINT", "DRAIN", "NOLB")
+_IS_SERVER: Final = 2
+_REMEMBERED: Final = 16384
 _CHECKS: Final = ("L4OK", "L4TOUT", "L4CON", "L6OK", "L6TOUT", "L6RSP", "L7OK", "L7TOUT", "L7RSP", "L7STS")
 
 
 def haproxy_metrics(rows: Iterable[Row]) -> Iterator[Metric]:
     """Return the metrics of frontends, backends and servers."""
-    given = tuple(rows)
-    frontends, backends, servers = ([row for row in given if row["type"] == kind] for kind in range(3))
+    given = [(_labels_of(row), row) for row in rows]
+    frontends, backends, servers = ([each for each in given if each[1]["type"] == kind] for kind in range(3))
     yield from _of("frontend", _FRONTEND, frontends)
     yield _states("frontend", frontends, _PROXY_STATES)
     yield from _of("backend", _BACKEND, backends)
@@ -105,37 +116,51 @@ def haproxy_metrics(rows: Iterable[Row]) -> Iterator[Metric]:
         yield _http_responses(kind, of_kind)
 
 
-def _of(kind: str, columns: Sequence[_Column], rows: Sequence[Row]) -> Iterator[Metric]:
-    pairs = [(_labels(row), row) for row in rows]
+def _of(kind: str, columns: Sequence[_Column], rows: Sequence[_Named]) -> Iterator[Metric]:
+    names, cells = [named for named, _ in rows], [row for _, row in rows]
     for name, column, metric_kind, about, scale in columns:
-        # Of a thousand servers there are thirty thousand samples: a call for each would be most of a scrape.
-        samples: list[Sample] = [
-            (named, value) for named, row in pairs if isinstance(value := row.get(column), int)
-        ]
+        # Of a thousand servers there are fifty thousand samples: a call for each would be most of a scrape.
+        values = [row.get(column) for row in cells]
+        samples: list[Sample] = (
+            list(zip(names, values, strict=True))
+            if _are_numbers(values)
+            else [(named, value) for named, value in zip(names, values, strict=True) if type(value) is int]
+        )
         if scale is not None:
             samples = [(named, value * scale) for named, value in samples]
         yield Metric(name=f"haproxy_{kind}_{name}", kind=metric_kind, help=about, samples=samples)
 
 
-def _labels(row: Row) -> str:
-    server = {"server": str(row["svname"])} if row["type"] == 2 else {}
-    return labels(proxy=str(row["pxname"]), **server)
+def _are_numbers(values: Sequence[int | str | None]) -> TypeGuard[Sequence[int]]:
+    return set(map(type, values)) == {int}
 
 
-def _states(kind: str, rows: Sequence[Row], states: Sequence[str]) -> Metric:
-    now = [(_labels(row), state_of(str(row["status"]))) for row in rows]
+def _labels_of(row: Row) -> str:
+    return _labels(str(row["pxname"]), str(row["svname"]) if row["type"] == _IS_SERVER else None)
+
+
+# The caches: labels are the same at each scrape, and whoever compares samples of two finds the same objects.
+@lru_cache(maxsize=_REMEMBERED)
+def _labels(proxy: str, server: str | None) -> str:
+    return labels(proxy=proxy) if server is None else labels(proxy=proxy, server=server)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _one_of(given: str, found: str, states: tuple[str, ...]) -> tuple[Sample, ...]:
+    """Return a sample for each state, 1 for the one that is found."""
+    return tuple((f'{given[:-1]},state="{state}"}}', int(state == found)) for state in states)
+
+
+@lru_cache(maxsize=_REMEMBERED)
+def _no_responses(given: str) -> tuple[Sample, ...]:
+    return tuple((f'{given[:-1]},code="{code}"}}', 0) for code in _CODES)
+
+
+def _states(kind: str, rows: Sequence[_Named], states: tuple[str, ...]) -> Metric:
+    now = (_one_of(named, state_of(str(row["status"])), states) for named, row in rows)
     about = "1 for the state that it is in, 0 for the others."
-    return Metric(name=f"haproxy_{kind}_status", kind=_GAUGE, help=about, samples=_one_of(now, states))
-
-
-def _one_of(now: Iterable[tuple[str, object]], states: Sequence[str]) -> list[Sample]:
-    """Return a sample for each state, 1 for the one that is; `now` are labels and states."""
-    endings = [(state, f',state="{state}"}}') for state in states]
-    return [
-        (inside + ending, int(state == found))
-        for inside, found in ((given[:-1], found) for given, found in now)
-        for state, ending in endings
-    ]
+    samples = list(chain.from_iterable(now))
+    return Metric(name=f"haproxy_{kind}_status", kind=_GAUGE, help=about, samples=samples)
 
 
 def state_of(status: str) -> str:
@@ -144,16 +169,18 @@ def state_of(status: str) -> str:
     return {"OPEN": "UP", "no": "UP", "STOP": "DOWN"}.get(word, word)
 
 
-def _check_states(servers: Sequence[Row]) -> Metric:
-    now = [(_labels(row), row["check_status"]) for row in servers if "check_status" in row]
+def _check_states(servers: Sequence[_Named]) -> Metric:
+    now = (
+        _one_of(named, str(row["check_status"]), _CHECKS) for named, row in servers if "check_status" in row
+    )
     about = "1 for the result of the last check, 0 for the others."
-    return Metric(name="haproxy_server_check_status", kind=_GAUGE, help=about, samples=_one_of(now, _CHECKS))
+    samples = list(chain.from_iterable(now))
+    return Metric(name="haproxy_server_check_status", kind=_GAUGE, help=about, samples=samples)
 
 
-def _http_responses(kind: str, rows: Sequence[Row]) -> Metric:
+def _http_responses(kind: str, rows: Sequence[_Named]) -> Metric:
     """Return zeros: this one is of HTTP, and dashboards take their lists of names and codes from it."""
-    endings = [f',code="{code}"}}' for code in _CODES]
-    samples = [(given[:-1] + ending, 0) for given in map(_labels, rows) for ending in endings]
+    samples = list(chain.from_iterable(_no_responses(named) for named, _ in rows))
     name = f"haproxy_{kind}_http_responses_total"
     return Metric(
         name=name, kind=_COUNTER, help="HTTP responses: 0, nothing looks into TCP.", samples=samples

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
 
 from appliance.core.status.observations import Observations
 from appliance.core.status.status import (
@@ -16,8 +18,10 @@ from appliance.model.snapshot.pools import Pool, Server
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.wire.boards.ended_workers import EndedWorkers
 from appliance.wire.boards.health_board import ServerHealthRecord
-from appliance.wire.boards.worker_board import ServerCounters, WorkerBoard
+from appliance.wire.boards.worker_board import ServerCounters, WorkerBoard, summed
 from appliance.wire.lines.forward_status import ForwardStatus
+
+_NOTHING: Final = ServerCounters("", "", *(0,) * 6)
 
 
 def pool_statuses(snapshot: Snapshot, observations: Observations) -> tuple[PoolStatus, ...]:
@@ -78,10 +82,11 @@ def _pool(pool: Pool, figures: _ServerFigures, in_use: frozenset[str]) -> PoolSt
 
 def _server(pool: Pool, server: Server, figures: _ServerFigures) -> ServerStatus:
     health = figures.health.get((pool.name, server.name))
-    parts = figures.counters.get((pool.name, server.name), ())
+    parts = figures.counters.get((pool.name, server.name))
+    counted = summed(parts) if parts else _NOTHING
     return ServerStatus(
         name=server.name,
-        address=str(Bind(host=server.host, port=server.port)),
+        address=_address(server.host, server.port),
         resolved=(health.host or None) if health else None,
         state=health.state if health else figures.unjudged,
         since=health.since if health else None,
@@ -90,24 +95,34 @@ def _server(pool: Pool, server: Server, figures: _ServerFigures) -> ServerStatus
         operator_weight=str(health.operator_weight) if health and health.operator_weight else None,
         effective_weight=health.weight if health else None,
         check=_check(health) if health else None,
-        current=sum(part.current for part in parts),
-        total=sum(part.total for part in parts),
-        failed=sum(part.failed for part in parts),
-        queued=sum(part.queued for part in parts),
-        bytes_in=sum(part.bytes_in for part in parts),
-        bytes_out=sum(part.bytes_out for part in parts),
-        given_up=sum(part.given_up for part in parts),
-        retried=sum(part.retried for part in parts),
-        redispatched=sum(part.redispatched for part in parts),
-        client_aborts=sum(part.client_aborts for part in parts),
-        server_aborts=sum(part.server_aborts for part in parts),
-        connected=sum(part.connected for part in parts),
-        queue_seconds=sum(part.queue_seconds for part in parts),
-        connect_seconds=sum(part.connect_seconds for part in parts),
+        current=counted.current,
+        total=counted.total,
+        failed=counted.failed,
+        queued=counted.queued,
+        bytes_in=counted.bytes_in,
+        bytes_out=counted.bytes_out,
+        given_up=counted.given_up,
+        retried=counted.retried,
+        redispatched=counted.redispatched,
+        client_aborts=counted.client_aborts,
+        server_aborts=counted.server_aborts,
+        connected=counted.connected,
+        ended=counted.ended,
+        queue_seconds=counted.queue_seconds,
+        connect_seconds=counted.connect_seconds,
+        session_seconds=counted.session_seconds,
+        longest_queue=counted.longest_queue,
+        longest_connect=counted.longest_connect,
+        longest_session=counted.longest_session,
         downs=health.downs if health else 0,
         down_seconds=health.down_seconds if health else 0.0,
         failed_up=health.failed_up if health else 0,
     )
+
+
+@lru_cache(maxsize=16384)
+def _address(host: str, port: int) -> str:
+    return str(Bind(host=host, port=port))
 
 
 def _check(health: ServerHealthRecord) -> CheckStatus | None:

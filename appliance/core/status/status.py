@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
+import msgspec
+
 from appliance.model.check_results import CheckResult
 from appliance.model.guest.report import GuestReport
 from appliance.model.server_states import ServerState
@@ -79,8 +81,7 @@ class FrontendStatus:
     bytes_out: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CheckStatus:
+class CheckStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The last check of a server.
 
     `status` is the HTTP status, None without one. `streak` counts results equal to this one in a row,
@@ -96,9 +97,8 @@ class CheckStatus:
     failed: int
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ServerStatus:
-    """One server of a pool.
+class ServerStatus(msgspec.Struct, frozen=True, kw_only=True):
+    """One server of a pool. A struct, as CheckStatus is, for the reason that ServerCounters has.
 
     `resolved` is the literal address that its name stands for, None where it has none. `check` is None before
     the first check. `weight` is the configured one and `operator_weight` what an operator gave it instead,
@@ -127,8 +127,13 @@ class ServerStatus:
     client_aborts: int
     server_aborts: int
     connected: int
+    ended: int
     queue_seconds: float
     connect_seconds: float
+    session_seconds: float
+    longest_queue: float
+    longest_connect: float
+    longest_session: float
     downs: int
     down_seconds: float
     failed_up: int

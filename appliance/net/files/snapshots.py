@@ -8,7 +8,8 @@ import contextlib
 import dataclasses
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import lru_cache
 from pathlib import Path
 from typing import Final
 
@@ -26,11 +27,18 @@ _NUMBER: Final = re.compile("[0-9]{1,9}", re.ASCII)
 _KEPT: Final = 8  # numbers below the accepted one whose files stay: a worker may be about to read them
 
 
-def read(path: Path) -> Snapshot | None:
+def _decoded(data: bytes) -> Snapshot:
+    return decode(unseal(data))
+
+
+_decoded_once: Final = lru_cache(maxsize=1)(_decoded)
+
+
+def read(path: Path, decoded: Callable[[bytes], Snapshot] = _decoded) -> Snapshot | None:
     """Return the snapshot in a file, None where there is no file; raises SnapshotError."""
     try:
         data = state_files.read(path)
-        return None if data is None else decode(unseal(data))
+        return None if data is None else decoded(data)
     except (FileUnusable, SealError, SnapshotError) as error:
         raise SnapshotError(f"{path}: {error}") from error
 
@@ -94,9 +102,12 @@ def accept(paths: Paths, snapshot: Snapshot) -> None:
 
 
 def for_readers(paths: Paths) -> Snapshot | None:
-    """Return what is accepted, without its secrets where we may not read them; raises SnapshotError."""
+    """Return what is accepted, without its secrets where we may not read them; raises SnapshotError.
+
+    Who looks again gets the same object while the file has the same content.
+    """
     is_closed = os.path.lexists(paths.accepted) and not os.access(paths.accepted, os.R_OK)
-    return read(paths.accepted_for_readers if is_closed else paths.accepted)
+    return read(paths.accepted_for_readers if is_closed else paths.accepted, _decoded_once)
 
 
 def keep_as_last_good(paths: Paths, snapshot: Snapshot) -> None:

@@ -7,20 +7,22 @@ the two steps adds none twice.
 """
 
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass, field, fields, replace
-from typing import Final, TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Final
 
 import msgspec
 
-from appliance.wire.boards.worker_board import FrontendCounters, PoolTimes, ServerCounters, WorkerBoard
+from appliance.wire.boards.worker_board import (
+    FrontendCounters,
+    PoolTimes,
+    ServerCounters,
+    WorkerBoard,
+    summed,
+)
 from appliance.wire.seal import SealError, seal, unseal
 
 _REMEMBERED: Final = 256
 """Workers that the file names: as many may end between two looks of a reader."""
-
-_Counters = TypeVar("_Counters", FrontendCounters, ServerCounters)
-_NOW: Final = frozenset({"current", "queued"})
-"""Fields that say how many there are now, of which an ended worker has none."""
 
 REMOVED: Final = ""
 """Name under which frontends are summed up that the configuration does not have any more."""
@@ -65,8 +67,8 @@ def with_ended(ended: EndedWorkers, board: WorkerBoard) -> EndedWorkers:
         since=min(ended.since or board.started_at, board.started_at),
         workers=ended.workers + 1,
         recent=(*ended.recent, name)[-_REMEMBERED:],
-        frontends=_summed((*ended.frontends, *board.frontends)),
-        servers=_summed((*ended.servers, *board.servers)),
+        frontends=_summed_frontends((*ended.frontends, *board.frontends)),
+        servers=_summed_servers((*ended.servers, *board.servers)),
         pools=_summed_times((*ended.pools, *board.pools)),
         reasons=reasons,
     )
@@ -83,7 +85,7 @@ def kept(
     pools = {pool for pool, _ in servers}
     return replace(
         ended,
-        frontends=_summed(named),
+        frontends=_summed_frontends(named),
         servers=tuple(each for each in ended.servers if (each.pool, each.server) in servers),
         pools=tuple(each for each in ended.pools if each.pool in pools),
     )
@@ -102,31 +104,30 @@ def decode(data: bytes) -> EndedWorkers:
         raise EndedWorkersError(str(error)) from error
 
 
-def _summed(counters: Iterable[_Counters]) -> tuple[_Counters, ...]:
-    sums: dict[tuple[str, ...], _Counters] = {}
+def _summed_frontends(counters: Iterable[FrontendCounters]) -> tuple[FrontendCounters, ...]:
+    sums: dict[str, FrontendCounters] = {}
     for each in counters:
-        name = _name(each)
-        sums[name] = _sum(sums[name], each) if name in sums else _without_gauges(each)
+        known = sums.get(each.name)
+        sums[each.name] = replace(each, current=0) if known is None else _sum(known, each)
     return tuple(sums.values())
 
 
-def _sum(one: _Counters, other: _Counters) -> _Counters:
-    numbers = (each.name for each in fields(one) if each.type is not str and each.name not in _NOW)
-    return _with(one, {name: getattr(one, name) + getattr(other, name) for name in numbers})
+def _sum(one: FrontendCounters, other: FrontendCounters) -> FrontendCounters:
+    return replace(
+        one,
+        total=one.total + other.total,
+        denied=one.denied + other.denied,
+        failed=one.failed + other.failed,
+        bytes_in=one.bytes_in + other.bytes_in,
+        bytes_out=one.bytes_out + other.bytes_out,
+    )
 
 
-def _without_gauges(counters: _Counters) -> _Counters:
-    return _with(counters, {each.name: 0 for each in fields(counters) if each.name in _NOW})
-
-
-def _with(counters: _Counters, numbers: Mapping[str, int | float]) -> _Counters:
-    return replace(counters, **numbers)  # type: ignore[arg-type]  # names of numbers only
-
-
-def _name(counters: FrontendCounters | ServerCounters) -> tuple[str, ...]:
-    if isinstance(counters, FrontendCounters):
-        return (counters.name,)
-    return counters.pool, counters.server
+def _summed_servers(counters: Iterable[ServerCounters]) -> tuple[ServerCounters, ...]:
+    parts: dict[tuple[str, str], list[ServerCounters]] = {}
+    for each in counters:
+        parts.setdefault((each.pool, each.server), []).append(each)
+    return tuple(msgspec.structs.replace(summed(several), current=0, queued=0) for several in parts.values())
 
 
 def _summed_times(times: Iterable[PoolTimes]) -> tuple[PoolTimes, ...]:

@@ -155,7 +155,8 @@ def test_json_keys_are_stable(paths: Paths):
         "name", "address", "resolved", "state", "since", "backup", "weight", "operator_weight",
         "effective_weight", "check",
         "current", "total", "failed", "queued", "bytes_in", "bytes_out", "given_up", "retried",
-        "redispatched", "client_aborts", "server_aborts", "connected", "queue_seconds", "connect_seconds",
+        "redispatched", "client_aborts", "server_aborts", "connected", "ended", "queue_seconds",
+        "connect_seconds", "session_seconds", "longest_queue", "longest_connect", "longest_session",
         "downs", "down_seconds", "failed_up",
     ]  # fmt: skip
     assert list(masters["servers"][0]["check"]) == [

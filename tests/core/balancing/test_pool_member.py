@@ -26,6 +26,20 @@ def test_so_many_errors_in_a_row_are_told(error_limit: int | None, told: list[bo
     assert [subject.count_error() for _ in range(4)] == told
 
 
+def test_times_are_summed_and_the_longest_is_kept():
+    """Of queues and connects when the connect is made, of sessions at their end."""
+    subject = member(error_limit=None)
+    for queued, seconds in ((0.5, 0.25), (0.25, 0.5)):
+        subject.count_connect(queued, seconds)
+    for seconds in (3.0, 2.0):
+        subject.count_end(seconds)
+    found = subject.counters()
+
+    assert (found.connected, found.queue_seconds, found.connect_seconds) == (2, 0.75, 0.75)
+    assert (found.longest_queue, found.longest_connect) == (0.5, 0.5)
+    assert (found.ended, found.session_seconds, found.longest_session) == (2, 5.0, 3.0)
+
+
 def test_what_the_board_shows_of_a_server():
     """Its counters carry its pool and its name."""
     subject = member(error_limit=None)

@@ -7,6 +7,7 @@ from itertools import pairwise
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 from support.values import snapshots
 
 from appliance.core.checks.check_outcome import CheckOutcome
@@ -214,7 +215,7 @@ def test_records_are_restored_for_servers_at_the_same_address():
         conclude(subject, name, BAD)
     records = tuple(record(checked, now=2.0, wall=2.0) for checked in subject.servers.values())
     after = checked_servers(A, replace(B, port=1), replace(C, host="127.0.0.2"), named)
-    after.restore((*records, replace(records[0], server="gone")), now=9.0, wall=9.0)
+    after.restore((*records, structs.replace(records[0], server="gone")), now=9.0, wall=9.0)
     states = {name: member.health.state.value for (_, name), member in after.servers.items()}
     assert states == {"a": "down", "b": "checking", "c": "checking", "named": "down"}
     assert after.find("pool", "named").host == "10.0.0.1"

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec import structs
 from support.values.server_health import CHECK, fallen, feed, record_of, settings_of
 
 from appliance.core.checks.health_settings import HealthSettings
@@ -149,5 +150,5 @@ def test_a_restored_weight_is_a_step_of_the_ramp(weight: float, expected: float)
     before = fallen()
     feed(before, "++", now=1.0)
     after = ServerHealth(settings_of(slow_start=60.0), now=5.0)
-    after.restore(replace(record_of(before, now=5.0, wall=5.0), weight=weight), now=5.0, wall=5.0)
+    after.restore(structs.replace(record_of(before, now=5.0, wall=5.0), weight=weight), now=5.0, wall=5.0)
     assert after.weight == expected

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 from support.values.snapshots import check, pool, server, snapshot
 
 from appliance.core.checks.stale_verdicts import bound, outdated
@@ -54,8 +55,8 @@ def test_old_ones_are_one_problem():
 
 def test_what_is_not_checked_is_not_outdated():
     """Neither in maintenance nor before the first check, nor where a server has none, or is not known."""
-    maint = replace(_health("one", age=999.0), admin=AdminState.MAINT)
-    fresh = replace(_health("two", age=999.0), result=CheckResult.UNCHECKED)
+    maint = structs.replace(_health("one", age=999.0), admin=AdminState.MAINT)
+    fresh = structs.replace(_health("two", age=999.0), result=CheckResult.UNCHECKED)
     assert _problems(maint, fresh) == []
     unchecked = snapshot(pools=[pool("masters", servers=[server("one", check=None)])])
     assert list(outdated(unchecked, {("masters", "one"): _health("one", age=999.0)}, now=_NOW)) == []

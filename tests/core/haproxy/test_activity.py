@@ -63,6 +63,16 @@ def test_means_are_of_the_last_connections():
     assert (later.queue_mean, later.connect_mean) == (0.0, pytest.approx(0.01))
 
 
+def test_the_mean_session_is_of_those_that_have_ended():
+    """What is connected still has no length yet."""
+    none = Counted(current=0, total=0)
+    open_still = Counted(current=4, total=4, connected=4)
+    ended = Counted(current=1, total=4, connected=4, ended=3, session_seconds=6.0)
+
+    assert seen(none, open_still).session_mean == 0.0
+    assert seen(none, open_still, ended).session_mean == 2.0
+
+
 def test_a_place_that_is_gone_is_forgotten():
     """When it comes back it is a new one."""
     activity = Activity()

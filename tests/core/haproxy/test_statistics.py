@@ -1,9 +1,9 @@
 """The rows of HAProxy's statistics."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import pytest
+from msgspec import structs
 from support.values import boards
 from support.values.observations import NOW, observations, supervised
 from support.values.snapshots import check, frontend, group, pool, server, snapshot
@@ -36,8 +36,12 @@ SNAPSHOT = snapshot(
 WORKER = boards.worker(
     frontends=(boards.frontend_counters("api", current=1, total=5),),
     servers=(
-        replace(boards.server_counters("m0", pool="masters", current=1, total=4), given_up=2, retried=3),
-        replace(boards.server_counters("m1", pool="masters", total=1), redispatched=5, client_aborts=6),
+        structs.replace(
+            boards.server_counters("m0", pool="masters", current=1, total=4), given_up=2, retried=3
+        ),
+        structs.replace(
+            boards.server_counters("m1", pool="masters", total=1), redispatched=5, client_aborts=6
+        ),
     ),
 )
 
@@ -188,14 +192,31 @@ def test_trends_are_shown():
     activity = Activity()
     place = (ProxyKind.SERVER, "masters", "m0")
     activity.look({place: Counted(current=0, total=0)}, NOW - 3)
-    busy = Counted(current=9, total=20, queued=7, connected=20, queue_seconds=0.1, connect_seconds=0.04)
+    busy = Counted(
+        current=9, total=20, queued=7, connected=20, queue_seconds=0.1, connect_seconds=0.04,
+        ended=10, session_seconds=0.3,
+    )  # fmt: skip
     activity.look({place: busy}, NOW - 2)
     row = of(*ALL_UP, activity=activity)[1]
 
-    assert some(row, "rate", "rate_max", "smax", "qmax", "lastsess", "qtime", "ctime") == [
-        20, 20, 9, 7, 2, 5, 2,
+    assert some(row, "rate", "rate_max", "smax", "qmax", "lastsess", "qtime", "ctime", "ttime") == [
+        20, 20, 9, 7, 2, 5, 2, 30,
     ]  # fmt: skip
     assert of(*ALL_UP)[1]["lastsess"] == -1
+
+
+def test_the_longest_of_each_time():
+    """Of all workers, in milliseconds; a pool has that of its servers; the response is of HTTP."""
+    times = {"longest_queue": 0.5, "longest_connect": 0.25, "longest_session": 7.0}
+    fast = boards.server_counters("m1", pool="masters")
+    slow = structs.replace(boards.server_counters("m0", pool="masters"), **times)
+    worker, other = boards.worker(servers=(slow, fast)), boards.worker(servers=(fast,))
+    found = {str(row["svname"]): row for row in of(*ALL_UP, workers=(other, worker))}
+
+    columns = ("qtime_max", "ctime_max", "rtime_max", "ttime_max")
+    assert some(found["m0"], *columns) == some(found["BACKEND"], *columns) == [500, 250, 0, 7000]
+    assert some(found["m1"], *columns) == [0, 0, 0, 0]
+    assert some(found["FRONTEND"], *columns) == [None] * 4
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 from support.values import boards
 from support.values.observations import NAMES, NOW, observations
 from support.values.snapshots import snapshot, virtual_router
@@ -119,7 +120,7 @@ def test_how_long_checks_and_connects_took():
     connects = (2,) * (len(CONNECT_BOUNDS) + 1)
     worker = boards.worker(
         pools=(PoolTimes(pool="pool", connects=connects),),
-        servers=(replace(boards.server_counters(), connect_seconds=1.5),),
+        servers=(structs.replace(boards.server_counters(), connect_seconds=1.5),),
     )
     found = metrics(observations(health=boards.health_board(*servers), workers=(worker, worker)))
 

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+from msgspec import structs
 from support.values import boards
 from support.values.observations import NOW, observations, supervised
 from support.values.snapshots import check, frontend, group, pool, redirect, server, snapshot
@@ -213,7 +214,7 @@ def test_servers(  # the columns of a table
 
 def counted(**changes: object) -> tuple[object, ...]:
     """Return a worker that has counted these of the server, and of the frontend as many connections."""
-    of_server = replace(boards.server_counters(), queued=0, **changes)
+    of_server = structs.replace(boards.server_counters(), queued=0, **changes)
     of_frontend = boards.frontend_counters(current=of_server.current, total=of_server.total)
     return (boards.worker(servers=(of_server,), frontends=(of_frontend,)),)
 

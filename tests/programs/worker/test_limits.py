@@ -4,9 +4,9 @@ import os
 import resource
 import socket
 from collections.abc import Callable
-from dataclasses import replace
 
 import pytest
+from msgspec import structs
 from support.programs.trace import Origin, Relay, Setting, is_reset, read_all, relay, reset
 
 from appliance.model.end_reasons import EndReason
@@ -300,7 +300,7 @@ def test_sessions_of_a_server_that_goes_down_are_closed(draining: bool, change: 
         if draining:
             running.worker.ask("drain", deadline=4e9)
         records = list(running.records([HealthVerdict.UP], AdminState.READY))
-        records[0] = replace(records[0], **change)
+        records[0] = structs.replace(records[0], **change)
         running.worker.publish(records)
         assert is_reset(pairs["0"][0])
         assert is_reset(pairs["0"][1])

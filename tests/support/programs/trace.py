@@ -8,8 +8,9 @@ import contextlib
 import socket
 import struct
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
+from msgspec import structs
 from support.network.ports import free_port
 from support.processes.waiting import wait_until
 from support.programs.lone_worker import LoneWorker, lone_worker, up
@@ -146,7 +147,7 @@ class Relay:
         given = self.setting.snapshot().pools[0]
         for position, each in enumerate(given.servers):
             verdict = verdicts[min(position, len(verdicts) - 1)]
-            yield replace(up(given, each, verdict=verdict), admin=admin)
+            yield structs.replace(up(given, each, verdict=verdict), admin=admin)
 
     def log(self) -> str:
         """Return what the worker has logged."""

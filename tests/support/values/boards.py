@@ -2,6 +2,8 @@
 
 from dataclasses import replace
 
+from msgspec import structs
+
 from appliance.model.check_results import CheckResult
 from appliance.model.server_states import AdminState, HealthVerdict
 from appliance.model.worker_phases import WorkerPhase
@@ -45,7 +47,7 @@ _WORKER = WorkerBoard(
 
 def health(server: str = "server-0", *, pool: str = "pool", **changes: object) -> ServerHealthRecord:
     """Return what the prober knows of a server: up, checked with HTTP."""
-    return replace(_HEALTH, server=server, pool=pool, **changes)
+    return structs.replace(_HEALTH, server=server, pool=pool, **changes)
 
 
 def health_board(*servers: ServerHealthRecord, pid: int = 4241) -> HealthBoard:

@@ -1,6 +1,6 @@
 """Parts of a status as programs show it, with the few fields that a test is about."""
 
-from dataclasses import replace
+from msgspec.structs import replace
 
 from appliance.core.status.status import CheckStatus, ServerStatus
 from appliance.model.check_results import CheckResult
@@ -32,8 +32,13 @@ _SERVER = ServerStatus(
     client_aborts=0,
     server_aborts=0,
     connected=0,
+    ended=0,
     queue_seconds=0.0,
     connect_seconds=0.0,
+    session_seconds=0.0,
+    longest_queue=0.0,
+    longest_connect=0.0,
+    longest_session=0.0,
     downs=0,
     down_seconds=0.0,
     failed_up=0,

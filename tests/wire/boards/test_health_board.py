@@ -1,10 +1,9 @@
 """The health board's payload."""
 
-import dataclasses
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from appliance.model.check_results import CheckResult
 from appliance.model.server_states import AdminState, HealthVerdict, ServerState
@@ -73,7 +72,7 @@ def server(**changes: object) -> ServerHealthRecord:
         detail="",
         unreachable=False,
     )
-    return dataclasses.replace(up, **changes)
+    return structs.replace(up, **changes)
 
 
 @given(BOARDS)

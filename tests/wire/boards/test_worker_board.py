@@ -14,6 +14,7 @@ from appliance.wire.boards.worker_board import (
     PoolTimes,
     ServerCounters,
     WorkerBoard,
+    summed,
 )
 
 pytestmark = pytest.mark.pure
@@ -49,8 +50,13 @@ SERVERS = st.builds(
     client_aborts=TOTALS,
     server_aborts=TOTALS,
     connected=TOTALS,
+    ended=TOTALS,
     queue_seconds=FINITE,
     connect_seconds=FINITE,
+    session_seconds=FINITE,
+    longest_queue=FINITE,
+    longest_connect=FINITE,
+    longest_session=FINITE,
 )
 CONNECTS = st.tuples(*[TOTALS] * (len(CONNECT_BOUNDS) + 1))
 POOLS = st.builds(PoolTimes, pool=NAMES, connects=CONNECTS)
@@ -109,3 +115,17 @@ def test_a_damaged_payload_never_escapes(board: WorkerBoard, data: st.DataObject
     except BoardFormatError:
         return
     assert len(decoded.reasons) == len(EndReason)
+
+
+@given(st.lists(SERVERS, min_size=1, max_size=4))
+def test_what_several_workers_counted(parts: list[ServerCounters]):
+    """Counts and seconds are added up; of the longest times the longest is taken."""
+    total = summed(parts)
+
+    assert (total.pool, total.server) == (parts[0].pool, parts[0].server)
+    assert total.bytes_out == sum(part.bytes_out for part in parts)
+    assert total.ended == sum(part.ended for part in parts)
+    for name in ("longest_queue", "longest_connect", "longest_session"):
+        assert getattr(total, name) == max(getattr(part, name) for part in parts)
+    if len(parts) == 1:
+        assert total == parts[0]

@@ -259,9 +259,7 @@ class Session(SessionState):
         if member is None:
             return
         seconds = monotonic() - self.dialled_at
-        member.connected += 1
-        member.connect_seconds += seconds
-        member.queue_seconds += self.connect_at - self.started
+        member.count_connect(self.connect_at - self.started, seconds)
         self.backend.count_connect(seconds)
 
     def connect_failed(self, code: int) -> None:

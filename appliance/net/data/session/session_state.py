@@ -198,6 +198,8 @@ class SessionState:
             self.frontend.failed += 1
             self.backend.pool.dequeue(self)
         if member is not None:
+            if phase == OPEN:
+                member.count_end(traffic.now - self.started)
             if reason is not _COMPLETED:
                 self.count_abort(member, reason)
             self.member = None
