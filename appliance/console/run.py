@@ -84,6 +84,10 @@ def run(paths: Paths, *, user: str | None) -> NoReturn:
         from appliance.forward import forward_leftovers  # noqa: PLC0415  # likewise
 
         forward_leftovers.remove_all(log)
+    if start.snapshot.linger is None:
+        from appliance.linger import linger_leftovers  # noqa: PLC0415  # likewise
+
+        linger_leftovers.remove_all(paths, log)
     become_supervisor(paths, start.snapshot)
 
 

@@ -18,6 +18,7 @@ from appliance.net.sources.judging import judge
 pytestmark = pytest.mark.pure
 
 FIRST: Final = yaml_blocks("configuring")[0]
+*VIRTUAL_IPS, LINGER = yaml_blocks("virtual-ips")
 """The configuration to start from."""
 
 
@@ -40,10 +41,15 @@ def test_first_configuration_is_good(tmp_path: Path):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize("text", yaml_blocks("virtual-ips"), ids=["pair", "keepalived", "openshift"])
+@pytest.mark.parametrize("text", VIRTUAL_IPS, ids=["pair", "keepalived", "openshift"])
 def test_virtual_ips_can_be_added(tmp_path: Path, text: str):
     """Each example of virtual IPs is good behind the first configuration."""
     assert judged(tmp_path / "appliance.yaml", FIRST + text).virtual_routers
+
+
+def test_connections_can_move_with_them(tmp_path: Path):
+    """The example of `linger` is good behind the example of a pair."""
+    assert judged(tmp_path / "appliance.yaml", FIRST + VIRTUAL_IPS[0] + LINGER).linger
 
 
 def test_a_frontend_can_take_the_api_server_s_connections(tmp_path: Path):

@@ -18,6 +18,7 @@ _PROGRAMS: Final = {
     "proxy-api, proxy-ingress": "proxy",
     "redirect": "redirect",
     "forward": "forward",
+    "linger": "linger",
     "health": "health",
     "discover": "discover",
     "vrrp": "vrrp",

@@ -1,5 +1,6 @@
 """Every decoder of `appliance.wire`, fed with whatever a peer may send: see support/fuzzing/fuzzing.py."""
 
+import hmac
 import json
 import zlib
 from collections.abc import Callable
@@ -20,7 +21,15 @@ from appliance.core.discovery.node_addresses import AddressChoice
 from appliance.core.discovery.reflection import Reflection, TooManyObjectsError
 from appliance.model.operator_events import EventKind, OperatorEvent
 from appliance.model.snapshot.pools import SendProxy
-from appliance.wire import exposition, history_ring, ovf_environment, proxy_protocol, seal, sockaddr
+from appliance.wire import (
+    exposition,
+    history_ring,
+    linger_report,
+    ovf_environment,
+    proxy_protocol,
+    seal,
+    sockaddr,
+)
 from appliance.wire.boards import ended_workers, health_board, vrrp_board, worker_board
 from appliance.wire.boards.health_board import BoardFormatError
 from appliance.wire.ethernet import arp, neighbour_discovery
@@ -33,6 +42,7 @@ from appliance.wire.lines import (
     discovery_status,
     event_lines,
     forward_status,
+    linger_status,
     listed_session,
     moving_sessions,
     redirect_status,
@@ -98,6 +108,36 @@ REDIRECT_STATUS = redirect_status.RedirectStatus(
     pid=7,
     redirects=(redirect_status.RedirectedFrontend(name="api/k", sources=("10.0.0.200:6443",), state="on"),),
 )
+
+
+LINGER_STATUS = linger_status.LingerStatus(
+    program="linger",
+    pid=7,
+    addresses=(linger_status.KeptStatus(address="10.0.0.200", router="api", left_at=1.5, connections=3),),
+    others=(linger_status.KeeperStatus(node="10.0.0.91", address="10.0.0.200", active=True),),
+    drops={"digest": 1},
+)
+
+
+def _report(address: str, family: int, source: str) -> bytes:
+    """Return a report that is believed."""
+    said = linger_report.ReportedAddress(address=address, active=False, left=1.5, connections=3)
+    report = linger_report.LingerReport(mac=MAC, sequence=7, addresses=(said, said))
+    return linger_report.encode(report, family=family, source=source, secret=KEYS[1])
+
+
+def reported(payload: bytes) -> None:
+    """Take a datagram as the program does; what it hears it could say itself."""
+    found = linger_report.decode(payload, source=SOURCE, secret=KEYS[1])
+    for family in {4 if "." in each.address else 6 for each in found.addresses}:
+        again = linger_report.encode(found, family=family, source=SOURCE, secret=KEYS[1])
+        assert linger_report.decode(again, source=SOURCE, secret=KEYS[1]) == found
+
+
+def signed_anew(payload: bytes) -> bytes:
+    """Give a damaged report the right digest, so that what is behind it is met."""
+    body = payload[:-32]
+    return body + hmac.digest(KEYS[1], bytes([10, 0, 0, 91]) + body, "sha256")
 
 
 EVENT = OperatorEvent(when=1.5, kind=EventKind.SERVER_DOWN, subject="masters/m-0", detail="500", id="1-2")
@@ -702,6 +742,23 @@ TARGETS = (
         ),
         seeds=(control.encode_answer(good(**vip_answers.answer(vip_answers.router()))),),
         errors=(control.ControlError, vrrp_status.VrrpStatusError),
+        words=JSON_WORDS,
+    ),
+    Target(
+        name="linger-report",
+        run=reported,
+        seeds=(_report("10.0.0.200", 4, SOURCE), _report("2001:db8::200", 6, SOURCE)),
+        errors=(linger_report.LingerReportError,),
+        mend=signed_anew,
+    ),
+    Target(
+        name="linger-status",
+        run=round_trip(
+            lambda line: linger_status.decode(control.decode_answer(line).values),
+            lambda status: control.encode_answer(good(**linger_status.encode(status))),
+        ),
+        seeds=(control.encode_answer(good(**linger_status.encode(LINGER_STATUS))),),
+        errors=(control.ControlError, linger_status.LingerStatusError),
         words=JSON_WORDS,
     ),
     Target(

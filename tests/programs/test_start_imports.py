@@ -14,6 +14,7 @@ _PROGRAMS = (
     "proxy",
     "redirect",
     "forward",
+    "linger",
     "worker.__main__",
     "vrrp",
     "tracker",

@@ -1,5 +1,6 @@
 """`appliance vip`: what the virtual IPs of this node do, and planned hand-overs."""
 
+import contextlib
 import time
 from dataclasses import replace
 from difflib import get_close_matches
@@ -12,14 +13,15 @@ from appliance.console.completion.names import virtual_ip_names
 from appliance.console.output.printing import print_json, print_table
 from appliance.console.program_questions import ask_program
 from appliance.console.vip.vip_tables import vip_tables
-from appliance.core.rollout.needed_programs import VRRP
+from appliance.core.rollout.needed_programs import LINGER, VRRP
 from appliance.core.status.vrrp_troubles import troubles
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.files import snapshots
-from appliance.wire.lines import vrrp_status
+from appliance.wire.lines import linger_status, vrrp_status
 from appliance.wire.lines.control import Answer, Question
+from appliance.wire.lines.linger_status import LingerStatus, LingerStatusError
 from appliance.wire.lines.vrrp_status import VrrpStatus, VrrpStatusError
 
 _TIMEOUT: Final = 10.0
@@ -63,7 +65,7 @@ def vip_status(paths: Paths, *, name: str | None, as_json: bool) -> None:
     if as_json:
         print_json(_values(answer, name))
     else:
-        print_table(vip_tables(shown, wrong, time.time()))
+        print_table(vip_tables(shown, wrong, time.time(), linger=_lingering(paths)))
     if wrong:
         raise SystemExit(1)
 
@@ -153,6 +155,20 @@ def _status(answer: Answer) -> VrrpStatus:
         return vrrp_status.decode(answer.values)
     except VrrpStatusError as error:
         raise click.ClickException(f"the program {VRRP} speaks otherwise: {error}") from error
+
+
+def _lingering(paths: Paths) -> LingerStatus | None:
+    """Return what `linger` says of connections that live on other nodes than their virtual IP."""
+    try:
+        accepted = snapshots.for_readers(paths)
+    except SnapshotError:
+        return None
+    if accepted is None or accepted.linger is None:
+        return None
+    answer = ask_program(paths.control(LINGER), Question(command="status"), timeout=_TIMEOUT)
+    with contextlib.suppress(LingerStatusError):
+        return linger_status.decode(answer.values) if answer.ok else None
+    return None
 
 
 def _values(answer: Answer, name: str | None) -> dict[str, object]:

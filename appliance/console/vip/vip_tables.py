@@ -10,14 +10,20 @@ from rich.text import Text
 from appliance.console.output.columns import columns
 from appliance.console.status.status_tables import ROUTER_STYLES
 from appliance.core.status.quantities import duration
+from appliance.wire.lines.linger_status import KeeperStatus, KeptStatus, LingerStatus
 from appliance.wire.lines.vrrp_status import PriorityPartStatus, RouterStatus, VrrpStatus
 
 _TRANSITIONS: Final = 5
 """Transitions that are shown, the latest ones; the JSON has more."""
 
 
-def vip_tables(status: VrrpStatus, wrong: Iterable[str], now: float) -> RenderableType:
-    """Return everything about the virtual IPs at `now`, Unix seconds, below the sentences in `wrong`."""
+def vip_tables(
+    status: VrrpStatus, wrong: Iterable[str], now: float, *, linger: LingerStatus | None = None
+) -> RenderableType:
+    """Return everything about the virtual IPs at `now`, Unix seconds, below the sentences in `wrong`.
+
+    `linger` is what the program of that name answered, None where it is not used.
+    """
     parts: list[RenderableType] = [Text(f"! {each}", style="red") for each in wrong]
     if status.late_wakeups:
         late = (
@@ -25,14 +31,15 @@ def vip_tables(status: VrrpStatus, wrong: Iterable[str], now: float) -> Renderab
         )
         parts.append(Text(late, style="yellow"))
     for router in status.routers:
-        parts += [*([""] if parts else []), *_router(router, now)]
+        parts += [*([""] if parts else []), *_router(router, now, linger)]
     return Group(*parts)
 
 
-def _router(router: RouterStatus, now: float) -> Iterator[RenderableType]:
+def _router(router: RouterStatus, now: float, linger: LingerStatus | None) -> Iterator[RenderableType]:
     yield _title(router, now)
     yield _facts(router, now)
-    for table in (_parts(router), _heard(router, now), _transitions(router, now)):
+    kept = _kept(router, now, linger) if linger else columns()
+    for table in (_parts(router), _heard(router, now), kept, _transitions(router, now)):
         if table.row_count:
             yield table
 
@@ -106,6 +113,18 @@ def _heard(router: RouterStatus, now: float) -> Table:
     for each in router.heard:
         ago = f"{duration(now - each.last_heard)} ago" if each.last_heard else "-"
         table.add_row(Text(each.peer), Text(each.state), str(each.priority), ago)
+    return table
+
+
+def _kept(router: RouterStatus, now: float, linger: LingerStatus) -> Table:
+    """Return where connections live of addresses that have moved."""
+    table = columns("connections of", "live on", "connections>", "left>")
+    found: list[tuple[str, KeptStatus | KeeperStatus]] = [("this node", each) for each in linger.addresses]
+    found += [(each.node, each) for each in linger.others]
+    for node, each in found:
+        if each.router == router.name and each.left_at is not None:
+            ago = f"{duration(now - each.left_at)} ago"
+            table.add_row(Text(each.address), Text(node), str(each.connections), ago)
     return table
 
 

@@ -58,6 +58,19 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "it cannot be seen whether a killed run has left something in the kernel",
         "look yourself: `ip address`, `nft list tables`",
     ),
+    "linger-crashed": LogEvent("the program `linger` met a bug and starts again", REPORT),
+    "linger-drop": LogEvent(
+        "a report of another node about its connections was not believed, the first one for this reason",
+        "where `reason` is `digest`, give all nodes the same `linger.key`; for a hop limit, one segment",
+    ),
+    "linger-failed": LogEvent(
+        "virtual IPs move without their connections: the kernel or the port refuses",
+        "read `reason`; `nft list tables` shows whether nftables works, `ss -ulnp` who has the port",
+    ),
+    "linger-not-told": LogEvent(
+        "the other nodes could not be told which connections are here",
+        "read `reason`; look at the interface or the route to `node`",
+    ),
     "netlink-damaged": LogEvent(
         "the kernel sent messages that cannot be understood; they were left out",
         f"`appliance vip` shows whether virtual IPs are right; {SEE_SUPPORT}",

@@ -18,13 +18,16 @@ REDIRECT: Final = "redirect"
 FORWARD: Final = "forward"
 """The program that has the kernel forward the connections of frontends."""
 
+LINGER: Final = "linger"
+"""The program that leads packets of connections to the node that has them, when a virtual IP has moved."""
+
 DISCOVER: Final = "discover"
 """The program that watches the cluster's API."""
 
 STATS: Final = "stats"
 """The program that shows what the others do; no traffic depends on it."""
 
-PROGRAMS: Final = ("health", REDIRECT, FORWARD, *PROXIES, DISCOVER, STATS, VRRP)
+PROGRAMS: Final = ("health", REDIRECT, FORWARD, *PROXIES, DISCOVER, STATS, LINGER, VRRP)
 """Every program that a configuration can need."""
 
 VRRP_STOP_SECONDS: Final = 65
@@ -61,7 +64,8 @@ def needed(snapshot: Snapshot) -> tuple[str, ...]:
     discover = (DISCOVER,) if snapshot.kubernetes else ()
     stats = (STATS,) if snapshot.stats else ()
     proxies = sorted(group.program for group in snapshot.proxied)
-    return (*health, *redirect, *forward, *proxies, *discover, *stats, *vrrp)
+    linger = (LINGER,) if snapshot.linger and snapshot.virtual_routers else ()
+    return (*health, *redirect, *forward, *proxies, *discover, *stats, *linger, *vrrp)
 
 
 def stop_seconds(snapshot: Snapshot, program: str) -> int | None:

@@ -12,6 +12,7 @@ from pydantic import Field
 from appliance.model.config.frontends import ProxyGroupSection
 from appliance.model.config.keepalive import KeepAliveSection
 from appliance.model.config.kubernetes import KubernetesSection
+from appliance.model.config.linger import LingerSection
 from appliance.model.config.notify import NotifyTargetSection
 from appliance.model.config.pools import PoolSection
 from appliance.model.config.section import Section
@@ -140,6 +141,8 @@ class Config(Section):
     """The cluster's API, for pools whose servers are discovered."""
     virtual_ips: dict[Name, VirtualIpSection] = Field(default_factory=dict)
     """Virtual IPs by name: addresses that one appliance of several holds, by VRRP, as keepalived does."""
+    linger: LingerSection | None = None
+    """Planned moves of virtual IPs end no connection, where all nodes have this section and the same key."""
     source: SourceSection = Field(default_factory=SourceSection)
     """Files of HAProxy and keepalived that are obeyed beside this one."""
     reload: ReloadSection = Field(default_factory=ReloadSection)

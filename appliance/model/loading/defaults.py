@@ -8,6 +8,7 @@ from appliance.model.config.frontends import FrontendSection as FrontendSettings
 from appliance.model.config.frontends import RedirectSection as RedirectSettings
 from appliance.model.config.keepalive import KeepAliveSection as KeepAliveSettings
 from appliance.model.config.kubernetes import KubernetesSection as KubernetesSettings
+from appliance.model.config.linger import LingerSection
 from appliance.model.config.notify import NotifyTargetSection
 from appliance.model.config.pools import CheckSection as CheckSettings
 from appliance.model.config.pools import DiscoverSection as DiscoverSettings
@@ -15,11 +16,12 @@ from appliance.model.config.pools import PoolSection as PoolSettings
 from appliance.model.config.pools import ServerSection as ServerSettings
 from appliance.model.config.stats import StatsSection
 from appliance.model.config.values.addresses import Endpoint
-from appliance.model.loading.virtual_router_defaults import virtual_router
+from appliance.model.loading.virtual_router_defaults import hmac_key, virtual_router
 from appliance.model.rules.references import groups
 from appliance.model.snapshot.discovery import ApiAddress, Kubernetes, RouterPort, Source, SourceKind
 from appliance.model.snapshot.frontends import Bind, Frontend, Group, Redirect
 from appliance.model.snapshot.keepalive import KeepAlive
+from appliance.model.snapshot.linger import Linger
 from appliance.model.snapshot.notify import NotifyTarget
 from appliance.model.snapshot.pools import Check, CheckType, Discovery, Pool, SendProxy, Server
 from appliance.model.snapshot.snapshot import Log, Reload, Snapshot
@@ -54,6 +56,7 @@ def fill(config: Config, *, number: int, source: str, drain: float | None) -> Sn
         kubernetes=_kubernetes(config.kubernetes) if config.kubernetes and _discovers(config) else None,
         stats=_stats(config.stats) if config.stats else None,
         notify=tuple(_notify(name, given) for name, given in config.notify.items()),
+        linger=_linger(config.linger) if config.linger and config.virtual_ips else None,
         log=Log(
             level=config.log.level,
             format=config.log.format,
@@ -65,6 +68,10 @@ def fill(config: Config, *, number: int, source: str, drain: float | None) -> Sn
             for name, given in sorted(config.virtual_ips.items())  # their order means nothing
         ),
     )
+
+
+def _linger(given: LingerSection) -> Linger:
+    return Linger(longest=given.longest, port=given.port, key=hmac_key(1, given.key))
 
 
 def _groups(config: Config) -> Iterator[Group]:

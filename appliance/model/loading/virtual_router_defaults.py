@@ -70,7 +70,7 @@ def _hand_over(given: VirtualIpSection) -> float:
 
 
 def _hmac(given: HmacSettings, *, advert: float) -> Hmac:
-    keys = tuple(_key(int(each), secret) for each, secret in given.keys.items())
+    keys = tuple(hmac_key(int(each), secret) for each, secret in given.keys.items())
     window = max(3 * advert, SHORTEST_TIME_WINDOW) if given.time_window is None else given.time_window
     return Hmac(
         keys=keys,
@@ -81,7 +81,8 @@ def _hmac(given: HmacSettings, *, advert: float) -> Hmac:
     )
 
 
-def _key(number: int, secret: str) -> HmacKey:
+def hmac_key(number: int, secret: str) -> HmacKey:
+    """Return a key as it is configured: the secret itself, or the file that has it."""
     if secret.startswith(KEY_FILE):
         return HmacKey(id=number, secret="", file=secret.removeprefix(KEY_FILE))
     return HmacKey(id=number, secret=secret)

@@ -14,6 +14,7 @@ from appliance.model.rules import (
     discovery_rules,
     forward_rules,
     frontend_rules,
+    linger_rules,
     notify_rules,
     pool_rules,
     redirect_rules,
@@ -34,6 +35,7 @@ def findings(config: Config) -> Iterator[Finding]:
         discovery_rules.findings(config),
         virtual_router_rules.findings(config),
         virtual_router_conflicts.findings(config),
+        linger_rules.findings(config),
         stats_rules.findings(config),
         notify_rules.findings(config),
     )

@@ -13,6 +13,7 @@ import msgspec
 
 from appliance.model.snapshot.discovery import Kubernetes, Source
 from appliance.model.snapshot.frontends import Frontend, Group
+from appliance.model.snapshot.linger import Linger
 from appliance.model.snapshot.notify import NotifyTarget
 from appliance.model.snapshot.pools import Pool
 from appliance.model.snapshot.stats import Stats
@@ -75,6 +76,8 @@ class Snapshot:
     """How the cluster's API is asked, None where nothing is."""
     stats: Stats | None = None
     notify: tuple[NotifyTarget, ...] = ()
+    linger: Linger | None = None
+    """How virtual IPs move with their connections, None where these end."""
 
     @property
     def virtual_addresses(self) -> frozenset[str]:

@@ -1,4 +1,4 @@
-"""The HMAC keys of advertisements: those in the configuration, and those in files that it names."""
+"""HMAC keys of advertisements and reports: those in the configuration, and those in files that it names."""
 
 import errno
 import os
@@ -12,10 +12,11 @@ _LONGEST = 1024  # bytes: a key of 64 bytes in hexadecimal digits, and room for 
 
 def secrets(hmac: Hmac | None) -> dict[int, bytes]:
     """Return the keys by id; raises OSError, whose text names the file, for one that cannot be read."""
-    return {key.id: _secret(key) for key in hmac.keys} if hmac else {}
+    return {key.id: secret(key) for key in hmac.keys} if hmac else {}
 
 
-def _secret(key: HmacKey) -> bytes:
+def secret(key: HmacKey) -> bytes:
+    """Return one key; raises OSError as `secrets` does."""
     if key.file is None:
         return bytes.fromhex(key.secret)
     try:

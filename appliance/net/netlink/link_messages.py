@@ -33,6 +33,7 @@ class Ipv4Option(IntEnum):
     """Options of an interface in /proc/sys/net/ipv4/conf, by their numbers of linux/ip.h."""
 
     RP_FILTER = 8
+    ARP_ANNOUNCE = 18
     ARP_IGNORE = 19
     PROMOTE_SECONDARIES = 20
 

@@ -29,6 +29,8 @@ _USED: Final[Mapping[str, frozenset[Capability]]] = {
     "appliance.programs.redirect": frozenset({Capability.CAP_NET_ADMIN}),
     # Rules and conntrack; and packets that have the ends of a lost connection speak, so that it is reset.
     "appliance.programs.forward": frozenset({Capability.CAP_NET_ADMIN, Capability.CAP_NET_RAW}),
+    # Rules, addresses on lo, and options of interfaces.
+    "appliance.programs.linger": frozenset({Capability.CAP_NET_ADMIN, Capability.CAP_NET_BIND_SERVICE}),
     "appliance.programs.proxy": frozenset({Capability.CAP_NET_BIND_SERVICE}),
     _VRRP: frozenset(
         {

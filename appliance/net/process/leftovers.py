@@ -21,7 +21,7 @@ from appliance.wire.lines.control import Question, encode_question
 
 _MODULES: Final = tuple(
     f"appliance.programs.{name}"
-    for name in ("reload", "health", "redirect", "proxy", "stats", "vrrp", "worker")
+    for name in ("reload", "health", "redirect", "proxy", "stats", "linger", "vrrp", "worker")
 )
 _VRRP, _WORKER = _MODULES[-2:]
 VRRP: Final = (_VRRP, "vrrp.control")

@@ -7,8 +7,10 @@ from support.values.snapshots import frontend, group, pool, redirect, snapshot, 
 from appliance.core.rollout.needed_programs import PROGRAMS, ProgramChanges, needed, plan, stop_seconds
 from appliance.model.snapshot.discovery import Kubernetes
 from appliance.model.snapshot.frontends import Bind, Forward
+from appliance.model.snapshot.linger import Linger
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.model.snapshot.stats import Stats
+from appliance.model.snapshot.virtual_router import HmacKey
 
 pytestmark = pytest.mark.pure
 
@@ -42,15 +44,16 @@ def test_vrrp_comes_last():
         virtual_routers=[virtual_router()],
         kubernetes=access,
         stats=Stats(bind=Bind(host="localhost", port=29445)),
+        linger=Linger(longest=60.0, port=29446, key=HmacKey(id=1, secret="ab" * 32)),
     )
     api = snapshot(groups=[group("api")], virtual_routers=[virtual_router()])
 
     assert needed(both) == PROGRAMS
     assert plan(both, api).prepare == (
-        "health", "redirect", "forward", "proxy-api", "proxy-ingress", "discover", "stats", "vrrp",
+        "health", "redirect", "forward", "proxy-api", "proxy-ingress", "discover", "stats", "linger", "vrrp",
     )  # fmt: skip
     assert plan(both, snapshot(groups=[group("api")])).prepare[-1] == "vrrp"
-    assert plan(api, both).start == ("redirect", "forward", "proxy-ingress", "discover", "stats")
+    assert plan(api, both).start == ("redirect", "forward", "proxy-ingress", "discover", "stats", "linger")
 
 
 def test_programs_have_the_time_that_they_need_to_stop():

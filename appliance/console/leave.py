@@ -1,0 +1,85 @@
+"""`appliance leave`: gives the virtual IPs of this node away, and waits for their connections to end."""
+
+import time
+from typing import Final
+
+import click
+
+from appliance.console.output.printing import print_json
+from appliance.console.program_questions import ask_program
+from appliance.console.reload import ReloadUnavailable, ask_reload
+from appliance.console.runtime_access import require_access
+from appliance.core.rollout.needed_programs import LINGER
+from appliance.model.paths import Paths
+from appliance.net.files import snapshots
+from appliance.wire.lines import linger_status
+from appliance.wire.lines.control import Answer, Question, bad
+from appliance.wire.lines.linger_status import LingerStatus, LingerStatusError
+
+_TIMEOUT: Final = 120.0  # seconds: a hand-over takes a minute at most
+_LOOK_AGAIN: Final = 0.5
+
+
+@click.command(epilog="Example: appliance leave --wait && systemctl stop appliance")
+@click.option("--wait", "waits", is_flag=True, help="Return when no connection of a virtual IP is left here.")
+@click.option(
+    "--timeout",
+    type=click.FloatRange(min=0),
+    default=None,
+    metavar="SECONDS",
+    help="How long to wait for that; as long as `linger: { longest: ... }` by default.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def leave(paths: Paths, *, waits: bool, timeout: float | None, as_json: bool) -> None:
+    """Give all virtual IPs of this node to others, and take part again after the next `appliance reload`.
+
+    With `linger` in the configuration connections go on here until they end by themselves, and --wait returns
+    when that is so: then this node can be stopped, and nobody notices. Exits 1 when nobody answers, or
+    connections are left after the time.
+
+    JSON: ok, connections (that are left), errors.
+    """
+    require_access(paths.runtime)
+    try:
+        answer = ask_reload(paths, _TIMEOUT, line=b"stop\n")
+    except ReloadUnavailable as error:
+        answer = bad(str(error))
+    left = 0
+    if answer.ok and waits:
+        answer, left = _waited(paths, answer, timeout)
+    errors = [each.message for each in answer.errors]
+    if as_json:
+        print_json({"ok": answer.ok, "connections": left, "errors": errors})
+    elif answer.ok:
+        click.echo("Virtual IPs are left to others, until the next `appliance reload`.")
+    if not answer.ok:
+        if as_json:
+            raise SystemExit(1)
+        raise click.ClickException("; ".join(errors))
+
+
+def _waited(paths: Paths, answer: Answer, timeout: float | None) -> tuple[Answer, int]:
+    """Wait until `linger` keeps nothing any more; return what to say, and how many connections are left."""
+    accepted = snapshots.readable(paths.accepted)
+    if accepted is None or accepted.linger is None:
+        return answer, 0
+    until = time.monotonic() + (accepted.linger.longest if timeout is None else timeout)
+    while True:
+        said = ask_program(paths.control(LINGER), Question(command="status"), timeout=_TIMEOUT)
+        if not said.ok:
+            return said, 0
+        try:
+            status = linger_status.decode(said.values)
+        except LingerStatusError as error:
+            return bad(f"the program {LINGER} speaks otherwise: {error}"), 0
+        if not status.addresses:
+            return answer, 0
+        if time.monotonic() >= until:
+            return bad(_left(status)), status.connections
+        time.sleep(_LOOK_AGAIN)
+
+
+def _left(status: LingerStatus) -> str:
+    kept = ", ".join(f"{each.address} {each.connections}" for each in status.addresses)
+    return f"connections are left: {kept}. They go on; see: appliance vip status, appliance sessions"

@@ -1,0 +1,104 @@
+"""Where packets go that belong to no connection of this node: to which other node, by what they report.
+
+A packet that comes from a client goes to the node that serves the address, else to the one that left it last.
+A packet that another node has led here goes only to one that left the address earlier than this node did. So
+it goes from node to node backwards through the times of their service, and never in a circle.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from appliance.core.linger.tenures import Tenure
+from appliance.wire.linger_report import LingerReport
+
+SILENT: Final = 6.0
+"""Seconds without a report after which a node counts as gone: then clients are told so by a reset."""
+
+REMEMBERED: Final = 60.0
+"""Seconds for which the last sequence of a silent node is remembered, so that it cannot be replayed."""
+
+MOST_NODES: Final = 64
+"""Nodes that are remembered; all of them have the key."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Keeper:
+    """What another node said of one address: it serves it, or left it at `left_at`, with `connections`."""
+
+    node: str
+    address: str
+    active: bool
+    left_at: float
+    connections: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Hops:
+    """To which node packets of an address go: those of clients, and those that another node has led here."""
+
+    direct: Mapping[str, str]
+    led: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heard:
+    """The last report of one node on one interface."""
+
+    report: LingerReport
+    at: float
+
+
+class Nodes:
+    """The other nodes by address and interface, as their reports came in."""
+
+    def __init__(self) -> None:
+        self._heard: dict[tuple[str, int], Heard] = {}
+
+    def hear(self, node: str, report: LingerReport, *, interface: int, now: float) -> bool:
+        """Take a report that has the right key; False where it is not newer than the last one."""
+        place = node, interface
+        last = self._heard.get(place)
+        if last is not None and now - last.at < REMEMBERED and report.sequence <= last.report.sequence:
+            return False
+        self._heard.pop(place, None)  # so that the node goes to the end: the first was heard longest ago
+        self._heard[place] = Heard(report=report, at=now)
+        if len(self._heard) > MOST_NODES:
+            del self._heard[next(iter(self._heard))]
+        return True
+
+    def macs(self, now: float) -> frozenset[bytes]:
+        """Return the MACs of the nodes that are there."""
+        return frozenset(each.report.mac for _, _, each in self._living(now))
+
+    def keepers(self, interfaces: Mapping[str, int], now: float) -> tuple[Keeper, ...]:
+        """Return who has what of these addresses, each on the interface of that index."""
+        return tuple(
+            Keeper(
+                node=node,
+                address=each.address,
+                active=each.active,
+                left_at=heard.at - each.left,
+                connections=each.connections,
+            )
+            for node, interface, heard in self._living(now)
+            for each in heard.report.addresses
+            if interfaces.get(each.address) == interface
+        )
+
+    def _living(self, now: float) -> list[tuple[str, int, Heard]]:
+        return [(*place, each) for place, each in self._heard.items() if now - each.at < SILENT]
+
+
+def hops(keepers: Iterable[Keeper], tenures: Mapping[str, Tenure]) -> Hops:
+    """Return where packets go, by address; `tenures` are our own. No packet comes back to a later node."""
+    ordered = sorted(keepers, key=lambda each: (each.active, each.left_at, each.node))
+    direct = {each.address: each.node for each in ordered}
+    led = {each.address: each.node for each in ordered if _is_earlier(each, tenures.get(each.address))}
+    return Hops(direct=direct, led=led)
+
+
+def _is_earlier(keeper: Keeper, ours: Tenure | None) -> bool:
+    if keeper.active:
+        return False
+    return ours is None or ours.left_at is None or keeper.left_at < ours.left_at

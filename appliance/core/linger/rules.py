@@ -1,0 +1,105 @@
+"""The rules of nftables that lead packets of another node's connections there, in the language of nft(8).
+
+`dup` sends a packet as it is to the MAC of another node, and the original is dropped before it becomes a
+connection in the kernel's table: so nothing is remembered of it here, no packet is forwarded in the sense of
+the sysctls, and no route is touched. Elements have a time-out, which the program renews: without it the rules
+lead nowhere after a while.
+"""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+from appliance.core.linger.hops import Hops
+from appliance.wire.nftables.nftables_transaction import Family
+
+TABLE: Final = "lb_linger"
+RENEWED: Final = 2.0
+"""Seconds between two renewals."""
+
+_TIMEOUT: Final = 20
+_TYPES: Final = {Family.IPV4: "ipv4_addr", Family.IPV6: "ipv6_addr"}
+_ICMP: Final = {
+    Family.IPV4: "icmp type destination-unreachable",
+    Family.IPV6: "icmpv6 type { destination-unreachable, packet-too-big }",
+}
+_FLAGS: Final = "tcp flags & (fin | syn | rst | ack)"
+
+
+def make(family: Family, interfaces: Iterable[str], *, longest: float) -> str:
+    """Return the script that makes the table, its rules those of these interfaces; elements stay.
+
+    A first packet with FIN or RST makes no connection (nf_conntrack_proto_tcp.c: sIV), so it is `invalid`.
+    """
+    kind, name = _TYPES[family], f"{family.value} {TABLE}"
+    ends = f"{kind} . inet_service . {kind} . inet_service"
+    lines = [
+        f"add table {name}",
+        f"add map {name} direct {{ type {kind} : {kind}; flags timeout; }}",
+        f"add map {name} led {{ type {kind} : {kind}; flags timeout; }}",
+        f"add set {name} nodes {{ type ether_addr; flags timeout; }}",
+        f"add set {name} served {{ type {kind}; flags timeout; }}",
+        f"add set {name} ours {{ type {ends}; flags timeout; timeout {max(round(longest), 1)}s; }}",
+        f"add chain {name} strangers",
+        f"add chain {name} prerouting {{ type filter hook prerouting priority -150; policy accept; }}",
+        f"flush chain {name} prerouting",
+        f"flush chain {name} strangers",
+        *(f"add rule {name} strangers {each}" for each in _strangers(family, interfaces)),
+        *(f"add rule {name} prerouting {each}" for each in _prerouting(family, interfaces)),
+    ]
+    return "\n".join(lines)
+
+
+def refresh(family: Family, addresses: Iterable[str], hops: Hops, nodes: Iterable[bytes]) -> str:
+    """Return the script that puts these elements in the place of those that were there."""
+    name = f"{family.value} {TABLE}"
+    macs = [each.hex(":") for each in sorted(nodes)]
+    return "\n".join(
+        (
+            *_elements(name, "set", "served", sorted(addresses)),
+            *_elements(name, "set", "nodes", macs),
+            *_elements(name, "map", "direct", hops.direct),
+            *_elements(name, "map", "led", hops.led),
+        )
+    )
+
+
+def own(family: Family, connections: Iterable[tuple[str, int, str, int]]) -> str:
+    """Return the script that names connections which were here before: client, port, our address, port."""
+    listed = ", ".join(" . ".join(map(str, each)) for each in connections)
+    return f"add element {family.value} {TABLE} ours {{ {listed} }}" if listed else ""
+
+
+def _elements(name: str, what: str, group: str, elements: Iterable[str] | Mapping[str, str]) -> list[str]:
+    targets = elements if isinstance(elements, Mapping) else {}
+    listed = ", ".join(
+        f"{each} timeout {_TIMEOUT}s" + (f" : {targets[each]}" if each in targets else "")
+        for each in elements
+    )
+    return [
+        f"flush {what} {name} {group}",
+        *([f"add element {name} {group} {{ {listed} }}"] if listed else []),
+    ]
+
+
+def _prerouting(family: Family, interfaces: Iterable[str]) -> list[str]:
+    word, late = family.value, f"ct state invalid {_ICMP[family]}"
+    return [
+        f"{word} daddr != @served return",
+        f"ct state new {_FLAGS} == ack goto strangers",
+        "ct state { new, invalid } tcp flags & (fin | rst) != 0 goto strangers",
+        *(f'iifname "{each}" {late} dup to {word} daddr map @direct device "{each}"' for each in interfaces),
+    ]
+
+
+def _strangers(family: Family, interfaces: Iterable[str]) -> list[str]:
+    word = family.value
+    found = [f"{word} saddr . tcp sport . {word} daddr . tcp dport @ours return"]
+    for each in interfaces:
+        at, to = f'iifname "{each}"', f'device "{each}" drop'
+        found += [
+            f"{at} ether saddr @nodes dup to {word} daddr map @led {to}",
+            # Nobody has it: a reset would end a connection whose packet only looked late.
+            f"{at} ether saddr @nodes tcp flags & (fin | rst) != 0 drop",
+            f"{at} ether saddr != @nodes dup to {word} daddr map @direct {to}",
+        ]
+    return found

@@ -1,0 +1,102 @@
+"""What this node has of each virtual address: it serves it, keeps it for connections, or has nothing of it.
+
+An address that was served is kept for a few seconds at least: neighbours still send to the old place, and
+what they begin there may not be lost. It is given up when no connection is left, at the deadline, or when
+nobody leads packets here: a successor that is no appliance, such as keepalived, resets the connections.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Final
+
+KEPT_AT_LEAST: Final = 3.0
+"""Seconds that an address is kept after it was left."""
+
+UNLED_AT_MOST: Final = 10.0
+"""Seconds that an address is kept while no successor of ours is heard."""
+
+
+class GaveUp(StrEnum):
+    """Why an address is not kept any more; log and tests share these words."""
+
+    EMPTY = "no-connections"
+    DEADLINE = "deadline"
+    UNLED = "no-successor"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tenure:
+    """One address of ours: `left_at` is when it was left, None while it is served.
+
+    `connections` are those that were counted last; `led_at` is when a successor was heard last.
+    """
+
+    address: str
+    left_at: float | None = None
+    connections: int = 0
+    led_at: float = 0.0
+
+    @property
+    def active(self) -> bool:
+        """Say whether this node serves the address."""
+        return self.left_at is None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TenureChanges:
+    """`tenures` are those that go on, by address; `given_up` those that have ended, with the reason."""
+
+    tenures: Mapping[str, Tenure]
+    given_up: Mapping[str, GaveUp]
+
+
+def after(
+    before: Mapping[str, Tenure],
+    *,
+    active: Iterable[str],
+    connections: Mapping[str, int],
+    led: Iterable[str],
+    longest: float,
+    now: float,
+) -> TenureChanges:
+    """Return what becomes of the addresses: `active` are served now, `led` have a successor that was heard.
+
+    `connections` were counted on this node; an address that is not in it was not counted.
+    """
+    serving, heard = frozenset(active), frozenset(led)
+    going: dict[str, Tenure] = {}
+    given_up: dict[str, GaveUp] = {}
+    for address in (*before, *(each for each in sorted(serving) if each not in before)):
+        tenure = _moved(before.get(address, Tenure(address=address)), address in serving, now)
+        tenure = replace(
+            tenure,
+            connections=connections.get(address, tenure.connections),
+            led_at=now if address in heard else tenure.led_at,
+        )
+        reason = _end(tenure, counted=address in connections, longest=longest, now=now)
+        if reason is None:
+            going[address] = tenure
+        else:
+            given_up[address] = reason
+    return TenureChanges(tenures=going, given_up=given_up)
+
+
+def _moved(tenure: Tenure, serves: bool, now: float) -> Tenure:  # noqa: FBT001  # a fact, not an option
+    if serves:
+        return replace(tenure, left_at=None)
+    if tenure.left_at is None:
+        return replace(tenure, left_at=now, led_at=now)
+    return tenure
+
+
+def _end(tenure: Tenure, *, counted: bool, longest: float, now: float) -> GaveUp | None:
+    if tenure.left_at is None or now - tenure.left_at < KEPT_AT_LEAST:
+        return None
+    if counted and not tenure.connections:
+        return GaveUp.EMPTY
+    if now - tenure.left_at >= longest:
+        return GaveUp.DEADLINE
+    if now - tenure.led_at >= UNLED_AT_MOST:
+        return GaveUp.UNLED
+    return None

@@ -1,0 +1,98 @@
+"""What `linger` answers on its control socket: to `reload`, and to who asks."""
+
+import os
+import time
+from collections.abc import Mapping
+from typing import Final
+
+from appliance.core.rollout.needed_programs import LINGER
+from appliance.linger.lingerer import Lingerer
+from appliance.linger.places import places
+from appliance.model.paths import Paths
+from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.control.control_server import Call, Handler
+from appliance.net.files.proposed_snapshot import ProposedSnapshot
+from appliance.wire.lines import linger_status
+from appliance.wire.lines.control import Answer, good
+from appliance.wire.lines.linger_status import KeeperStatus, KeptStatus, LingerStatus
+
+FOR_READERS: Final = frozenset({"status"})
+"""Commands that the members of `group:` may use, too."""
+
+
+class LingerCommands:
+    """The commands. Each may be repeated: `reload` does so after a time-out or a crash of its own."""
+
+    def __init__(self, paths: Paths, lingerer: Lingerer) -> None:
+        self._lingerer = lingerer
+        self._started_at = time.time()
+        self._proposed = ProposedSnapshot(paths)
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """Return the commands by their names."""
+        return {
+            "status": self._status,
+            "prepare": self._prepare,
+            "commit": self._commit,
+            "abort": self._abort,
+        }
+
+    def _status(self, _: Call) -> Answer:
+        lingerer = self._lingerer
+        wall = time.time() - time.monotonic()
+        drops = lingerer.reports.drops if lingerer.reports else {}
+        status = LingerStatus(
+            program=LINGER,
+            pid=os.getpid(),
+            started_at=self._started_at,
+            snapshot=lingerer.snapshot.number if lingerer.snapshot else 0,
+            pending=self._proposed.number,
+            trouble=lingerer.trouble,
+            addresses=tuple(
+                KeptStatus(
+                    address=each.address,
+                    router=lingerer.routers.get(each.address, ""),
+                    active=each.active,
+                    left_at=None if each.left_at is None else wall + each.left_at,
+                    connections=each.connections,
+                )
+                for each in lingerer.tenures.values()
+            ),
+            others=tuple(
+                KeeperStatus(
+                    node=each.node,
+                    address=each.address,
+                    router=lingerer.routers.get(each.address, ""),
+                    active=each.active,
+                    left_at=None if each.active else wall + each.left_at,
+                    connections=each.connections,
+                )
+                for each in lingerer.keepers()
+            ),
+            drops={each.value: count for each, count in drops.items()},
+        )
+        return good(**linger_status.encode(status))
+
+    def _prepare(self, call: Call) -> Answer:
+        """Read a proposed snapshot; nothing changes yet."""
+        snapshot = self._proposed.read(call.question.integer("snapshot"))
+        self._proposed.hold(snapshot)
+        return good(changed=_used(snapshot) != _used(self._lingerer.snapshot), generation=None)
+
+    def _commit(self, call: Call) -> Answer:
+        """Apply a snapshot; one that was prepared by an earlier process is read again."""
+        number = call.question.integer("snapshot")
+        ours = self._lingerer.snapshot
+        if ours is None or ours.number != number:
+            self._lingerer.apply(self._proposed.take(number))
+        return good(snapshot=number)
+
+    def _abort(self, call: Call) -> Answer:
+        """Forget a snapshot that was prepared."""
+        self._proposed.forget(call.question.integer("snapshot"))
+        return good()
+
+
+def _used(snapshot: Snapshot | None) -> object:
+    """Return what of a snapshot this program obeys."""
+    return None if snapshot is None else (snapshot.linger, tuple(places(snapshot)))

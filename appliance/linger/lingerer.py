@@ -1,0 +1,282 @@
+"""Virtual IPs that move with their connections, at work: looks at vrrp's board, and has everything follow.
+
+While an address is served it is on `lo` too, so that it is never missing when `vrrp` takes it from its
+interface. After that it stays there as long as connections need it. What arrives here and belongs to none of
+our connections is led to the node that has it, before the kernel would answer with a reset.
+"""
+
+import contextlib
+import socket
+import time
+from collections.abc import Callable, Iterator, Mapping
+from typing import Final
+
+import gevent
+from gevent.event import Event
+from structlog.typing import FilteringBoundLogger
+
+from appliance.core.linger.hops import Keeper, Nodes, hops
+from appliance.core.linger.tenures import Tenure, after
+from appliance.linger.led_packets import LedPackets
+from appliance.linger.places import Place, places
+from appliance.linger.reports import INTERVAL, Reports
+from appliance.model.paths import Paths
+from appliance.model.snapshot.linger import Linger
+from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.boards.board_layout import BoardError
+from appliance.net.boards.board_reader import BoardReader
+from appliance.net.files import hmac_keys
+from appliance.net.logging import log as logs
+from appliance.net.netlink.kept_addresses import KeptAddresses
+from appliance.net.netlink.socket_connections import SocketConnections
+from appliance.net.nftables.nftables import NftablesError
+from appliance.wire.boards import vrrp_board
+from appliance.wire.boards.health_board import BoardFormatError
+from appliance.wire.linger_report import ReportedAddress
+
+PROGRAM: Final = "linger"
+
+_GLANCE: Final = 0.1  # seconds between two looks at vrrp's board
+_COUNTED: Final = 1.0  # seconds between two counts of connections
+
+
+class Lingerer:
+    """The virtual addresses of the snapshot that was applied last.
+
+    `trouble` is why something is not as it should be, empty where all is. `on_fault` is told of a bug that
+    has ended the looks: the program is of no use any more.
+    """
+
+    def __init__(
+        self, paths: Paths, log: FilteringBoundLogger, *, on_fault: Callable[[BaseException | None], None]
+    ) -> None:
+        self.snapshot: Snapshot | None = None
+        self.trouble = ""
+        self.log = log
+        self.nodes = Nodes()
+        self.tenures: Mapping[str, Tenure] = {}
+        self.routers: dict[str, str] = {}
+        self.reports: Reports | None = None
+        self._paths = paths
+        self._places: tuple[Place, ...] = ()
+        self._settings: Linger | None = None
+        self._board: BoardReader | None = None
+        self._kept = KeptAddresses()
+        self._connections = SocketConnections()
+        self._led = LedPackets()
+        self._news = Event()
+        self._counted_at = float("-inf")
+        self._reported_at = float("-inf")
+        self._tried_at = float("-inf")
+        self._unheard = ""
+        self._on_fault = on_fault
+        self._looks = gevent.spawn(self._look_when_due)
+        self._looks.link_exception(lambda ended: self._on_fault(ended.exception))
+
+    # Configuration
+
+    def apply(self, snapshot: Snapshot) -> None:
+        """Change to the virtual addresses of a snapshot; those that stay keep what they have."""
+        first = self.snapshot is None
+        self.log = logs.obey(PROGRAM, snapshot.log)
+        wanted = tuple(places(snapshot)) if snapshot.linger else ()
+        changed = (wanted, snapshot.linger) != (self._places, self._settings)
+        self.snapshot, self._places, self._settings = snapshot, wanted, snapshot.linger
+        self.routers = {address: name for place in wanted for address, name in place.routers.items()}
+        if changed:
+            self._close_reports()
+        if first:
+            self._adopt()
+        self._news.set()
+
+    def close(self, *, ends: bool) -> None:
+        """Stop; `ends` says that all connections have ended, and nothing of ours stays in the kernel."""
+        self._looks.kill()
+        if ends:
+            self.tenures = {}
+            if self.reports is not None:
+                self.reports.send(self._reported)
+            self._quietly(self._forget_all)
+        self._close_reports()
+        self._led.close()
+        self._kept.close()
+        self._connections.close()
+
+    def keepers(self) -> tuple[Keeper, ...]:
+        """Return what the other nodes have of our addresses."""
+        return self.nodes.keepers(self._indexes(), time.monotonic())
+
+    def _listen(self, settings: Linger, now: float) -> None:
+        """Begin to talk with the others, where that has not been possible; raises OSError."""
+        if self.reports is not None or now - self._tried_at < _COUNTED:
+            return
+        self._tried_at = now
+        try:
+            self.reports = Reports(
+                self._places,
+                port=settings.port,
+                secret=hmac_keys.secret(settings.key),
+                nodes=self.nodes,
+                on_news=self._news.set,
+                log=self.log,
+            )
+        except OSError as error:
+            self._unheard = f"no reports on port {settings.port}: {error.strerror or error}"
+        else:
+            self._unheard = ""
+
+    def _close_reports(self) -> None:
+        reports, self.reports, self._tried_at = self.reports, None, float("-inf")
+        if reports is not None:
+            reports.close()
+
+    def _adopt(self) -> None:
+        """Go on with the addresses of an earlier run; those that are not configured any more go."""
+        with self._noting():
+            found = self._kept.present(self.routers)
+            now = time.monotonic()
+            mine = sorted(found & self.routers.keys())
+            self.tenures = {each: Tenure(address=each, left_at=now, led_at=now) for each in mine}
+            for each in sorted(found - self.routers.keys()):
+                self._kept.remove(each)
+            if mine:
+                self.log.info("linger-adopted", addresses=mine)
+
+    def _forget_all(self) -> None:
+        for each in self._kept.present(self.routers):
+            self._kept.remove(each)
+        self._led.remove()
+
+    # Looks
+
+    def _look_when_due(self) -> None:
+        while True:
+            self._news.wait(_GLANCE)
+            self._news.clear()
+            if self.snapshot is not None:
+                self._look(time.monotonic())
+
+    def _look(self, now: float) -> None:
+        indexes, before = self._indexes(), self.tenures
+        active = self._active()
+        keepers = self.nodes.keepers(indexes, now)
+        with self._noting():
+            if self._settings is not None:
+                self._listen(self._settings, now)
+            self._keep(active, indexes)
+            changes = after(
+                before,
+                active=active,
+                connections=self._counts(now),
+                led=(each.address for each in keepers if each.active),
+                longest=self._settings.longest if self._settings else 0.0,
+                now=now,
+            )
+            self.tenures = changes.tenures
+            self._tell(before, now)
+            for address, reason in changes.given_up.items():
+                left = before[address].connections
+                self.log.info("linger-ended", address=address, reason=reason.value, connections=left)
+                self._kept.remove(address)
+            self._lead(keepers, now)
+
+    def _active(self) -> frozenset[str]:
+        """Return the addresses that `vrrp` holds; those of before where its board cannot be read."""
+        try:
+            if self._board is None:
+                self._board = BoardReader(self._paths.vrrp_board)
+            self._board.follow()
+            payload = self._board.read()
+            routers = vrrp_board.decode(payload).routers if payload else ()
+        except (BoardError, BoardFormatError):
+            return frozenset(each.address for each in self.tenures.values() if each.active)
+        names = {each.name for each in routers if each.state == "active"}
+        return frozenset(address for address, name in self.routers.items() if name in names)
+
+    def _keep(self, active: frozenset[str], indexes: Mapping[str, int]) -> None:
+        """Put addresses that have come on `lo`."""
+        for address in sorted(active):
+            tenure = self.tenures.get(address)
+            if tenure is None and address in indexes:
+                if ":" not in address:
+                    self._kept.silence(indexes[address])
+                self._kept.keep(address)
+
+    def _counts(self, now: float) -> dict[str, int]:
+        """Return the connections of addresses that are kept, when they are to be counted again."""
+        left = [each.address for each in self.tenures.values() if not each.active]
+        if not left or now - self._counted_at < _COUNTED:
+            return {}
+        self._counted_at = now
+        return {each: len(self._connections.at(each)) for each in left}
+
+    def _tell(self, before: Mapping[str, Tenure], now: float) -> None:
+        if self.reports is None:
+            return
+        moved = {each.address: each.active for each in before.values()} != {
+            each.address: each.active for each in self.tenures.values()
+        }
+        if moved:
+            kept = [each.address for each in self.tenures.values() if not each.active]
+            active = [each.address for each in self.tenures.values() if each.active]
+            self.log.info("linger-addresses", active=sorted(active), kept=sorted(kept))
+        if moved or now - self._reported_at >= INTERVAL:
+            self._reported_at = now
+            self.reports.send(self._reported)
+
+    def _reported(self, address: str) -> ReportedAddress | None:
+        tenure = self.tenures.get(address)
+        if tenure is None:
+            return None
+        left = 0.0 if tenure.left_at is None else time.monotonic() - tenure.left_at
+        return ReportedAddress(
+            address=address, active=tenure.active, left=left, connections=tenure.connections
+        )
+
+    def _lead(self, keepers: tuple[Keeper, ...], now: float) -> None:
+        if self._settings is None:
+            self._led.remove()
+            return
+        nodes = self.nodes.macs(now)
+        for family in sorted({each.family for each in self._places}):
+            here = [each for each in self._places if each.family == family]
+            addresses = tuple(address for place in here for address in place.routers)
+            mine = [each for each in keepers if each.address in addresses]
+            self._led.lead(
+                family,
+                interfaces=tuple(each.interface for each in here),
+                addresses=addresses,
+                hops=hops(mine, self.tenures),
+                nodes=nodes,
+                longest=self._settings.longest,
+            )
+
+    def _indexes(self) -> dict[str, int]:
+        found: dict[str, int] = {}
+        for place in self._places:
+            with contextlib.suppress(OSError):  # the interface is not there now
+                index = socket.if_nametoindex(place.interface)
+                found |= dict.fromkeys(place.routers, index)
+        return found
+
+    # Troubles
+
+    @contextlib.contextmanager
+    def _noting(self) -> Iterator[None]:
+        try:
+            yield
+        except (OSError, NftablesError) as error:
+            self._note(str(error))
+        else:
+            self._note(self._unheard)
+
+    def _quietly(self, do: Callable[[], None]) -> None:
+        with self._noting():
+            do()
+
+    def _note(self, trouble: str) -> None:
+        before, self.trouble = self.trouble, trouble
+        if trouble and trouble != before:
+            self.log.error("linger-failed", reason=trouble)
+        elif before and not trouble:
+            self.log.info("linger-works-again")

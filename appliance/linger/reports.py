@@ -1,0 +1,146 @@
+"""Reports between nodes at work: sent to all who may serve an address, received and believed by the key."""
+
+import fcntl
+import socket
+import struct
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import gevent
+from gevent import Greenlet
+from gevent import socket as gevent_socket
+from structlog.typing import FilteringBoundLogger
+
+from appliance.core.linger.hops import Nodes
+from appliance.linger.places import Place
+from appliance.net.packets.report_sockets import HOP_LIMIT, Datagram, ReportReceiver, ReportSender
+from appliance.wire.linger_report import (
+    MOST_ADDRESSES,
+    LingerReport,
+    LingerReportError,
+    ReportDrop,
+    ReportedAddress,
+    decode,
+    encode,
+)
+
+INTERVAL: Final = 0.3
+"""Seconds between two reports: a node that is silent for twenty times that counts as gone."""
+
+_GET_MAC: Final = 0x8927  # SIOCGIFHWADDR of linux/sockios.h
+_INTERFACE: Final = struct.Struct("=16s24x")  # struct ifreq of linux/if.h
+_MAC_AT: Final = 18  # behind the name and the family of struct sockaddr
+
+
+class Reports:
+    """The sockets at one port with one key. `on_news` is called when a report was believed.
+
+    Making one raises OSError where the port is taken.
+    """
+
+    def __init__(
+        self,
+        places: Iterable[Place],
+        *,
+        port: int,
+        secret: bytes,
+        nodes: Nodes,
+        on_news: Callable[[], None],
+        log: FilteringBoundLogger,
+    ) -> None:
+        self.drops: Counter[ReportDrop] = Counter()
+        self._places = tuple(places)
+        self._port = port
+        self._secret = secret
+        self._nodes = nodes
+        self._on_news = on_news
+        self._log = log
+        self._sequence = 0
+        self._refused: dict[tuple[str, str | None], str] = {}
+        self._receivers: dict[int, ReportReceiver] = {}
+        self._greenlets: list[Greenlet] = []
+        try:
+            for family in sorted({each.family for each in self._places}):
+                self._receivers[family] = ReportReceiver(family, port)
+        except OSError:
+            self.close()
+            raise
+        self._greenlets = [gevent.spawn(self._follow, each) for each in self._receivers.values()]
+
+    def send(self, reported: Callable[[str], ReportedAddress | None]) -> None:
+        """Tell the others of each address of ours, what `reported` returns of it; None is left out."""
+        for place in self._places:
+            addresses = tuple(each for address in place.routers if (each := reported(address)) is not None)
+            try:
+                index = socket.if_nametoindex(place.interface)
+                mac = _mac(place.interface)
+                self._receivers[place.family].join(index)
+            except OSError as error:
+                self._note(place.interface, None, error)
+                continue
+            for peer in (*place.peers, *([None] if place.multicast else [])):
+                self._send(place, index, mac, peer, addresses)
+
+    def close(self) -> None:
+        """Close the sockets; another call is harmless."""
+        gevent.killall(self._greenlets)
+        for each in self._receivers.values():
+            each.close()
+
+    def _send(
+        self,
+        place: Place,
+        index: int,
+        mac: bytes,
+        peer: str | None,
+        addresses: tuple[ReportedAddress, ...],
+    ) -> None:
+        self._sequence = max(self._sequence + 1, time.time_ns())
+        report = LingerReport(
+            mac=mac, sequence=self._sequence, addresses=addresses[: MOST_ADDRESSES[place.family]]
+        )
+        try:
+            sender = ReportSender(place.family, self._port, interface=index, peer=peer)
+            sender.send(encode(report, family=place.family, source=sender.source, secret=self._secret))
+        except OSError as error:
+            self._note(place.interface, peer, error)
+        else:
+            self._refused.pop((place.interface, peer), None)
+
+    def _follow(self, receiver: ReportReceiver) -> None:
+        while True:
+            gevent_socket.wait_read(receiver.fileno())
+            for each in receiver.receive():
+                try:
+                    self._take(each)
+                except LingerReportError as error:
+                    self._dropped(each, error.reason)
+            gevent.sleep(0)
+
+    def _take(self, datagram: Datagram) -> None:
+        if datagram.hop_limit != HOP_LIMIT:
+            raise LingerReportError(ReportDrop.HOP_LIMIT)
+        report = decode(datagram.data, source=datagram.source, secret=self._secret)
+        if not self._nodes.hear(datagram.source, report, interface=datagram.interface, now=time.monotonic()):
+            raise LingerReportError(ReportDrop.REPLAY)
+        self._on_news()
+
+    def _dropped(self, datagram: Datagram, reason: ReportDrop) -> None:
+        self.drops[reason] += 1
+        if self.drops[reason] == 1:
+            self._log.warning("linger-drop", reason=reason.value, node=datagram.source)
+
+    def _note(self, interface: str, peer: str | None, error: OSError) -> None:
+        why = error.strerror or str(error)
+        if self._refused.get((interface, peer)) != why:
+            self._refused[interface, peer] = why
+            self._log.warning("linger-not-told", interface=interface, node=peer, reason=why)
+
+
+def _mac(interface: str) -> bytes:
+    """Return the MAC of an interface; raises OSError. /sys may be that of another network namespace."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asking:
+        answer = fcntl.ioctl(asking.fileno(), _GET_MAC, _INTERFACE.pack(interface.encode()))
+    return answer[_MAC_AT : _MAC_AT + 6]

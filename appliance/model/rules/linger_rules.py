@@ -1,0 +1,37 @@
+"""Rules for the section `linger`: which virtual IPs can move with their connections."""
+
+from collections import Counter
+from collections.abc import Iterator
+from typing import Final
+
+from appliance.model.config.configuration import Config
+from appliance.model.messages.problems import Finding
+from appliance.model.rules.findings import error, warning
+
+MOST: Final = {4: 64, 6: 40}
+"""Addresses of one family on one interface that fit into one report (wire.linger_report.MOST_ADDRESSES)."""
+
+
+def findings(config: Config) -> Iterator[Finding]:
+    """Yield what `linger` cannot do."""
+    if config.linger is None:
+        return
+    if not config.virtual_ips:
+        yield warning(("linger",), "does nothing: there are no `virtual_ips`")
+    for name, each in config.virtual_ips.items():
+        if each.virtual_mac:
+            yield error(
+                ("virtual_ips", name, "virtual_mac"),
+                "is not possible with `linger`: packets for another node are led there by its own MAC",
+                ("linger",),
+            )
+    counts: Counter[tuple[str, int]] = Counter()
+    for each in config.virtual_ips.values():
+        for family in each.families:
+            counts[each.interface, family] += len(each.addresses) + len(each.excluded)
+    for (interface, version), count in counts.items():
+        if count > MOST[version]:
+            yield error(
+                ("linger",),
+                f"is possible for {MOST[version]} IPv{version} addresses on {interface}, not {count}",
+            )

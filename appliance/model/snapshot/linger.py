@@ -1,0 +1,17 @@
+"""How virtual IPs move with their connections, as the program `linger` obeys it."""
+
+from dataclasses import dataclass
+
+from appliance.model.snapshot.virtual_router import HmacKey
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Linger:
+    """Connections stay where they are for `longest` seconds after a virtual IP has moved.
+
+    Nodes tell each other by UDP at `port` what they have, signed with `key`.
+    """
+
+    longest: float
+    port: int
+    key: HmacKey

@@ -1,0 +1,103 @@
+"""Virtual addresses on the interface `lo`, where this machine has them without answering for them.
+
+An IPv4 address there is answered for by ARP on the others, unless their arp_ignore is 1, and would be the
+source of ARP requests unless their arp_announce is 2 (ip-sysctl): both are set for the interface that the
+address belongs to, by netlink, as containers often have /proc/sys read-only. Neighbour discovery never
+answers for an address of another interface. Addresses are known again after a crash by IFA_PROTO, or where
+the kernel keeps none (before Linux 5.18), by being configured.
+"""
+
+import errno
+import os
+import socket
+import struct
+from collections.abc import Collection
+from ipaddress import ip_address
+from typing import Final
+
+from appliance.net.netlink.address_messages import all_addresses, remove_address
+from appliance.net.netlink.addresses import kernel_marks
+from appliance.net.netlink.link_messages import Ipv4Option, set_ipv4_options
+from appliance.net.netlink.netlink import ACKNOWLEDGE, CREATE, EXCLUSIVE, REQUEST, Message, Requests
+from appliance.net.netlink.rtnetlink import attribute, attributes, one_decoding_error, readable
+
+OURS: Final = 113
+"""IFA_PROTO of these addresses; those that `vrrp` puts on interfaces have 112."""
+
+_NEW_ADDRESS: Final = 20  # RTM_NEWADDR of linux/rtnetlink.h
+_HEADER: Final = struct.Struct("=IHHII")
+_ADDRESS: Final = struct.Struct("=BBBBI")  # struct ifaddrmsg of linux/if_addr.h
+_CACHE: Final = struct.Struct("=IIII")  # struct ifa_cacheinfo
+_IFA_ADDRESS, _IFA_LOCAL, _IFA_CACHEINFO, _IFA_FLAGS, _IFA_PROTO = 1, 2, 6, 8, 11
+_NO_DAD: Final = 0x02
+_NO_PREFIX_ROUTE: Final = 0x200
+_HOST: Final = 254  # RT_SCOPE_HOST: never the source of what goes to another machine
+_FOR_EVER: Final = 0xFFFFFFFF
+_WORD: Final = struct.Struct("=I")
+_SILENT: Final = {Ipv4Option.ARP_IGNORE: 1, Ipv4Option.ARP_ANNOUNCE: 2}
+_DONE: Final = (0, errno.EEXIST, errno.EADDRNOTAVAIL)
+
+
+class KeptAddresses:
+    """The addresses on `lo`. Functions raise OSError; each may be repeated."""
+
+    def __init__(self) -> None:
+        self._requests = Requests()
+        self._lo = socket.if_nametoindex("lo")
+        self._silent: set[int] = set()
+
+    def close(self) -> None:
+        """Close the socket; the addresses stay."""
+        self._requests.close()
+
+    def present(self, configured: Collection[str]) -> frozenset[str]:
+        """Return the addresses of ours that are there; `configured` are the virtual addresses."""
+        known = readable(_decode, self._requests.dump(all_addresses(self._lo)))
+        return frozenset(
+            address
+            for index, address, marked in known
+            if index == self._lo and (marked or (not kernel_marks() and address in configured))
+        )
+
+    def silence(self, interface: int) -> None:
+        """Have an interface answer for its own addresses only, and ask with them: before the first `keep`."""
+        if interface not in self._silent:
+            self._done(set_ipv4_options(interface, _SILENT))
+            self._silent.add(interface)
+
+    def keep(self, address: str) -> None:
+        """Put an address there."""
+        self._done(_add(self._lo, address))
+
+    def remove(self, address: str) -> None:
+        """Remove an address of ours."""
+        self._done(remove_address(self._lo, f"{address}/{ip_address(address).max_prefixlen}"))
+
+    def _done(self, request: bytes) -> None:
+        (result,) = self._requests.ask([request])
+        if result not in _DONE:
+            raise OSError(result, os.strerror(result))
+
+
+def _add(index: int, address: str) -> bytes:
+    found = ip_address(address)
+    family = socket.AF_INET if found.version == 4 else socket.AF_INET6
+    flags = _NO_PREFIX_ROUTE | (_NO_DAD if family == socket.AF_INET6 else 0)
+    body = _ADDRESS.pack(family, found.max_prefixlen, flags & 0xFF, _HOST, index)
+    body += attribute(_IFA_LOCAL, found.packed) + attribute(_IFA_ADDRESS, found.packed)
+    body += attribute(_IFA_FLAGS, _WORD.pack(flags)) + attribute(_IFA_PROTO, bytes([OURS]))
+    if family == socket.AF_INET6:  # deprecated: no source of new connections (RFC 6724 section 5 rule 3)
+        body += attribute(_IFA_CACHEINFO, _CACHE.pack(0, _FOR_EVER, 0, 0))
+    asked = REQUEST | ACKNOWLEDGE | CREATE | EXCLUSIVE
+    return _HEADER.pack(_HEADER.size + len(body), _NEW_ADDRESS, asked, 0, 0) + body
+
+
+def _decode(message: Message) -> tuple[int, str, bool] | None:
+    """Return interface, address, and whether it has our mark; raises DamagedMessage."""
+    with one_decoding_error():
+        family, _length, _flags, _scope, index = _ADDRESS.unpack_from(message.data, _HEADER.size)
+        if family not in (socket.AF_INET, socket.AF_INET6):
+            return None
+        found = dict(attributes(message.data[_HEADER.size + _ADDRESS.size :]))
+        address = socket.inet_ntop(family, found.get(_IFA_LOCAL) or found[_IFA_ADDRESS])
+        return index, address, found.get(_IFA_PROTO) == bytes([OURS])

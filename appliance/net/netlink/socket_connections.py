@@ -1,0 +1,104 @@
+"""The TCP connections of this machine at one address of its own, as the kernel lists sockets (sock_diag(7)).
+
+Those that another machine began: a process of this machine that talks to the address reaches it anyhow. The
+kernel itself leaves out other addresses. Messages of linux/inet_diag.h, read here: there may be thousands.
+"""
+
+import socket
+import struct
+from collections.abc import Iterator
+from dataclasses import dataclass
+from ipaddress import ip_address
+from typing import Final
+
+from appliance.net.netlink.netlink import DUMP, REQUEST, Message, Requests
+from appliance.net.netlink.rtnetlink import attribute, one_decoding_error, readable
+
+_SOCK_DIAG: Final = 4  # NETLINK_SOCK_DIAG of linux/netlink.h
+_BY_FAMILY: Final = 20  # SOCK_DIAG_BY_FAMILY of linux/sock_diag.h
+_HEADER: Final = struct.Struct("=IHHII")  # struct nlmsghdr
+_REQUEST: Final = struct.Struct("=BBBBI48s")  # struct inet_diag_req_v2 with an empty struct inet_diag_sockid
+_SOCKET: Final = struct.Struct("=BBBB2s2s16s16s")  # the start of struct inet_diag_msg
+_OPERATION: Final = struct.Struct("=BBH")  # struct inet_diag_bc_op
+_CONDITION: Final = struct.Struct("=BBHi")  # struct inet_diag_hostcond without its address
+_BYTECODE: Final = 1  # INET_DIAG_REQ_BYTECODE
+_FROM_HOST: Final = 7  # INET_DIAG_BC_S_COND
+_ANY_PORT: Final = -1
+_REJECT: Final = 4  # bytes beyond the end of the program: no match
+# All states of linux/tcp_states.h in which somebody still waits for something, the handshake included.
+_OPEN: Final = sum(1 << each for each in (1, 3, 4, 5, 8, 9, 11, 12))
+_MAPPED: Final = bytes(10) + b"\xff\xff"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SocketConnection:
+    """One connection: the client's address and port, ours, without IPv4 addresses in the form of IPv6."""
+
+    client: str
+    client_port: int
+    address: str
+    port: int
+
+
+class SocketConnections:
+    """The kernel's list. Functions raise OSError."""
+
+    def __init__(self) -> None:
+        self._requests = Requests(protocol=_SOCK_DIAG)
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._requests.close()
+
+    def at(self, address: str) -> tuple[SocketConnection, ...]:
+        """Return the connections that other machines have to this address."""
+        families = (socket.AF_INET, socket.AF_INET6) if "." in address else (socket.AF_INET6,)
+        found = (
+            each
+            for family in families
+            for each in readable(decode, self._requests.dump(request(family, address)))
+        )
+        return tuple(each for each in found if each.client != address)
+
+
+def decode(message: Message) -> SocketConnection | None:
+    """Return the connection that a message is about; raises DamagedMessage."""
+    with one_decoding_error():
+        family, _state, _timer, _retransmits, port, client_port, ours, theirs = _SOCKET.unpack_from(
+            message.data, _HEADER.size
+        )
+        return SocketConnection(
+            client=_address(family, theirs),
+            client_port=int.from_bytes(client_port),
+            address=_address(family, ours),
+            port=int.from_bytes(port),
+        )
+
+
+def request(family: int, address: str) -> bytes:
+    """Return the request for the connections at an address; `family` is that of the sockets."""
+    body = _REQUEST.pack(family, socket.IPPROTO_TCP, 0, 0, _OPEN, bytes(48))
+    body += attribute(_BYTECODE, _only(address))
+    return _HEADER.pack(_HEADER.size + len(body), _BY_FAMILY, REQUEST | DUMP, 0, 0) + body
+
+
+def _only(address: str) -> bytes:
+    """Return the program that the kernel runs for each socket: its own address has to be this one."""
+    packed = ip_address(address).packed
+    family = socket.AF_INET if len(packed) == 4 else socket.AF_INET6
+    condition = _CONDITION.pack(family, len(packed) * 8, 0, _ANY_PORT) + packed
+    size = _OPERATION.size + len(condition)
+    return _OPERATION.pack(_FROM_HOST, size, size + _REJECT) + condition
+
+
+def _address(family: int, raw: bytes) -> str:
+    if family == socket.AF_INET:
+        return socket.inet_ntop(family, raw[:4])
+    if raw.startswith(_MAPPED):
+        return socket.inet_ntop(socket.AF_INET, raw[12:])
+    return socket.inet_ntop(family, raw)
+
+
+def both_ways(found: tuple[SocketConnection, ...]) -> Iterator[tuple[str, int, str, int]]:
+    """Yield client, port, address and port of each."""
+    return ((each.client, each.client_port, each.address, each.port) for each in found)

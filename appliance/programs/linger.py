@@ -1,0 +1,74 @@
+"""The program `linger`: connections stay on the node that has them when their virtual IP moves to another.
+
+The nodes tell each other which virtual IPs they serve, and which they keep for connections. What arrives for
+a connection of another node is led there by rules of the kernel, and answered from there directly. Stopping,
+it goes after the proxies: until they have drained their connections need the address.
+"""
+
+import os
+import sys
+
+from appliance.linger.commands import FOR_READERS, LingerCommands
+from appliance.linger.lingerer import PROGRAM, Lingerer
+from appliance.model.paths import Paths
+from appliance.model.snapshot.snapshot import SnapshotError
+from appliance.net.control.control_server import ControlServer
+from appliance.net.files import snapshots
+from appliance.net.privileges import capabilities
+from appliance.net.reloading.supervisor_rpc import SupervisorClient, SupervisorUnavailable
+from appliance.programs import hub_start
+from appliance.programs.accepted_log import AcceptedLog
+
+
+def main() -> int:
+    """Run until TERM or INT; 1 when another one has this runtime directory."""
+    capabilities.keep_from_children()
+    paths = Paths.from_environment(os.environ)
+    log = AcceptedLog(PROGRAM, paths).logger
+    begun = hub_start.begin(PROGRAM, paths, log)
+    if begun is None:
+        return 1
+    stop = begun.stop
+    faults: list[BaseException | None] = []
+
+    def end(fault: BaseException | None) -> None:
+        lingerer.log.error("linger-crashed", exc_info=fault)
+        faults.append(fault)
+        stop.set()
+
+    lingerer = Lingerer(paths, log, on_fault=end)
+    accepted = snapshots.accepted(paths, log)
+    if accepted is not None:
+        lingerer.apply(accepted)
+    control = ControlServer(
+        paths.control(PROGRAM),
+        LingerCommands(paths, lingerer).handlers(),
+        on_error=lambda command, error: lingerer.log.error("command-failed", command=command, exc_info=error),
+        for_readers=FOR_READERS,
+    )
+    stop.wait()
+    control.close()
+    lingerer.close(ends=not faults and (_everything_ends(paths) or not _is_wanted(paths)))
+    begun.heartbeat.close()
+    return 1 if faults else 0
+
+
+def _is_wanted(paths: Paths) -> bool:
+    """Say whether what is accepted still has virtual IPs move with their connections."""
+    try:
+        accepted = snapshots.read(paths.accepted)
+    except SnapshotError:
+        return True
+    return accepted is None or accepted.linger is not None
+
+
+def _everything_ends(paths: Paths) -> bool:
+    """Say whether the appliance ends, and with it every connection, or only this program."""
+    try:
+        return SupervisorClient(paths.supervisor_socket).shutting_down()
+    except SupervisorUnavailable:
+        return True
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+"""What the program `linger` answers to `status`: written by it, read by `appliance vip status` and `leave`.
+
+Whatever is absent has a default, so that the answer of another version can still be read. Moments are Unix
+seconds.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import msgspec
+
+
+class LingerStatusError(Exception):
+    """The answer does not hold the status of `linger`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeptStatus:
+    """One address that this node serves (`active`), or has left at `left_at` with `connections` open."""
+
+    address: str
+    router: str = ""
+    active: bool = False
+    left_at: float | None = None
+    connections: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KeeperStatus:
+    """What another node says of one of our addresses: the same."""
+
+    node: str
+    address: str
+    router: str = ""
+    active: bool = False
+    left_at: float | None = None
+    connections: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LingerStatus:
+    """The whole answer. `trouble` is why something is not as it should be, empty where all is.
+
+    `drops` counts reports that were not believed, by reason.
+    """
+
+    program: str = ""
+    pid: int | None = None
+    started_at: float = 0.0
+    snapshot: int = 0
+    pending: int | None = None
+    trouble: str = ""
+    addresses: tuple[KeptStatus, ...] = ()
+    others: tuple[KeeperStatus, ...] = ()
+    drops: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def connections(self) -> int:
+        """Return how many connections of addresses that this node has left are still here."""
+        return sum(each.connections for each in self.addresses if not each.active)
+
+
+def encode(status: LingerStatus) -> dict[str, object]:
+    """Return the values of the answer."""
+    values: dict[str, object] = msgspec.to_builtins(status)
+    return values
+
+
+def decode(values: Mapping[str, object]) -> LingerStatus:
+    """Return the status that an answer's values hold; raises LingerStatusError."""
+    try:
+        return msgspec.convert(dict(values), LingerStatus)
+    except msgspec.ValidationError as error:
+        raise LingerStatusError(str(error)) from error

@@ -1,0 +1,52 @@
+"""The scripts for nftables; what the kernel makes of them is shown by tests/kernel/test_linger.py."""
+
+import pytest
+
+from appliance.core.linger import rules
+from appliance.core.linger.hops import Hops
+from appliance.wire.nftables.nftables_transaction import Family
+
+pytestmark = pytest.mark.pure
+
+NOTHING = Hops(direct={}, led={})
+
+
+@pytest.mark.parametrize("family", list(Family))
+def test_rules_of_each_interface(family: Family):
+    """Every interface has its rules, and nothing is flushed but the rules themselves."""
+    script = rules.make(family, ["eth0", "eth1"], longest=3600.0)
+    for interface in ("eth0", "eth1"):
+        assert (
+            f'iifname "{interface}" ether saddr != @nodes dup to {family.value} daddr map @direct' in script
+        )
+    assert "timeout 3600s" in script
+    flushed = [line.split()[1] for line in script.splitlines() if line.startswith("flush")]
+    assert flushed == ["chain", "chain"]
+
+
+def test_elements_are_renewed():
+    """All elements come with a time-out, in the place of those that were there."""
+    hops = Hops(direct={"192.0.2.100": "192.0.2.1"}, led={})
+    script = rules.refresh(Family.IPV4, ["192.0.2.100"], hops, [bytes.fromhex("020000000001")])
+    assert script.splitlines() == [
+        "flush set ip lb_linger served",
+        "add element ip lb_linger served { 192.0.2.100 timeout 20s }",
+        "flush set ip lb_linger nodes",
+        "add element ip lb_linger nodes { 02:00:00:00:00:01 timeout 20s }",
+        "flush map ip lb_linger direct",
+        "add element ip lb_linger direct { 192.0.2.100 timeout 20s : 192.0.2.1 }",
+        "flush map ip lb_linger led",
+    ]
+
+
+def test_nothing_to_lead():
+    """Without nodes and addresses everything is emptied."""
+    script = rules.refresh(Family.IPV6, [], NOTHING, [])
+    assert [line.split()[0] for line in script.splitlines()] == ["flush"] * 4
+
+
+def test_connections_from_before():
+    """They are named by both ends; where there are none, nothing is to be done."""
+    script = rules.own(Family.IPV4, [("192.0.2.9", 4711, "192.0.2.100", 443)])
+    assert script == "add element ip lb_linger ours { 192.0.2.9 . 4711 . 192.0.2.100 . 443 }"
+    assert rules.own(Family.IPV4, []) == ""

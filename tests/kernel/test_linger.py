@@ -1,0 +1,143 @@
+"""Virtual IPs that move with their connections: whole appliances, real clients, the kernel's own rules."""
+
+import json
+import sys
+from contextlib import ExitStack
+
+import pytest
+from support.network.namespaces import INTERFACE, Segment
+from support.processes.waiting import wait_until
+from support.programs.linger_field import (
+    VIP,
+    VIP6,
+    LingerNode,
+    SteadyClients,
+    config,
+    pair,
+    wait_until_ready,
+    who_answers,
+)
+
+pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", root=True)]
+
+_COUNT, _PERIOD = 50, 0.05
+
+
+def _moved(source: LingerNode, target: LingerNode, vip: str = VIP) -> None:
+    """Move the virtual IP, and wait until both know."""
+    source.move()
+    wait_until(lambda: target.kept(vip).get("active"), what=f"{target.name} serves")
+    wait_until(lambda: source.kept(vip).get("active") is False, what=f"{source.name} has left")
+
+
+@pytest.mark.parametrize("vip", [VIP, VIP6])
+def test_moves_there_and_back_end_no_connection(vip: str):
+    """Connections stay on the node that has them, both ways at once; new ones reach the new node."""
+    with pair(vip=vip) as (client, one, two):
+        with SteadyClients(client, count=_COUNT, period=_PERIOD, vip=vip) as first:
+            _moved(one, two, vip)
+            wait_until(lambda: one.kept(vip).get("connections") == _COUNT, what="one keeps them")
+            assert who_answers(client, vip) == "two"
+            assert not one.node.holds(vip, INTERFACE)
+            assert one.node.holds(vip, "lo")
+            with SteadyClients(client, count=_COUNT, period=_PERIOD, vip=vip) as second:
+                two.appliance.command("vip", "reclaim", "api")
+                one.appliance.command("vip", "reclaim", "api")
+                wait_until(lambda: one.kept(vip).get("active"), what="one serves again")
+                wait_until(lambda: two.kept(vip).get("connections") == _COUNT, what="two keeps its own")
+                assert who_answers(client, vip) == "one"
+                seen = [each.end() for each in (first, second)]
+        sys.stderr.write(f"{seen}\n")
+        assert [(each["ended"], each["by"]) for each in seen] == [(0, {"one": _COUNT}), (0, {"two": _COUNT})]
+        wait_until(lambda: not two.kept(vip), what="two gives the address up", timeout=30.0)
+        assert not two.node.holds(vip, "lo")
+        wait_until(lambda: not one.others(vip), what="one leads nothing there")
+
+
+def test_three_nodes_that_take_over_from_each_other():
+    """By preemption: the last leads what it does not have to the second, and that one to the first."""
+    with Segment() as segment, ExitStack() as stack:
+        names = ("one", "two", "three")
+        nodes = [segment.node(name) for name in names]
+        client = segment.node("client")
+        running: list[LingerNode] = []
+        clients: list[SteadyClients] = []
+        for node, name, priority in zip(nodes, names, (100, 150, 200), strict=True):
+            latest = stack.enter_context(LingerNode(node, name, config(priority=priority)))
+            running.append(latest)
+            wait_until(lambda: latest.kept().get("active"), what=f"{latest.name} serves", timeout=30.0)  # noqa: B023  # called at once
+            wait_until_ready(running)
+            assert who_answers(client) == name
+            clients.append(stack.enter_context(SteadyClients(client, count=_COUNT, period=_PERIOD)))
+        for each in running[:2]:
+            wait_until(lambda: each.kept().get("connections") == _COUNT, what=f"{each.name} keeps its own")  # noqa: B023  # called at once
+        seen = [each.end() for each in clients]
+        sys.stderr.write(f"{seen}\n")
+        assert [(each["ended"], each["by"]) for each in seen] == [(0, {name: _COUNT}) for name in names]
+
+
+def test_a_node_is_left_when_it_is_empty():
+    """`leave --wait` returns when its connections have ended, and says how many are left until then."""
+    with pair() as (client, one, two):
+        with SteadyClients(client, count=_COUNT, period=_PERIOD) as clients:
+            left = one.appliance.command("leave", "--wait", "--timeout", "0", "--json", check=False)
+            assert left.returncode == 1
+            wait_until(lambda: two.kept().get("active"), what="two serves")
+            wait_until(lambda: one.kept().get("connections") == _COUNT, what="one keeps them")
+            shown = two.appliance.command("vip", "status", check=False).stdout
+            assert f"{one.node.address} " in shown
+            assert "connections of" in shown
+            left = one.appliance.command("leave", "--wait", "--timeout", "0", "--json", check=False)
+            assert json.loads(left.stdout)["connections"] == _COUNT
+            seen = clients.end()
+        assert (seen["ended"], seen["by"]) == (0, {"one": _COUNT})
+        one.appliance.command("leave", "--wait", "--timeout", "40")
+        assert not one.kept()
+        assert not one.node.holds(VIP, "lo")
+
+
+def test_a_restart_of_the_program_ends_no_connection():
+    """Killed on either node it comes back, and the kernel has gone on meanwhile."""
+    with pair() as (client, one, two), SteadyClients(client, count=_COUNT, period=_PERIOD) as clients:
+        _moved(one, two)
+        wait_until(lambda: one.kept().get("connections") == _COUNT, what="one keeps them")
+        for each in (two, one):
+            pid = each.appliance.kill("linger")
+            each.appliance.wait_for_restart("linger", pid)
+            wait_until(lambda: one.kept().get("connections") == _COUNT, what="one keeps them still")
+            wait_until(lambda: one.node.address in two.others(), what="two hears of it")
+        seen = clients.end()
+        assert (seen["ended"], seen["by"]) == (0, {"one": _COUNT})
+        wait_until(lambda: not one.kept(), what="one gives the address up", timeout=30.0)
+
+
+def test_a_node_that_dies_is_told_to_its_clients():
+    """With the node that had them gone, its connections are reset as they would be without `linger`."""
+    with pair() as (client, one, two):
+        with SteadyClients(client, count=_COUNT, period=_PERIOD) as clients:
+            _moved(one, two)
+            wait_until(lambda: one.kept().get("connections") == _COUNT, what="one keeps them")
+            one.node.isolate()
+            wait_until(lambda: not two.others(), what="two has noticed")
+            wait_until(lambda: who_answers(client) == "two", what="two serves")
+            wait_until(
+                lambda: client.run(["ss", "-tnH", "state", "established"]).count("\n") == 0, what="reset"
+            )
+            seen = clients.end()
+            one.node.rejoin()
+        assert seen["ended"] == _COUNT
+
+
+def test_connections_from_before_the_rules_are_our_own():
+    """A node that is told of `linger` while it serves does not take its own connections for another's."""
+    with pair() as (client, one, two), SteadyClients(client, count=1, period=_PERIOD) as clients:
+        _moved(one, two)
+        with SteadyClients(client, count=_COUNT, period=_PERIOD) as own:
+            before = two.appliance.kill("linger")
+            two.node.run(["nft", "flush", "ruleset"])
+            two.node.run(["conntrack", "-F"], check=False)
+            two.appliance.wait_for_restart("linger", before)
+            wait_until(lambda: one.node.address in two.others(), what="two hears of one")
+            seen = own.end()
+        assert (seen["ended"], seen["by"]) == (0, {"two": _COUNT})
+        clients.end()

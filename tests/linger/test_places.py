@@ -1,0 +1,27 @@
+"""Where virtual addresses are, and who is told of them."""
+
+import pytest
+from support.values.snapshots import snapshot, virtual_router
+
+from appliance.linger.places import Place, places
+
+pytestmark = pytest.mark.pure
+
+
+def test_one_place_for_each_interface_and_family():
+    """Those of one interface and family are told together, by multicast where one of them has no peers."""
+    routers = [
+        virtual_router("a", interface="eth0", addresses=("192.0.2.100/24",), peers=("192.0.2.2",)),
+        virtual_router("b", interface="eth0", addresses=("192.0.2.101/24",), peers=()),
+        virtual_router("c", interface="eth0", addresses=("fd00:0::100/64",), family=6, peers=("fd00::2",)),
+    ]
+    assert list(places(snapshot(groups=[], pools=[], virtual_routers=routers))) == [
+        Place(
+            interface="eth0",
+            family=4,
+            routers={"192.0.2.100": "a", "192.0.2.101": "b"},
+            peers=("192.0.2.2",),
+            multicast=True,
+        ),
+        Place(interface="eth0", family=6, routers={"fd00::100": "c"}, peers=("fd00::2",), multicast=False),
+    ]
