@@ -4,6 +4,8 @@ from collections.abc import Iterator
 
 import pytest
 from support.programs.forward_field import ForwardField, forward_field
+from support.programs.forward_pair import ForwardPair
+from support.programs.forward_pair import forward_pair as two_balancers
 from support.programs.redirect_field import RedirectField, redirect_field
 from support.programs.vrrp_field import Field
 from support.programs.vrrp_field import field as vrrp_field
@@ -20,6 +22,13 @@ def ground() -> Iterator[Field]:
 def balanced() -> Iterator[ForwardField]:
     """A balancer, a client and three servers."""
     with forward_field() as made:
+        yield made
+
+
+@pytest.fixture
+def forward_pair() -> Iterator[ForwardPair]:
+    """Two balancers with virtual IPs, a client and two servers."""
+    with two_balancers() as made:
         yield made
 
 
