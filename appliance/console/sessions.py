@@ -1,6 +1,7 @@
-"""`appliance sessions`: lists and ends the connections of every worker, draining ones too.
+"""`appliance sessions`: lists and ends the connections of every worker, draining ones too, and of the kernel.
 
-It asks the workers themselves, not their masters, so it works while masters are down.
+It asks the workers themselves, not their masters, so it works while masters are down; and `forward` for what
+the kernel forwards.
 """
 
 import contextlib
@@ -17,6 +18,7 @@ from appliance.console.completion.names import frontend_names, server_names
 from appliance.console.output.printing import print_json, print_rows
 from appliance.console.program_questions import at_once
 from appliance.console.runtime_access import require_access
+from appliance.core.rollout.needed_programs import FORWARD
 from appliance.core.status.quantities import duration, size
 from appliance.model.paths import Paths
 from appliance.net.control.control_client import ControlUnavailable, ask
@@ -90,6 +92,8 @@ def sessions(
     """List the connections, or end some of them with `sessions kill`.
 
     JSON: a list of id, frontend, client, server, age, idle, bytes_in, bytes_out, phase; seconds and bytes.
+    What the kernel does not tell of a connection that it forwards is null, and it has remaining, seconds
+    until the kernel forgets it where no packet comes.
     """
     if ctx.invoked_subcommand is not None:
         return
@@ -134,21 +138,23 @@ def _questions(ids: Iterable[str], server: str | None, source: Network | None) -
 
 
 def _killed(paths: Paths, question: Question) -> int:
-    counts = (answer.values.get("killed") for answer in _ask_workers(paths, question))
+    counts = (answer.values.get("killed") for answer in _ask_all(paths, question))
     return sum(count for count in counts if isinstance(count, int))
 
 
 def _listed(paths: Paths) -> list[ListedSession]:
     found: list[ListedSession] = []
-    for answer in _ask_workers(paths, Question(command="sessions")):
+    for answer in _ask_all(paths, Question(command="sessions")):
         found += listed_session.decode(answer)
-    return sorted(found, key=lambda session: session.age, reverse=True)
+        if more := listed_session.left_out(answer):
+            click.echo(f"{more} more are not listed: too many for an answer", err=True)
+    return sorted(found, key=lambda session: session.age or 0.0, reverse=True)
 
 
-def _ask_workers(paths: Paths, question: Question) -> list[Answer]:
-    """Ask all workers at once. The socket of a dead worker is skipped; a worker's error is raised."""
+def _ask_all(paths: Paths, question: Question) -> list[Answer]:
+    """Ask all workers and `forward` at once. Who is not there is skipped; an error is raised."""
     require_access(paths.runtime)
-    sockets = sorted(paths.runtime.glob("worker-*.control"))
+    sockets = [*sorted(paths.runtime.glob("worker-*.control")), paths.control(FORWARD)]
     asked = at_once(partial(_asked, path, question) for path in sockets)
     answers = [answer for answer in asked if answer is not None]
     if not answers:

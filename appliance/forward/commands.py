@@ -9,6 +9,7 @@ from appliance.core.forwarding.plan import forwarded
 from appliance.core.rollout.needed_programs import FORWARD
 from appliance.forward.counting import Counting
 from appliance.forward.forwarder import Forwarder
+from appliance.forward.sessions import ForwardedSessions
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.control.control_server import Call, Handler
@@ -17,7 +18,7 @@ from appliance.wire.lines import forward_status
 from appliance.wire.lines.control import Answer, good
 from appliance.wire.lines.forward_status import ForwardStatus
 
-FOR_READERS: Final = frozenset({"status"})
+FOR_READERS: Final = frozenset({"status", "sessions"})
 """Commands that the members of `group:` may use, too."""
 
 
@@ -27,6 +28,7 @@ class ForwardCommands:
     def __init__(self, paths: Paths, forwarder: Forwarder) -> None:
         self._forwarder = forwarder
         self._counting = Counting(forwarder)
+        self._sessions = ForwardedSessions(forwarder)
         self._started_at = time.time()
         self._proposed = ProposedSnapshot(paths)
 
@@ -37,6 +39,8 @@ class ForwardCommands:
             "prepare": self._prepare,
             "commit": self._commit,
             "abort": self._abort,
+            "sessions": lambda _: self._sessions.listing(),
+            "kill": lambda call: self._sessions.kill(call.question),
         }
 
     def _status(self, _: Call) -> Answer:
@@ -65,7 +69,9 @@ class ForwardCommands:
         number = call.question.integer("snapshot")
         ours = self._forwarder.snapshot
         if ours is None or ours.number != number:
+            self._sessions.learn()
             self._forwarder.apply(self._proposed.take(number))
+            self._sessions.learn()
         return good(snapshot=number)
 
     def _abort(self, call: Call) -> Answer:

@@ -17,7 +17,8 @@ from appliance.net.nftables.nftables import NftablesError
 from appliance.wire.boards.worker_board import FrontendCounters, ServerCounters
 from appliance.wire.lines.forward_status import ForwardedGroup
 
-_PAUSE: Final = 1.0  # seconds for which figures count as new: ten thousands of connections take a while
+_PAUSE: Final = 0.25  # seconds for which counters of rules count as new: who looks each second sees rates
+_OPEN_PAUSE: Final = 1.0  # the same of open connections: ten thousands of them take a while
 _NOTHING: Final = KernelCount(packets=0, bytes=0)
 
 Counts = tuple[tuple[ForwardedGroup, ...], tuple[ServerCounters, ...]]
@@ -28,7 +29,7 @@ class Counting:
 
     def __init__(self, forwarder: Forwarder) -> None:
         self._forwarder = forwarder
-        self._read_again = 0.0
+        self._read_again = self._look_again = 0.0
         self._latest: Counts = ((), ())
         self._counted: Mapping[str, KernelCount] = {}
         self._open: Mapping[int, int] = {}
@@ -42,11 +43,14 @@ class Counting:
         return self._latest
 
     def _read(self) -> None:
-        self._counted, self._open = {}, {}
+        self._counted = {}
         with contextlib.suppress(NftablesError):  # `trouble` tells
             self._counted = self._forwarder.tables.counts()
-        with contextlib.suppress(OSError), contextlib.closing(Conntrack()) as conntrack:
-            self._open = conntrack.open_by_mark(MARK, MARK_MASK)
+        if time.monotonic() >= self._look_again:
+            self._open = {}
+            with contextlib.suppress(OSError), contextlib.closing(Conntrack()) as conntrack:
+                self._open = conntrack.open_by_mark(MARK, MARK_MASK)
+            self._look_again = time.monotonic() + _OPEN_PAUSE
 
     def _summed(self) -> Counts:
         servers: dict[tuple[str, str], ServerCounters] = {}

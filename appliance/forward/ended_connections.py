@@ -1,7 +1,7 @@
 """Ends connections that the kernel forwards: conntrack forgets them, and both ends are reset."""
 
 import contextlib
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
 import gevent
@@ -33,6 +33,20 @@ def end_connections(owners: Mapping[int, str]) -> Mapping[str, int]:
             ended[owners[mark ^ MARK]] += _reset(prods, [each for each in found[mark] if each.open])
             gevent.sleep(0)
     return ended
+
+
+def end_each(connections: Sequence[TrackedConnection]) -> int:
+    """End these connections; return how many were there still. Raises OSError."""
+    there: list[TrackedConnection] = []
+    with contextlib.closing(Conntrack()) as conntrack:
+        for count, each in enumerate(connections, 1):
+            if conntrack.forget(each):
+                there.append(each)
+            if not count % _AT_ONCE:
+                gevent.sleep(0)
+    with Prods(mark=MARK) as prods:
+        _reset(prods, [each for each in there if each.open])
+    return len(there)
 
 
 def _all_of(numbers: Iterable[int]) -> tuple[int, int]:

@@ -195,6 +195,15 @@ def _session(each: ListedSession) -> str:
     family = "tcpv6" if each.client.startswith("[") else "tcpv4"
     return (
         f"{each.id}: proto={family} src={each.client} fe={each.frontend} be={pool} srv={server} "
-        f"age={int(each.age)}s idle={int(each.idle)}s state={each.phase} in={each.bytes_in} "
-        f"out={each.bytes_out}\n"
+        f"age={_seconds(each.age)} idle={_seconds(each.idle)} state={each.phase} in={_known(each.bytes_in)} "
+        f"out={_known(each.bytes_out)}\n"
     )
+
+
+def _seconds(seconds: float | None) -> str:
+    return "?" if seconds is None else f"{int(seconds)}s"
+
+
+def _known(count: int | None) -> str:
+    """Return a count; of what the kernel forwards it tells bytes only where it counts them."""
+    return "?" if count is None else str(count)

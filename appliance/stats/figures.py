@@ -1,7 +1,8 @@
 """What the appliance does at this moment, as seen by `stats`, and as little looked for as will do.
 
 However many clients ask, everything is looked for twice a second at the most, and what a page was made of is
-its cache. Boards alone are looked at once a second besides, for rates and peaks.
+its cache. Boards alone are looked at once a second besides, for rates and peaks, and `forward` is asked where
+the kernel counts connections.
 """
 
 import hashlib
@@ -31,10 +32,11 @@ from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot, encode, without_secrets
 from appliance.net.events.event_file import tail
 from appliance.net.events.event_follower import told
-from appliance.net.observing.observation import observe, observe_boards
+from appliance.net.observing.observation import observe, observe_boards, observe_forward
 from appliance.net.process import descriptors
 from appliance.stats.history_file import HistoryFile
 from appliance.wire.history_ring import Minute
+from appliance.wire.lines.forward_status import ForwardStatus
 
 FRESH: Final = 0.5
 """Seconds for which what was found answers further questions."""
@@ -79,6 +81,7 @@ class LatestFigures:
         self._lock = BoundedSemaphore()
         self._hashed: tuple[Snapshot, str] | None = None
         self._activity = Activity()
+        self._forward: ForwardStatus | None = None
         self._loop = gevent.spawn(self._look_always)
 
     def get(self) -> Figures:
@@ -143,13 +146,23 @@ class LatestFigures:
         return self._hashed[1]
 
     def _look_at_boards(self) -> None:
+        counted = self._counted()
         now = time.time()
-        status = assess(observe_boards(self._paths), now)
+        status = assess(counted, now)
         self._activity.look(activity.counted(status), now)
         self._shares.look(status, now)
         ended = self._minutes.look(status, now)
         if ended is not None:
             self._file.write(ended)
+
+    def _counted(self) -> Observations:
+        """Return the counters of all; while `forward` is silent, what it told last stands still."""
+        boards = observe_boards(self._paths)
+        if not isinstance(boards.snapshot, Snapshot) or not boards.snapshot.forwarded:
+            self._forward = None
+            return boards
+        self._forward = observe_forward(self._paths, timeout=_LOOK) or self._forward
+        return replace(boards, forward=self._forward)
 
     def _look_always(self) -> None:
         while True:

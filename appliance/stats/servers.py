@@ -5,6 +5,7 @@ from typing import Final
 
 import gevent
 
+from appliance.core.rollout.needed_programs import FORWARD
 from appliance.model.paths import Paths
 from appliance.model.server_states import AdminState
 from appliance.model.server_weights import OperatorWeight
@@ -42,24 +43,24 @@ def _have_done(paths: Paths, question: Question) -> None:
 
 
 def end_sessions(paths: Paths, *, pool: str, server: str) -> int:
-    """End the sessions of a server, in all workers; return how many there were."""
-    answers = _ask_workers(paths, Question(command="kill", values={"server": f"{pool}/{server}"}))
+    """End the sessions of a server, in all workers and the kernel; return how many there were."""
+    answers = _ask_all(paths, Question(command="kill", values={"server": f"{pool}/{server}"}))
     counts = (answer.values.get("killed") for answer in answers)
     return sum(count for count in counts if isinstance(count, int))
 
 
 def sessions(paths: Paths) -> list[ListedSession]:
-    """Return the sessions of all workers, the oldest first; a worker that says nonsense is left out."""
+    """Return the sessions of all workers and of the kernel, the oldest first, without nonsense."""
     found: list[ListedSession] = []
-    for answer in _ask_workers(paths, Question(command="sessions")):
+    for answer in _ask_all(paths, Question(command="sessions")):
         try:
             found += listed_session.decode(answer)
         except ControlError:
             continue
-    return sorted(found, key=lambda session: session.age, reverse=True)
+    return sorted(found, key=lambda session: session.age or 0.0, reverse=True)
 
 
-def _ask_workers(paths: Paths, question: Question) -> list[Answer]:
+def _ask_all(paths: Paths, question: Question) -> list[Answer]:
     def asked(name: str) -> Answer | None:
         try:
             return ask(paths.runtime / name, question, timeout=_TIMEOUT)
@@ -67,6 +68,6 @@ def _ask_workers(paths: Paths, question: Question) -> list[Answer]:
             return None
 
     names = sorted(each.name for each in paths.runtime.glob("worker-*.control"))
-    questions = [gevent.spawn(partial(asked, name)) for name in names]
+    questions = [gevent.spawn(partial(asked, name)) for name in (*names, paths.control(FORWARD).name)]
     gevent.joinall(questions, raise_error=True)
     return [each.value for each in questions if each.value is not None]

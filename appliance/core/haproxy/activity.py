@@ -96,7 +96,8 @@ class Activity:
             trend = Trend(most_current=counted.current, most_queued=counted.queued)
             self._seen[place] = _Seen(at=now, counted=counted, older=none, newer=none, trend=trend)
             return
-        came, passed = counted.total - seen.counted.total, now - seen.at
+        # Counters of the kernel's rules go with them, where a proxy takes a frontend over.
+        came, passed = max(counted.total - seen.counted.total, 0), now - seen.at
         rate = round(came / passed) if passed > 0 else seen.trend.rate
         if counted.connected - seen.newer.connected >= _HALF:
             seen.older, seen.newer = seen.newer, counted

@@ -20,8 +20,10 @@ def duration(seconds: float | None) -> str:
     return " ".join([parts[0], *(part for part in parts[1:2] if not part.startswith("0"))])
 
 
-def size(count: int) -> str:
-    """Return bytes with a decimal unit, three digits at most."""
+def size(count: int | None) -> str:
+    """Return bytes with a decimal unit, three digits at most, `-` for None."""
+    if count is None:
+        return "-"
     value, power = float(count), 0
     while value >= 999.5 and power < len(_SIZES) - 1:
         value /= 1000

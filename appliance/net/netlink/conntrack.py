@@ -4,6 +4,7 @@ Messages of linux/netfilter/nfnetlink_conntrack.h. They are read here and not by
 a hundred times longer: there may be tens of thousands. The kernel itself leaves out what has other marks.
 """
 
+import errno
 import os
 import socket
 import struct
@@ -21,11 +22,18 @@ _GET: Final = 1 << 8 | 1  # NFNL_SUBSYS_CTNETLINK, IPCTNL_MSG_CT_GET
 _DELETE: Final = 1 << 8 | 2  # IPCTNL_MSG_CT_DELETE: without a tuple, all that have the mark (Linux 4.0)
 _KIND: Final = 0x3FFF  # NLA_TYPE_MASK of linux/netlink.h
 _ORIGINAL, _REPLY, _PROTOCOL, _MARK, _MARK_MASK = 1, 2, 4, 8, 21  # CTA_...
+_REMAINING, _SENT, _ANSWERED, _ID, _TIMES = 7, 9, 10, 12, 20  # CTA_TIMEOUT, _COUNTERS_..., _ID, _TIMESTAMP
+_BYTES, _START = 2, 1  # CTA_COUNTERS_BYTES, CTA_TIMESTAMP_START
+_NESTED: Final = 0x8000  # NLA_F_NESTED
 _ADDRESSES, _PORTS = 1, 2  # CTA_TUPLE_IP, CTA_TUPLE_PROTO
-_SOURCE_PORT, _DESTINATION_PORT = 2, 3  # CTA_PROTO_SRC_PORT, CTA_PROTO_DST_PORT
+_NUMBER, _SOURCE_PORT, _DESTINATION_PORT = 1, 2, 3  # CTA_PROTO_NUM, CTA_PROTO_SRC_PORT, CTA_PROTO_DST_PORT
 _TCP, _TCP_STATE = 1, 1  # CTA_PROTOINFO_TCP, CTA_PROTOINFO_TCP_STATE
 _WORD: Final = struct.Struct("!I")
 _PORT: Final = struct.Struct("!H")
+_LONG: Final = struct.Struct("!Q")
+_NANOSECONDS: Final = 1e9
+_ESTABLISHED: Final = 3
+_CONNECTING: Final = frozenset({1, 2})  # SYN_SENT and SYN_RECV
 _OPEN: Final = frozenset({3, 4, 5})  # ESTABLISHED, FIN_WAIT and CLOSE_WAIT of nf_conntrack_tcp.h
 
 
@@ -41,12 +49,25 @@ class Flow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrackedConnection:
-    """A connection: what the client sends, and what its server answers, before both are translated."""
+    """A connection: what the client sends, and what its server answers, before both are translated.
+
+    It is `open` once both have spoken; `established` is that neither has closed. `remaining` is the seconds
+    until it is forgotten where no packet comes, `started` Unix seconds where the kernel notes them
+    (nf_conntrack_timestamp). `sent` and `answered` are bytes of whole packets, where it counts them
+    (nf_conntrack_acct). `id` is the kernel's.
+    """
 
     mark: int
     client: Flow
     server: Flow
     open: bool
+    connecting: bool = False
+    established: bool = False
+    id: int = 0
+    remaining: int | None = None
+    started: float | None = None
+    sent: int | None = None
+    answered: int | None = None
 
 
 class Conntrack:
@@ -68,7 +89,11 @@ class Conntrack:
 
     def connections(self, mark: int, mask: int) -> tuple[TrackedConnection, ...]:
         """Return the connections whose mark is `mark` in the bits of `mask`."""
-        return tuple(readable(decode, self._dump(mark, mask)))
+        return tuple(self.each(mark, mask))
+
+    def each(self, mark: int, mask: int) -> Iterator[TrackedConnection]:
+        """Yield the same ones, each read when it is wanted: tens of thousands take a second."""
+        yield from readable(decode, self._dump(mark, mask))
 
     def delete(self, mark: int, mask: int) -> None:
         """Delete the connections whose mark is `mark` in the bits of `mask`; there need not be any."""
@@ -76,6 +101,13 @@ class Conntrack:
             (status,) = self._requests.ask([_request(_DELETE, REQUEST | ACKNOWLEDGE, family, mark, mask)])
             if status:
                 raise OSError(status, os.strerror(status))
+
+    def forget(self, connection: TrackedConnection) -> bool:
+        """Delete one connection; return whether it was there still."""
+        (status,) = self._requests.ask([_deletion(connection)])
+        if status not in (0, errno.ENOENT):
+            raise OSError(status, os.strerror(status))
+        return status == 0
 
     def _dump(self, mark: int, mask: int) -> list[Message]:
         return self._requests.dump(_request(_GET, REQUEST | DUMP, socket.AF_UNSPEC, mark, mask))
@@ -90,6 +122,13 @@ def decode(message: Message) -> TrackedConnection | None:
             client=_flow(found[_ORIGINAL]),
             server=_flow(found[_REPLY]),
             open=_is_open(found),
+            connecting=_state(found) in _CONNECTING,
+            established=_state(found) == _ESTABLISHED,
+            id=_word(found, _ID) or 0,
+            remaining=_word(found, _REMAINING),
+            started=_started(found),
+            sent=_long(found, _SENT, _BYTES),
+            answered=_long(found, _ANSWERED, _BYTES),
         )
 
 
@@ -108,12 +147,29 @@ def _attributes(data: bytes) -> dict[int, bytes]:
 
 
 def _mark(found: dict[int, bytes]) -> int:
-    return int(_WORD.unpack(found[_MARK])[0]) if _MARK in found else 0
+    return _word(found, _MARK) or 0
 
 
 def _is_open(found: dict[int, bytes]) -> bool:
-    state = _attributes(_attributes(found.get(_PROTOCOL, b"")).get(_TCP, b"")).get(_TCP_STATE, b"\0")
-    return state[0] in _OPEN
+    return _state(found) in _OPEN
+
+
+def _state(found: dict[int, bytes]) -> int:
+    return _attributes(_attributes(found.get(_PROTOCOL, b"")).get(_TCP, b"")).get(_TCP_STATE, b"\0")[0]
+
+
+def _word(found: dict[int, bytes], kind: int) -> int | None:
+    return int(_WORD.unpack(found[kind])[0]) if kind in found else None
+
+
+def _long(found: dict[int, bytes], outer: int, inner: int) -> int | None:
+    payload = _attributes(found.get(outer, b"")).get(inner)
+    return None if payload is None else int(_LONG.unpack(payload)[0])
+
+
+def _started(found: dict[int, bytes]) -> float | None:
+    nanoseconds = _long(found, _TIMES, _START)
+    return nanoseconds / _NANOSECONDS if nanoseconds else None
 
 
 def _flow(data: bytes) -> Flow:
@@ -132,6 +188,21 @@ def _addresses(found: dict[int, bytes]) -> Iterator[str]:
     """Yield source and destination: CTA_IP_V4_SRC, _DST are 1 and 2, those of IPv6 3 and 4."""
     family, first = (socket.AF_INET, 1) if 1 in found else (socket.AF_INET6, 3)
     return (socket.inet_ntop(family, found[each]) for each in (first, first + 1))
+
+
+def _deletion(connection: TrackedConnection) -> bytes:
+    """Return the request to delete one connection, by what its client sends, and only the one with its id."""
+    flow = connection.client
+    family, first = (socket.AF_INET6, 3) if ":" in flow.source else (socket.AF_INET, 1)
+    addresses = (socket.inet_pton(family, each) for each in (flow.source, flow.destination))
+    found = b"".join(attribute(kind, each) for kind, each in enumerate(addresses, first))
+    ports = attribute(_NUMBER, bytes([socket.IPPROTO_TCP]))
+    ports += attribute(_SOURCE_PORT, _PORT.pack(flow.source_port))
+    ports += attribute(_DESTINATION_PORT, _PORT.pack(flow.destination_port))
+    original = attribute(_ADDRESSES | _NESTED, found) + attribute(_PORTS | _NESTED, ports)
+    body = _NETFILTER.pack(family, 0, 0) + attribute(_ORIGINAL | _NESTED, original)
+    body += attribute(_ID, _WORD.pack(connection.id))
+    return _HEADER.pack(_HEADER.size + len(body), _DELETE, REQUEST | ACKNOWLEDGE, 0, 0) + body
 
 
 def _request(kind: int, flags: int, family: int, mark: int, mask: int) -> bytes:

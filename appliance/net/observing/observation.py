@@ -100,6 +100,13 @@ def observe_boards(paths: Paths) -> Observations:
     )
 
 
+def observe_forward(paths: Paths, *, timeout: float = TIMEOUT) -> ForwardStatus | None:
+    """Return what `forward` tells, which has no board; None where it does not answer in time."""
+    with contextlib.suppress(ControlUnavailable):
+        return _forward_said(ask(paths.control(FORWARD), Question(command="status"), timeout=timeout))
+    return None
+
+
 def vrrp_said(answer: Answer) -> VrrpStatus | None:
     """Return what vrrp answered to `status`, None where it is no such answer."""
     with contextlib.suppress(VrrpStatusError):

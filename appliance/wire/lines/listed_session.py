@@ -1,4 +1,4 @@
-"""A connection as a worker lists it in its answer to `sessions`, and as `appliance sessions` reads it."""
+"""A connection as a worker or `forward` lists it in its answer to `sessions`, and as others read it."""
 
 from collections.abc import Iterable
 
@@ -7,29 +7,39 @@ import msgspec
 from appliance.wire.lines.control import Answer, ControlError, good
 
 _KEY = "sessions"
+_LEFT_OUT = "left_out"
 
 
-class ListedSession(msgspec.Struct, frozen=True, kw_only=True):
+class ListedSession(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One connection. Times are seconds; bytes are as seen from the client: `bytes_in` came from it.
 
     `id` is unique on this machine, for `sessions kill`. `server` is POOL/SERVER, None before one was chosen.
-    `phase` is the name of a session's phase, or `responding` where the worker answers itself.
+    `phase` is the name of a session's phase, or `responding` where the worker answers itself, or `forwarded`
+    where the kernel moves the bytes (`forward: kernel`). The kernel does not tell everything: None is
+    unknown, and `remaining` is when it forgets a connection on which no packet comes.
     """
 
     id: str
     frontend: str
     client: str
     server: str | None
-    age: float
-    idle: float
-    bytes_in: int
-    bytes_out: int
+    age: float | None
+    idle: float | None
+    bytes_in: int | None
+    bytes_out: int | None
     phase: str
+    remaining: float | None = None
 
 
-def encode(sessions: Iterable[ListedSession]) -> Answer:
-    """Return a worker's answer to `sessions`."""
-    return good(**{_KEY: list(sessions)})
+def encode(sessions: Iterable[ListedSession], *, left_out: int = 0) -> Answer:
+    """Return the answer to `sessions`; `left_out` is how many there are besides, too many for an answer."""
+    return good(**{_KEY: list(sessions), _LEFT_OUT: left_out} if left_out else {_KEY: list(sessions)})
+
+
+def left_out(answer: Answer) -> int:
+    """Return how many connections are missing in an answer."""
+    count = answer.values.get(_LEFT_OUT)
+    return count if isinstance(count, int) else 0
 
 
 def decode(answer: Answer) -> list[ListedSession]:

@@ -43,6 +43,12 @@ def test_rates_and_peaks():
     assert (trend.most_current, trend.most_queued, trend.last_at) == (9, 4, 102.0)
 
 
+def test_counters_that_are_gone_are_no_rate():
+    """A frontend that a proxy takes over from the kernel begins anew."""
+    trend = seen(Counted(current=1, total=500), Counted(current=0, total=3), Counted(current=0, total=5))
+    assert (trend.rate, trend.most_rate) == (2, 2)
+
+
 def test_two_looks_at_one_moment():
     """A clock that stands still divides by nothing."""
     activity = Activity()

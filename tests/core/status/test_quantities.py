@@ -42,3 +42,8 @@ def test_duration(seconds: float | None, text: str):
 def test_size(count: int, text: str):
     """Three digits at most, up to the largest unit."""
     assert size(count) == text
+
+
+def test_an_unknown_size():
+    """The kernel does not count the bytes of every connection."""
+    assert size(None) == "-"

@@ -191,6 +191,12 @@ class Session:
         self._stream = connection.makefile("rb")
         self.server = self._stream.readline().decode().strip()
 
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
     def asks(self) -> str:
         """Return who answers on it now."""
         self.socket.sendall(b"?")

@@ -1,6 +1,7 @@
 """The listing of connections: what a worker answers is what the console reads."""
 
 import pytest
+from msgspec.structs import replace
 
 from appliance.wire.lines import listed_session
 from appliance.wire.lines.control import ControlError, decode_answer, encode_answer, good
@@ -29,6 +30,20 @@ def test_what_is_answered_is_read():
         b'"server":null,"age":1.5,"idle":0.0,"bytes_in":3,"bytes_out":0,"phase":"queued"}]}\n'
     )
     assert listed_session.decode(decode_answer(line)) == [ONE]
+
+
+def test_what_the_kernel_does_not_tell_is_null():
+    """A forwarded connection may have no age and no bytes; what remains of its time is there."""
+    one = replace(ONE, age=None, idle=None, bytes_in=None, bytes_out=None, phase="forwarded", remaining=9.0)
+    line = encode_answer(listed_session.encode([one], left_out=3))
+    assert b'"age":null,"idle":null,"bytes_in":null,"bytes_out":null' in line
+    assert listed_session.decode(decode_answer(line)) == [one]
+    assert listed_session.left_out(decode_answer(line)) == 3
+
+
+def test_an_answer_that_holds_all_leaves_nothing_out():
+    """As one whose count is none."""
+    assert [listed_session.left_out(each) for each in (good(), good(left_out="x"))] == [0, 0]
 
 
 def test_an_answer_without_a_listing_is_an_empty_one():
