@@ -17,6 +17,8 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.core.linger.hops import Keeper, Nodes, hops
 from appliance.core.linger.tenures import Tenure, after
+from appliance.core.rollout.needed_programs import VRRP
+from appliance.core.vrrp.election_messages import Cause
 from appliance.linger.led_packets import LedPackets
 from appliance.linger.places import Place, places
 from appliance.linger.reports import INTERVAL, Reports
@@ -25,6 +27,7 @@ from appliance.model.snapshot.linger import Linger
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.boards.board_layout import BoardError
 from appliance.net.boards.board_reader import BoardReader
+from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.net.files import hmac_keys
 from appliance.net.logging import log as logs
 from appliance.net.netlink.kept_addresses import KeptAddresses
@@ -32,11 +35,15 @@ from appliance.net.netlink.socket_connections import SocketConnections
 from appliance.net.nftables.nftables import NftablesError
 from appliance.wire.boards import vrrp_board
 from appliance.wire.boards.health_board import BoardFormatError
+from appliance.wire.lines import vrrp_status
+from appliance.wire.lines.control import Question
+from appliance.wire.lines.vrrp_status import VrrpStatusError
 from appliance.wire.linger_report import ReportedAddress
 
 PROGRAM: Final = "linger"
 
 _GLANCE: Final = 0.1  # seconds between two looks at vrrp's board
+_ASKED: Final = 1.0  # seconds for an answer of `vrrp`
 _COUNTED: Final = 1.0  # seconds between two counts of connections
 
 
@@ -159,6 +166,7 @@ class Lingerer:
     def _look(self, now: float) -> None:
         indexes, before = self._indexes(), self.tenures
         active = self._active()
+        self._doubt_the_dead(active)
         keepers = self.nodes.keepers(indexes, now)
         with self._noting():
             if self._settings is not None:
@@ -192,6 +200,23 @@ class Lingerer:
             return frozenset(each.address for each in self.tenures.values() if each.active)
         names = {each.name for each in routers if each.state == "active"}
         return frozenset(address for address, name in self.routers.items() if name in names)
+
+    def _doubt_the_dead(self, active: frozenset[str]) -> None:
+        """Wait no longer for a node of which `vrrp` says that it has died: clients are told by a reset."""
+        come = {each for each in active if each not in self.tenures or not self.tenures[each].active}
+        if not come:
+            return
+        try:
+            answer = ask(self._paths.control(VRRP), Question(command="status"), timeout=_ASKED)
+            routers = vrrp_status.decode(answer.values).routers if answer.ok else ()
+        except (ControlUnavailable, VrrpStatusError):
+            return
+        dead = {
+            each.name
+            for each in routers
+            if each.transitions and each.transitions[-1].cause == Cause.ACTIVE_DOWN.value
+        }
+        self.nodes.doubt(each for each in come if self.routers.get(each) in dead)
 
     def _keep(self, active: frozenset[str], indexes: Mapping[str, int]) -> None:
         """Put addresses that have come on `lo`."""

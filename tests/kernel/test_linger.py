@@ -5,7 +5,8 @@ import sys
 from contextlib import ExitStack
 
 import pytest
-from support.network.namespaces import INTERFACE, Segment
+from support.network.namespaces import INTERFACE, Node, Segment
+from support.peers.keepalived import Instance, Keepalived
 from support.processes.waiting import wait_until
 from support.programs.linger_field import (
     VIP,
@@ -28,6 +29,11 @@ def _moved(source: LingerNode, target: LingerNode, vip: str = VIP) -> None:
     source.move()
     wait_until(lambda: target.kept(vip).get("active"), what=f"{target.name} serves")
     wait_until(lambda: source.kept(vip).get("active") is False, what=f"{source.name} has left")
+
+
+def _established(client: Node) -> int:
+    """Return how many connections the client has."""
+    return client.run(["ss", "-tnH", "state", "established"]).count("\n")
 
 
 @pytest.mark.parametrize("vip", [VIP, VIP6])
@@ -118,11 +124,10 @@ def test_a_node_that_dies_is_told_to_its_clients():
             _moved(one, two)
             wait_until(lambda: one.kept().get("connections") == _COUNT, what="one keeps them")
             one.node.isolate()
-            wait_until(lambda: not two.others(), what="two has noticed")
+            wait_until(lambda: not two.others(), what="two has noticed", timeout=60.0)
             wait_until(lambda: who_answers(client) == "two", what="two serves")
-            wait_until(
-                lambda: client.run(["ss", "-tnH", "state", "established"]).count("\n") == 0, what="reset"
-            )
+            # Each is told when the client's kernel sends again, which it does at growing intervals.
+            wait_until(lambda: not _established(client), what="all are reset", timeout=120.0)
             seen = clients.end()
             one.node.rejoin()
         assert seen["ended"] == _COUNT
@@ -141,3 +146,37 @@ def test_connections_from_before_the_rules_are_our_own():
             seen = own.end()
         assert (seen["ended"], seen["by"]) == (0, {"two": _COUNT})
         clients.end()
+
+
+def test_a_stop_waits_for_the_connections_that_move_nowhere():
+    """A node that is told to stop serves what it has until that has ended; another one has the address."""
+    with pair(defaults={"drain": "60s"}) as (client, one, two):
+        with SteadyClients(client, count=_COUNT, period=_PERIOD) as clients:
+            one.appliance.terminate()
+            wait_until(lambda: two.kept().get("active"), what="two serves")
+            wait_until(lambda: one.kept().get("connections") == _COUNT, what="one keeps them")
+            assert who_answers(client) == "two"
+            assert one.appliance.is_running()
+            seen = clients.end()
+        assert (seen["ended"], seen["by"]) == (0, {"one": _COUNT})
+        assert one.appliance.wait(patience=60.0) == 0
+        assert not one.node.holds(VIP, "lo")
+        assert "lb_linger" not in one.nft()
+
+
+@pytest.mark.needs("keepalived")
+def test_beside_keepalived_nothing_is_kept():
+    """A successor that does not speak this resets connections, as ever; the address is given up soon."""
+    with Segment() as segment, ExitStack() as stack:
+        node, other, client = (segment.node(name) for name in ("one", "two", "client"))
+        one = stack.enter_context(LingerNode(node, "one", config(priority=150)))
+        wait_until(lambda: one.kept().get("active"), what="one serves", timeout=30.0)
+        stack.enter_context(Keepalived(other, Instance(priority=100, advert=0.2))).wait_for("BACKUP")
+        with SteadyClients(client, count=_COUNT, period=_PERIOD) as clients:
+            one.move()
+            wait_until(lambda: other.holds(VIP), what="keepalived has the address")
+            wait_until(lambda: not _established(client), what="all have ended", timeout=120.0)
+            seen = clients.end()
+        assert seen["ended"] == _COUNT
+        wait_until(lambda: not one.kept(), what="one gives the address up", timeout=40.0)
+        assert "no-successor" in one.appliance.log()

@@ -6,7 +6,7 @@ it goes from node to node backwards through the times of their service, and neve
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from appliance.core.linger.tenures import Tenure
@@ -14,6 +14,9 @@ from appliance.wire.linger_report import LingerReport
 
 SILENT: Final = 6.0
 """Seconds without a report after which a node counts as gone: then clients are told so by a reset."""
+
+DOUBTED: Final = 1.0
+"""The same for a node whose virtual IP went to another because its advertisements did not come any more."""
 
 REMEMBERED: Final = 60.0
 """Seconds for which the last sequence of a silent node is remembered, so that it cannot be replayed."""
@@ -43,10 +46,11 @@ class Hops:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heard:
-    """The last report of one node on one interface."""
+    """The last report of one node on one interface; `silent` is after how many seconds the node is gone."""
 
     report: LingerReport
     at: float
+    silent: float = SILENT
 
 
 class Nodes:
@@ -66,6 +70,13 @@ class Nodes:
         if len(self._heard) > MOST_NODES:
             del self._heard[next(iter(self._heard))]
         return True
+
+    def doubt(self, addresses: Iterable[str]) -> None:
+        """Note that those who have reported these addresses are probably dead: until their next report."""
+        lost = frozenset(addresses)
+        for place, heard in self._heard.items():
+            if any(each.address in lost for each in heard.report.addresses):
+                self._heard[place] = replace(heard, silent=DOUBTED)
 
     def macs(self, now: float) -> frozenset[bytes]:
         """Return the MACs of the nodes that are there."""
@@ -87,7 +98,7 @@ class Nodes:
         )
 
     def _living(self, now: float) -> list[tuple[str, int, Heard]]:
-        return [(*place, each) for place, each in self._heard.items() if now - each.at < SILENT]
+        return [(*place, each) for place, each in self._heard.items() if now - each.at < each.silent]
 
 
 def hops(keepers: Iterable[Keeper], tenures: Mapping[str, Tenure]) -> Hops:

@@ -35,6 +35,7 @@ _STEPS: Final = tuple(
         (r"virtual IPs are left to others", "`appliance reload`"),
         (r"virtual IP (?P<name>\S+) ", "`appliance why {name}`"),
         (r"connections cannot be (redirected|forwarded)", "`appliance check --here`"),
+        (r"virtual IPs move without their connections", "`appliance why linger-failed`"),
         (r"checks are outdated", "see the program health: its log, and `{supervisorctl} restart health`"),
         (r"discover", "`appliance discover`; its log has the API's answers"),
         (r"property (?P<name>\S+)", "put it right in the machine's properties: `appliance guest show`"),

@@ -20,6 +20,7 @@ from appliance.wire.boards.worker_board import WorkerBoard
 from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.lines.discovery_status import DiscoveryStatus
 from appliance.wire.lines.forward_status import ForwardStatus
+from appliance.wire.lines.linger_status import LingerStatus
 from appliance.wire.lines.redirect_status import RedirectStatus
 from appliance.wire.lines.vrrp_status import VrrpStatus
 
@@ -78,11 +79,11 @@ class Observations:
     `snapshot` is the accepted one, or why it could not be read. `supervised` is what supervisord answered, or
     why it did not answer; SupervisordNotAsked where it answers its owner only, and we are somebody else.
     `answers` are by program, those of programs that did not answer are missing; `vrrp`, `discovery`,
-    `redirect` and `forward` are all that those programs told. `workers` are the boards of those that live.
-    `failures` are by program why it could not start, as it left that in a file. `set_aside` are damaged files
-    under the names that they have now. `accepted_at` is when the snapshot was accepted, Unix seconds.
-    `starts` is by program how often it was started. `vrrp_board` has the counters of vrrp, which go on over
-    its restarts.
+    `redirect`, `forward` and `linger` are all that those programs told. `workers` are the boards of those
+    that live. `failures` are by program why it could not start, as it left that in a file. `set_aside` are
+    damaged files under the names that they have now. `accepted_at` is when the snapshot was accepted, Unix
+    seconds. `starts` is by program how often it was started. `vrrp_board` has the counters of vrrp, which go
+    on over its restarts.
     """
 
     snapshot: Snapshot | str
@@ -98,6 +99,7 @@ class Observations:
     set_aside: tuple[str, ...] = ()
     redirect: RedirectStatus | None = None
     forward: ForwardStatus | None = None
+    linger: LingerStatus | None = None
     ended: Mapping[str, EndedWorkers] = field(default_factory=dict)
     accepted_at: float | None = None
     starts: Mapping[str, int] = field(default_factory=dict)

@@ -75,6 +75,8 @@ def _while_it_runs(
         yield f"connections cannot be redirected: {observations.redirect.trouble}"
     if observations.forward and observations.forward.trouble:
         yield f"connections cannot be forwarded as they should be: {observations.forward.trouble}"
+    if observations.linger and observations.linger.trouble:
+        yield f"virtual IPs move without their connections: {observations.linger.trouble}"
 
 
 def _missing(observations: Observations) -> Iterator[str]:

@@ -16,7 +16,7 @@ from typing import Final
 import gevent
 import msgspec
 
-from appliance.core.rollout.needed_programs import DISCOVER, FORWARD, REDIRECT, VRRP
+from appliance.core.rollout.needed_programs import DISCOVER, FORWARD, LINGER, REDIRECT, VRRP
 from appliance.core.status.observations import (
     Observations,
     StatusAnswer,
@@ -39,10 +39,11 @@ from appliance.wire.boards.ended_workers import EndedWorkers, identity, with_end
 from appliance.wire.boards.health_board import BoardFormatError, HealthBoard
 from appliance.wire.boards.vrrp_board import VrrpBoard
 from appliance.wire.boards.worker_board import WorkerBoard
-from appliance.wire.lines import discovery_status, forward_status, redirect_status, vrrp_status
+from appliance.wire.lines import discovery_status, forward_status, linger_status, redirect_status, vrrp_status
 from appliance.wire.lines.control import Answer, Question
 from appliance.wire.lines.discovery_status import DiscoveryStatus, DiscoveryStatusError
 from appliance.wire.lines.forward_status import ForwardStatus, ForwardStatusError
+from appliance.wire.lines.linger_status import LingerStatus, LingerStatusError
 from appliance.wire.lines.redirect_status import RedirectStatus, RedirectStatusError
 from appliance.wire.lines.vrrp_status import VrrpStatus, VrrpStatusError
 
@@ -75,6 +76,7 @@ def observe(paths: Paths, *, timeout: float = TIMEOUT) -> Observations:
         discovery=_discovery_said(programs[DISCOVER]) if DISCOVER in programs else None,
         redirect=_redirect_said(programs[REDIRECT]) if REDIRECT in programs else None,
         forward=_forward_said(programs[FORWARD]) if FORWARD in programs else None,
+        linger=_linger_said(programs[LINGER]) if LINGER in programs else None,
         guest=report_file.read(paths),
         set_aside=tuple(
             str(each) for root in (paths.runtime, paths.state) for each in state_files.found_aside(root)
@@ -129,6 +131,12 @@ def _redirect_said(answer: Answer) -> RedirectStatus | None:
 def _forward_said(answer: Answer) -> ForwardStatus | None:
     with contextlib.suppress(ForwardStatusError):
         return forward_status.decode(answer.values) if answer.ok else None
+    return None
+
+
+def _linger_said(answer: Answer) -> LingerStatus | None:
+    with contextlib.suppress(LingerStatusError):
+        return linger_status.decode(answer.values) if answer.ok else None
     return None
 
 

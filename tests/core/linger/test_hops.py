@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from appliance.core.linger.hops import MOST_NODES, REMEMBERED, SILENT, Keeper, Nodes, hops
+from appliance.core.linger.hops import DOUBTED, MOST_NODES, REMEMBERED, SILENT, Keeper, Nodes, hops
 from appliance.core.linger.tenures import Tenure
 from appliance.wire.linger_report import LingerReport, ReportedAddress
 
@@ -98,6 +98,19 @@ def test_keepers_of_our_addresses():
     assert nodes.macs(11.0) == {bytes(5) + b"\1", bytes(5) + b"\2"}
     assert nodes.keepers({VIP: ETH}, 10.0 + SILENT) == ()
     assert nodes.macs(10.0 + SILENT) == frozenset()
+
+
+def test_a_node_that_is_probably_dead():
+    """With its advertisements gone a node is waited for no longer, unless it reports again."""
+    nodes = Nodes()
+    nodes.hear(A, report(1), interface=ETH, now=0.0)
+    nodes.doubt(["192.0.2.101"])
+    assert nodes.keepers({VIP: ETH}, DOUBTED)
+    nodes.doubt([VIP])
+    assert nodes.keepers({VIP: ETH}, DOUBTED - 0.1)
+    assert not nodes.keepers({VIP: ETH}, DOUBTED)
+    nodes.hear(A, report(2), interface=ETH, now=2.0)
+    assert nodes.keepers({VIP: ETH}, 2.0 + DOUBTED)
 
 
 def test_nodes_are_bounded():

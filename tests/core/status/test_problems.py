@@ -22,6 +22,7 @@ from appliance.model.worker_phases import WorkerPhase
 from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.lines.discovery_status import DiscoveryStatus
 from appliance.wire.lines.forward_status import ForwardedGroup, ForwardStatus
+from appliance.wire.lines.linger_status import LingerStatus
 from appliance.wire.lines.vrrp_status import RouterStatus, VrrpStatus
 
 pytestmark = pytest.mark.pure
@@ -190,6 +191,12 @@ def test_what_discover_calls_a_problem_is_one():
     status = assess(observations(discovery=told), NOW)
     assert status.problems == told.problems
     assert status.discovery == ()
+
+
+def test_virtual_ips_that_move_without_their_connections():
+    """What `linger` cannot do is a problem, with its reason."""
+    status = assess(observations(linger=LingerStatus(trouble="no reports on port 29446")), NOW)
+    assert status.problems == ("virtual IPs move without their connections: no reports on port 29446",)
 
 
 def test_what_the_kernel_does_not_forward_is_a_problem():
