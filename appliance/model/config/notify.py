@@ -6,6 +6,7 @@ from appliance.model.config.section import Section
 from appliance.model.config.values.field_types import (
     Command,
     Duration,
+    EventKinds,
     FilePath,
     SyslogAddress,
     WebhookForm,
@@ -32,8 +33,12 @@ class NotifyTargetSection(Section):
     form: WebhookForm = Field(default=Form.JSON)
     """What is posted: json, or alertmanager for the alerts of Alertmanager's API, version 2."""
     syslog: SyslogAddress | None = Field(default=None, examples=["udp://10.0.0.9:514"])
-    """Where RFC 5424 messages go: udp://HOST:PORT, tcp://HOST:PORT, or the path of a socket: /dev/log."""
+    """Where RFC 5424 messages go: udp://HOST:PORT, tcp://..., tls://..., or a socket: /dev/log."""
+    ca: FilePath | None = Field(default=None, examples=["/etc/appliance/log-server-ca.pem"])
+    """File of authorities that judge a tls:// or https:// server; by default those of the machine."""
     severity: WorstFirst = Field(default=Severity.INFO)
     """Least severity that is told: info, warning or critical."""
+    events: EventKinds = Field(default=(), examples=[["vip-active", "split-brain"]])
+    """Events that are told, of those that are severe enough; none given is all of them."""
     timeout: Duration = written("10s", duration)
     """Time that one message may take; it is tried again later, but a command is killed."""

@@ -262,6 +262,8 @@ def _notify(name: str, given: NotifyTargetSection) -> NotifyTarget:
         webhook_file=given.webhook_file,
         token_file=given.token_file,
         syslog=given.syslog,
+        ca=given.ca,
+        events=given.events,
     )
 
 

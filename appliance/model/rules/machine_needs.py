@@ -61,7 +61,7 @@ def notify_needs(targets: Iterable[NotifyTarget]) -> Iterator[MachineNeed]:
 def notify_files(targets: Iterable[NotifyTarget]) -> Iterator[tuple[Path, str]]:
     """Yield the files and sockets of those who are told, each with the path of its key."""
     for target in targets:
-        for key in ("webhook_file", "token_file", "syslog"):
+        for key in ("webhook_file", "token_file", "syslog", "ca"):
             name: str = getattr(target, key) or ""
             if name.startswith("/"):
                 yield ("notify", target.name, key), name

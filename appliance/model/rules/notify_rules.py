@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 
 from appliance.model.config.configuration import Config
+from appliance.model.config.notify import NotifyTargetSection
 from appliance.model.messages.problems import Finding
 from appliance.model.rules.findings import error, warning
 
@@ -19,5 +20,11 @@ def findings(config: Config) -> Iterator[Finding]:
             yield error(at, f"needs one of `command`, `webhook`, `webhook_file` and `syslog`, and has {said}")
         if target.token_file and not (target.webhook or target.webhook_file):
             yield error((*at, "token_file"), "is for a webhook, and there is none")
+        if target.ca and not (_speaks_tls(target) or target.webhook_file):
+            yield error((*at, "ca"), "is for TLS: a syslog of tls://HOST:PORT, or a webhook of https")
         if target.token_file and (target.webhook or "").startswith("http://"):
             yield warning((*at, "webhook"), "the token crosses the network in the clear: say https")
+
+
+def _speaks_tls(target: NotifyTargetSection) -> bool:
+    return (target.syslog or "").startswith("tls://") or (target.webhook or "").startswith("https://")

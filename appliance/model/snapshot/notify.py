@@ -2,8 +2,11 @@
 
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Final
 
-from appliance.model.operator_events import Severity
+from appliance.model.operator_events import EventKind, Severity
+
+_RANK: Final = {Severity.INFO: 0, Severity.WARNING: 1, Severity.CRITICAL: 2}
 
 
 class Form(StrEnum):
@@ -17,7 +20,9 @@ class Form(StrEnum):
 class NotifyTarget:
     """One who is told. Exactly one of `command`, `webhook`, `webhook_file` and `syslog` is there.
 
-    `syslog` is udp://HOST:PORT, tcp://HOST:PORT or a path; `timeout` is seconds.
+    `syslog` is udp://HOST:PORT, tcp://HOST:PORT, tls://HOST:PORT or a path; `timeout` is seconds. `ca` is a
+    file of authorities for TLS, None for those of the machine. `events` are the kinds that are told, none is
+    all.
     """
 
     name: str
@@ -29,3 +34,9 @@ class NotifyTarget:
     webhook_file: str | None = None
     token_file: str | None = None
     syslog: str | None = None
+    ca: str | None = None
+    events: tuple[EventKind, ...] = ()
+
+    def wants(self, kind: EventKind) -> bool:
+        """Say whether this one is told of such events."""
+        return _RANK[kind.severity] >= _RANK[self.severity] and (not self.events or kind in self.events)

@@ -5,8 +5,6 @@ Everything here waits in gevent's way and has a deadline. Errors never repeat a 
 
 import contextlib
 import http.client
-import socket as sockets
-import ssl
 from collections.abc import Mapping
 from typing import Final
 from urllib.parse import urlsplit
@@ -14,7 +12,6 @@ from urllib.parse import urlsplit
 import gevent
 import msgspec
 from gevent import socket
-from gevent.ssl import SSLContext
 
 from appliance.core.events.alerts import alerts, summary
 from appliance.core.events.notify_queue import Batch
@@ -24,6 +21,8 @@ from appliance.model.snapshot.notify import Form, NotifyTarget
 from appliance.net.commands.account import UnknownUserError, account
 from appliance.net.commands.command import Command, Ending
 from appliance.net.notifying.secret_files import SecretFiles, SecretUnusable
+from appliance.net.notifying.syslog_streams import send
+from appliance.net.notifying.tls_streams import authorities, tls_stream
 from appliance.wire import syslog
 
 _SEVERITIES: Final[Mapping[Severity, int]] = {Severity.CRITICAL: 2, Severity.WARNING: 4, Severity.INFO: 6}
@@ -44,7 +43,7 @@ def deliver(target: NotifyTarget, batch: Batch, host: str, secrets: SecretFiles)
     late.start()
     try:
         if target.syslog is not None:
-            _send(target.syslog, batch, host)
+            send(target.syslog, _messages(batch, host), ca=target.ca, files=secrets)
         else:
             _post(target, batch, host, secrets)
     except gevent.Timeout as timeout:
@@ -101,8 +100,12 @@ def _post(target: NotifyTarget, batch: Batch, host: str, secrets: SecretFiles) -
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
     server, port = parts.hostname or "", parts.port or _PORTS[parts.scheme]
     connection = http.client.HTTPConnection(server, port, timeout=target.timeout)
-    with contextlib.closing(socket.create_connection((server, port), target.timeout)) as plain:
-        connection.sock = _secured(plain, server) if parts.scheme == "https" else plain
+    context = authorities(target.ca, secrets) if parts.scheme == "https" else None
+    with (
+        contextlib.closing(socket.create_connection((server, port), target.timeout)) as plain,
+        tls_stream(plain, server, context) if context else contextlib.nullcontext(plain) as stream,
+    ):
+        connection.sock = stream
         try:
             connection.request("POST", path, body=_body(target, batch, host), headers=headers)
             status = connection.getresponse().status
@@ -110,12 +113,6 @@ def _post(target: NotifyTarget, batch: Batch, host: str, secrets: SecretFiles) -
             connection.close()
     if status not in _OK:
         raise DeliveryFailed(f"the webhook answered {status}")
-
-
-def _secured(plain: socket.socket, server: str) -> socket.socket:
-    context = SSLContext(ssl.PROTOCOL_TLS_CLIENT)
-    context.load_default_certs()
-    return context.wrap_socket(plain, server_hostname=server)
 
 
 def _url(target: NotifyTarget, secrets: SecretFiles) -> str:
@@ -138,27 +135,9 @@ def _beside(event: OperatorEvent) -> dict[str, str]:
     return {"severity": event.kind.severity.value, "summary": summary(event)}
 
 
-def _send(address: str, batch: Batch, host: str) -> None:
+def _messages(batch: Batch, host: str) -> list[bytes]:
     messages = [_message(each, host) for each in batch.events]
-    if batch.left_out:
-        messages.insert(0, _summary_message(batch, host))
-    if address.startswith("/"):
-        with contextlib.closing(socket.socket(sockets.AF_UNIX, sockets.SOCK_DGRAM)) as local:
-            local.connect(address)
-            for each in messages:
-                local.send(each)
-        return
-    parts = urlsplit(address)
-    place = parts.hostname or "", parts.port or 0
-    if parts.scheme == "tcp":
-        with contextlib.closing(socket.create_connection(place)) as stream:
-            stream.sendall(b"".join(map(syslog.framed, messages)))
-        return
-    family, _, _, _, found = socket.getaddrinfo(*place, type=sockets.SOCK_DGRAM)[0]
-    with contextlib.closing(socket.socket(family, sockets.SOCK_DGRAM)) as datagrams:
-        datagrams.connect(found)
-        for each in messages:
-            datagrams.send(each)
+    return [_summary_message(batch, host), *messages] if batch.left_out else messages
 
 
 def _message(event: OperatorEvent, host: str) -> bytes:

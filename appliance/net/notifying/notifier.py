@@ -6,19 +6,16 @@ told where they cannot be kept, too.
 
 import socket
 import time
-from typing import Final
 
 import gevent
 from gevent.event import Event
 from structlog.typing import FilteringBoundLogger
 
 from appliance.core.events.notify_queue import NotifyQueue
-from appliance.model.operator_events import OperatorEvent, Severity
+from appliance.model.operator_events import OperatorEvent
 from appliance.model.snapshot.notify import NotifyTarget
 from appliance.net.notifying.delivery import CommandFailed, DeliveryFailed, deliver
 from appliance.net.notifying.secret_files import SecretFiles
-
-_RANK: Final = {Severity.INFO: 0, Severity.WARNING: 1, Severity.CRITICAL: 2}
 
 
 class Notifier:
@@ -60,7 +57,7 @@ class _ToldTarget:
         )
 
     def tell(self, event: OperatorEvent) -> None:
-        if _RANK[event.kind.severity] >= _RANK[self._target.severity]:
+        if self._target.wants(event.kind):
             self._queue.add(event)
             self._more.set()
 

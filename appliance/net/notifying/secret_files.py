@@ -1,4 +1,4 @@
-"""Files with a token or a URL, each read in a thread of its own: their disks may hang.
+"""Files with a token, a URL or certificates, each read in a thread of its own: their disks may hang.
 
 Nobody else waits for these threads: in gevent's pool some reads that hang would stop reloads. While a read
 hangs no other one of the same file begins.
@@ -15,6 +15,7 @@ from appliance.net.files import state_files
 from appliance.net.files.state_files import FileUnusable
 
 _LONGEST: Final = 4096
+_LONGEST_BUNDLE: Final = 1 << 20
 _IDLE: Final = 10.0  # seconds after which a thread that has nothing to read ends
 
 
@@ -31,31 +32,42 @@ class SecretFiles:
 
     def read(self, path: str) -> str:
         """Return the secret in a file; raises SecretUnusable, OSError where no thread can start."""
+        text = self._content(path, _LONGEST).decode("ascii", errors="replace").strip()
+        if not text or not text.isascii() or not text.isprintable():
+            raise SecretUnusable(f"{path}: is missing, empty, or not one line of ASCII")
+        return text
+
+    def certificates(self, path: str) -> str:
+        """Return certificates in PEM, without what is not ASCII: comments. Raises as `read` does."""
+        text = self._content(path, _LONGEST_BUNDLE).decode("ascii", errors="ignore")
+        if not text:
+            raise SecretUnusable(f"{path}: is missing or empty")
+        return text
+
+    def _content(self, path: str, limit: int) -> bytes:
+        """Return what a file holds, nothing where there is none."""
         if path not in self._reads:
-            read = self._begin(path)
+            read = self._begin(path, limit)
             self._reads[path] = read
             read.rawlink(lambda _: self._reads.pop(path))
         data: bytes | str | None = self._reads[path].get()
         if isinstance(data, str):
             raise SecretUnusable(f"{path}: {data}")
-        text = (data or b"").decode("ascii", errors="replace").strip()
-        if not text or not text.isascii() or not text.isprintable():
-            raise SecretUnusable(f"{path}: is missing, empty, or not one line of ASCII")
-        return text
+        return data or b""
 
-    def _begin(self, path: str) -> AsyncResult:
+    def _begin(self, path: str, limit: int) -> AsyncResult:
         if path not in self._pools:
             self._pools[path] = ThreadPool(1, idle_task_timeout=_IDLE)
         try:
-            return self._pools[path].spawn(_read, path)
+            return self._pools[path].spawn(_read, path, limit)
         except RuntimeError as error:  # the limit of processes is reached
             del self._pools[path]
             raise OSError(errno.EAGAIN, str(error)) from error
 
 
-def _read(path: str) -> bytes | str | None:
+def _read(path: str, limit: int) -> bytes | str | None:
     """Return what a file holds, or why it cannot be read: gevent prints what is raised in a thread."""
     try:
-        return state_files.read(Path(path), limit=_LONGEST)
+        return state_files.read(Path(path), limit=limit)
     except FileUnusable as error:
         return str(error)

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import socket
 import tempfile
 import threading
 import time
@@ -18,6 +19,8 @@ from support.peers.alertmanager import alertmanager, firing
 from support.peers.rsyslog import Rsyslog, rsyslog
 from support.peers.webhook import Webhook
 from support.processes.waiting import wait_until
+from support.run import tools
+from support.values.certificates import issue
 
 from appliance.core.events.notify_queue import Batch
 from appliance.model.operator_events import EventKind, OperatorEvent, Severity
@@ -157,6 +160,89 @@ def test_rsyslogd_understands_every_part(syslogd: Rsyslog, way: str):
     assert syslogd.wait_for("3 events")["kind"] == "left-out"
 
 
+@pytest.mark.needs("rsyslogd", tools.RSYSLOG_TLS)
+def test_rsyslogd_understands_tls(tmp_path: Path):
+    """RFC 5425, to a server whose certificate an authority of the file has signed, for the name asked for."""
+    files = issue(tmp_path, "127.0.0.1", "localhost")
+    with (
+        tempfile.TemporaryDirectory(prefix="lb-") as root,
+        rsyslog(Path(root), certificates=files) as running,
+    ):
+        way = target(syslog=f"tls://127.0.0.1:{running.tls_port}", ca=str(files.authority))
+        many = tuple(replace(EVENT, subject=f"masters/m{number}") for number in range(200))
+        for _ in range(5):
+            deliver(way, Batch(events=many, left_out=3), "lb-1", SecretFiles())
+        assert running.wait_for("server-down")["host"] == "lb-1"
+        wait_until(lambda: len(running.messages()) == 1005, what="every message is there")
+        _refuses_bad_authorities(way, tmp_path)
+        assert len(running.messages()) == 1005
+
+
+def _refuses_bad_authorities(way: NotifyTarget, directory: Path) -> None:
+    """Another authority, the machine's own, no file, an empty one, no certificate in it, another name."""
+    other = issue(_made(directory / "other"), "127.0.0.1").authority
+    (directory / "empty.pem").touch()
+    (directory / "text.pem").write_text("# a comment, \u00e9\n")
+    reasons = {
+        str(other): "CERTIFICATE_VERIFY_FAILED",
+        None: "CERTIFICATE_VERIFY_FAILED",
+        "/no/such.pem": "is missing or empty",
+        str(directory / "empty.pem"): "is missing or empty",
+        str(directory / "text.pem"): "holds no certificate",
+    }
+    for ca, reason in reasons.items():
+        with pytest.raises(DeliveryFailed, match=reason):
+            deliver(replace(way, ca=ca), BATCH, "lb-1", SecretFiles())
+    elsewhere = issue(_made(directory / "elsewhere"), "log.example.com")
+    webhook = Webhook(certificates=elsewhere)
+    try:
+        with pytest.raises(DeliveryFailed, match="CERTIFICATE_VERIFY_FAILED"):
+            deliver(target(webhook=webhook.url, ca=str(elsewhere.authority)), BATCH, "lb-1", SecretFiles())
+    finally:
+        webhook.close()
+    assert webhook.posted == []
+
+
+def _made(directory: Path) -> Path:
+    directory.mkdir()
+    return directory
+
+
+def test_a_webhook_of_an_authority_of_ones_own(tmp_path: Path):
+    """The same file of authorities is for https."""
+    files = issue(tmp_path, "127.0.0.1")
+    webhook = Webhook(certificates=files)
+    try:
+        deliver(target(webhook=webhook.url, ca=str(files.authority)), BATCH, "lb-1", SecretFiles())
+    finally:
+        webhook.close()
+    assert len(webhook.posted) == 1
+
+
+@pytest.mark.parametrize("goes", [True, False], ids=["it goes", "it is silent"])
+@pytest.mark.parametrize("way", ["syslog", "webhook"])
+def test_a_server_that_speaks_no_tls_is_a_failure(way: str, *, goes: bool):
+    """Silence has its deadline, after which the connection is closed; who closes in the handshake is told."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        taker = threading.Thread(target=lambda: _take(server, goes=goes))
+        taker.start()
+        scheme = "tls" if way == "syslog" else "https"
+        address = f"{scheme}://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(DeliveryFailed):
+            deliver(target(timeout=0.5, **{way: address}), BATCH, "lb-1", SecretFiles())
+        taker.join(60)
+        assert not taker.is_alive()
+
+
+def _take(server: socket.socket, *, goes: bool) -> None:
+    """Accept one connection; close it at once, or when the client has gone."""
+    connection, _ = server.accept()
+    connection.settimeout(50)
+    with connection:
+        while not goes and connection.recv(1 << 16):
+            pass
+
+
 def test_syslog_without_a_server_fails():
     """A port that nobody listens on, and a socket that is not there, are tried again later."""
     for address in (f"tcp://127.0.0.1:{free_port()}", "/no/such/socket"):
@@ -255,6 +341,18 @@ def test_one_who_hangs_keeps_nobody_else_waiting(webhook: Webhook):
     assert sorted(told) == ["pool-empty", "pool-empty", "server-down"]
     telling.close()
     slow.close()
+
+
+def test_only_the_events_that_are_named_are_told(webhook: Webhook):
+    """Of these only those that are severe enough, too."""
+    telling = Notifier(structlog.get_logger())
+    kinds = (EventKind.SERVER_DOWN, EventKind.SERVER_UP)
+    telling.obey((target(webhook=webhook.url, events=kinds, severity=Severity.WARNING),))
+    for kind in (EventKind.SERVER_UP, EventKind.POOL_EMPTY, EventKind.SERVER_DOWN):
+        telling.tell(OperatorEvent(when=2.0, kind=kind, subject="masters/m0"))
+    wait_until(lambda: webhook.posted, what="it is told", sleep=gevent.sleep)
+    telling.close()
+    assert [each["kind"] for _, _, body in webhook.posted for each in body["events"]] == ["server-down"]
 
 
 def test_a_failure_is_logged_once_and_made_good(webhook: Webhook):

@@ -1,4 +1,4 @@
-"""A real rsyslogd that takes messages by UDP, TCP and a socket, and writes what it understood as JSON."""
+"""A real rsyslogd that takes messages by UDP, TCP, TLS and a socket, and writes what it understood."""
 
 import json
 import os
@@ -11,6 +11,7 @@ from pathlib import Path
 
 from support.network.ports import accepts, free_port
 from support.processes.waiting import wait_until
+from support.values.certificates import Certificates
 
 _CONFIG = """
 global(workDirectory="{root}" maxMessageSize="8k")
@@ -20,6 +21,7 @@ module(load="imuxsock" SysSock.Use="off")
 input(type="imudp" address="127.0.0.1" port="{port}")
 input(type="imtcp" address="127.0.0.1" port="{port}")
 input(type="imuxsock" Socket="{root}/log" UseSpecialParser="off" ParseHostname="on" IgnoreTimestamp="off")
+{more}
 template(name="parsed" type="list" option.jsonf="on") {{
     property(outname="version" name="protocol-version" format="jsonf")
     property(outname="severity" name="syslogseverity-text" format="jsonf")
@@ -33,12 +35,19 @@ template(name="parsed" type="list" option.jsonf="on") {{
 action(type="omfile" file="{root}/out" template="parsed" asyncWriting="off" flushOnTXEnd="on")
 """
 
+_TLS = """
+input(type="imtcp" address="127.0.0.1" port="{port}" streamDriver.name="ossl" streamDriver.mode="1"
+      streamDriver.authMode="anon" streamDriver.CAFile="{certificates.authority}"
+      streamDriver.certFile="{certificates.chain}" streamDriver.keyFile="{certificates.key}")
+"""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rsyslog:
-    """A running rsyslogd: `port` is for both protocols, `socket` takes datagrams."""
+    """A running rsyslogd: `port` is for UDP and TCP, `tls_port` for TLS, `socket` takes datagrams."""
 
     port: int
+    tls_port: int
     socket: Path
     out: Path
 
@@ -55,18 +64,26 @@ class Rsyslog:
         )
 
 
+def _listens(*ports: int) -> bool:
+    return all(map(accepts, ports))
+
+
 @contextmanager
-def rsyslog(root: Path) -> Iterator[Rsyslog]:
-    """Run one in a directory with a short path."""
-    port = free_port()
+def rsyslog(root: Path, *, certificates: Certificates | None = None) -> Iterator[Rsyslog]:
+    """Run one in a directory with a short path; it takes TLS where it has certificates."""
+    port, tls_port = free_port(), free_port()
+    more = _TLS.format(port=tls_port, certificates=certificates) if certificates else ""
     config = root / "rsyslog.conf"
-    config.write_text(_CONFIG.format(root=root, port=port))
+    config.write_text(_CONFIG.format(root=root, port=port, more=more))
     process = subprocess.Popen(
         ["/usr/sbin/rsyslogd", "-n", "-f", config, "-i", root / "pid"], env=dict(os.environ)
     )
     try:
-        wait_until(lambda: accepts(port) and (root / "log").exists(), what="rsyslogd listens")
-        yield Rsyslog(port=port, socket=root / "log", out=root / "out")
+        wait_until(
+            lambda: _listens(port, tls_port if certificates else port) and (root / "log").exists(),
+            what="rsyslogd listens",
+        )
+        yield Rsyslog(port=port, tls_port=tls_port, socket=root / "log", out=root / "out")
     finally:
         process.send_signal(signal.SIGTERM)
         process.wait(15)

@@ -1,14 +1,20 @@
 """A real HTTP server that keeps what is posted to it."""
 
 import json
+import ssl
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from support.values.certificates import Certificates
+
 
 class Webhook:
-    """A server that keeps what was posted; `status` is what it answers, `stalls` that it never does."""
+    """A server that keeps what was posted; `status` is what it answers, `stalls` that it never does.
 
-    def __init__(self) -> None:
+    With certificates it speaks HTTPS.
+    """
+
+    def __init__(self, *, certificates: Certificates | None = None) -> None:
         self.posted: list[tuple[str, dict[str, str], object]] = []
         self.status = 200
         self.stalls = False
@@ -29,7 +35,13 @@ class Webhook:
                 """Say nothing."""
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Taker)
-        self.url = f"http://127.0.0.1:{self._server.server_port}/hook?a=1"
+        scheme = "http"
+        if certificates is not None:
+            context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+            context.load_cert_chain(certificates.chain, certificates.key)
+            self._server.socket = context.wrap_socket(self._server.socket, server_side=True)
+            scheme = "https"
+        self.url = f"{scheme}://127.0.0.1:{self._server.server_port}/hook?a=1"
         self._thread = threading.Thread(target=self._server.serve_forever)
         self._thread.start()
 

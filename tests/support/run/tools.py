@@ -7,11 +7,16 @@ missing tool is a failure, so that a broken set-up cannot pass for a green run.
 
 import os
 import shutil
+import sysconfig
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Final
 
+RSYSLOG_TLS: Final = f"/usr/lib/{sysconfig.get_config_var('MULTIARCH')}/rsyslog/lmnsd_ossl.so"
+"""What rsyslogd loads for TLS by OpenSSL."""
+
 PACKAGES: Final = {
+    RSYSLOG_TLS: "rsyslog-openssl",
     "cc": "gcc",  # compiles the data path
     "/usr/share/bash-completion/bash_completion": "bash-completion",
     "catatonit": "catatonit",  # a pod is nothing else

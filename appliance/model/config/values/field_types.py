@@ -11,7 +11,7 @@ from appliance.model.config.values import addresses, http, kubernetes, names, no
 from appliance.model.config.values.addresses import Endpoint
 from appliance.model.config.values.http import Statuses
 from appliance.model.messages import quoting
-from appliance.model.operator_events import Severity
+from appliance.model.operator_events import EventKind, Severity
 from appliance.model.snapshot.discovery import RouterPort
 from appliance.model.snapshot.frontends import Forward, Masquerade, RedirectWhen
 from appliance.model.snapshot.notify import Form
@@ -132,6 +132,7 @@ SyslogAddress = Annotated[
 ]
 WebhookForm = Annotated[Form, _Word]
 WorstFirst = Annotated[Severity, _Word]
+EventKinds = Annotated[tuple[Annotated[EventKind, _Word], ...], _Listed]
 SocketPath = Annotated[str, PlainValidator(names.socket_path), _pattern("^/")]
 SocketPaths = Annotated[tuple[SocketPath, ...], _Listed]
 Init = Annotated[CheckInit, _Word]

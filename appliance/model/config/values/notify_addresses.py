@@ -8,7 +8,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 WEBHOOK_PATTERN: Final = "^https?://[!-~]+$"
-SYSLOG_PATTERN: Final = "^(/|udp://|tcp://)"
+SYSLOG_PATTERN: Final = "^(/|udp://|tcp://|tls://)"
 _LONGEST: Final = 2000
 _LONGEST_LABEL: Final = 63  # RFC 1035 s.2.3.4
 
@@ -32,8 +32,8 @@ def webhook_url(value: object) -> str:
 
 
 def syslog_address(value: object) -> str:
-    """Return the path of a socket, or a URL udp://HOST:PORT or tcp://HOST:PORT."""
-    right = "must be udp://HOST:PORT, tcp://HOST:PORT, or the path of a socket"
+    """Return the path of a socket, or a URL udp://HOST:PORT, tcp://HOST:PORT or tls://HOST:PORT."""
+    right = "must be udp://HOST:PORT, tcp://HOST:PORT, tls://HOST:PORT, or the path of a socket"
     if not isinstance(value, str) or not value.isascii() or not value.isprintable() or len(value) > _LONGEST:
         raise ValueError(right)
     if value.startswith("/"):
@@ -44,7 +44,7 @@ def syslog_address(value: object) -> str:
     except ValueError:
         raise ValueError(right) from None
     rest = (parts.path, parts.query, parts.fragment, parts.username)
-    if parts.scheme not in ("udp", "tcp") or not _is_host(parts.hostname) or not port or any(rest):
+    if parts.scheme not in ("udp", "tcp", "tls") or not _is_host(parts.hostname) or not port or any(rest):
         raise ValueError(right)
     return value
 

@@ -47,7 +47,9 @@ def test_a_wrong_url_is_not_repeated(secret: object):
     assert "secret" not in str(refused.value)
 
 
-@pytest.mark.parametrize("address", ["/dev/log", "udp://10.0.0.9:514", "tcp://[2001:db8::1]:601"])
+@pytest.mark.parametrize(
+    "address", ["/dev/log", "udp://10.0.0.9:514", "tcp://[2001:db8::1]:601", "tls://log:6514"]
+)
 def test_addresses_of_syslog(address: str):
     """A socket, or a server with its port."""
     assert syslog_address(address) == address
@@ -56,7 +58,17 @@ def test_addresses_of_syslog(address: str):
 @pytest.mark.parametrize(
     "address",
     [
-        *(7, "", "udp://10.0.0.9", "tls://a:1", "udp://a:1/x", "udp://a:99999", "udp://u@a:1", "/a\n"),
+        *(
+            7,
+            "",
+            "udp://10.0.0.9",
+            "tls://a",
+            "ssl://a:1",
+            "udp://a:1/x",
+            "udp://a:99999",
+            "udp://u@a:1",
+            "/a\n",
+        ),
         *("udp://a..b:514", f"tcp://{'a' * 64}:601"),
     ],
 )
