@@ -1,6 +1,6 @@
 """The asking side of a control socket: one question, one answer."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -51,14 +51,31 @@ class ControlClient:
     def __exit__(self, *_: object) -> None:
         self.close()
 
-    def ask(self, question: Question, *, timeout: float = 30.0, descriptors: Sequence[int] = ()) -> Answer:
-        """Return the answer; descriptors that come with it are closed. `timeout` is seconds."""
-        answer, received = self.ask_for_descriptors(question, timeout=timeout, descriptors=descriptors)
+    def ask(
+        self,
+        question: Question,
+        *,
+        timeout: float = 30.0,
+        descriptors: Sequence[int] = (),
+        on_sent: Callable[[], None] = lambda: None,
+    ) -> Answer:
+        """Return the answer; descriptors that come with it are closed. `timeout` is seconds.
+
+        `on_sent` is called once the whole question is on its way: whoever was gone before never had it.
+        """
+        answer, received = self.ask_for_descriptors(
+            question, timeout=timeout, descriptors=descriptors, on_sent=on_sent
+        )
         descriptor_passing.close_all(list(received))
         return answer
 
     def ask_for_descriptors(
-        self, question: Question, *, timeout: float = 30.0, descriptors: Sequence[int] = ()
+        self,
+        question: Question,
+        *,
+        timeout: float = 30.0,
+        descriptors: Sequence[int] = (),
+        on_sent: Callable[[], None] = lambda: None,
     ) -> tuple[Answer, tuple[int, ...]]:
         """Return the answer and the descriptors that came with it, which are now the caller's."""
         line, command = encode_question(question), question.command
@@ -67,6 +84,7 @@ class ControlClient:
                 raise ControlUnavailable(f"{self.path}: gone")
             try:
                 descriptor_passing.send(self._socket, line, descriptors)
+                on_sent()
                 answer: tuple[Answer, tuple[int, ...]] | None = self._answers.get(timeout=timeout)
             except OSError as error:
                 self.close()

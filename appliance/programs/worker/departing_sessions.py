@@ -154,12 +154,7 @@ class DepartingSessions:
         if client.closed.is_set():
             raise ControlUnavailable("it went away with an offer")
         if going:
-            places = tuple(offered.index(each) for each in going)
-            # Before the word and not after: an end in between would reach a socket that is not ours any more.
-            for each in going:
-                moving.leave(each)
-            self._moved += len(going)
-            self._take(client, places)
+            self._take(client, going, tuple(offered.index(each) for each in going))
 
     def _connected(self, index: int) -> ControlClient:
         path = self._paths.worker_control(self._arguments.program, self._generation, index)
@@ -192,14 +187,26 @@ class DepartingSessions:
         self._refused |= {each.number for each, why, _ in answered if why not in ("", NO_ROOM)}
         return [each for each, why, before in answered if not why and moving.stage(each) == before]
 
-    def _take(self, client: ControlClient, places: tuple[int, ...]) -> None:
-        """Say that sessions are the other worker's own: whatever it answers, they are not ours any more."""
+    def _take(self, client: ControlClient, going: Sequence[Session], places: tuple[int, ...]) -> None:
+        """Say that sessions are the other worker's own: whatever it answers, they are not ours any more.
+
+        They leave with the last byte of the word, before anything else runs here. Where it cannot be said, as
+        the other worker is gone, they stay, and this raises ControlUnavailable.
+        """
         question = Question(command="take", values=moving_sessions.values(Taken(places=places)))
+        before = self._moved
         try:
-            answer = client.ask(question, timeout=_PATIENCE)
+            answer = client.ask(question, timeout=_PATIENCE, on_sent=lambda: self._leave(going))
         except ControlUnavailable as error:
+            if self._moved == before:
+                raise
             self._log.error("sessions-lost", sessions=len(places), reason=str(error))
             return
         if not answer.ok:
             reason = "; ".join(each.message for each in answer.errors)
             self._log.error("sessions-lost", sessions=len(places), reason=reason)
+
+    def _leave(self, going: Sequence[Session]) -> None:
+        for each in going:
+            moving.leave(each)
+        self._moved += len(going)

@@ -31,17 +31,28 @@ class LoneWorker:
     """A running worker of a snapshot's first group, which the test speaks to as its master would."""
 
     def __init__(
-        self, paths: Paths, process: "subprocess.Popen[bytes]", health: BoardWriter, *, index: int = 0
+        self,
+        paths: Paths,
+        process: "subprocess.Popen[bytes]",
+        health: BoardWriter,
+        *,
+        index: int = 0,
+        generation: int = 1,
     ) -> None:
         self.paths = paths
-        self._index = index
+        self._index, self._generation = index, generation
         self.pid = process.pid
         self.process = process
         self._health = health
 
     def ask(self, command: str, **values: object) -> Values:
         """Send one command to the worker's control socket."""
-        return ask(self.paths.worker_control("proxy-api", 1, self._index), command, **values)
+        return ask(self.control, command, **values)
+
+    @property
+    def control(self) -> Path:
+        """Its control socket."""
+        return self.paths.worker_control("proxy-api", self._generation, self._index)
 
     def publish(self, servers: Iterable[ServerHealthRecord]) -> None:
         """Publish verdicts as `health` does when some have changed."""
@@ -50,7 +61,7 @@ class LoneWorker:
 
     def board(self) -> worker_board.WorkerBoard:
         """Return what the worker's board says now."""
-        with BoardReader(self.paths.worker_board("proxy-api", 1, self._index)) as reader:
+        with BoardReader(self.paths.worker_board("proxy-api", self._generation, self._index)) as reader:
             return worker_board.decode(reader.read())
 
 
@@ -103,6 +114,20 @@ def workers(snapshot: model.Snapshot, *, package: Path | None = None) -> Iterato
         yield made
 
 
+@contextlib.contextmanager
+def generations(snapshot: model.Snapshot) -> Iterator[tuple[LoneWorker, LoneWorker]]:
+    """Run a worker of generation 1 and one of generation 2 on the same listeners, both accepting."""
+    with contextlib.ExitStack() as stack, contextlib.ExitStack() as ours:
+        listeners = _listeners(snapshot, ours)
+        paths, health = stack.enter_context(_directory(snapshot))
+        old, new = (
+            stack.enter_context(_running(snapshot, paths, health, listeners, None, generation=number))
+            for number in (1, 2)
+        )
+        ours.close()
+        yield old, new
+
+
 Listeners = list[tuple[frontends.Frontend, frontends.Bind, socket.socket]]
 
 
@@ -110,29 +135,57 @@ Listeners = list[tuple[frontends.Frontend, frontends.Bind, socket.socket]]
 def _accepting(
     snapshot: model.Snapshot, listeners: Listeners, package: Path | None, *, index: int
 ) -> Iterator[LoneWorker]:
+    with (
+        _directory(snapshot) as (paths, health),
+        _running(snapshot, paths, health, listeners, package, index=index) as worker,
+    ):
+        yield worker
+
+
+@contextlib.contextmanager
+def _directory(snapshot: model.Snapshot) -> Iterator[tuple[Paths, BoardWriter]]:
     with tempfile.TemporaryDirectory(prefix="lb-worker-") as directory:
         paths = Paths(runtime=Path(directory), state=Path(directory))
         paths.snapshot(snapshot.number).parent.mkdir()
         for path in (paths.snapshot(snapshot.number), paths.accepted):
             path.write_bytes(model.encode(snapshot))
         health = BoardWriter(paths.health_board)
-        process, ready = _start(snapshot, paths, listeners, package, index)
         try:
-            worker = LoneWorker(paths, process, health, index=index)
-            worker.publish(up(pool, server) for pool in snapshot.pools for server in pool.servers)
-            assert os.read(ready, 1) == b"R", (
-                f"the worker did not start:\n{(paths.runtime / 'log').read_text()}"
-            )
-            worker.ask("accept")
-            yield worker
+            yield paths, health
         finally:
-            os.close(ready)
-            end(process)
             health.close()
 
 
+@contextlib.contextmanager
+def _running(
+    snapshot: model.Snapshot,
+    paths: Paths,
+    health: BoardWriter,
+    listeners: Listeners,
+    package: Path | None,
+    *,
+    index: int = 0,
+    generation: int = 1,
+) -> Iterator[LoneWorker]:
+    process, ready = _start(snapshot, paths, listeners, package, index, generation)
+    try:
+        worker = LoneWorker(paths, process, health, index=index, generation=generation)
+        worker.publish(up(pool, server) for pool in snapshot.pools for server in pool.servers)
+        assert os.read(ready, 1) == b"R", f"the worker did not start:\n{(paths.runtime / 'log').read_text()}"
+        worker.ask("accept")
+        yield worker
+    finally:
+        os.close(ready)
+        end(process)
+
+
 def _start(
-    snapshot: model.Snapshot, paths: Paths, listeners: Listeners, package: Path | None, index: int
+    snapshot: model.Snapshot,
+    paths: Paths,
+    listeners: Listeners,
+    package: Path | None,
+    index: int,
+    generation: int,
 ) -> tuple["subprocess.Popen[bytes]", int]:
     ready, theirs = os.pipe()
     with contextlib.ExitStack() as stack:
@@ -141,7 +194,7 @@ def _start(
         argument = {
             "program": "proxy-api",
             "group": group.name,
-            "generation": 1,
+            "generation": generation,
             "index": index,
             "workers": group.workers,
             "snapshot": snapshot.number,
