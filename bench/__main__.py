@@ -12,7 +12,7 @@ from pathlib import Path
 
 from support.run import tools
 
-from bench import compiled, cores, failover, kernel, many_routers, rounds, table
+from bench import compiled, cores, failover, kernel, many_routers, reload, rounds, table
 from bench.measures import Effort
 from bench.profile import profile
 from bench.proxies import Start
@@ -28,6 +28,7 @@ def main() -> int:
     parts = {
         "proxies": _proxies,
         "cores": _cores,
+        "reload": _reload,
         "failover": _failover,
         "routers": _routers,
         "kernel": _kernel,
@@ -63,6 +64,25 @@ def _cores(arguments: argparse.Namespace) -> int:
     load = ", ".join(f"{value:.0f}" for value in os.getloadavg())
     text = f"{_machine(_haproxy())} {count} rounds; load average at the end {load}.\n\n{cores.markdown(rows)}"
     return _report("cores", text, arguments)
+
+
+def _reload(arguments: argparse.Namespace) -> int:
+    if absent := tools.missing(["haproxy", "ss"]):
+        print(f"bench: reloads are not measured: missing {', '.join(absent)}")
+        return 0
+    with tempfile.TemporaryDirectory(prefix="lb-compiled-") as directory:
+        package = Path(directory) if tools.path("cc") else None
+        if package is not None:
+            compiled.build(package)
+        found = reload.measure(
+            sessions=1000 if arguments.quick else reload.SESSIONS,
+            rounds=arguments.rounds or (1 if arguments.quick else 5),
+            package=package,
+            say=lambda text: print(text, file=sys.stderr),
+        )
+    load = ", ".join(f"{value:.0f}" for value in os.getloadavg())
+    text = f"{_machine(_haproxy())} Load average at the end {load}.\n\n{reload.markdown(found)}"
+    return _report("reload", text, arguments)
 
 
 def _measure(starts: dict[str, Start], arguments: argparse.Namespace) -> int:
@@ -124,7 +144,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "part",
         nargs="?",
-        choices=["all", "proxies", "cores", "failover", "routers", "kernel"],
+        choices=["all", "proxies", "cores", "reload", "failover", "routers", "kernel"],
         default="all",
         help="what to measure (all)",
     )

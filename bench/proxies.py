@@ -16,7 +16,7 @@ from support.values.snapshots import bind, frontend, group, pool, server, snapsh
 from appliance.model.snapshot.keepalive import KeepAlive
 from appliance.model.snapshot.snapshot import Snapshot
 
-CONNECTIONS = 7000
+CONNECTIONS = 9_900
 _KEEPALIVE = KeepAlive(idle=60.0, interval=10.0, count=3)  # the configuration's default
 _HAPROXY = """
 global
@@ -55,10 +55,20 @@ Start = Callable[[int], contextlib.AbstractContextManager[Proxy]]
 
 @contextlib.contextmanager
 def haproxy(
-    server_port: int, *, options: str = "", name: str = "haproxy", threads: int = 1, binary: str | None = None
+    server_port: int,
+    *,
+    options: str = "",
+    name: str = "haproxy",
+    threads: int = 1,
+    binary: str | None = None,
+    port: int | None = None,
+    replaces: int | None = None,
 ) -> Iterator[Proxy]:
-    """Run HAProxy in TCP mode, in the foreground as one process; `binary` is another one than Debian's."""
-    binary, port = binary or tools.path("haproxy"), free_port()
+    """Run HAProxy in TCP mode, in the foreground as one process; `binary` is another one than Debian's.
+
+    With `replaces`, a process id, that one stops to listen and goes on with what it has.
+    """
+    binary, port = binary or tools.path("haproxy"), port or free_port()
     assert binary, "haproxy is missing: make debian"
     with tempfile.TemporaryDirectory(prefix="lb-haproxy-") as directory:
         config, log = Path(directory) / "haproxy.cfg", Path(directory) / "log"
@@ -71,7 +81,8 @@ def haproxy(
                 threads=threads,
             )
         )
-        with running([binary, "-db", "-f", str(config)], log=log) as process:
+        command = [binary, "-db", "-f", str(config), *(["-sf", str(replaces)] if replaces else [])]
+        with running(command, log=log) as process:
             wait_until(lambda: accepts(port) or process.poll() is not None, what="haproxy accepts")
             assert process.poll() is None, log.read_text()
             yield Proxy(name=name, port=port, pid=process.pid)
@@ -86,7 +97,7 @@ def haproxy_splice(server_port: int) -> contextlib.AbstractContextManager[Proxy]
 def worker(server_port: int, *, package: Path | None = None, name: str = "appliance") -> Iterator[Proxy]:
     """Run one of our workers, from the copy of our package in the directory `package` if one is given."""
     port = free_port()
-    with lone_worker(_snapshot(port, server_port), package=package) as running_worker:
+    with lone_worker(snapshot_of(port, server_port), package=package) as running_worker:
         wait_until(lambda: accepts(port), what="the worker accepts")
         yield Proxy(name=name, port=port, pid=running_worker.pid)
 
@@ -97,12 +108,13 @@ def several(
 ) -> Iterator[Proxy]:
     """Run so many of our workers on one listener, as their master would."""
     port = free_port()
-    with workers(_snapshot(port, server_port, count=count), package=package) as running_workers:
+    with workers(snapshot_of(port, server_port, count=count), package=package) as running_workers:
         wait_until(lambda: accepts(port), what="the workers accept")
         yield Proxy(name=name, port=port, pid=running_workers[0].pid, workers=tuple(running_workers))
 
 
-def _snapshot(port: int, server_port: int, *, count: int = 1) -> Snapshot:
+def snapshot_of(port: int, server_port: int, *, count: int = 1) -> Snapshot:
+    """Return what our workers work by: one frontend, one pool of one server."""
     return snapshot(
         groups=[
             group(

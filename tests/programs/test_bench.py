@@ -14,6 +14,7 @@ sys.path.insert(0, str(_ROOT))
 
 failover = importlib.import_module("bench.failover")
 measures = importlib.import_module("bench.measures")
+reload = importlib.import_module("bench.reload")
 rounds = importlib.import_module("bench.rounds")
 table = importlib.import_module("bench.table")
 
@@ -25,6 +26,16 @@ def test_a_round_fills_every_row_of_the_table():
     rows = table.markdown(results).splitlines()[2:]
     assert len(rows) == len(results) + 2
     assert any(row.startswith("| connections/s | ") and "0.75" in row for row in rows)
+
+
+def test_a_reload_fills_its_table():
+    """Ours has a row for each measure, and HAProxy's old process is never gone."""
+    rows = reload.markdown(
+        reload.measure(sessions=60, rounds=1, package=None, say=lambda _: None)
+    ).splitlines()
+    assert rows[0] == "| measure | haproxy | appliance |"
+    assert rows[2] == "| open sessions | 60.0 | 60.0 |"
+    assert rows[-1].startswith("| ms until the old process is gone | - | ")
 
 
 def test_a_ratio_is_taken_within_a_round():

@@ -1,10 +1,14 @@
 """The ids by which operators name sessions: program, generation, worker and number of where one began."""
 
-from collections.abc import Iterable
+from collections.abc import Collection
+from typing import Final
 
 from appliance.net.data.session.session import Session
 from appliance.net.data.traffic import Expiring
 from appliance.wire.lines.worker_arguments import WorkerArguments
+
+_SPARE: Final = 1000
+"""Ids that may be kept of sessions that have ended."""
 
 
 class SessionIds:
@@ -22,7 +26,9 @@ class SessionIds:
         """Note the id of a session that has come with it."""
         self._kept[number] = name
 
-    def forget_ended(self, live: Iterable[Expiring]) -> None:
-        """Forget the ids of sessions that are none of these."""
+    def forget_ended(self, live: Collection[Expiring]) -> None:
+        """Forget the ids of sessions that are none of these, once that is worth the look at all of them."""
+        if len(self._kept) <= _SPARE + 2 * len(live):
+            return
         numbers = {each.number for each in live if isinstance(each, Session)}
         self._kept = {number: name for number, name in self._kept.items() if number in numbers}

@@ -115,13 +115,15 @@ def workers(snapshot: model.Snapshot, *, package: Path | None = None) -> Iterato
 
 
 @contextlib.contextmanager
-def generations(snapshot: model.Snapshot) -> Iterator[tuple[LoneWorker, LoneWorker]]:
+def generations(
+    snapshot: model.Snapshot, *, package: Path | None = None
+) -> Iterator[tuple[LoneWorker, LoneWorker]]:
     """Run a worker of generation 1 and one of generation 2 on the same listeners, both accepting."""
     with contextlib.ExitStack() as stack, contextlib.ExitStack() as ours:
         listeners = _listeners(snapshot, ours)
         paths, health = stack.enter_context(_directory(snapshot))
         old, new = (
-            stack.enter_context(_running(snapshot, paths, health, listeners, None, generation=number))
+            stack.enter_context(_running(snapshot, paths, health, listeners, package, generation=number))
             for number in (1, 2)
         )
         ours.close()
