@@ -1,9 +1,11 @@
 """Who may see what: networks, the one user with a password, TLS. Made of the files that a snapshot names."""
 
+import contextlib
+import hashlib
 import hmac
 import secrets
 from base64 import b64decode
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
@@ -27,6 +29,7 @@ class AccessError(Exception):
 class WebAccess:
     """What a snapshot says of access; None is no limit, `credentials` are `user:password`.
 
+    `certificate` is a hash of the files that `context` was made of.
     `token` is in the forms of our pages alone: it tells them from those of other sites, which a browser sends
     with the password that it remembers.
     """
@@ -34,8 +37,19 @@ class WebAccess:
     allowed: NetworkSet | None
     credentials: bytes | None
     context: ssl.SSLContext | None
+    certificate: bytes
     admin: bool
     token: str
+
+    def allows(self, peer: bytes) -> bool:
+        """Say whether a client may connect, by its packed address."""
+        return self.allowed is None or peer in self.allowed
+
+    def after(self, former: "WebAccess | None") -> "WebAccess":
+        """Return this with the former context, where certificate and key are the same: connections go on."""
+        if former is None or self.certificate != former.certificate:
+            return self
+        return replace(self, context=former.context)
 
     def admits(self, authorization: str) -> bool:
         """Say whether the Authorization header of a request is right, where there has to be one."""
@@ -47,10 +61,13 @@ class WebAccess:
 
 def web_access(stats: Stats) -> WebAccess:
     """Return what holds; raises AccessError."""
+    # The hash first: of files that change meanwhile it is an old one, and the next reload takes them anew.
+    certificate = _content(stats.certificate, stats.key)
     return WebAccess(
         allowed=NetworkSet(stats.allow) if stats.allow else None,
         credentials=_credentials(stats),
         context=_context(stats.certificate, stats.key) if stats.certificate and stats.key else None,
+        certificate=certificate,
         admin=stats.admin and stats.user is not None,
         token=secrets.token_urlsafe(),
     )
@@ -76,6 +93,15 @@ def _password(path: str) -> str:
     if not password:
         raise AccessError(f"the password file {path}: it is empty")
     return password
+
+
+def _content(*paths: str | None) -> bytes:
+    """Return a hash of files; of those that cannot be read `_context` says why."""
+    hashed = hashlib.sha256()
+    for path in filter(None, paths):
+        with contextlib.suppress(FileUnusable):
+            hashed.update(hashlib.sha256(state_files.read(Path(path)) or b"").digest())
+    return hashed.digest()
 
 
 def _context(certificate: str, key: str) -> ssl.SSLContext:

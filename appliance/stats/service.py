@@ -97,7 +97,7 @@ class StatsService:
             self.close()
             return
         # A password or a certificate may have changed in its file: what was read in `prepare` holds.
-        self._access = prepared.access
+        self._access = prepared.access.after(self._access)
         self._listeners.commit()
         self._follow_socket(prepared.stats.socket)
         self._stats = prepared.stats

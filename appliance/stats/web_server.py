@@ -87,10 +87,13 @@ class _Handler(WSGIHandler):  # type: ignore[misc]  # gevent has no types
             super().handle()
 
     def read_requestline(self) -> str:
-        """Return the first line of a request, nothing after so much silence."""
+        """Return the first line of a request, nothing after so much silence, or for who may not ask any more.
+
+        Nothing closes the connection.
+        """
         self.rfile.renew()
         line: str = _within(HEAD_SECONDS, super().read_requestline, "")
-        return line
+        return line if self.server.admits(self.socket, self.client_address) else ""
 
     def read_request(self, raw_requestline: str) -> bool:
         """Read the headers; too slow a client is told that its request is bad.
@@ -148,7 +151,7 @@ class WebServer(WSGIServer):  # type: ignore[misc]  # gevent has no types
     def handle(self, connection: socket.socket, address: tuple[str, int]) -> None:
         """Serve one connection, from the first byte on: TLS too."""
         access = self._access()
-        if access.allowed is not None and literal.packed_peer(address[0]) not in access.allowed:
+        if not access.allows(literal.packed_peer(address[0])):
             connection.close()
             return
         if access.context is None:
@@ -156,6 +159,15 @@ class WebServer(WSGIServer):  # type: ignore[misc]  # gevent has no types
             return
         if (secured := _secured(connection, access.context)) is not None:
             super().handle(secured, address)
+
+    def admits(self, connection: socket.socket, address: tuple[str, int]) -> bool:
+        """Say whether an open connection may ask what it asks: a reload may have changed who may, and how.
+
+        A new certificate counts: who has checked the former one connects again.
+        """
+        access = self._access()
+        context = connection.context if isinstance(connection, ssl.SSLSocket) else None
+        return context is access.context and access.allows(literal.packed_peer(address[0]))
 
 
 def _secured(connection: socket.socket, context: ssl.SSLContext) -> socket.socket | None:

@@ -12,7 +12,7 @@ import urllib.error
 from base64 import b64encode
 from collections.abc import Iterator
 from contextlib import suppress
-from http.client import HTTPConnection
+from http.client import HTTPConnection, HTTPSConnection, NotConnected
 from pathlib import Path
 from urllib.parse import urlencode
 
@@ -23,7 +23,7 @@ from support.peers.haproxy_clients import get
 from support.processes.processes import kill
 from support.processes.waiting import wait_until
 from support.programs.stats_site import StatsSite, stats_site
-from support.values.certificates import issue
+from support.values.certificates import Certificates, issue
 
 from appliance.core.status.status import Status
 from appliance.stats.web_server import MOST_CLIENTS
@@ -183,6 +183,67 @@ def test_networks_that_may_connect(configured: StatsSite):
         assert client.recv(100) == b""
     assert configured.cluster.appliance.reload(configured.config(allow=["127.0.0.0/8"]))["ok"]
     assert "appliance_ok" in configured.page("/metrics")
+
+
+def test_who_may_not_ask_any_more_is_not_answered(configured: StatsSite):
+    """A reload holds for open connections: one that is excluded is closed, one that is not goes on."""
+    appliance = configured.cluster.appliance
+    excluded, kept = (HTTPConnection("127.0.0.1", configured.port, timeout=30) for _ in range(2))
+    for client, networks, may in (
+        (excluded, ["10.0.0.0/8"], False),
+        (kept, ["127.0.0.0/8"], True),
+    ):
+        assert _answers(client)
+        assert appliance.reload(configured.config(allow=networks))["ok"]
+        assert _answers(client) is may
+        client.close()
+        assert appliance.reload(configured.config())["ok"]
+
+
+def test_another_certificate_or_none_holds_for_open_connections(configured: StatsSite, tmp_path: Path):
+    """The same files end no connection; other ones, or none any more, end it at its next request."""
+    appliance = configured.cluster.appliance
+    (tmp_path / "other").mkdir()
+    first, second = issue(tmp_path, "127.0.0.1"), issue(tmp_path / "other", "127.0.0.1")
+    plain = HTTPConnection("127.0.0.1", configured.port, timeout=30)
+    assert _answers(plain)
+    assert appliance.reload(configured.config(tls=_tls(first)))["ok"]
+    assert not _answers(plain)
+
+    open_before = _secured(configured.port, first)
+    assert _answers(open_before)
+    assert appliance.reload(configured.config(tls=_tls(first), allow=["127.0.0.0/8"]))["ok"]
+    assert _answers(open_before)
+    for file, other in ((first.chain, second.chain), (first.key, second.key)):
+        file.write_bytes(other.read_bytes())  # the same names, renewed
+    assert appliance.reload(configured.config(tls=_tls(first)))["ok"]
+    assert not _answers(open_before)
+
+    renewed = _secured(configured.port, second)
+    assert _answers(renewed)
+    assert appliance.reload(configured.config())["ok"]
+    assert not _answers(renewed)
+    assert "Traceback" not in appliance.log()
+
+
+def _answers(client: HTTPConnection) -> bool:
+    """Ask for a page, the first time on a new connection; False where the server has closed it."""
+    if client.sock is not None:
+        client.auto_open = 0
+    try:
+        client.request("GET", "/metrics")
+        return b"appliance_ok" in client.getresponse().read()
+    except (NotConnected, ConnectionError, ssl.SSLEOFError):
+        return False
+
+
+def _secured(port: int, files: Certificates) -> HTTPSConnection:
+    context = ssl.create_default_context(cafile=files.authority)
+    return HTTPSConnection("127.0.0.1", port, timeout=30, context=context)
+
+
+def _tls(files: Certificates) -> dict[str, str]:
+    return {"certificate": str(files.chain), "key": str(files.key)}
 
 
 def test_another_address(configured: StatsSite):

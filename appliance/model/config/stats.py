@@ -47,7 +47,7 @@ class StatsSection(Section):
     tls: StatsTlsSection | None = None
     """TLS instead of plain HTTP."""
     allow: Networks = Field(default=(), examples=[["127.0.0.0/8", "::1", "10.0.0.0/24"]])
-    """Networks that may connect; none given is everybody."""
+    """Networks that may connect; none given is everybody. A reload holds for open connections, too."""
     socket: SocketPath | None = Field(default=None, examples=["/var/lib/haproxy/run/haproxy.sock"])
     """Unix socket that takes HAProxy's commands, for its owner alone: show stat, set server, and others."""
     admin: Literal["on", "off"] = Field(default="off")
