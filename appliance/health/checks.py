@@ -5,22 +5,23 @@ workers whose clients cannot connect.
 """
 
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from appliance.core.checks.check_history import PoolHistories
 from appliance.core.checks.checked_servers import CheckedServer, CheckedServers, Key
 from appliance.core.checks.health_record import record
 from appliance.core.checks.server_health import HealthEvent
 from appliance.health.check_loops import CheckLoops
 from appliance.health.reports import HealthReports
 from appliance.model.paths import Paths
-from appliance.model.server_states import AdminState
+from appliance.model.server_states import AdminState, ServerState
 from appliance.model.server_weights import OperatorWeight
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.boards.board_writer import BoardWriter
 from appliance.net.boards.health_publisher import HealthPublisher
 from appliance.net.probing.resolver import Resolver
 from appliance.net.probing.tls_contexts import TlsContexts
-from appliance.wire.boards.health_board import ServerHealthRecord
+from appliance.wire.boards.health_board import PoolHealthRecord, ServerHealthRecord
 from appliance.wire.lines.connect_failure import ConnectFailure
 from appliance.wire.literal import is_literal
 
@@ -28,7 +29,8 @@ from appliance.wire.literal import is_literal
 class HealthChecks:
     """The checks, from the snapshot that was applied last.
 
-    `admins` and `weights` are what operators have said before the start. `on_fault` is called when
+    `admins` and `weights` are what operators have said before the start, `pools` what an earlier process has
+    published of pools. `on_fault` is called when
     publishing has ended by a bug.
     """
 
@@ -39,15 +41,18 @@ class HealthChecks:
         *,
         admins: Mapping[Key, AdminState],
         weights: Mapping[Key, OperatorWeight],
+        pools: Iterable[PoolHealthRecord] = (),
         on_fault: Callable[[BaseException | None], None],
     ) -> None:
         self._reports = reports
         self.servers = CheckedServers(admins=admins, weights=weights)
+        self._pools = PoolHistories(pools, now=time.monotonic(), wall=time.time())
         self.contexts = TlsContexts(reports.ca_file_trouble)
         self.resolver = Resolver(self._address_changed)
         self._publisher = HealthPublisher(
             BoardWriter(paths.health_board),
             self._record,
+            self._pool_records,
             on_trouble=lambda reason: reports.board_trouble(str(paths.health_board), reason),
             on_fault=on_fault,
         )
@@ -129,6 +134,16 @@ class HealthChecks:
 
     def _record(self, key: Key, now: float, wall: float) -> ServerHealthRecord:
         return record(self.servers.servers[key], now=now, wall=wall)
+
+    def _pool_records(self, now: float, wall: float) -> Sequence[PoolHealthRecord]:
+        snapshot = self.servers.snapshot
+        members: dict[str, list[tuple[ServerState, float]]] = {
+            each.name: [] for each in (snapshot.pools if snapshot else ())
+        }
+        for (pool, _), checked in self.servers.servers.items():
+            members.setdefault(pool, []).append((checked.health.state, checked.health.weight))
+        self._pools.look(members, now=now)
+        return self._pools.records(now=now, wall=wall)
 
 
 def _hosts(servers: Iterable[CheckedServer]) -> set[str]:

@@ -27,7 +27,7 @@ from appliance.net.files import snapshots
 from appliance.net.probing.connect_failures import ConnectFailureSocket
 from appliance.programs import hub_start
 from appliance.programs.accepted_log import AcceptedLog
-from appliance.wire.boards.health_board import BoardFormatError, ServerHealthRecord, decode
+from appliance.wire.boards.health_board import BoardFormatError, HealthBoard, decode
 
 _COLLECT: Final = (20_000, 20, 20)  # checks leave no cycles behind, so looking for them often is for nothing
 
@@ -35,7 +35,7 @@ _COLLECT: Final = (20_000, 20, 20)  # checks leave no cycles behind, so looking 
 class HealthProgram:
     """The checks of the snapshot that was accepted last, with the sockets on which others reach them.
 
-    `records` are what an earlier process published last. `stop` is set, and `crashed` true, when the program
+    `last` is what an earlier process published last. `stop` is set, and `crashed` true, when the program
     is of no use any more.
     """
 
@@ -44,9 +44,10 @@ class HealthProgram:
         paths: Paths,
         log: FilteringBoundLogger,
         *,
-        records: tuple[ServerHealthRecord, ...],
+        last: HealthBoard | None,
         stop: Event,
     ) -> None:
+        records = last.servers if last else ()
         self.crashed = False
         self._stop = stop
         self._reports = reports = HealthReports(log, EventBoard(paths.event_board(PROGRAM), PROGRAM))
@@ -56,6 +57,7 @@ class HealthProgram:
             reports,
             admins=kept.states.load(records),
             weights=kept.weights.load(records),
+            pools=last.pools if last else (),
             on_fault=self._publishing_ended,
         )
         commands = HealthCommands(paths, self._checks, kept, reports)
@@ -88,16 +90,16 @@ class HealthProgram:
         self._stop.set()
 
 
-def last_records(paths: Paths, log: FilteringBoundLogger) -> tuple[ServerHealthRecord, ...]:
-    """Return what an earlier process published last, nothing where there is no board."""
+def last_board(paths: Paths, log: FilteringBoundLogger) -> HealthBoard | None:
+    """Return what an earlier process published last, None where there is no board."""
     try:
         with BoardReader(paths.health_board) as board:
             payload = board.read()
-        return decode(payload).servers if payload else ()
+        return decode(payload) if payload else None
     except (BoardError, BoardFormatError) as error:
         if paths.health_board.exists():
             log.warning("board-unreadable", reason=str(error))
-        return ()
+        return None
 
 
 def main() -> int:
@@ -108,7 +110,7 @@ def main() -> int:
     if begun is None:
         return 1
     stop = begun.stop
-    program = HealthProgram(paths, log, records=last_records(paths, log), stop=stop)
+    program = HealthProgram(paths, log, last=last_board(paths, log), stop=stop)
     # What is there now stays: frozen, it is not looked through again at every collection.
     gc.collect()
     gc.freeze()

@@ -86,9 +86,6 @@ _THEIRS_ALONE = frozenset(
 _SHOWN_TO_ADMINS = ("addr", "algo")
 """Columns that HAProxy's page has with `stats show-legends`, and its socket always."""
 
-_POOLS_ALONE = frozenset({"chkdown", "downtime"})
-"""Columns of HAProxy's backends: here nobody counts how often a whole pool went down."""
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pair:
@@ -207,10 +204,7 @@ def test_telegraf(pair: Pair):
     assert list(ours) == list(theirs)
     for place, row in theirs.items():
         differ = {name: (row[name], ours[place][name]) for name in _EQUAL if ours[place][name] != row[name]}
-        if place[1] == "BACKEND":
-            assert differ.keys() <= _POOLS_ALONE
-        else:
-            assert differ == {}, place
+        assert differ == {}, place
 
 
 def test_telegraf_over_the_socket(pair: Pair):
@@ -227,8 +221,7 @@ def test_a_column_that_has_a_figure_there_has_one_here(pair: Pair):
     for place, row in theirs.items():
         filled = {name for name, value in row.items() if value and name in ours[place]}
         mine = {name for name, value in ours[place].items() if value}
-        allowed = _THEIRS_ALONE | (_POOLS_ALONE if place[1] == "BACKEND" else frozenset())
-        assert filled - mine <= allowed | {"-"}, place
+        assert filled - mine <= _THEIRS_ALONE | {"-"}, place
         assert mine - filled <= {"last_chk", *_SHOWN_TO_ADMINS}, place
 
 
@@ -559,6 +552,39 @@ def test_a_weight_is_taken_and_kept(pair: Pair):
     assert _row(site, "master-1")["uweight"] == "20"
     for *_, control in pair.places:
         assert socket_answer(Path(control), "set server masters/master-1 weight 100%\n") == "\n"
+
+
+def test_a_whole_pool_is_down(pair: Pair):
+    """Each time is counted, with its seconds; ours goes on over a restart of health."""
+    before, begun = [_backend(url, user) for url, user, _ in pair.places], time.monotonic()
+    masters = pair.site.cluster.masters
+    for each in masters:
+        each.ready(500)
+    _wait_for_backends(pair, "DOWN")
+    health = pair.site.cluster.appliance
+    health.wait_for_restart("health", health.kill("health"))
+    seen = time.monotonic()
+    wait_until(lambda: time.monotonic() > seen + 2, what="both have been down for two seconds")
+    waited = time.monotonic() - seen
+    for each in masters:
+        each.ready(200)
+    _wait_for_backends(pair, "UP")
+    whole = time.monotonic() - begun
+    for (url, user, _), first in zip(pair.places, before, strict=True):
+        row = _backend(url, user)
+        assert int(row["chkdown"]) == int(first["chkdown"]) + 1, url
+        assert waited - 1 <= int(row["downtime"]) - int(first["downtime"]) <= whole + 2, url
+
+
+def _wait_for_backends(pair: Pair, status: str) -> None:
+    for url, user, _ in pair.places:
+        wait_until(
+            lambda url=url, user=user: _backend(url, user)["status"] == status, what=f"{url}: {status}"
+        )
+
+
+def _backend(url: str, user: str) -> haproxy_clients.Row:
+    return haproxy_clients.telegraf(get(f"{url};csv", user=user)[1])["masters", "BACKEND"]
 
 
 def _row(site: StatsSite, server: str) -> dict[str, str]:

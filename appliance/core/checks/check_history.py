@@ -1,12 +1,13 @@
 """What monitoring wants to know of checks: how often a server went down, how long, how fast it answers."""
 
 from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Self
 
 from appliance.core.checks.check_outcome import CheckOutcome
-from appliance.model.server_states import HealthVerdict
-from appliance.wire.boards.health_board import CHECK_BOUNDS, NO_CHECKS, ServerHealthRecord
+from appliance.model.server_states import HealthVerdict, ServerState
+from appliance.wire.boards.health_board import CHECK_BOUNDS, NO_CHECKS, PoolHealthRecord, ServerHealthRecord
 
 
 @dataclass(slots=True, kw_only=True)
@@ -49,3 +50,57 @@ class CheckHistory:
             self.downs += 1
         elif before is HealthVerdict.DOWN:
             self.down_seconds += seconds
+
+
+@dataclass(slots=True)
+class _PoolHistory:
+    downs: int = 0
+    down_seconds: float = 0.0
+    down_since: float | None = None
+
+
+class PoolHistories:
+    """How often whole pools were down, and how long: HAProxy's `chkdown` and `downtime` of a backend.
+
+    A pool is down while none of its servers takes connections, because of checks or of the operator. HAProxy
+    counts both, but forgets at the end for how long it was by the operator's word: such a counter goes back.
+    With a server that no check has judged yet a pool is as it was. `now` is monotonic seconds, `wall` the
+    same in Unix seconds.
+    """
+
+    def __init__(self, records: Iterable[PoolHealthRecord], *, now: float, wall: float) -> None:
+        """Go on from what an earlier process published."""
+        self._pools = {
+            each.pool: _PoolHistory(
+                each.downs, each.down_seconds, now - (wall - each.down_since) if each.down_since else None
+            )
+            for each in records
+        }
+
+    def look(self, servers: Mapping[str, Sequence[tuple[ServerState, float]]], *, now: float) -> None:
+        """Take state and effective weight of the servers of all pools; pools that are gone are forgotten."""
+        self._pools = {pool: self._pools.get(pool) or _PoolHistory() for pool in servers}
+        for pool, members in servers.items():
+            _look_at(self._pools[pool], members, now)
+
+    def records(self, *, now: float, wall: float) -> tuple[PoolHealthRecord, ...]:
+        """Return what the health board shows."""
+        return tuple(
+            PoolHealthRecord(
+                pool=name,
+                downs=each.downs,
+                down_seconds=each.down_seconds,
+                down_since=0.0 if each.down_since is None else wall - (now - each.down_since),
+            )
+            for name, each in self._pools.items()
+        )
+
+
+def _look_at(pool: _PoolHistory, members: Sequence[tuple[ServerState, float]], now: float) -> None:
+    if any(state is ServerState.UP and weight > 0 for state, weight in members):
+        if pool.down_since is not None:
+            pool.down_seconds += now - pool.down_since
+            pool.down_since = None
+    elif pool.down_since is None and all(state is not ServerState.CHECKING for state, _ in members):
+        pool.downs += 1
+        pool.down_since = now

@@ -76,6 +76,8 @@ _SERVING: Final = (
     _Column("max_total_time_seconds", "ttime_max", _GAUGE, "Longest session that has ended.", _MILLI),
     _Column("connection_attempts_total", "connect", _COUNTER, "Connections that were made."),
     _Column("connection_reuses_total", "reuse", _COUNTER, "Connections used again: of HTTP, 0 here."),
+    _Column("check_up_down_total", "chkdown", _COUNTER, "How often it went down."),
+    _Column("downtime_seconds_total", "downtime", _COUNTER, "Seconds that it was down."),
     _Column("internal_errors_total", "eint", _COUNTER, "Internal errors of HTTP, 0 here."),
 )
 _BACKEND: Final = (
@@ -87,8 +89,6 @@ _BACKEND: Final = (
 _SERVER: Final = (
     *_SERVING,
     _Column("check_failures_total", "chkfail", _COUNTER, "Checks that failed while it was up."),
-    _Column("check_up_down_total", "chkdown", _COUNTER, "How often it went down."),
-    _Column("downtime_seconds_total", "downtime", _COUNTER, "Seconds that it was down."),
     _Column("current_throttle", "throttle", _GAUGE, "Percent of its weight in slow start."),
     _Column("check_code", "check_code", _GAUGE, "HTTP status of the last check."),
     _Column("check_duration_seconds", "check_duration", _GAUGE, "What the last check took.", _MILLI),

@@ -17,7 +17,7 @@ from appliance.model.snapshot.frontends import Bind
 from appliance.model.snapshot.pools import Pool, Server
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.wire.boards.ended_workers import EndedWorkers
-from appliance.wire.boards.health_board import ServerHealthRecord
+from appliance.wire.boards.health_board import PoolHealthRecord, ServerHealthRecord
 from appliance.wire.boards.worker_board import ServerCounters, WorkerBoard, summed
 from appliance.wire.lines.forward_status import ForwardStatus
 
@@ -41,6 +41,7 @@ class _ServerFigures:
 
     unjudged: ServerState | None
     health: Mapping[tuple[str, str], ServerHealthRecord]
+    pools: Mapping[str, PoolHealthRecord]
     counters: Mapping[tuple[str, str], list[ServerCounters]]
 
 
@@ -61,12 +62,15 @@ def _server_figures(observations: Observations) -> _ServerFigures:
         for each in counted.servers:
             counters.setdefault((each.pool, each.server), []).append(each)
     unjudged = ServerState.CHECKING if observations.living else None
-    return _ServerFigures(unjudged=unjudged, health=health_records(observations), counters=counters)
+    pools = {each.pool: each for each in observations.health.pools} if observations.health else {}
+    health = health_records(observations)
+    return _ServerFigures(unjudged=unjudged, health=health, pools=pools, counters=counters)
 
 
 def _pool(pool: Pool, figures: _ServerFigures, in_use: frozenset[str]) -> PoolStatus:
     servers = tuple(_server(pool, server, figures) for server in pool.servers)
     up = sum(server.state is ServerState.UP and server.effective_weight != 0 for server in servers)
+    record = figures.pools.get(pool.name) or PoolHealthRecord(pool=pool.name)
     return PoolStatus(
         name=pool.name,
         balance=pool.balance,
@@ -76,6 +80,9 @@ def _pool(pool: Pool, figures: _ServerFigures, in_use: frozenset[str]) -> PoolSt
         current=sum(server.current for server in servers),
         total=sum(server.total for server in servers),
         queued=sum(server.queued for server in servers),
+        downs=record.downs,
+        down_seconds=record.down_seconds,
+        down_since=record.down_since or None,
         servers=servers,
     )
 

@@ -141,7 +141,11 @@ class ServerStatus(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PoolStatus:
-    """One pool. `up` is how many of its servers are up; `ok` is false for a pool in use that has none."""
+    """One pool. `up` is how many of its servers are up; `ok` is false for a pool in use that has none.
+
+    `downs` is how often it was left without any, `down_seconds` how long it was before it had one again, and
+    `down_since` since when it has none now, Unix seconds.
+    """
 
     name: str
     balance: str
@@ -151,6 +155,9 @@ class PoolStatus:
     current: int
     total: int
     queued: int
+    downs: int
+    down_seconds: float
+    down_since: float | None
     servers: tuple[ServerStatus, ...]
 
 

@@ -6,7 +6,7 @@ a full file system say, is tried again; until then readers have the last payload
 
 import os
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import gevent
@@ -14,7 +14,12 @@ from gevent.event import Event
 
 from appliance.core.checks.checked_servers import Key
 from appliance.net.boards.board_writer import BoardWriter
-from appliance.wire.boards.health_board import ServerHealthRecord, assemble, encode_server
+from appliance.wire.boards.health_board import (
+    PoolHealthRecord,
+    ServerHealthRecord,
+    assemble,
+    encode_server,
+)
 
 PAUSE: Final = 0.05
 """Seconds from one publish to the next, however much changes."""
@@ -26,12 +31,14 @@ RETRY: Final = 0.5
 """Seconds from a publish that failed to the next try."""
 
 Describe = Callable[[Key, float, float], ServerHealthRecord]
+DescribePools = Callable[[float, float], Sequence[PoolHealthRecord]]
 
 
 class HealthPublisher:
     """The encoded records of all servers; only those that were touched are encoded again.
 
-    `describe` returns the record of a server at a moment, given in monotonic and in Unix seconds.
+    `describe` returns the record of a server at a moment, given in monotonic and in Unix seconds, and
+    `describe_pools` those of all pools.
     `on_trouble` is called once with the reason when the board cannot be written, and with "" when it can
     again; `on_fault` is called when a bug has ended the publishing.
     """
@@ -40,12 +47,14 @@ class HealthPublisher:
         self,
         board: BoardWriter,
         describe: Describe,
+        describe_pools: DescribePools,
         *,
         on_trouble: Callable[[str], None],
         on_fault: Callable[[BaseException | None], None],
     ) -> None:
         self._board = board
         self._describe = describe
+        self._describe_pools = describe_pools
         self._on_trouble = on_trouble
         self._troubled = False
         self._snapshot = 0
@@ -92,7 +101,11 @@ class HealthPublisher:
         for key in touched & self._records.keys():
             self._records[key] = encode_server(self._describe(key, now, wall))
         payload = assemble(
-            list(self._records.values()), snapshot=self._snapshot, pid=os.getpid(), written_at=wall
+            list(self._records.values()),
+            self._describe_pools(now, wall),
+            snapshot=self._snapshot,
+            pid=os.getpid(),
+            written_at=wall,
         )
         try:
             self._board.publish(payload, changed=changed)

@@ -79,6 +79,18 @@ class ServerHealthRecord(msgspec.Struct, frozen=True, kw_only=True):
         return state_of(self.verdict, self.admin)
 
 
+class PoolHealthRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """How often a pool was left without any server that takes connections, and how long before it had one.
+
+    `down_since` is Unix seconds, 0.0 while it has one. `down_seconds` is without the time since then.
+    """
+
+    pool: str
+    downs: int = 0
+    down_seconds: float = 0.0
+    down_since: float = 0.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class HealthBoard:
     """The whole payload. `snapshot` is the configuration it was made from, `written_at` Unix seconds."""
@@ -87,9 +99,11 @@ class HealthBoard:
     pid: int
     written_at: float
     servers: tuple[ServerHealthRecord, ...]
+    pools: tuple[PoolHealthRecord, ...] = ()
 
 
-_HEAD: Final = struct.Struct("=4sIIIIxxxxd")
+_HEAD: Final = struct.Struct("=4sIIIIId")
+_POOL: Final = struct.Struct(f"={NAME_BYTES}sQdd")
 _MAGIC: Final = b"HLT4"
 _WEIGHT_BYTES: Final = 8
 _RECORD: Final = struct.Struct(
@@ -100,13 +114,24 @@ _RECORD: Final = struct.Struct(
 def encode(board: HealthBoard) -> bytes:
     """Return the payload; names longer than NAME_BYTES are the config's error, details are cut."""
     records = [encode_server(server) for server in board.servers]
-    return assemble(records, snapshot=board.snapshot, pid=board.pid, written_at=board.written_at)
+    return assemble(records, board.pools, snapshot=board.snapshot, pid=board.pid, written_at=board.written_at)
 
 
-def assemble(records: Sequence[bytes], *, snapshot: int, pid: int, written_at: float) -> bytes:
+def assemble(
+    records: Sequence[bytes],
+    pools: Sequence[PoolHealthRecord],
+    *,
+    snapshot: int,
+    pid: int,
+    written_at: float,
+) -> bytes:
     """Return the payload of records that `encode_server` made; unchanged ones need not be encoded again."""
-    head = _HEAD.pack(_MAGIC, snapshot, pid, len(records), _RECORD.size, written_at)
-    return head + b"".join(records)
+    head = _HEAD.pack(_MAGIC, snapshot, pid, len(records), _RECORD.size, len(pools), written_at)
+    return b"".join((head, *records, *map(_encode_pool, pools)))
+
+
+def _encode_pool(pool: PoolHealthRecord) -> bytes:
+    return _POOL.pack(pool.pool.encode(), pool.downs, pool.down_seconds, pool.down_since)
 
 
 def encode_server(server: ServerHealthRecord) -> bytes:
@@ -141,13 +166,16 @@ def encode_server(server: ServerHealthRecord) -> bytes:
 def decode(payload: bytes) -> HealthBoard:
     """Return the board; raises BoardFormatError."""
     try:
-        magic, snapshot, pid, count, size, written_at = _HEAD.unpack_from(payload)
-        if magic != _MAGIC or size != _RECORD.size or len(payload) != _HEAD.size + count * size:
+        magic, snapshot, pid, count, size, pool_count, written_at = _HEAD.unpack_from(payload)
+        end = _HEAD.size + count * size
+        if magic != _MAGIC or size != _RECORD.size or len(payload) != end + pool_count * _POOL.size:
             raise BoardFormatError("health board: another layout")
-        servers = tuple(map(_server, _RECORD.iter_unpack(memoryview(payload)[_HEAD.size :])))
+        view = memoryview(payload)
+        servers = tuple(map(_server, _RECORD.iter_unpack(view[_HEAD.size : end])))
+        pools = tuple(map(_pool, _POOL.iter_unpack(view[end:])))
     except (struct.error, ValueError, LookupError) as error:
         raise BoardFormatError(f"health board: {error}") from error
-    return HealthBoard(snapshot=snapshot, pid=pid, written_at=written_at, servers=servers)
+    return HealthBoard(snapshot=snapshot, pid=pid, written_at=written_at, servers=servers, pools=pools)
 
 
 def _server(record: tuple) -> ServerHealthRecord:  # type: ignore[type-arg]  # struct's own shape, named below
@@ -179,6 +207,11 @@ def _server(record: tuple) -> ServerHealthRecord:  # type: ignore[type-arg]  # s
         operator_weight=operator_weight(text_of(weighed)) if weighed[0] else None,
         reused=reused,
     )
+
+
+def _pool(record: tuple) -> PoolHealthRecord:  # type: ignore[type-arg]  # struct's own shape, named below
+    pool, downs, down_seconds, down_since = record
+    return PoolHealthRecord(pool=text_of(pool), downs=downs, down_seconds=down_seconds, down_since=down_since)
 
 
 @lru_cache(maxsize=16384)

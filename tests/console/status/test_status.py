@@ -149,7 +149,8 @@ def test_json_keys_are_stable(paths: Paths):
     ]  # fmt: skip
     [masters] = found["pools"]
     assert list(masters) == [
-        "name", "balance", "in_use", "ok", "up", "current", "total", "queued", "servers",
+        "name", "balance", "in_use", "ok", "up", "current", "total", "queued", "downs", "down_seconds",
+        "down_since", "servers",
     ]  # fmt: skip
     assert list(masters["servers"][0]) == [
         "name", "address", "resolved", "state", "since", "backup", "weight", "operator_weight",

@@ -5,11 +5,11 @@ from dataclasses import replace
 import pytest
 from support.values import boards
 
-from appliance.core.checks.check_history import CheckHistory
+from appliance.core.checks.check_history import CheckHistory, PoolHistories
 from appliance.core.checks.check_outcome import CheckOutcome
 from appliance.model.check_results import CheckResult
-from appliance.model.server_states import HealthVerdict
-from appliance.wire.boards.health_board import CHECK_BOUNDS
+from appliance.model.server_states import HealthVerdict, ServerState
+from appliance.wire.boards.health_board import CHECK_BOUNDS, PoolHealthRecord
 
 pytestmark = pytest.mark.pure
 
@@ -59,3 +59,53 @@ def test_it_goes_on_after_a_restart():
     history.check_ended(replace(GOOD, reused=True, duration=9.0), verdict=UP)
     assert (history.downs, history.failed_up, history.down_seconds, history.reused) == (2, 4, 4.0, 7)
     assert (history.check_seconds, history.check_times[:2]) == (14.0, [2, 1])
+
+
+def _looks(*states: tuple[ServerState, ...], records: tuple[PoolHealthRecord, ...] = ()) -> PoolHealthRecord:
+    """Return what is known of a pool after looks at its servers, one each ten seconds from 10 on."""
+    histories = PoolHistories(records, now=0.0, wall=1000.0)
+    for number, members in enumerate(states, start=1):
+        weighed = [(state, 0.0 if state is ServerState.DOWN else 1.0) for state in members]
+        histories.look({"pool": weighed}, now=10.0 * number)
+    (found,) = histories.records(now=100.0, wall=1100.0)
+    return found
+
+
+_UP, _DOWN, _CHECKING = ServerState.UP, ServerState.DOWN, ServerState.CHECKING
+
+
+@pytest.mark.parametrize(
+    ("states", "downs", "seconds", "since"),
+    [
+        ([(_UP, _DOWN)], 0, 0.0, 0.0),
+        ([(_UP, _DOWN), (_DOWN, _DOWN)], 1, 0.0, 1020.0),
+        ([(_DOWN, _DOWN), (_DOWN, _DOWN), (_DOWN, _UP)], 1, 20.0, 0.0),
+        ([(_UP,), (ServerState.DRAIN,), (_UP,), (ServerState.MAINT,)], 2, 10.0, 1040.0),
+        ([(_CHECKING, _DOWN)], 0, 0.0, 0.0),
+        ([(_DOWN, _DOWN), (_CHECKING, _DOWN), (_UP, _DOWN)], 1, 20.0, 0.0),
+        ([()], 1, 0.0, 1010.0),
+    ],
+)
+def test_a_pool_is_down_while_no_server_takes_connections(
+    states: list[tuple[ServerState, ...]], downs: int, seconds: float, since: float
+):
+    """One that is not judged yet decides nothing; drain and maint count as in HAProxy."""
+    found = _looks(*states)
+    assert (found.downs, found.down_seconds, found.down_since) == (downs, seconds, since)
+
+
+def test_a_server_without_weight_takes_no_connections():
+    """HAProxy counts such a backend as down, too."""
+    histories = PoolHistories((), now=0.0, wall=0.0)
+    histories.look({"pool": [(ServerState.UP, 0.0)]}, now=1.0)
+    assert [each.downs for each in histories.records(now=1.0, wall=1.0)] == [1]
+
+
+def test_pools_go_on_after_a_restart():
+    """What was down stays down since then; pools that are gone are forgotten."""
+    before = (
+        PoolHealthRecord(pool="pool", downs=3, down_seconds=5.0, down_since=990.0),
+        PoolHealthRecord(pool="gone", downs=9),
+    )
+    assert _looks((_DOWN,), records=before) == before[0]
+    assert _looks((_UP,), records=before) == PoolHealthRecord(pool="pool", downs=3, down_seconds=25.0)

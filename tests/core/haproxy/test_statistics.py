@@ -1,6 +1,7 @@
 """The rows of HAProxy's statistics."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 from msgspec import structs
@@ -16,7 +17,7 @@ from appliance.core.status.status import Status
 from appliance.model.check_results import CheckResult
 from appliance.model.server_states import AdminState, HealthVerdict
 from appliance.model.server_weights import operator_weight
-from appliance.wire.boards.health_board import ServerHealthRecord
+from appliance.wire.boards.health_board import PoolHealthRecord, ServerHealthRecord
 from appliance.wire.haproxy.commands import ShowStat
 from appliance.wire.haproxy.statistics import COLUMNS, STATE_COLUMNS
 
@@ -185,6 +186,15 @@ def test_a_pool_that_is_down():
     ]
     assert some(of(*down)[-1], "status", "act", "weight", "lastchg") == ["DOWN", 0, 0, 10]
     assert of()[-1]["lastchg"] == 0
+
+
+def test_how_often_a_pool_was_down():
+    """As `health` has counted it, with the seconds that it is down for now."""
+    known = PoolHealthRecord(pool="masters", downs=3, down_seconds=20.5, down_since=NOW - 10)
+    board = replace(boards.health_board(*ALL_UP), pools=(known,))
+    for pools, columns in ((board.pools, [3, 30]), ((), [0, 0])):
+        row = of(health=replace(board, pools=pools))[-1]
+        assert some(row, "chkdown", "downtime") == columns
 
 
 def test_trends_are_shown():

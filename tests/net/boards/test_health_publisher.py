@@ -17,13 +17,14 @@ from appliance.model.server_states import HealthVerdict
 from appliance.net.boards.board_reader import BoardReader
 from appliance.net.boards.board_writer import BoardWriter
 from appliance.net.boards.health_publisher import FRESH, RETRY, HealthPublisher
-from appliance.wire.boards.health_board import HealthBoard, ServerHealthRecord, decode
+from appliance.wire.boards.health_board import HealthBoard, PoolHealthRecord, ServerHealthRecord, decode
 
 pytestmark = pytest.mark.programs
 
 PATIENCE = 10.0
 CHECK = snapshots.check()
 KEYS: list[Key] = [("pool", "a"), ("pool", "b")]
+POOLS = (PoolHealthRecord(pool="pool", downs=2, down_seconds=3.5, down_since=7.0),)
 
 
 class Subject:
@@ -37,7 +38,11 @@ class Subject:
         self.trouble: list[str] = []
         self.faults: list[BaseException | None] = []
         self.publisher = HealthPublisher(
-            BoardWriter(path), self._describe, on_trouble=self.trouble.append, on_fault=self.faults.append
+            BoardWriter(path),
+            self._describe,
+            lambda _now, _wall: POOLS,
+            on_trouble=self.trouble.append,
+            on_fault=self.faults.append,
         )
         self.reader = BoardReader(path)
         self._first = self.reader.changes
@@ -87,6 +92,7 @@ def test_all_servers_are_published_in_order(subject: Subject):
     """A new set of servers is a change, with the number of its snapshot."""
     board = subject.board()
     assert (board.snapshot, [server.server for server in board.servers]) == (3, ["a", "b"])
+    assert board.pools == POOLS
     assert subject.changes == 1
 
 

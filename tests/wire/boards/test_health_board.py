@@ -14,6 +14,7 @@ from appliance.wire.boards.health_board import (
     NAME_BYTES,
     BoardFormatError,
     HealthBoard,
+    PoolHealthRecord,
     ServerHealthRecord,
 )
 
@@ -43,12 +44,16 @@ SERVERS = st.builds(
     unreachable=st.booleans(),
     operator_weight=st.none() | st.builds(OperatorWeight, value=st.integers(0, 256), percent=st.booleans()),
 )
+POOLS = st.builds(
+    PoolHealthRecord, pool=NAMES, downs=st.integers(0, 2**64 - 1), down_seconds=FINITE, down_since=FINITE
+)
 BOARDS = st.builds(
     HealthBoard,
     snapshot=COUNTS,
     pid=COUNTS,
     written_at=FINITE,
     servers=st.lists(SERVERS, max_size=4).map(tuple),
+    pools=st.lists(POOLS, max_size=3).map(tuple),
 )
 
 
