@@ -1,7 +1,8 @@
 """The metrics of keepalived_exporter, from what the program `vrrp` tells: same names, labels and numbers.
 
 Where that exporter has a counter for each thing that can be wrong with a packet, ours are the sums of the
-reasons for which packets were dropped.
+reasons for which packets were dropped. Another version is none of them, as for keepalived: it is in
+`appliance_vrrp_drops`, as everything else is.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,7 +27,7 @@ _DROPS: Final[Mapping[str, tuple[str, tuple[DropReason, ...]]]] = {
     "packet_length_errors": ("a wrong length", (DropReason.TRUNCATED, DropReason.TRAILING)),
     "advertisements_interval_errors": ("another interval", (DropReason.INTERVAL,)),
     "ip_ttl_errors": ("a TTL other than 255", (DropReason.HOP_LIMIT,)),
-    "invalid_type_received": ("an invalid type or version", (DropReason.TYPE, DropReason.VERSION)),
+    "invalid_type_received": ("an invalid type", (DropReason.TYPE,)),
     "address_list_errors": ("another list of addresses", (DropReason.ADDRESS_LIST, DropReason.ADDRESS_COUNT)),
     "authentication_invalid": ("an unknown authentication", (DropReason.HMAC_TYPE, DropReason.HMAC_KEY)),
     "authentication_mismatch": (

@@ -1,5 +1,8 @@
 """Debian's keepalived in a node, with a configuration, pid files and a notify FIFO of its own."""
 
+import contextlib
+import functools
+import json
 import os
 import signal
 import subprocess
@@ -98,7 +101,9 @@ class Keepalived:
         command += ["--vrrp", f"--use-file={self.root / 'keepalived.conf'}"]
         command += [f"--pid={self.root / 'pid'}", f"--vrrp_pid={self.root / 'vrrp.pid'}"]
         with (self.root / "log").open("ab") as log:
-            self._process = self.node.start(command, output=log)
+            self._process = self.node.start(
+                command, output=log, environment={**os.environ, "TMPDIR": str(self.root)}
+            )
 
     def log(self) -> str:
         """Return what it has logged."""
@@ -155,6 +160,20 @@ class Keepalived:
         """End `pause`."""
         os.kill(self._worker(), signal.SIGCONT)
 
+    def counted(self, name: str = "VI") -> dict[str, int | float]:
+        """Return what it has counted of an instance, its state (0 to 3) and its delays, by its own JSON."""
+        told = self.root / "keepalived.json"
+        told.unlink(missing_ok=True)
+        os.kill(self._worker(), _signal_for_json())
+
+        def found() -> dict[str, int | float] | None:
+            with contextlib.suppress(OSError, ValueError):  # it is not written, or not to its end
+                by_name = {each["data"]["iname"]: each for each in json.loads(told.read_bytes())}
+                return {**by_name[name]["data"], **by_name[name]["stats"]}
+            return None
+
+        return wait_until(found, what=f"keepalived tells what it has counted of {name}")
+
     def reload(self) -> None:
         """Let it read its configuration again."""
         assert self._process is not None
@@ -162,6 +181,13 @@ class Keepalived:
 
     def _worker(self) -> int:
         return int((self.root / "vrrp.pid").read_text())
+
+
+@functools.cache
+def _signal_for_json() -> int:
+    """Return the number of the signal, which is a matter of how it was built."""
+    command = [tools.path("keepalived") or "keepalived", "--signum=JSON"]
+    return int(subprocess.run(command, capture_output=True, text=True, check=True, timeout=30).stdout)
 
 
 def _children(pid: int) -> list[int]:
