@@ -104,6 +104,9 @@ _TCP_PANELS = (
             *("current_queue", "max_queue", "connection_errors_total", "response_errors_total"),
             *("retry_warnings_total", "redispatch_warnings_total", "weight", "loadbalanced_total"),
             *("check_last_change_seconds", "client_aborts_total", "server_aborts_total"),
+            *("check_up_down_total", "downtime_seconds_total", "response_time_average_seconds"),
+            *("total_time_average_seconds", "max_queue_time_seconds", "max_connect_time_seconds"),
+            *("max_response_time_seconds", "max_total_time_seconds"),
             *("queue_time_average_seconds", "connect_time_average_seconds", "connection_attempts_total"),
         )
     ),
@@ -111,7 +114,7 @@ _TCP_PANELS = (
     *(
         f"haproxy_server_{name}"
         for name in (
-            *("check_failures_total", "check_up_down_total", "downtime_seconds_total"),
+            "check_failures_total",
             *("check_duration_seconds", "check_status"),
         )
     ),
@@ -161,6 +164,29 @@ def test_counters_of_vrrp_outlive_it(watched: Watched):
         assert (site.value(name, **labels) or 0) >= (least or 0)
     assert restarts is not None
     site.wait_for("appliance_program_restarts_total", restarts + 1, program="vrrp")
+
+
+@pytest.mark.parametrize("program", ["discover", "vrrp"])
+def test_page_and_metrics_while_a_program_is_killed(watched: Watched, program: str):
+    """Each scrape is answered, no counter goes back, the restart is counted, its metrics come back."""
+    site = watched.site
+    own = {"discover": "appliance_discovery_age_seconds", "vrrp": "keepalived_vrrp_state"}[program]
+    most = dict(site.counters())
+    restarts = site.value("appliance_program_restarts_total", program=program)
+    assert restarts is not None
+    killed = site.cluster.appliance.kill(program)
+
+    def is_back() -> bool:
+        now = site.counters()
+        back = {name: (most[name], value) for name, value in now.items() if value < most.get(name, 0)}
+        assert back == {}
+        most.update(now)
+        assert "HAProxy version" in site.page("/haproxy_stats")
+        counted = now.get(("appliance_program_restarts_total", frozenset({("program", program)})))
+        return counted == restarts + 1 and any(name == own for name, _ in site.samples())
+
+    wait_until(is_back, what=f"{program} was started again, and is shown", timeout=60.0)
+    assert site.cluster.appliance.program_pid(program) != killed
 
 
 @pytest.mark.parametrize("command", [["check", "rules", str(RULES)], ["test", "rules", "rules-test.yaml"]])
