@@ -2,10 +2,10 @@
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Final
 
-from appliance.core.forwarding.plan import forwarded
+from appliance.core.forwarding.plan import families, forwarded
 from appliance.core.rollout.needed_programs import FORWARD
 from appliance.forward.counting import Counting
 from appliance.forward.forwarder import Forwarder
@@ -14,8 +14,10 @@ from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.control.control_server import Call, Handler
 from appliance.net.files.proposed_snapshot import ProposedSnapshot
+from appliance.net.netlink.networks import interfaces
+from appliance.net.nftables.flowtables import objections
 from appliance.wire.lines import forward_status
-from appliance.wire.lines.control import Answer, good
+from appliance.wire.lines.control import Answer, AnswerProblem, bad, good
 from appliance.wire.lines.forward_status import ForwardStatus
 
 FOR_READERS: Final = frozenset({"status", "sessions"})
@@ -59,8 +61,10 @@ class ForwardCommands:
         return good(**forward_status.encode(status))
 
     def _prepare(self, call: Call) -> Answer:
-        """Read a proposed snapshot; nothing changes yet."""
+        """Read a proposed snapshot, and see whether its flowtables can be had; nothing changes yet."""
         snapshot = self._proposed.read(call.question.integer("snapshot"))
+        if refused := tuple(_without_flowtable(snapshot)):
+            return bad(*refused)
         self._proposed.hold(snapshot)
         return good(changed=_used(snapshot) != _used(self._forwarder.snapshot), generation=None)
 
@@ -78,6 +82,13 @@ class ForwardCommands:
         """Forget a snapshot that was prepared."""
         self._proposed.forget(call.question.integer("snapshot"))
         return good()
+
+
+def _without_flowtable(snapshot: Snapshot) -> Iterator[AnswerProblem]:
+    for group, frontend in snapshot.forwarded:
+        path = f"{group.name}.frontends.{frontend.name}.flowtable"
+        for why in objections(families(snapshot, frontend), frontend.flowtable, interfaces()):
+            yield AnswerProblem(message=why, path=path)
 
 
 def _used(snapshot: Snapshot | None) -> object:

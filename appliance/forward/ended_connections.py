@@ -1,6 +1,7 @@
 """Ends connections that the kernel forwards: conntrack forgets them, and both ends are reset."""
 
 import contextlib
+import errno
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final
 
@@ -11,6 +12,8 @@ from appliance.net.netlink.conntrack import Conntrack, TrackedConnection
 from appliance.net.packets.prods import Prods
 
 _WHOLE: Final = 0xFFFFFFFF
+_TRIES: Final = 40  # of deleting what leaves a flowtable
+_PAUSE: Final = 0.05  # seconds between two of them
 _AT_ONCE: Final = 256  # connections between which others get their turn
 
 
@@ -25,7 +28,7 @@ def end_connections(owners: Mapping[int, str]) -> Mapping[str, int]:
             if each.mark ^ MARK in owners:
                 found.setdefault(each.mark, []).append(each)
         for mark in sorted(found):
-            conntrack.delete(mark, _WHOLE)
+            forget(conntrack, mark, _WHOLE, offloaded=any(each.offloaded for each in found[mark]))
             gevent.sleep(0)
     ended = dict.fromkeys(owners.values(), 0)
     with Prods(mark=MARK) as prods:
@@ -40,13 +43,39 @@ def end_each(connections: Sequence[TrackedConnection]) -> int:
     there: list[TrackedConnection] = []
     with contextlib.closing(Conntrack()) as conntrack:
         for count, each in enumerate(connections, 1):
-            if conntrack.forget(each):
+            if _forgotten(conntrack, each):
                 there.append(each)
             if not count % _AT_ONCE:
                 gevent.sleep(0)
     with Prods(mark=MARK) as prods:
         _reset(prods, [each for each in there if each.open])
     return len(there)
+
+
+def _forgotten(conntrack: Conntrack, connection: TrackedConnection) -> bool:
+    """Have conntrack forget one connection, which may be on its way out of a flowtable. Raises OSError."""
+    for _ in range(_TRIES if connection.offloaded else 0):
+        try:
+            return conntrack.forget(connection)
+        except OSError as error:
+            if error.errno != errno.EBUSY:
+                raise
+        gevent.sleep(_PAUSE)
+    return conntrack.forget(connection)
+
+
+def forget(conntrack: Conntrack, mark: int, mask: int, *, offloaded: bool) -> None:
+    """Have conntrack forget connections; some may be on their way out of a flowtable. Raises OSError.
+
+    Kernels do not delete one that is in a flowtable (ctnetlink_flush_iterate of Linux 4.16 to 6.5, say), and
+    a flowtable that was removed is emptied a moment later.
+    """
+    conntrack.delete(mark, mask)
+    for _ in range(_TRIES if offloaded else 0):
+        if not any(each.offloaded for each in conntrack.connections(mark, mask)):
+            break
+        gevent.sleep(_PAUSE)
+        conntrack.delete(mark, mask)
 
 
 def _all_of(numbers: Iterable[int]) -> tuple[int, int]:

@@ -9,6 +9,7 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.core.forwarding import ruleset
 from appliance.core.forwarding.numbers import MARK, MARK_MASK
+from appliance.forward.ended_connections import forget
 from appliance.net.netlink.conntrack import Conntrack
 from appliance.net.netlink.namespace_claim import NamespaceClaim
 from appliance.net.nftables.nftables import Nftables, NftablesError
@@ -61,6 +62,6 @@ def _remove(nftables: Nftables, family: Family) -> bool:
 def _forget_connections() -> None:
     conntrack = Conntrack()
     try:
-        conntrack.delete(MARK, MARK_MASK)
+        forget(conntrack, MARK, MARK_MASK, offloaded=True)
     finally:
         conntrack.close()

@@ -6,7 +6,7 @@ last connection has ended, or with the drain time.
 """
 
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Final
 
@@ -15,6 +15,7 @@ from structlog.typing import FilteringBoundLogger
 
 from appliance.core.balancing.pool_member import PoolMember
 from appliance.core.balancing.pool_state import Health, PoolState
+from appliance.core.forwarding.forwarded import ForwardedFrontend
 from appliance.core.forwarding.numbers import MARK, MARK_MASK, Numbers, NumbersExhausted
 from appliance.core.forwarding.plan import (
     KernelFrontend,
@@ -25,14 +26,15 @@ from appliance.core.forwarding.plan import (
     taken_by_proxies,
 )
 from appliance.core.rollout.needed_programs import FORWARD
-from appliance.forward.ended_connections import end_connections
+from appliance.forward.ended_connections import end_connections, forget
 from appliance.forward.kernel_tables import KernelTables
 from appliance.forward.verdicts import Verdicts
 from appliance.model.paths import Paths
+from appliance.model.snapshot.frontends import Flowtable
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.logging import log as logs
 from appliance.net.netlink.conntrack import Conntrack
-from appliance.net.netlink.networks import networks
+from appliance.net.netlink.networks import interfaces, networks
 from appliance.net.nftables.forwarding import objections
 from appliance.net.nftables.nftables import NftablesError
 from appliance.net.workers.listener_lending import OtherGroups
@@ -71,6 +73,7 @@ class Forwarder:
         self._verdicts = Verdicts(paths.health_board)
         self._health: Health = self._verdicts.changed() or {}  # now, so that the first rules follow them
         self._taken_over = False
+        self._unflowing: dict[Family, str] = {}
         self._looks = gevent.spawn(self._look)
         self._looks.link_exception(lambda ended: on_fault(ended.exception))
 
@@ -137,13 +140,16 @@ class Forwarder:
         if not owners:
             return
         try:
+            offloaded = self.tables.stop_offload()
             ended = end_connections(owners)
-        except OSError as error:
+        except (OSError, NftablesError) as error:
             for server in dict.fromkeys(owners.values()):
                 self.log.error("connections-not-ended", server=server, reason=str(error))  # noqa: TRY400  # no bug
             return
         for server, count in ended.items():
             self.log.info("connections-ended", server=server, connections=count)
+        if offloaded:
+            self.settle()
 
     def _let_leave(self, now: float) -> None:
         """Leave to proxies what they have had time for."""
@@ -199,7 +205,20 @@ class Forwarder:
                 written.append(family)
         except (NftablesError, NumbersExhausted) as error:
             return str(error)
+        self._offload(family, wanted)
         return ""
+
+    def _offload(self, family: Family, wanted: Sequence[ForwardedFrontend]) -> None:
+        """Have flowtables, too; without them the kernel forwards by the rules, so that is no trouble."""
+        wants = any(each.config.flowtable is not Flowtable.NONE for each in wanted)
+        try:
+            self.tables.offload(family, wanted, interfaces() if wants else ())
+            reason = ""
+        except (NftablesError, OSError) as error:
+            reason = str(error)
+        if reason and reason != self._unflowing.get(family):
+            self.log.warning("flowtable-failed", family=family, reason=reason)
+        self._unflowing[family] = reason
 
     def _serving(self) -> dict[str, list[str]]:
         return {name: [each.name for each in pool.eligible] for name, pool in self.pools.items()}
@@ -234,7 +253,7 @@ class Forwarder:
         """Take the rules away, and have conntrack forget the connections that are left."""
         conntrack = Conntrack()
         try:
-            conntrack.delete(MARK, MARK_MASK)
+            self.tables.remove()
+            forget(conntrack, MARK, MARK_MASK, offloaded=True)
         finally:
             conntrack.close()
-            self.tables.remove()

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from appliance.core.forwarding import ruleset
+from appliance.core.forwarding import flows, ruleset
 from appliance.core.forwarding.forwarded import ForwardedFrontend
 from appliance.forward.standing import Standing
 from appliance.net.nftables.nftables import Nftables, NftablesError
@@ -25,10 +25,12 @@ class _Known:
     """What is known of the table of a family; a transaction that fails has changed nothing of it.
 
     `text` is all but slots, as it was written last; empty where another process did, or somebody else was
-    busy at that moment: then it is written once more. `frontends` have the fingerprints of their chains.
+    busy at that moment: then it is written once more. `flows` is what was written of flowtables, "" for none,
+    None where nobody knows. `frontends` have the fingerprints of their chains.
     """
 
     text: str = ""
+    flows: str | None = None
     frontends: dict[int, str] = field(default_factory=dict)
     counters: frozenset[str] = frozenset()
     slots: dict[int, Sequence[int]] = field(default_factory=dict)
@@ -95,18 +97,43 @@ class KernelTables:
         fingerprints = {each.number: ruleset.fingerprint(family, each) for each in frontends}
         gone = known.frontends.keys() - fingerprints.keys()
         script += ruleset.forget(family, sorted(gone), sorted(known.counters - counters))
-        with self._standing.writing(family):
-            self._open().run_text(script)
+        self._write(family, script)
         if not self._standing.knows(family):
             text, fingerprints = "", {each: self._fingerprint(family, each) for each in fingerprints}
         self._known[family] = _Known(
             text=text,
+            flows=known.flows,
             frontends=fingerprints,
             counters=counters,
             slots=dict(slots),
             waits=waits,
         )
         return True
+
+    def offload(self, family: Family, frontends: Sequence[ForwardedFrontend], devices: Sequence[str]) -> None:
+        """Have flowtables for the frontends that want them, on these interfaces, and no others.
+
+        Where that is refused (NftablesError) the rules go on without.
+        """
+        known = self._known.get(family)
+        if known is None:
+            return
+        script = flows.with_flows(family, frontends, devices)
+        if known.flows is None and not script and self._listed(family, flows.CHAIN) is None:
+            known.flows = ""
+        if script == known.flows:
+            return
+        self._write(family, script or flows.without_flows(family))
+        known.flows = script
+        if not self._standing.knows(family):
+            known.text = ""
+
+    def stop_offload(self) -> bool:
+        """Have every connection pass the rules again; return whether any might not have."""
+        found = [family for family, known in self._known.items() if known.flows]
+        for family in found:
+            self.offload(family, (), ())
+        return bool(found)
 
     def stand(self) -> bool:
         """Say whether all is still there as it was written: somebody may have changed the kernel's tables."""
@@ -139,6 +166,10 @@ class KernelTables:
                 self._open().run(delete_table(family, ruleset.TABLE))
         self._known.clear()
         self._standing.forget()
+
+    def _write(self, family: Family, script: str) -> None:
+        with self._standing.writing(family):
+            self._open().run_text(script)
 
     def _open(self) -> Nftables:
         if self._nftables is None:

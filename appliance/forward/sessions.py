@@ -75,7 +75,12 @@ class ForwardedSessions:
         matches = self._matcher(question)
         if matches is None:
             return bad("kill: needs one of id, server, source")
-        return good(killed=end_each([each for each in self._connections() if matches(each)]))
+        found = [each for each in self._connections() if matches(each)]
+        offloaded = self._forwarder.tables.stop_offload()
+        killed = end_each(found)
+        if offloaded:
+            self._forwarder.settle()
+        return good(killed=killed)
 
     def _connections(self) -> Iterator[TrackedConnection]:
         """Yield those that are open or about to be. It lets others work now and then: there may be many."""

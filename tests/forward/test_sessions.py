@@ -15,6 +15,7 @@ from appliance.core.forwarding.numbers import MARK, Numbers
 from appliance.core.forwarding.plan import KernelFrontend, server_name
 from appliance.forward import sessions as module
 from appliance.forward.forwarder import Forwarder
+from appliance.forward.kernel_tables import KernelTables
 from appliance.forward.sessions import ForwardedSessions
 from appliance.net.netlink.conntrack import Flow, TrackedConnection
 from appliance.wire.lines import listed_session
@@ -68,7 +69,8 @@ def ask(numbers: Numbers) -> Ask:
     pool = snapshots.pool(servers=[snapshots.server(each, host="10.0.0.1") for each in ("a", "b")])
     frontend = KernelFrontend(name="api/main", config=snapshots.frontend("main", pool=pool.name))
     pools = {pool.name: PoolState[None](pool, workers=1, index=0, random=Random(0))}  # noqa: S311  # no secret
-    forwarder = SimpleNamespace(frontends=(frontend,), pools=pools, numbers=numbers)
+    tables = KernelTables()  # without flowtables they ask nobody
+    forwarder = SimpleNamespace(frontends=(frontend,), pools=pools, numbers=numbers, tables=tables)
     subject = ForwardedSessions(cast("Forwarder", forwarder))
     for name in ("a", "b"):
         numbers.number(server_name("api/main", pool.name, name))

@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import os
+import re
 import signal
 
 import pytest
@@ -255,3 +256,26 @@ def test_packets_of_connections_that_nobody_knows_are_reset(balanced: ForwardFie
         balanced.forget_connections()
         session.socket.sendall(b"?")
         assert session.ends() == "reset"
+
+
+@pytest.mark.parametrize("version", [4, 6])
+def test_ten_thousand_networks_are_one_transaction(balanced: ForwardField, version: int):
+    """Access lists of that size are reloaded, hold to the last network, and are not written by verdicts."""
+    balanced.version = version
+    own = {4: balanced.client.address, 6: balanced.client.address6}[version]
+    many = [f"10.{number >> 8}.{number & 255}.0/25" for number in range(10_000)]
+    if version == 6:
+        many = [f"2001:db8:{2 * number:x}::/48" for number in range(1, 10_001)]  # neighbours would be merged
+    with balanced.appliance() as appliance:
+        wait_for_servers(appliance, *ALL)
+        assert appliance.reload(balanced.config(allow=[*many, own], deny=many))["ok"]
+        assert set(balanced.shares(9)) == set(ALL)
+        for name, networks in (("f1_allow", [*many, own]), ("f1_deny", many)):
+            family = {4: "ip", 6: "ip6"}[version]
+            listed = balanced.balancer.run(["nft", "list", "set", family, "lb_forward", name])
+            assert set(networks) <= set(re.split(r"[\s,{}]+", listed)), name
+        balanced.stop_server("s1")
+        balanced.wait_for("s2", "s3")
+        assert appliance.reload(balanced.config(allow=many))["ok"]
+        wait_until(lambda: balanced.ask().startswith("!"), what="others are not let in")
+        assert appliance.events("forward-rules-gone") == []

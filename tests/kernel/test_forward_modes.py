@@ -1,16 +1,21 @@
-"""What holds for a frontend whoever moves its bytes: each test runs with a proxy and with the kernel."""
+"""What holds for a frontend whoever moves its bytes: a proxy, or the kernel in both versions of IP."""
 
 import pytest
 from support.processes.waiting import wait_until
-from support.programs.forward_field import VIPS, ForwardField, state
+from support.programs.forward_field import ForwardField, state
 
 pytestmark = [
     pytest.mark.kernel,
     pytest.mark.needs("ip", "nft", root=True),
-    pytest.mark.parametrize("forward", ["proxy", "kernel"]),
+    pytest.mark.parametrize(("forward", "version"), [("proxy", 4), ("kernel", 4), ("kernel", 6)]),
 ]
 
 ALL = ("s1", "s2", "s3")
+
+
+@pytest.fixture(autouse=True)
+def _version(balanced: ForwardField, version: int) -> None:
+    balanced.version = version
 
 
 def test_a_dead_server_gets_nothing_more(balanced: ForwardField, forward: str):
@@ -82,15 +87,16 @@ def test_a_client_stays_at_its_server(balanced: ForwardField, forward: str):
 
 def test_who_may_connect(balanced: ForwardField, forward: str):
     """Networks that are denied, or not allowed, get nothing; the counter says how many."""
-    mine = balanced.client.address
+    mine = balanced.client.address if balanced.version == 4 else balanced.client.address6
+    other = "198.51.100.0/24" if balanced.version == 4 else "2001:db8:1::/48"
     denied = balanced.config(forward=forward, deny=[mine])
     with balanced.appliance(denied) as appliance:
         wait_until(lambda: balanced.ask(node=balanced.balancer) in ALL, what="others are served")
         assert balanced.ask().startswith("!")
         wait_until(lambda: appliance.status()["frontends"][0]["denied"] >= 1, what="it is counted")
-        assert appliance.reload(balanced.config(forward=forward, allow=["198.51.100.0/24", mine]))["ok"]
+        assert appliance.reload(balanced.config(forward=forward, allow=[other, mine]))["ok"]
         wait_until(lambda: balanced.ask() in ALL, what="the allowed are served")
-        assert appliance.reload(balanced.config(forward=forward, allow=["198.51.100.0/24"]))["ok"]
+        assert appliance.reload(balanced.config(forward=forward, allow=[other]))["ok"]
         wait_until(lambda: balanced.ask().startswith("!"), what="others are not")
 
 
@@ -122,14 +128,12 @@ def test_without_any_server_connections_end_at_once(balanced: ForwardField, forw
         )
 
 
-@pytest.mark.parametrize("address", VIPS)
-def test_sessions_of_a_lost_server_end(balanced: ForwardField, forward: str, address: str):
+def test_sessions_of_a_lost_server_end(balanced: ForwardField, forward: str):
     """`on_down: close-sessions`: clients learn it at once, also those that say nothing; others go on."""
-    version = 6 if ":" in address else 4
-    pool = {"on_down": "close-sessions", "servers": balanced.members(version)}
+    pool = {"on_down": "close-sessions", "servers": balanced.members()}
     with balanced.appliance(balanced.config(forward=forward, pool=pool)) as appliance:
-        balanced.wait_for(*ALL, address=address)
-        sessions = [balanced.session(address) for _ in range(6)]
+        balanced.wait_for(*ALL)
+        sessions = [balanced.session() for _ in range(6)]
         appliance.command("maint", "servers/s1")
         lost = [each for each in sessions if each.server == "s1"]
         kept = [each for each in sessions if each.server != "s1"]

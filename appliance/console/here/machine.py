@@ -12,7 +12,8 @@ from appliance.model.paths import Paths
 from appliance.model.rules.machine_needs import needs, notify_needs
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.commands.machine_needs import objection
-from appliance.net.nftables import forwarding
+from appliance.net.netlink.networks import interfaces
+from appliance.net.nftables import flowtables, forwarding
 
 
 def lacks(snapshot: Snapshot, paths: Paths) -> Iterator[Finding]:
@@ -31,3 +32,5 @@ def _forwarding(snapshot: Snapshot) -> Iterator[Finding]:
     for group, frontend in snapshot.forwarded:
         for why in forwarding.objections(families(snapshot, frontend)):
             yield Finding(path=(group.name, "frontends", frontend.name, "forward"), message=why)
+        for why in flowtables.objections(families(snapshot, frontend), frontend.flowtable, interfaces()):
+            yield Finding(path=(group.name, "frontends", frontend.name, "flowtable"), message=why)

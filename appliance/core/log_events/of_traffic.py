@@ -24,12 +24,16 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "raise `drain`, the time that sessions are given after a reload, if clients suffered",
     ),
     "forward-crashed": LogEvent("the program `forward` met a bug and starts again; its rules stay", REPORT),
+    "flowtable-failed": LogEvent(
+        "the kernel or an interface has no flowtables: the rules forward every packet, as without the key",
+        "read `reason`; `appliance check --here` says what the machine lacks, or leave `flowtable` out",
+    ),
     "forward-failed": LogEvent(
         "the kernel does not take the rules: `forward: kernel` frontends are led by the last good ones",
         "read `reason`; `appliance check --here` says what the machine lacks",
     ),
     "forward-rules-gone": LogEvent(
-        "somebody has removed the rules of nftables; they are written again",
+        "somebody has changed or removed the rules of nftables; they are written again",
         "find who runs `nft flush ruleset` (often a firewall's unit), and have it spare our tables",
     ),
     "frontend-full": LogEvent(

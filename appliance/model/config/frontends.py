@@ -8,6 +8,7 @@ from appliance.model.config.values.field_types import (
     MOST_CONNECTIONS,
     Addresses,
     Duration,
+    Flowtables,
     Forwarding,
     HttpPath,
     LifetimeOrOff,
@@ -23,7 +24,7 @@ from appliance.model.config.values.field_types import (
     written,
 )
 from appliance.model.config.values.units import duration, lifetime_or_off, percentage
-from appliance.model.snapshot.frontends import Forward, Masquerade, RedirectWhen
+from appliance.model.snapshot.frontends import Flowtable, Forward, Masquerade, RedirectWhen
 
 
 class FrontendTimeoutsSection(Section):
@@ -76,6 +77,8 @@ class FrontendSection(Section):
     """proxy: workers move the bytes; kernel: rules of nftables do, which costs no processor time here."""
     masquerade: Masquerading = Field(default=Masquerade.ALWAYS)
     """Servers see, with `forward: kernel`, always this node's address; auto: the clients', where they can."""
+    flowtable: Flowtables = Field(default=Flowtable.NONE)
+    """Established connections with `forward: kernel` pass by its rules: none, software, or hardware."""
     max_connections: int | None = Field(default=None, ge=1, le=MOST_CONNECTIONS, examples=[20000])
     """Connections at a time, over all workers (HAProxy's maxconn); more wait in the kernel's queue."""
     timeouts: FrontendTimeoutsSection = Field(default_factory=FrontendTimeoutsSection)

@@ -102,6 +102,7 @@ def _frontend(name: str, given: FrontendSettings, defaults: DefaultsSection) -> 
         redirect=_redirect(given.redirect) if given.redirect else None,
         forward=given.forward,
         masquerade=given.masquerade,
+        flowtable=given.flowtable,
     )
 
 

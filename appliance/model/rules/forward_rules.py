@@ -15,7 +15,7 @@ from appliance.model.config.values.addresses import literal
 from appliance.model.messages.problems import Finding, Path
 from appliance.model.rules.findings import error, key_error, warning
 from appliance.model.rules.references import frontends
-from appliance.model.snapshot.frontends import Forward, Masquerade
+from appliance.model.snapshot.frontends import Flowtable, Forward, Masquerade
 from appliance.model.snapshot.pools import Balance, SendProxy
 
 _FRONTEND_KEYS: Final = {
@@ -42,6 +42,9 @@ def findings(config: Config) -> Iterator[Finding]:
             if "masquerade" in frontend.model_fields_set:
                 message = "means nothing to `forward: proxy`: servers see this node's address in any case"
                 yield warning((*path, "masquerade"), message, (*path, "forward"))
+            if frontend.flowtable is not Flowtable.NONE:
+                message = "needs `forward: kernel`: what workers move is no flow of the kernel's"
+                yield error((*path, "flowtable"), message, (*path, "forward"))
             continue
         yield from _frontend(path, frontend)
         yield from _binds(path, frontend)

@@ -34,6 +34,18 @@ class Masquerade(StrEnum):
     AUTO = "auto"
 
 
+class Flowtable(StrEnum):
+    """Whether packets of established connections that the kernel forwards pass its rules at all.
+
+    SOFTWARE are translated where they come in, by a table of flows (nf_flow_table). HARDWARE are not even
+    seen by the processor, where the interface can do that.
+    """
+
+    NONE = "none"
+    SOFTWARE = "software"
+    HARDWARE = "hardware"
+
+
 class RedirectWhen(StrEnum):
     """What has to hold for connections to be redirected."""
 
@@ -80,6 +92,7 @@ class Frontend:
     redirect: Redirect | None = None
     forward: Forward = Forward.PROXY
     masquerade: Masquerade = Masquerade.ALWAYS
+    flowtable: Flowtable = Flowtable.NONE
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

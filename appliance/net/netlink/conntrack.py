@@ -21,10 +21,11 @@ _NETFILTER: Final = struct.Struct("=BBH")  # struct nfgenmsg of linux/netfilter/
 _GET: Final = 1 << 8 | 1  # NFNL_SUBSYS_CTNETLINK, IPCTNL_MSG_CT_GET
 _DELETE: Final = 1 << 8 | 2  # IPCTNL_MSG_CT_DELETE: without a tuple, all that have the mark (Linux 4.0)
 _KIND: Final = 0x3FFF  # NLA_TYPE_MASK of linux/netlink.h
-_ORIGINAL, _REPLY, _PROTOCOL, _MARK, _MARK_MASK = 1, 2, 4, 8, 21  # CTA_...
+_ORIGINAL, _REPLY, _STATUS, _PROTOCOL, _MARK, _MARK_MASK = 1, 2, 3, 4, 8, 21  # CTA_...
 _REMAINING, _SENT, _ANSWERED, _ID, _TIMES = 7, 9, 10, 12, 20  # CTA_TIMEOUT, _COUNTERS_..., _ID, _TIMESTAMP
 _BYTES, _START = 2, 1  # CTA_COUNTERS_BYTES, CTA_TIMESTAMP_START
 _NESTED: Final = 0x8000  # NLA_F_NESTED
+_OFFLOADED: Final = 1 << 14  # IPS_OFFLOAD of linux/netfilter/nf_conntrack_common.h
 _ADDRESSES, _PORTS = 1, 2  # CTA_TUPLE_IP, CTA_TUPLE_PROTO
 _NUMBER, _SOURCE_PORT, _DESTINATION_PORT = 1, 2, 3  # CTA_PROTO_NUM, CTA_PROTO_SRC_PORT, CTA_PROTO_DST_PORT
 _TCP, _TCP_STATE = 1, 1  # CTA_PROTOINFO_TCP, CTA_PROTOINFO_TCP_STATE
@@ -54,7 +55,7 @@ class TrackedConnection:
     It is `open` once both have spoken; `established` is that neither has closed. `remaining` is the seconds
     until it is forgotten where no packet comes, `started` Unix seconds where the kernel notes them
     (nf_conntrack_timestamp). `sent` and `answered` are bytes of whole packets, where it counts them
-    (nf_conntrack_acct). `id` is the kernel's.
+    (nf_conntrack_acct). `id` is the kernel's. `offloaded` is that it is in a flowtable.
     """
 
     mark: int
@@ -68,6 +69,7 @@ class TrackedConnection:
     started: float | None = None
     sent: int | None = None
     answered: int | None = None
+    offloaded: bool = False
 
 
 class Conntrack:
@@ -129,6 +131,7 @@ def decode(message: Message) -> TrackedConnection | None:
             started=_started(found),
             sent=_long(found, _SENT, _BYTES),
             answered=_long(found, _ANSWERED, _BYTES),
+            offloaded=_is_offloaded(found),
         )
 
 
@@ -155,6 +158,9 @@ def _is_open(found: dict[int, bytes]) -> bool:
 
 
 def _state(found: dict[int, bytes]) -> int:
+    """Return the state; of a connection in a flowtable the kernel tells none, but it is established there."""
+    if _is_offloaded(found):
+        return _ESTABLISHED
     return _attributes(_attributes(found.get(_PROTOCOL, b"")).get(_TCP, b"")).get(_TCP_STATE, b"\0")[0]
 
 
@@ -170,6 +176,10 @@ def _long(found: dict[int, bytes], outer: int, inner: int) -> int | None:
 def _started(found: dict[int, bytes]) -> float | None:
     nanoseconds = _long(found, _TIMES, _START)
     return nanoseconds / _NANOSECONDS if nanoseconds else None
+
+
+def _is_offloaded(found: dict[int, bytes]) -> bool:
+    return bool(int.from_bytes(found.get(_STATUS, b"")) & _OFFLOADED)
 
 
 def _flow(data: bytes) -> Flow:

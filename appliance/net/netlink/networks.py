@@ -1,5 +1,9 @@
 """The networks that this machine is in: the addresses of its interfaces with their prefix lengths."""
 
+import contextlib
+import socket
+from ipaddress import ip_interface
+
 from appliance.net.netlink.address_messages import all_addresses, decode_address
 from appliance.net.netlink.netlink import Requests
 from appliance.net.netlink.rtnetlink import readable
@@ -11,3 +15,21 @@ def networks() -> tuple[str, ...]:
         return tuple(
             sorted({each.address for each in readable(decode_address, requests.dump(all_addresses()))})
         )
+
+
+def interfaces() -> tuple[str, ...]:
+    """Return the names of the interfaces by which other machines are reached; raises OSError.
+
+    They are those with an address that is neither a loopback nor a link-local one.
+    """
+    with Requests() as requests:
+        found = {
+            each.index
+            for each in readable(decode_address, requests.dump(all_addresses()))
+            if not (ip_interface(each.address).is_loopback or ip_interface(each.address).is_link_local)
+        }
+    names = set()
+    for index in found:
+        with contextlib.suppress(OSError):  # it has gone
+            names.add(socket.if_indextoname(index))
+    return tuple(sorted(names))

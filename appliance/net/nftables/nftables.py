@@ -58,6 +58,14 @@ class Nftables:
         """Do a script in nft's own language (nft(8)) as one transaction; raises NftablesError."""
         self._run(script.encode())
 
+    def try_text(self, script: str) -> None:
+        """Have the kernel judge a script, and do nothing of it; raises NftablesError with its reason."""
+        self._library.nft_ctx_set_dry_run(self._context, True)  # noqa: FBT003  # C has no names for arguments
+        try:
+            self._run(script.encode())
+        finally:
+            self._library.nft_ctx_set_dry_run(self._context, False)  # noqa: FBT003  # as above
+
     def own_tables(self, families: Iterable[Family], table: str) -> None:
         """Make tables that belong to us and vanish with us; ours stay as they are. Raises NftablesError.
 
@@ -123,6 +131,8 @@ def _load(name: str) -> ctypes.CDLL:
     library.nft_ctx_free.argtypes, library.nft_ctx_free.restype = (context,), None
     library.nft_ctx_output_set_flags.argtypes = (context, ctypes.c_uint)
     library.nft_ctx_output_set_flags.restype = None
+    library.nft_ctx_set_dry_run.argtypes = (context, ctypes.c_bool)
+    library.nft_ctx_set_dry_run.restype = None
     for each in (library.nft_ctx_buffer_output, library.nft_ctx_buffer_error):
         each.argtypes, each.restype = (context,), ctypes.c_int
     for each in (library.nft_ctx_get_output_buffer, library.nft_ctx_get_error_buffer):

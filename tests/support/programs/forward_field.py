@@ -31,11 +31,15 @@ _FORWARDING: Final = ("net/ipv4/conf/all/forwarding", "net/ipv6/conf/all/forward
 
 @dataclass
 class ForwardField:
-    """The nodes: `balancer` with two virtual IPs, `client`, and servers `s1`, `s2`, `s3` of both families."""
+    """The nodes: `balancer` with two virtual IPs, `client`, and servers `s1`, `s2`, `s3` of both families.
+
+    `version` is the version of IP of servers and clients where nothing else is said.
+    """
 
     balancer: Node
     client: Node
     servers: dict[str, Node]
+    version: int = 4
 
     def __post_init__(self) -> None:
         self._processes = {name: self._serve(name) for name in self.servers}
@@ -52,8 +56,14 @@ class ForwardField:
             "defaults": {"drain": "2s"},
         }
 
-    def members(self, version: int = 4, **changes: dict[str, object]) -> dict[str, object]:
+    @property
+    def address(self) -> str:
+        """The virtual IP that clients connect to."""
+        return VIPS[0] if self.version == 4 else VIPS[1]
+
+    def members(self, version: int | None = None, **changes: dict[str, object]) -> dict[str, object]:
         """Return the servers as a pool has them, in one version of IP."""
+        version = version or self.version
         hosts = {
             name: f"[{node.address6}]" if version == 6 else node.address
             for name, node in self.servers.items()
@@ -73,12 +83,10 @@ class ForwardField:
             stack.push(running)
             yield running
 
-    def session(
-        self, address: str = VIPS[0], *, node: Node | None = None, timeout: float = 10.0
-    ) -> "Session":
+    def session(self, address: str = "", *, node: Node | None = None, timeout: float = 10.0) -> "Session":
         """Return an open connection; the server's greeting has been read."""
         with (node or self.client).inside():
-            connection = socket.create_connection((address, PORT), timeout=timeout)
+            connection = socket.create_connection((address or self.address, PORT), timeout=timeout)
         try:
             return Session(connection)
         except OSError:
@@ -92,7 +100,7 @@ class ForwardField:
         assert connection.recv(1)
         return connection
 
-    def ask(self, address: str = VIPS[0], *, node: Node | None = None, timeout: float = 10.0) -> str:
+    def ask(self, address: str = "", *, node: Node | None = None, timeout: float = 10.0) -> str:
         """Return who answers a new connection, or the error as `!NAME`."""
         try:
             with contextlib.closing(self.session(address, node=node, timeout=timeout)) as session:
@@ -100,7 +108,7 @@ class ForwardField:
         except OSError as error:
             return f"!{type(error).__name__}"
 
-    def wait_for(self, *names: str, address: str = VIPS[0]) -> None:
+    def wait_for(self, *names: str, address: str = "") -> None:
         """Wait until connections are answered by exactly these servers."""
         wait_until(
             lambda: set(self.shares(4 * len(names), address)) == set(names),
@@ -114,7 +122,7 @@ class ForwardField:
         with SteadyClients(self.client, address) as made:
             yield made
 
-    def shares(self, count: int, address: str = VIPS[0]) -> Counter[str]:
+    def shares(self, count: int, address: str = "") -> Counter[str]:
         """Return by whom so many connections were answered."""
         return Counter(self.ask(address) for _ in range(count))
 

@@ -13,7 +13,7 @@ from appliance.model.config.values.http import Statuses
 from appliance.model.messages import quoting
 from appliance.model.operator_events import EventKind, Severity
 from appliance.model.snapshot.discovery import RouterPort
-from appliance.model.snapshot.frontends import Forward, Masquerade, RedirectWhen
+from appliance.model.snapshot.frontends import Flowtable, Forward, Masquerade, RedirectWhen
 from appliance.model.snapshot.notify import Form
 from appliance.model.snapshot.pools import Balance, CheckInit, OnDown, SendProxy
 from appliance.model.snapshot.virtual_router import AntiReplay, Checksum, HmacMode, OnConflict
@@ -123,6 +123,7 @@ Addresses = Annotated[tuple[Address, ...], _Listed]
 RedirectCondition = Annotated[RedirectWhen, _Word]
 Forwarding = Annotated[Forward, _Word]
 Masquerading = Annotated[Masquerade, _Word]
+Flowtables = Annotated[Flowtable, _Word]
 ServerAddresses = Annotated[tuple[ServerAddress, ...], _Listed]
 WebhookUrl = Annotated[
     str, PlainValidator(notify_addresses.webhook_url), _pattern(notify_addresses.WEBHOOK_PATTERN)

@@ -1,0 +1,40 @@
+"""Whether this machine's kernel and interfaces can have flowtables (nf_flow_table), found out by a trial."""
+
+import errno
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import closing
+from typing import Final
+
+from appliance.core.forwarding.flows import trial
+from appliance.model.snapshot.frontends import Flowtable
+from appliance.net.nftables.nftables import Nftables, NftablesError
+from appliance.wire.nftables.nftables_transaction import Family
+
+_ADVICE: Final = {
+    Flowtable.SOFTWARE: "CONFIG_NF_FLOW_TABLE, CONFIG_NFT_FLOW_OFFLOAD; or leave `flowtable` out",
+    Flowtable.HARDWARE: "`ethtool -K INTERFACE hw-tc-offload on`, where its driver can; or say `software`",
+}
+
+
+def objections(
+    families: Iterable[Family],
+    kind: Flowtable,
+    interfaces: Sequence[str],
+    *,
+    connect: Callable[[], Nftables] = Nftables,
+) -> Iterator[str]:
+    """Yield why there cannot be such flowtables here; nothing is changed.
+
+    Who may not ask (CAP_NET_ADMIN), or has no nftables at all, is told so elsewhere.
+    """
+    if kind is Flowtable.NONE:
+        return
+    for family in families:
+        try:
+            with closing(connect()) as nftables:
+                nftables.try_text(trial(family, kind, interfaces))
+        except NftablesError as error:
+            if not error.is_because(errno.EPERM):
+                place = ", ".join(interfaces) or "no interface"
+                yield f"no {kind} flowtable on {place}: {error}: {_ADVICE[kind]}"
+                return
