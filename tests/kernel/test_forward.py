@@ -229,22 +229,25 @@ def test_a_node_that_does_not_forward_is_told(balanced: ForwardField):
         assert appliance.reload(balanced.config())["ok"]
 
 
-def test_without_masquerade_servers_see_clients(balanced: ForwardField):
-    """`auto` masks who is in the servers' network; others keep their address, and come back by this node."""
-    far = "198.51.100.7"
-    balanced.client.ip("address", "add", f"{far}/32", "dev", INTERFACE)
-    for node in (balanced.balancer, *balanced.servers.values()):
-        via = balanced.client.address if node is balanced.balancer else balanced.balancer.address
-        node.ip("route", "add", f"{far}/32", "via", via)
-    with balanced.appliance(balanced.config(masquerade="auto")) as appliance:
+@pytest.mark.parametrize("version", [4, 6])
+@pytest.mark.parametrize("masquerade", ["always", "auto"])
+def test_whom_servers_see(balanced: ForwardField, masquerade: str, version: int):
+    """This node, or with `auto` who is not of their own network, and then comes back by this node."""
+    balanced.version = version
+    far = {4: "198.51.100.7", 6: "2001:db8:1::7"}[version]
+    near = {4: balanced.client.address, 6: balanced.client.address6}[version]
+    node = {4: balanced.balancer.address, 6: balanced.balancer.address6}[version]
+    balanced.client.batch(f"address add {far}/{ {4: 32, 6: 128}[version] } dev {INTERFACE}")
+    for each in (balanced.balancer, *balanced.servers.values()):
+        each.batch(f"route add {far} via {near if each is balanced.balancer else node}")
+    with balanced.appliance(balanced.config(masquerade=masquerade)) as appliance:
         wait_for_servers(appliance, *ALL)
-        for source, seen in ((far, far), (balanced.client.address, balanced.balancer.address)):
-            with balanced.client.inside():
-                connection = balanced.connect_from(source, (VIPS[0], PORT))
+        for source, seen in ((far, far if masquerade == "auto" else node), (near, node)):
+            connection = balanced.connect_from(source, (balanced.address, PORT))
             peers = "".join(
                 each.run(["ss", "-Hnt", "state", "established"]) for each in balanced.servers.values()
             )
-            assert f"{seen}]:" in peers.replace("::ffff:", ""), peers
+            assert f"[{seen}]:" in peers.replace("::ffff:", ""), peers
             connection.close()
 
 

@@ -230,7 +230,8 @@ def forward_field() -> Iterator[ForwardField]:
         balancer, client = segment.node("balancer"), segment.node("client")
         servers = {name: segment.node(name) for name in ("s1", "s2", "s3")}
         balancer.batch(
-            f"address add {VIPS[0]}/32 dev {INTERFACE}", f"address add {VIPS[1]}/128 dev {INTERFACE} nodad"
+            f"address add {VIPS[0]}/32 dev {INTERFACE}",
+            f"address add {VIPS[1]}/128 dev {INTERFACE} nodad preferred_lft 0",  # as vrrp adds it
         )
         let_forward(balancer)
         yield ForwardField(balancer=balancer, client=client, servers=servers)
