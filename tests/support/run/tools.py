@@ -54,6 +54,7 @@ PACKAGES: Final = {
     "runc": "runc",
     "setpriv": "util-linux",
     "ssh": "openssh-client",
+    "sshd": "openssh-server",
     "strace": "strace",
     "systemd-nspawn": "systemd-container",
     "tcpdump": "tcpdump",
