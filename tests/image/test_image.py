@@ -69,6 +69,7 @@ def test_shells_and_man_find_their_files(image: str):
         assert said in " ".join(_shell(f"cat {place}"))
     pages = {Path(each).name for each in _shell("ls /usr/share/man/man1/appliance*")}
     assert pages == {"appliance.1.gz", *(f"appliance-{name}.1.gz" for name in COMMANDS)}
+    assert "max_connections" in " ".join(_shell("zcat /usr/share/man/man5/appliance.yaml.5.gz"))
     assert "appliance\\-status" in " ".join(_shell("zcat /usr/share/man/man1/appliance-status.1.gz"))
 
 

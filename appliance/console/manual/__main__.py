@@ -10,11 +10,11 @@ from appliance.console.manual.pages import pages
 @click.command()
 @click.argument("directory", type=click.Path(path_type=Path, file_okay=False))
 def write(*, directory: Path) -> None:
-    """Write a page for the command and each of its subcommands below DIRECTORY/man1."""
-    folder = directory / "man1"
-    folder.mkdir(parents=True, exist_ok=True)
+    """Write the pages of the commands below DIRECTORY/man1, that of the configuration below man5."""
     for name, text in pages():
-        (folder / name).write_text(text)
+        page = directory / f"man{name.rpartition('.')[2]}" / name
+        page.parent.mkdir(parents=True, exist_ok=True)
+        page.write_text(text)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,13 @@
-"""The manual page of each command: section 1, from the command's help, options and example."""
+"""The manual pages: of each command from its help, options and example, and of the configuration."""
 
 from collections.abc import Iterator
 from typing import Final
 
 import click
 
-import appliance
 from appliance.console.command import COMMANDS, main
-from appliance.console.manual.roff import example, paragraphs, quoted, tagged
+from appliance.console.manual.configuration import NAME, configuration_page
+from appliance.console.manual.roff import example, head, paragraphs, quoted, tagged
 
 _STATUS: Final = (
     ("0", "Done, or all is well."),
@@ -16,7 +16,7 @@ _STATUS: Final = (
     ("130", "Interrupted by Ctrl-C."),
 )
 _FILES: Final = (
-    ("/etc/appliance/appliance.yaml", "The configuration; `appliance schema` describes its keys."),
+    ("/etc/appliance/appliance.yaml", "The configuration: see appliance.yaml(5)."),
     ("/run/appliance/", "Sockets, boards and the accepted configuration."),
     ("/var/lib/appliance/", "What outlives a reboot."),
 )
@@ -31,6 +31,7 @@ def pages() -> Iterator[tuple[str, str]]:
         if command is not None:
             context = click.Context(command, info_name=name, parent=root)
             yield f"appliance-{name}.1", _text(_page(name, command, context))
+    yield f"{NAME}.5", _text(configuration_page())
 
 
 def _text(lines: Iterator[str]) -> str:
@@ -38,7 +39,7 @@ def _text(lines: Iterator[str]) -> str:
 
 
 def _overview(ctx: click.Context) -> Iterator[str]:
-    yield from _head("appliance", "load balancer for OpenShift and Kubernetes")
+    yield from head("appliance", "load balancer for OpenShift and Kubernetes", section=1)
     yield from _synopsis(main, ctx)
     yield ".SH DESCRIPTION"
     yield from paragraphs(main.help or "")
@@ -51,11 +52,11 @@ def _overview(ctx: click.Context) -> Iterator[str]:
     yield ".SH FILES"
     yield from tagged(_FILES)
     yield ".SH SEE ALSO"
-    yield ".BR supervisorctl (1),\n.BR haproxy (1),\n.BR keepalived (8)"
+    yield ".BR appliance.yaml (5),\n.BR supervisorctl (1),\n.BR haproxy (1),\n.BR keepalived (8)"
 
 
 def _page(name: str, command: click.Command, ctx: click.Context) -> Iterator[str]:
-    yield from _head(f"appliance-{name}", COMMANDS[name].summary.rstrip("."))
+    yield from head(f"appliance-{name}", COMMANDS[name].summary.rstrip("."), section=1)
     yield from _synopsis(command, ctx)
     yield ".SH DESCRIPTION"
     yield from paragraphs(command.help or "")
@@ -78,13 +79,6 @@ def _section(command: click.Command, ctx: click.Context) -> Iterator[str]:
     if command.epilog:
         yield ".PP"
         yield from example(_typed(command.epilog))
-
-
-def _head(name: str, summary: str) -> Iterator[str]:
-    title = f"appliance {appliance.__version__}"
-    yield f'.TH {quoted(name.upper())} 1 "" {quoted(title)} "Load balancer"'
-    yield ".SH NAME"
-    yield f"{name.replace('-', chr(92) + '-')} \\- {summary[:1].lower()}{summary[1:]}"
 
 
 def _synopsis(command: click.Command, ctx: click.Context) -> Iterator[str]:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Iterator
 
+import appliance
+
 
 def escaped(text: str) -> str:
     """Return a text that stands in a line; a dash is the one of options, which can be copied."""
@@ -17,6 +19,14 @@ def line(text: str) -> str:
 def quoted(text: str) -> str:
     """Return an argument of a macro."""
     return '"' + escaped(text).replace('"', "\\(dq") + '"'
+
+
+def head(name: str, summary: str, *, section: int) -> Iterator[str]:
+    """Yield the title of a page, and the section NAME."""
+    title = f"appliance {appliance.__version__}"
+    yield f'.TH {quoted(name.upper())} {section} "" {quoted(title)} "Load balancer"'
+    yield ".SH NAME"
+    yield f"{escaped(name)} \\- {summary[:1].lower()}{summary[1:]}"
 
 
 def paragraphs(text: str) -> Iterator[str]:
@@ -36,7 +46,7 @@ def tagged(entries: Iterable[tuple[str, str]]) -> Iterator[str]:
 
 
 def example(text: str) -> Iterator[str]:
-    """Yield a line that is to be typed."""
+    """Yield lines that are to be typed, as they are."""
     yield ".EX"
-    yield line(text)
+    yield from map(line, text.splitlines())
     yield ".EE"

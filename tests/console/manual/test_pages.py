@@ -10,8 +10,11 @@ import pytest
 from click.testing import CliRunner
 
 from appliance.console.command import COMMANDS, main
+from appliance.console.manual import configuration
 from appliance.console.manual.pages import pages
 from appliance.console.manual.roff import escaped, line, quoted
+from appliance.model.config.key_reference import key_sections
+from appliance.model.loading.loading import load
 
 pytestmark = pytest.mark.programs
 
@@ -34,7 +37,7 @@ def shown(text: str) -> str:
 
 def test_there_is_a_page_for_each_command():
     """And one that names them all."""
-    assert set(PAGES) == {"appliance.1", *(f"appliance-{name}.1" for name in COMMANDS)}
+    assert set(PAGES) == {"appliance.1", "appliance.yaml.5", *(f"appliance-{name}.1" for name in COMMANDS)}
     assert all(
         f"See appliance\\-{name.replace('-', chr(92) + '-')}(1)" in PAGES["appliance.1"] for name in COMMANDS
     )
@@ -88,10 +91,24 @@ def test_a_page_says_what_help_says(name: str):
     assert "--help" in helped
 
 
+@pytest.mark.needs("man", "groff")
+def test_the_page_of_the_configuration_has_every_key():
+    """With its shape, its default and what it is for; the example is one that `check` accepts."""
+    page = shown(PAGES["appliance.yaml.5"])
+    for section in key_sections():
+        assert section.heading in page
+        for row in section.rows:
+            assert row.key in page
+            assert row.about in page, row
+            assert f"default {row.default.strip('`')})" in page or not row.default, row
+    assert load(configuration.EXAMPLE.encode(), source="EXAMPLE", number=1).problems == ()
+
+
 def test_they_are_written_where_man_looks(tmp_path: Path):
-    """Below man1 of the directory."""
+    """Below man1 and man5 of the directory."""
     subprocess.run([sys.executable, "-m", "appliance.console.manual", str(tmp_path)], check=True)
-    assert {each.name for each in (tmp_path / "man1").iterdir()} == set(PAGES)
+    written = {each.name: each.parent.name for each in tmp_path.glob("*/*")}
+    assert written == {name: f"man{name[-1]}" for name in PAGES}
 
 
 def test_what_roff_would_obey():
