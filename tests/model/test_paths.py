@@ -124,3 +124,9 @@ def test_places_of_another_root():
     assert paths.config == Path("/mnt/etc/appliance/appliance.yaml")
     assert paths.guest_report == Path("/mnt/run/appliance/guest.json")
     assert Paths().below(Path("/")) == Paths()
+
+
+def test_the_command_for_supervisord_can_be_pasted():
+    """It names the socket from the root on, wherever it is typed."""
+    assert Paths(runtime=Path("/run/x")).supervisorctl == "supervisorctl -s unix:///run/x/supervisor.sock"
+    assert Paths(runtime=Path("x")).supervisorctl == f"supervisorctl -s unix://{Path.cwd()}/x/supervisor.sock"
