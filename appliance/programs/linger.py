@@ -63,11 +63,14 @@ def _is_wanted(paths: Paths) -> bool:
 
 
 def _everything_ends(paths: Paths) -> bool:
-    """Say whether the appliance ends, and with it every connection, or only this program."""
+    """Say whether the appliance ends, and with it every connection.
+
+    Without a supervisord another `run` ends us and goes on with what is in the kernel; else it times out.
+    """
     try:
         return SupervisorClient(paths.supervisor_socket).shutting_down()
     except SupervisorUnavailable:
-        return True
+        return False
 
 
 if __name__ == "__main__":

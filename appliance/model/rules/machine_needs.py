@@ -67,11 +67,13 @@ def notify_files(targets: Iterable[NotifyTarget]) -> Iterator[tuple[Path, str]]:
                 yield ("notify", target.name, key), name
 
 
-def redirect_paths(snapshot: Snapshot) -> tuple[Path, ...]:
-    """Return the paths of all redirects, which need nftables."""
-    return tuple(
+def nftables_paths(snapshot: Snapshot) -> tuple[Path, ...]:
+    """Return the paths of what needs nftables: all redirects, and `linger`."""
+    linger: tuple[Path, ...] = (("linger",),) if snapshot.linger else ()
+    redirects = tuple(
         (group.name, "frontends", each.name, "redirect")
         for group in snapshot.groups
         for each in group.frontends
         if each.redirect
     )
+    return (*redirects, *linger)

@@ -214,6 +214,23 @@ def test_nftables_is_looked_for_where_it_is_needed(node: Node, file: Path):
     assert message.startswith("nftables cannot be used here: lib-none.so.9")
 
 
+def test_connections_that_the_kernel_does_not_take_on(node: Node, file: Path):
+    """`linger` needs conntrack to take a connection on in its middle, which is the kernel's default."""
+    key, addresses = "ab" * 32, "192.0.2.200/24"
+    file.write_text(
+        f'linger: {{ key: "{key}" }}\n' + _VIP.format(addresses=addresses, interface=INTERFACE, more="")
+    )
+    assert found(node, file).errors == []
+    loose = Path("/proc/sys/net/netfilter/nf_conntrack_tcp_loose")
+    with node.inside():
+        loose.write_text("0")
+    ((path, message),) = found(node, file).errors
+    with node.inside():
+        loose.write_text("1")
+    assert path == "linger"
+    assert "nf_conntrack_tcp_loose = 1" in message
+
+
 _HERE = """\
 virtual_ips:
   api:

@@ -1,5 +1,7 @@
 """What virtual routers need of their machine, and where the file says so."""
 
+from dataclasses import replace
+
 import pytest
 from support.values.snapshots import frontend, redirect, snapshot, virtual_router
 from support.values.tracks import track
@@ -9,13 +11,14 @@ from appliance.model.rules.machine_needs import (
     MachineNeed,
     MachineNeedKind,
     needs,
+    nftables_paths,
     notify_files,
     notify_needs,
-    redirect_paths,
 )
 from appliance.model.snapshot.frontends import Group
+from appliance.model.snapshot.linger import Linger
 from appliance.model.snapshot.notify import NotifyTarget
-from appliance.model.snapshot.virtual_router import Notify, TrackKind
+from appliance.model.snapshot.virtual_router import HmacKey, Notify, TrackKind
 
 pytestmark = pytest.mark.pure
 
@@ -73,4 +76,6 @@ def test_redirects_are_found_where_the_file_has_them():
     """They need nftables; a frontend without one is nothing here."""
     frontends = (frontend("plain"), frontend("kube-api", redirect=redirect()))
     given = snapshot(groups=(Group(name="api", workers=1, frontends=frontends),))
-    assert redirect_paths(given) == (("api", "frontends", "kube-api", "redirect"),)
+    assert nftables_paths(given) == (("api", "frontends", "kube-api", "redirect"),)
+    lingers = replace(given, linger=Linger(longest=60.0, port=29446, key=HmacKey(id=1, secret="ab" * 32)))
+    assert nftables_paths(lingers) == (("api", "frontends", "kube-api", "redirect"), ("linger",))
