@@ -84,7 +84,7 @@ def run(paths: Paths, *, user: str | None) -> NoReturn:
         from appliance.forward import forward_leftovers  # noqa: PLC0415  # likewise
 
         forward_leftovers.remove_all(log)
-    if start.snapshot.linger is None:
+    if start.snapshot.linger is None and paths.linger_lock.exists():
         from appliance.linger import linger_leftovers  # noqa: PLC0415  # likewise
 
         linger_leftovers.remove_all(paths, log)

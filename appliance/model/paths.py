@@ -152,6 +152,11 @@ class Paths:
         return self.runtime / "vrrp.board"
 
     @property
+    def linger_lock(self) -> Path:
+        """Lock of `linger`, which is there from its first start on: then it may have left something."""
+        return self.runtime / "linger.lock"
+
+    @property
     def owned_addresses(self) -> Path:
         """Virtual addresses that this machine's `vrrp` may hold, for a start after a crash."""
         return self.runtime / "owned-addresses.json"

@@ -1,12 +1,18 @@
-"""Virtual IPs that move with their connections: whole appliances, real clients, the kernel's own rules."""
+"""Virtual IPs that move with their connections: whole appliances, real clients, the kernel's own rules.
+
+`E2E_FULL=1` holds 1,000 connections, and has a node die.
+"""
 
 import json
+import os
+import signal
 import sys
 from contextlib import ExitStack
 
 import pytest
 from support.network.namespaces import INTERFACE, Node, Segment
 from support.peers.keepalived import Instance, Keepalived
+from support.processes.processes import kill
 from support.processes.waiting import wait_until
 from support.programs.linger_field import (
     VIP,
@@ -21,7 +27,8 @@ from support.programs.linger_field import (
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", root=True)]
 
-_COUNT, _PERIOD = 50, 0.05
+_COUNT = 1000 if os.environ.get("E2E_FULL") else 50
+_PERIOD = 0.5 if os.environ.get("E2E_FULL") else 0.05
 
 
 def _moved(source: LingerNode, target: LingerNode, vip: str = VIP) -> None:
@@ -117,6 +124,7 @@ def test_a_restart_of_the_program_ends_no_connection():
         wait_until(lambda: not one.kept(), what="one gives the address up", timeout=30.0)
 
 
+@pytest.mark.skipif(not os.environ.get("E2E_FULL"), reason="make test-full: clients send again after long")
 def test_a_node_that_dies_is_told_to_its_clients():
     """With the node that had them gone, its connections are reset as they would be without `linger`."""
     with pair() as (client, one, two):
@@ -148,11 +156,14 @@ def test_connections_from_before_the_rules_are_our_own():
         clients.end()
 
 
-def test_a_stop_waits_for_the_connections_that_move_nowhere():
-    """A node that is told to stop serves what it has until that has ended; another one has the address."""
-    with pair(defaults={"drain": "60s"}) as (client, one, two):
+@pytest.mark.parametrize(
+    ("number", "drain"), [(signal.SIGTERM, "60s"), (signal.SIGUSR1, "1s")], ids=["TERM", "USR1"]
+)
+def test_a_stop_waits_for_connections(number: signal.Signals, drain: str):
+    """A node that is told to stop serves what it has, as long as it may; another one has the address."""
+    with pair(defaults={"drain": drain}) as (client, one, two):
         with SteadyClients(client, count=_COUNT, period=_PERIOD) as clients:
-            one.appliance.terminate()
+            one.appliance.signal(number)
             wait_until(lambda: two.kept().get("active"), what="two serves")
             wait_until(lambda: one.kept().get("connections") == _COUNT, what="one keeps them")
             assert who_answers(client) == "two"
@@ -180,3 +191,20 @@ def test_beside_keepalived_nothing_is_kept():
         assert seen["ended"] == _COUNT
         wait_until(lambda: not one.kept(), what="one gives the address up", timeout=40.0)
         assert "no-successor" in one.appliance.log()
+
+
+def test_what_a_kill_of_everything_left_is_removed():
+    """Started again without `linger`, the next appliance takes the address off `lo`."""
+    with pair() as (_, one, two):
+        one.move()
+        wait_until(lambda: two.kept().get("active"), what="two serves")
+        assert one.node.holds(VIP, "lo")
+        one.appliance.signal(signal.SIGKILL)
+        one.appliance.wait(patience=10.0)
+        for pid in one.appliance.processes():
+            kill(pid)
+        one.appliance.remove_sockets()
+        one.appliance.write({key: each for key, each in one.appliance.config.items() if key != "linger"})
+        with one.node.inside():
+            one.appliance.start()
+        wait_until(lambda: not one.node.holds(VIP, "lo"), what="it is gone")

@@ -76,6 +76,7 @@ def test_names_below_the_roots():
         paths.event_board("health"),
         paths.worker_events("proxy-api", 3, 0),
         paths.vrrp_board,
+        paths.linger_lock,
         paths.owned_addresses,
         paths.control("health"),
         paths.snapshot(7),
