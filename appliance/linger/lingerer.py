@@ -20,6 +20,7 @@ from appliance.core.linger.tenures import Tenure, after
 from appliance.core.rollout.needed_programs import VRRP
 from appliance.core.vrrp.election_messages import Cause
 from appliance.linger.led_packets import LedPackets
+from appliance.linger.open_connections import OpenConnections
 from appliance.linger.places import Place, places
 from appliance.linger.reports import INTERVAL, Reports
 from appliance.model.paths import Paths
@@ -31,7 +32,6 @@ from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.net.files import hmac_keys
 from appliance.net.logging import log as logs
 from appliance.net.netlink.kept_addresses import KeptAddresses
-from appliance.net.netlink.socket_connections import SocketConnections
 from appliance.net.nftables.nftables import NftablesError
 from appliance.wire.boards import vrrp_board
 from appliance.wire.boards.health_board import BoardFormatError
@@ -69,7 +69,7 @@ class Lingerer:
         self._settings: Linger | None = None
         self._board: BoardReader | None = None
         self._kept = KeptAddresses()
-        self._connections = SocketConnections()
+        self._connections = OpenConnections()
         self._led = LedPackets()
         self._news = Event()
         self._counted_at = float("-inf")
@@ -233,7 +233,8 @@ class Lingerer:
         if not left or now - self._counted_at < _COUNTED:
             return {}
         self._counted_at = now
-        return {each: len(self._connections.at(each)) for each in left}
+        forwards = self.snapshot is not None and bool(self.snapshot.forwarded)
+        return self._connections.count(left, forwards=forwards)
 
     def _tell(self, before: Mapping[str, Tenure], now: float) -> None:
         if self.reports is None:

@@ -8,13 +8,16 @@ import os
 import signal
 import sys
 from contextlib import ExitStack
+from pathlib import Path
 
 import pytest
+from support.network import greeter
 from support.network.namespaces import INTERFACE, Node, Segment
 from support.peers.keepalived import Instance, Keepalived
 from support.processes.processes import kill
 from support.processes.waiting import wait_until
 from support.programs.linger_field import (
+    PORT,
     VIP,
     VIP6,
     LingerNode,
@@ -191,6 +194,38 @@ def test_beside_keepalived_nothing_is_kept():
         assert seen["ended"] == _COUNT
         wait_until(lambda: not one.kept(), what="one gives the address up", timeout=40.0)
         assert "no-successor" in one.appliance.log()
+
+
+def test_connections_that_the_kernel_forwards():
+    """They have no socket on the node that forwards them: conntrack counts, and leads, as with a proxy."""
+    with Segment() as segment, ExitStack() as stack:
+        nodes = [segment.node(name) for name in ("one", "two")]
+        client, server = segment.node("client"), segment.node("server")
+        running: list[LingerNode] = []
+        for node, port, priority in zip(nodes, (7101, 7102), (150, 100), strict=True):
+            name = "one" if priority == 150 else "two"
+            server.start([sys.executable, str(Path(greeter.__file__)), name, str(port)])
+            with node.inside():
+                Path("/proc/sys/net/ipv4/ip_forward").write_text("1")
+            servers = {"only": {"address": f"{server.address}:{port}"}}
+            frontend = {"bind": [f"0.0.0.0:{PORT}"], "pool": "masters", "forward": "kernel"}
+            given = config(
+                priority=priority,
+                api={"frontends": {"kube-api": frontend}},
+                pools={"masters": {"check": {"type": "tcp", "interval": "1s"}, "servers": servers}},
+            )
+            running.append(stack.enter_context(LingerNode(node, name, given)))
+        one, two = running
+        wait_until(lambda: one.state() == "active", what="one is active", timeout=30.0)
+        wait_until_ready(running)
+        wait_until(lambda: who_answers(client) == "one", what="one forwards")
+        with SteadyClients(client, count=_COUNT, period=_PERIOD) as clients:
+            _moved(one, two)
+            wait_until(lambda: one.kept().get("connections", 0) >= _COUNT, what="one keeps them")
+            wait_until(lambda: who_answers(client) == "two", what="two forwards")
+            seen = clients.end()
+        assert (seen["ended"], seen["by"]) == (0, {"one": _COUNT})
+        wait_until(lambda: not one.kept(), what="one gives the address up", timeout=60.0)
 
 
 def test_what_a_kill_of_everything_left_is_removed():

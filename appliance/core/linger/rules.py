@@ -17,6 +17,8 @@ RENEWED: Final = 2.0
 """Seconds between two renewals."""
 
 _TIMEOUT: Final = 20
+_BEFORE: Final = -160
+"""After conntrack (-200), before `forward` resets what nobody knows (core.forwarding.ruleset)."""
 _TYPES: Final = {Family.IPV4: "ipv4_addr", Family.IPV6: "ipv6_addr"}
 _ICMP: Final = {
     Family.IPV4: "icmp type destination-unreachable",
@@ -40,7 +42,7 @@ def make(family: Family, interfaces: Iterable[str], *, longest: float) -> str:
         f"add set {name} served {{ type {kind}; flags timeout; }}",
         f"add set {name} ours {{ type {ends}; flags timeout; timeout {max(round(longest), 1)}s; }}",
         f"add chain {name} strangers",
-        f"add chain {name} prerouting {{ type filter hook prerouting priority -150; policy accept; }}",
+        f"add chain {name} prerouting {{ type filter hook prerouting priority {_BEFORE}; policy accept; }}",
         f"flush chain {name} prerouting",
         f"flush chain {name} strangers",
         *(f"add rule {name} strangers {each}" for each in _strangers(family, interfaces)),
