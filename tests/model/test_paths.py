@@ -107,6 +107,7 @@ def test_names_below_the_roots():
         "/run/health.events",
         "/run/worker-proxy-api-3-0.events",
         "/run/vrrp.board",
+        "/run/linger.lock",
         "/run/owned-addresses.json",
         "/run/health.control",
         "/run/snapshots/7.json",

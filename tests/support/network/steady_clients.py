@@ -1,8 +1,9 @@
 """Connections that are never silent for long: `python steady_clients.py HOST PORT COUNT PERIOD`, until TERM.
 
 Each sends a byte every PERIOD seconds to a greeter, which answers by its name. "open" is printed when all
-have had a first answer. At the end one JSON line: how many ended before their time, how many each name
-answered last, how many answers there were, and the longest wait for one.
+have had a first answer. USR1 has all ask at once; "answered" is printed when none waits any more. At the end
+one JSON line: how many ended before their time, how many each name answered last, how many answers there
+were, and the longest wait for one.
 """
 
 import json
@@ -56,28 +57,50 @@ def main() -> None:
     """Ask until told to end."""
     host, port, count, period = sys.argv[1], int(sys.argv[2]), int(sys.argv[3]), float(sys.argv[4])
     told: list[int] = []
+    wanted: list[int] = []
     signal.signal(signal.SIGTERM, lambda number, _: told.append(number))
+    signal.signal(signal.SIGUSR1, lambda number, _: wanted.append(number))
     selector = selectors.DefaultSelector()
     clients = [Steady(host, port) for _ in range(count)]
     for each in clients:
         selector.register(each.socket, selectors.EVENT_READ, each)
     longest, next_round, is_open = 0.0, time.monotonic() + period, False
     while not told:
-        for key, _ in selector.select(max(0.0, min(next_round - time.monotonic(), 0.05))):
-            longest = max(longest, key.data.answer(time.monotonic()))
-            if key.data.ended:
-                selector.unregister(key.fileobj)
+        wait = max(0.0, min(next_round - time.monotonic(), 0.05))
+        longest = max(longest, _read(selector, wait))
         if not is_open and all(each.name for each in clients):
             is_open, longest = True, 0.0
             sys.stdout.write("open\n")
             sys.stdout.flush()
+        if wanted == [0] and not any(map(_waits, clients)):
+            wanted.clear()
+            sys.stdout.write("answered\n")
+            sys.stdout.flush()
+        if wanted and wanted[0]:
+            wanted[:], next_round = [0], 0.0
         if time.monotonic() >= next_round:
             next_round = time.monotonic() + period
             for each in clients:
                 each.ask(time.monotonic())
-    now = time.monotonic()
-    for key, _ in selector.select(0):  # what came before the end counts
-        longest = max(longest, key.data.answer(now))
+    longest = max(longest, _read(selector, 0.0))  # what came before the end counts
+    _tell(clients, longest, time.monotonic())
+
+
+def _read(selector: selectors.BaseSelector, wait: float) -> float:
+    """Read the answers that have come, and return the longest wait for one."""
+    longest = 0.0
+    for key, _ in selector.select(wait):
+        longest = max(longest, key.data.answer(time.monotonic()))
+        if key.data.ended:
+            selector.unregister(key.fileobj)
+    return longest
+
+
+def _waits(client: Steady) -> bool:
+    return bool(client.asked) and not client.ended
+
+
+def _tell(clients: list[Steady], longest: float, now: float) -> None:
     longest = max([longest, *(now - each.asked for each in clients if each.asked and not each.ended)])
     sys.stdout.write(
         json.dumps(

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import signal
 import sys
 import tempfile
 from collections.abc import Iterator
@@ -134,6 +135,14 @@ class SteadyClients:
     def __exit__(self, *_: object) -> None:
         end(self._process)
         self._directory.cleanup()
+
+    def ask(self) -> None:
+        """Have all ask now, and wait until each is answered or has ended."""
+        before = self._file.read_text().count("answered")
+        self._process.send_signal(signal.SIGUSR1)
+        wait_until(
+            lambda: self._file.read_text().count("answered") > before, what="all are answered", timeout=60.0
+        )
 
     def end(self) -> Values:
         """End them and return what they saw."""
