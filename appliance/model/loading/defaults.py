@@ -1,6 +1,7 @@
 """Makes the snapshot of a configuration: fills in everything that was left out."""
 
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Final, Literal, TypeVar
 
 from appliance.model.config.configuration import Config, DefaultsSection
@@ -26,11 +27,15 @@ from appliance.model.snapshot.notify import NotifyTarget
 from appliance.model.snapshot.pools import Check, CheckType, Discovery, Pool, SendProxy, Server
 from appliance.model.snapshot.snapshot import Log, Reload, Snapshot
 from appliance.model.snapshot.stats import Stats
+from appliance.model.snapshot.virtual_router import VirtualRouter
 
 _Value = TypeVar("_Value")
 
 MASTERS_PORT: Final = 6443
 """Port of the API on masters."""
+
+INFORMED: Final = 5.0
+"""Least `preempt_delay`, in seconds, where connections move with virtual IPs."""
 
 _FAMILIES: Final[Mapping[str, Literal[4, 6] | None]] = {"auto": None, "ipv4": 4, "ipv6": 6}
 
@@ -64,10 +69,17 @@ def fill(config: Config, *, number: int, source: str, drain: float | None) -> Sn
             file=config.log.file,
         ),
         virtual_routers=tuple(
-            virtual_router(name, given, cluster=config.cluster.name)
+            _informed(virtual_router(name, given, cluster=config.cluster.name), config)
             for name, given in sorted(config.virtual_ips.items())  # their order means nothing
         ),
     )
+
+
+def _informed(router: VirtualRouter, config: Config) -> VirtualRouter:
+    """Have a node that comes back take nothing over before it knows whose connections there are."""
+    if config.linger is None:
+        return router
+    return replace(router, preempt_delay=max(router.preempt_delay, INFORMED))
 
 
 def _linger(given: LingerSection) -> Linger:
