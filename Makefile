@@ -55,7 +55,7 @@ test-compiled: venv  ## the tests of the data path again, with the package compi
 
 build/compiled/.ready: $(VENV)/.ready $(PACKAGED)
 	rm -rf $(@D) && mkdir -p $(@D)
-	LB_COMPILED=yes $(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir $(@D) .
+	LB_COMPILED=yes LB_MANYLINUX=yes $(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir $(@D) .
 	$(BIN)/python -m zipfile --extract $(@D)/*.whl $(@D)
 	@touch $@
 
@@ -83,6 +83,19 @@ dist: $(RUN)/.ready  ## make dist/lb-appliance-VERSION.tar.gz: wheel, all that i
 	  && cat requirements-runtime.lock) > $(BUNDLE)/requirements.txt
 	cp image/node/install config/appliance.service $(BUNDLE)
 	tar --create --gzip --file $(BUNDLE).tar.gz --directory $(DIST) --sort=name --owner=0 --group=0 $(notdir $(BUNDLE))
+
+OTHER_MACHINE  = $(if $(filter aarch64,$(shell uname -m)),x86_64,aarch64)
+OTHER_COMPILER = $(OTHER_MACHINE)-linux-gnu-gcc
+OTHER_HEADERS ?= $(shell $(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))')
+MANYLINUX      = LB_COMPILED=yes LB_MANYLINUX=yes $(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir $(DIST)/wheels .
+
+# make wheels [PYTHON=python3.12 VENV=.venv-3.12 for another Python] [OTHER_HEADERS=folder of Python.h for the other processor]
+# No registry and no container: what the wheels need of glibc is read from them. docs/installing.md says what is needed.
+wheels: venv  ## make dist/wheels/*manylinux*.whl for x86_64 and aarch64, of the Python that it runs with
+	$(MANYLINUX)
+	@command -v $(OTHER_COMPILER) >/dev/null || { echo "wheels: NOT MADE for $(OTHER_MACHINE): no $(OTHER_COMPILER)" \
+	  "(Debian: apt-get install gcc-$(subst _,-,$(OTHER_MACHINE))-linux-gnu)"; exit 1; }
+	CC=$(OTHER_COMPILER) LB_PLATFORM=linux_$(OTHER_MACHINE) LB_PYTHON_HEADERS=$(OTHER_HEADERS) $(MANYLINUX)
 
 VERSION    = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' appliance/__init__.py)
 IMAGE     ?= lb-appliance
@@ -171,5 +184,5 @@ lock: $(VENV)/.ready  ## renew the locks: development, what runs, the demo, maki
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) $(RUN) $(DOCS) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .hypothesis dist
 
-.PHONY: help venv demo dist debian test test-pure test-compiled test-programs test-kernel test-image test-full chaos fuzz image image-full ova sbom \
+.PHONY: help venv demo dist wheels debian test test-pure test-compiled test-programs test-kernel test-image test-full chaos fuzz image image-full ova sbom \
 	lint bench docs pages lock clean

@@ -5,16 +5,22 @@ either a machine with a C compiler and Python's headers compiles, and another on
 everywhere. `CC` and `LB_PYTHON_HEADERS` name another compiler and the headers that go with it, and then
 `LB_PLATFORM` says what it compiles for: `linux_aarch64`.
 
+With `LB_MANYLINUX=yes` the wheel's name says which systems it runs on: `manylinux_2_17_x86_64` is any with
+glibc 2.17 or newer (PEP 600). The symbols that the modules ask for tell that; readelf, which comes with
+compilers, shows them.
+
 The same sources give the same bytes: nothing of what is made names the folder that it was made in.
 """
 
 import os
+import re
 import shlex
 import shutil
 import subprocess
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -27,6 +33,11 @@ _CYTHON = [
     *("-X", "annotation_typing=False"),
 ]
 # Debug symbols would name the folder, and be the larger part of the file.
+# Every Linux with glibc has these, with all that their symbols' versions promise (PEP 600).
+_EVERYWHERE = frozenset(
+    {"libc.so.6", "libm.so.6", "libpthread.so.0", "ld-linux-x86-64.so.2", "ld-linux-aarch64.so.1"}
+)
+_LEAST_GLIBC = (2, 17)
 _CFLAGS = ["-shared", "-fPIC", "-O2", "-fwrapv", "-DNDEBUG", "-g0", "-s"]
 
 
@@ -54,7 +65,8 @@ class DataPathHook(BuildHookInterface):  # type: ignore[type-arg]  # hatchling's
             return
         build_data["force_include"].update({str(path): str(place) for path, place in made.items()})
         build_data["pure_python"] = False
-        build_data["tag"] = _tag()
+        platform = manylinux(made) if os.environ.get("LB_MANYLINUX") == "yes" else _platform()
+        build_data["tag"] = f"{_python()}-{_python()}-{platform}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:
         """Remove what was made: it is in the wheel."""
@@ -84,6 +96,24 @@ def compiler() -> list[str]:
     return [*command, *_CFLAGS, *(f"-I{each}" for each in dict.fromkeys(headers))]
 
 
+def manylinux(modules: Iterable[Path]) -> str:
+    """Return the platform that all of these modules run on; raises CompileError where it has no such name."""
+    asked = [_readelf(module) for module in modules]
+    needed = {name for text in asked for name in re.findall(r"\(NEEDED\).*\[(.+)\]", text)}
+    if foreign := needed - _EVERYWHERE:
+        raise CompileError(f"not every Linux has {', '.join(sorted(foreign))}: no manylinux wheel")
+    found = [(int(x), int(y)) for text in asked for x, y in re.findall(r"Name: GLIBC_(\d+)\.(\d+)", text)]
+    major, minor = max([_LEAST_GLIBC, *found])
+    return f"manylinux_{major}_{minor}_{_machine()}"
+
+
+def _readelf(module: Path) -> str:
+    command = ["readelf", "--wide", "--dynamic", "--version-info", str(module)]
+    if shutil.which(command[0]) is None:
+        raise CompileError("no readelf (Debian: binutils)")
+    return _run(command, module.parent)
+
+
 def _source(types: Path) -> Path:
     """Return what is compiled: a `.pyx` where there is one, else the plain module."""
     twin = types.with_suffix(".pyx")
@@ -98,10 +128,11 @@ def _compile(command: list[str], root: Path, folder: Path, source: Path) -> Path
     return made
 
 
-def _run(command: list[str], folder: Path) -> None:
+def _run(command: list[str], folder: Path) -> str:
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)  # noqa: S603  # a build
     if done.returncode:
         raise CompileError(f"{shlex.join(command)}:\n{done.stdout}{done.stderr}")
+    return done.stdout
 
 
 def _platform() -> str:
@@ -113,9 +144,8 @@ def _python() -> str:
 
 
 def _suffix() -> str:
-    machine = _platform().removeprefix("linux_")
-    return f".{sys.implementation.cache_tag}-{machine}-linux-gnu.so"
+    return f".{sys.implementation.cache_tag}-{_machine()}-linux-gnu.so"
 
 
-def _tag() -> str:
-    return f"{_python()}-{_python()}-{_platform()}"
+def _machine() -> str:
+    return _platform().removeprefix("linux_")

@@ -6,17 +6,40 @@ import platform
 import subprocess
 import sys
 import tempfile
+import time
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 
 from support.run import tools
 
-from bench import compiled, cores, failover, kernel, many_routers, reload, rounds, table
+from bench import (
+    compiled,
+    cores,
+    failover,
+    held,
+    kernel,
+    listeners,
+    many_routers,
+    proxies,
+    reload,
+    rounds,
+    table,
+)
 from bench.measures import Effort
 from bench.profile import profile
 from bench.proxies import Start
 
+_MINUTES = {
+    "proxies": 6,
+    "held": 6,
+    "cores": 4,
+    "listeners": 5,
+    "reload": 2,
+    "failover": 10,
+    "routers": 2,
+    "kernel": 3,
+}
 _QUICK = Effort(slices=1, bodies=2, idle=1000, requests=150)
 
 
@@ -27,18 +50,26 @@ def main() -> int:
         arguments.part = "proxies"
     parts = {
         "proxies": _proxies,
+        "held": _held,
         "cores": _cores,
+        "listeners": _listeners,
         "reload": _reload,
         "failover": _failover,
         "routers": _routers,
         "kernel": _kernel,
     }
     asked = list(parts) if arguments.part == "all" else [arguments.part]
-    return max(parts[part](arguments) for part in asked)
+    if not arguments.quick:
+        about = ", ".join(f"{part} {_MINUTES[part]}" for part in asked)
+        print(f"bench: takes about so many minutes: {about}", file=sys.stderr)
+    since = time.monotonic()
+    status = max(parts[part](arguments) for part in asked)
+    print(f"bench: took {(time.monotonic() - since) / 60:.0f} minutes", file=sys.stderr)
+    return status
 
 
 def _proxies(arguments: argparse.Namespace) -> int:
-    absent = tools.missing(["haproxy", "nginx", "wrk", "strace"])
+    absent = tools.missing(["haproxy", "nginx", proxies.STREAM_MODULE, "wrk", "strace"])
     if absent:
         print(f"bench: missing {', '.join(absent)}; as root: make debian")
         return 1
@@ -49,6 +80,49 @@ def _proxies(arguments: argparse.Namespace) -> int:
         if arguments.profile:
             return _report("syscalls", profile(starts), arguments)
         return _measure(starts, arguments)
+
+
+def _held(arguments: argparse.Namespace) -> int:
+    if absent := tools.missing(["haproxy", "nginx", proxies.STREAM_MODULE]):
+        print(f"bench: connections that are held are not measured: missing {', '.join(absent)}")
+        return 0
+    with tempfile.TemporaryDirectory(prefix="lb-compiled-") as directory:
+        package = _compiled(Path(directory))
+        count = arguments.rounds or (1 if arguments.quick else 3)
+        results = held.measure(
+            rounds.contenders(package),
+            rounds=count,
+            connections=held.CONNECTIONS // (10 if arguments.quick else 1),
+            seconds=2.0 if arguments.quick else 10.0,
+            say=lambda text: print(text, file=sys.stderr),
+        )
+    load = ", ".join(f"{value:.0f}" for value in os.getloadavg())
+    text = f"{_machine(_haproxy())} {count} rounds; load average {load}.\n\n{table.markdown(results)}"
+    return _report("held", text, arguments)
+
+
+def _listeners(arguments: argparse.Namespace) -> int:
+    if absent := tools.missing(["nginx", "wrk", "strace"]):
+        print(f"bench: kinds of listeners are not compared: missing {', '.join(absent)}")
+        return 0
+    with tempfile.TemporaryDirectory(prefix="lb-compiled-") as directory:
+        package = _compiled(Path(directory))
+        count = arguments.rounds or (1 if arguments.quick else 6)
+        rows = listeners.measure(
+            package, rounds=count, effort=Effort(), say=lambda text: print(text, file=sys.stderr)
+        )
+    load = ", ".join(f"{value:.0f}" for value in os.getloadavg())
+    kind = "compiled" if package else "plain Python"
+    text = f"{_machine(kind)} {count} rounds; load average {load}.\n\n{listeners.markdown(rows)}"
+    return _report("listeners", text, arguments)
+
+
+def _compiled(directory: Path) -> Path | None:
+    """Return the directory of our package, compiled, or None where there is no compiler."""
+    if tools.missing(["cc"]):
+        return None
+    compiled.build(directory)
+    return directory
 
 
 def _cores(arguments: argparse.Namespace) -> int:
@@ -144,7 +218,7 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "part",
         nargs="?",
-        choices=["all", "proxies", "cores", "reload", "failover", "routers", "kernel"],
+        choices=["all", *_MINUTES],
         default="all",
         help="what to measure (all)",
     )

@@ -41,18 +41,19 @@ def measure(package: Path, *, rounds: int, effort: Effort, say: Callable[[str], 
 
 def _take(proxy: Proxy, count: int, rows: Rows, effort: Effort) -> None:
     for clients in _CLIENTS:
-        before = _accepted(proxy)
+        before = accepted(proxy)
         for name, value in measures.short(proxy, effort, at_once=clients).items():
             rows[f"{name}, {clients} clients", count][proxy.name].append(value)
         if len(proxy.workers) > 1:
-            taken = [after - earlier for after, earlier in zip(_accepted(proxy), before, strict=True)]
+            taken = [after - earlier for after, earlier in zip(accepted(proxy), before, strict=True)]
             above = max(taken) / (sum(taken) / len(taken)) - 1
             rows[f"busiest worker above the mean, {clients} clients", count][proxy.name].append(above)
     for name, value in measures.kept(proxy, effort).items():
         rows[name, count][proxy.name].append(value)
 
 
-def _accepted(proxy: Proxy) -> list[int]:
+def accepted(proxy: Proxy) -> list[int]:
+    """Return how many connections each worker has accepted so far."""
     time.sleep(0.5)  # workers write their boards a few times a second
     return [sum(each.total for each in worker.board().frontends) for worker in proxy.workers]
 

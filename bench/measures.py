@@ -19,7 +19,7 @@ from bench.proxies import Proxy
 
 BULK_BYTES = 256 << 20
 _BUFFER = 1 << 20
-_REQUEST = b"GET /name HTTP/1.1\r\nHost: bench\r\n\r\n"
+REQUEST = b"GET /name HTTP/1.1\r\nHost: bench\r\n\r\n"
 
 Numbers = dict[str, float]
 
@@ -64,7 +64,7 @@ def idle(proxy: Proxy, effort: Effort) -> Numbers:
     with ExitStack() as stack:
         for _ in range(effort.idle):
             connection = stack.enter_context(_connect(proxy.port))
-            connection.sendall(_REQUEST)
+            connection.sendall(REQUEST)
             _read_answer(connection)
         # Buffers that a proxy lets go of only after a moment are not held against it.
         _settle(proxy.pid)
@@ -94,7 +94,7 @@ def latencies(ports: dict[str, int], effort: Effort, *, rate: float = 250.0) -> 
                     _exchange_once(port)
                     fresh[name].append(time.perf_counter() - start)
                     continue
-                connections[name].sendall(_REQUEST)
+                connections[name].sendall(REQUEST)
                 _read_answer(connections[name])
                 held[name].append(time.perf_counter() - start)
     return {
@@ -109,7 +109,7 @@ def burst(port: int, *, connections: int, at_once: int) -> None:
         with ExitStack() as stack:
             opened = [stack.enter_context(_connect(port)) for _ in range(at_once)]
             for connection in opened:
-                connection.sendall(_REQUEST)
+                connection.sendall(REQUEST)
             for connection in opened:
                 _read_answer(connection)
 
@@ -161,7 +161,7 @@ def _download(port: int) -> int:
 
 def _exchange_once(port: int) -> None:
     with _connect(port) as connection:
-        connection.sendall(_REQUEST)
+        connection.sendall(REQUEST)
         _read_answer(connection)
 
 

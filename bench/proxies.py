@@ -37,6 +37,26 @@ backend out
 """
 
 
+STREAM_MODULE = "/usr/lib/nginx/modules/ngx_stream_module.so"
+_NGINX = f"""
+load_module {STREAM_MODULE};
+daemon off;
+master_process off;
+pid {{directory}}/nginx.pid;
+error_log {{directory}}/error.log warn;
+worker_rlimit_nofile 20000;
+events {{{{ worker_connections 16000; accept_mutex off; }}}}
+stream {{{{
+  server {{{{
+    listen 127.0.0.1:{{port}} backlog=4096;
+    proxy_pass 127.0.0.1:{{server}};
+    proxy_connect_timeout 10s;
+    proxy_timeout 1h;
+  }}}}
+}}}}
+"""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Proxy:
     """A running proxy: where it listens, and the process whose CPU and memory are counted.
@@ -91,6 +111,20 @@ def haproxy(
 def haproxy_splice(server_port: int) -> contextlib.AbstractContextManager[Proxy]:
     """Run HAProxy with `splice-auto`, which is not its default."""
     return haproxy(server_port, options="option splice-auto", name="haproxy+splice")
+
+
+@contextlib.contextmanager
+def nginx_stream(server_port: int, *, name: str = "nginx stream") -> Iterator[Proxy]:
+    """Run nginx as a TCP proxy, as one process; its buffers are of the default size, 16 KiB."""
+    binary, port = tools.path("nginx"), free_port()
+    assert binary, "nginx is missing: make debian"
+    with tempfile.TemporaryDirectory(prefix="lb-stream-") as directory:
+        config, log = Path(directory) / "nginx.conf", Path(directory) / "log"
+        config.write_text(_NGINX.format(directory=directory, port=port, server=server_port))
+        with running([binary, "-c", str(config), "-e", str(log)], log=log) as process:
+            wait_until(lambda: accepts(port) or process.poll() is not None, what="nginx accepts")
+            assert process.poll() is None, log.read_text()
+            yield Proxy(name=name, port=port, pid=process.pid)
 
 
 @contextlib.contextmanager

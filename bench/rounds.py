@@ -22,6 +22,7 @@ SPLICING = "haproxy+splice"
 OURS = "appliance"
 COMPILED = "compiled"
 ANOTHER = "another haproxy"
+STREAM = "nginx stream"
 
 
 def contenders(package: Path | None) -> dict[str, Start]:
@@ -29,7 +30,7 @@ def contenders(package: Path | None) -> dict[str, Start]:
 
     The variable HAPROXY names another HAProxy than Debian's, which then takes part too.
     """
-    starts: dict[str, Start] = {RIVAL: proxies.haproxy, OURS: proxies.worker}
+    starts: dict[str, Start] = {RIVAL: proxies.haproxy, OURS: proxies.worker, STREAM: proxies.nginx_stream}
     if binary := os.environ.get("HAPROXY"):
         starts[ANOTHER] = partial(proxies.haproxy, binary=binary, name=ANOTHER)
     if package is not None:

@@ -4,7 +4,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from statistics import median
 
-from bench.rounds import ANOTHER, COMPILED, OURS, RIVAL, SPLICING, Results
+from bench.rounds import ANOTHER, COMPILED, OURS, RIVAL, SPLICING, STREAM, Results
 
 _TARGETS = {
     "connections/s": (">= 0.75", lambda ratio: ratio >= 0.75),
@@ -16,9 +16,8 @@ _TARGETS = {
 
 def markdown(results: Results) -> str:
     """Return the table: the median of each, and median [min-max] of the ratio to HAProxy within a round."""
-    ours = [
-        name for name in (OURS, COMPILED, ANOTHER) if any(name in by_proxy for by_proxy in results.values())
-    ]
+    others = (OURS, COMPILED, STREAM, ANOTHER)
+    ours = [name for name in others if any(name in by_proxy for by_proxy in results.values())]
     head = ["measure", "HAProxy", *(word for name in ours for word in (name, "ratio")), "first target"]
     lines = [_line(head), "|---" * len(head) + "|"]
     lines += [_row(name, by_proxy, RIVAL, ours) for name, by_proxy in results.items()]

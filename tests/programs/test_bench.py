@@ -7,11 +7,15 @@ from pathlib import Path
 import pytest
 from support.network.vip_client import Outage, Probe
 
-pytestmark = [pytest.mark.programs, pytest.mark.needs("haproxy", "nginx", "wrk", "strace")]
+_STREAM = "/usr/lib/nginx/modules/ngx_stream_module.so"
+
+pytestmark = [pytest.mark.programs, pytest.mark.needs("haproxy", "nginx", _STREAM, "wrk", "strace")]
 
 _ROOT = Path(__file__).parent.parent.parent
 sys.path.insert(0, str(_ROOT))
 
+held = importlib.import_module("bench.held")
+listeners = importlib.import_module("bench.listeners")
 failover = importlib.import_module("bench.failover")
 measures = importlib.import_module("bench.measures")
 reload = importlib.import_module("bench.reload")
@@ -20,7 +24,7 @@ table = importlib.import_module("bench.table")
 
 
 def test_a_round_fills_every_row_of_the_table():
-    """Each measure has a number for both proxies, and a row with their ratio."""
+    """Each measure has a number for each proxy, and a row with their ratios to HAProxy."""
     tiny = measures.Effort(slices=1, bodies=1, idle=50, requests=20)
     results = rounds.measure(rounds.contenders(None), rounds=1, effort=tiny, say=lambda _: None)
     rows = table.markdown(results).splitlines()[2:]
@@ -36,6 +40,25 @@ def test_a_reload_fills_its_table():
     assert rows[0] == "| measure | haproxy | appliance |"
     assert rows[2] == "| open sessions | 60.0 | 60.0 |"
     assert rows[-1].startswith("| ms until the old process is gone | - | ")
+
+
+def test_connections_are_held():
+    """Each proxy holds them all, and has a number for memory and processor time."""
+    starts = rounds.contenders(None)
+    results = held.measure(starts, rounds=1, connections=20, seconds=0.1, processes=2, say=lambda _: None)
+    assert {tuple(by_proxy) for by_proxy in results.values()} == {tuple(starts)}
+    assert table.markdown(results).splitlines()[2].startswith("| MB RSS of 20 held | ")
+
+
+def test_kinds_of_listeners_are_compared():
+    """A reload loses none of the connections in a shared listener's queue, and each measure has its row."""
+    rows = listeners.measure(
+        None, rounds=1, effort=measures.Effort(slices=1), counts=(2,), tracing=False, say=lambda _: None
+    )
+    assert {tuple(sorted(by_kind)) for by_kind in rows.values()} == {(listeners.OWN, listeners.SHARED)}
+    (lost,) = (by_kind for (what, _), by_kind in rows.items() if what.startswith("lost of 200"))
+    assert lost[listeners.SHARED] == [0]
+    assert len(listeners.markdown(rows).splitlines()) == len(rows) + 2
 
 
 def test_a_ratio_is_taken_within_a_round():

@@ -1,6 +1,8 @@
 """The wheel: compiled where a compiler is, and plain Python where none is."""
 
+import importlib
 import os
+import platform
 import subprocess
 import sys
 import tarfile
@@ -10,6 +12,9 @@ from pathlib import Path
 import pytest
 
 _ROOT = Path(__file__).parents[2]
+sys.path.insert(0, str(_ROOT))
+
+hatch_build = importlib.import_module("hatch_build")
 
 pytestmark = pytest.mark.programs
 
@@ -58,6 +63,34 @@ def test_who_wants_it_compiled_hears_what_is_missing(tmp_path: Path):
     assert not list(tmp_path.iterdir())
 
 
+def module(folder: Path, code: str, *options: str) -> Path:
+    """Compile a module of a function's body."""
+    source = folder / "module.c"
+    source.write_text(f"int made(void) {{ {code} }}\n")
+    made = source.with_suffix(".so")
+    subprocess.run(["cc", "-shared", "-fPIC", *options, "-o", made, source], check=True)
+    return made
+
+
+@pytest.mark.needs("cc", "readelf")
+def test_manylinux_is_the_newest_glibc_that_is_asked_for(tmp_path: Path):
+    """It is 2.17 at least: what asks for less is called by that all the same."""
+    machine = platform.machine()
+    nothing = module(tmp_path, "return 1;")
+    assert hatch_build.manylinux([nothing]) == f"manylinux_2_17_{machine}"
+    newer = module(tmp_path, "extern char __libc_single_threaded; return __libc_single_threaded;")
+    assert hatch_build.manylinux([newer]) == f"manylinux_2_32_{machine}"
+
+
+@pytest.mark.needs("cc", "readelf")
+def test_a_library_that_not_every_linux_has_makes_no_manylinux(tmp_path: Path):
+    """It is named."""
+    library = module(tmp_path, "return 1;").rename(tmp_path / "libforeign.so")
+    user = module(tmp_path, "return 2;", "-Wl,--no-as-needed", f"-L{tmp_path}", "-lforeign")
+    with pytest.raises(hatch_build.CompileError, match=library.name):
+        hatch_build.manylinux([user])
+
+
 @pytest.mark.needs("cc")
 @pytest.mark.skipif(not os.environ.get("E2E_FULL"), reason="make test-full: the data path is compiled twice")
 def test_two_compiled_wheels_are_equal(tmp_path: Path):
@@ -65,11 +98,11 @@ def test_two_compiled_wheels_are_equal(tmp_path: Path):
     wheels = []
     for name in ("one", "another"):
         (tmp_path / name).mkdir()
-        done = pip_wheel(_ROOT, tmp_path / name, LB_COMPILED="yes")
+        done = pip_wheel(_ROOT, tmp_path / name, LB_COMPILED="yes", LB_MANYLINUX="yes")
         assert done.returncode == 0, done.stderr
         wheels += (tmp_path / name).glob("*.whl")
     first, second = wheels
     assert first.name == second.name
-    assert "none-any" not in first.name
+    assert first.name.endswith(f"-manylinux_2_17_{platform.machine()}.whl")
     assert extensions(first)
     assert first.read_bytes() == second.read_bytes()

@@ -96,7 +96,7 @@ def lone_worker(snapshot: model.Snapshot, *, package: Path | None = None) -> Ite
     `package` is a directory with another copy of the package `appliance` to run.
     """
     with contextlib.ExitStack() as stack, contextlib.ExitStack() as ours:
-        worker = stack.enter_context(_accepting(snapshot, _listeners(snapshot, ours), package, index=0))
+        worker = stack.enter_context(accepting(snapshot, open_listeners(snapshot, ours), package, index=0))
         ours.close()  # what the worker closes nobody else holds
         yield worker
 
@@ -105,9 +105,9 @@ def lone_worker(snapshot: model.Snapshot, *, package: Path | None = None) -> Ite
 def workers(snapshot: model.Snapshot, *, package: Path | None = None) -> Iterator[list[LoneWorker]]:
     """Run as many workers of the snapshot's first group as it asks for, on the same listeners."""
     with contextlib.ExitStack() as stack, contextlib.ExitStack() as ours:
-        listeners = _listeners(snapshot, ours)
+        listeners = open_listeners(snapshot, ours)
         made = [
-            stack.enter_context(_accepting(snapshot, listeners, package, index=index))
+            stack.enter_context(accepting(snapshot, listeners, package, index=index))
             for index in range(snapshot.groups[0].workers)
         ]
         ours.close()
@@ -120,7 +120,7 @@ def generations(
 ) -> Iterator[tuple[LoneWorker, LoneWorker]]:
     """Run a worker of generation 1 and one of generation 2 on the same listeners, both accepting."""
     with contextlib.ExitStack() as stack, contextlib.ExitStack() as ours:
-        listeners = _listeners(snapshot, ours)
+        listeners = open_listeners(snapshot, ours)
         paths, health = stack.enter_context(_directory(snapshot))
         old, new = (
             stack.enter_context(_running(snapshot, paths, health, listeners, package, generation=number))
@@ -134,9 +134,10 @@ Listeners = list[tuple[frontends.Frontend, frontends.Bind, socket.socket]]
 
 
 @contextlib.contextmanager
-def _accepting(
+def accepting(
     snapshot: model.Snapshot, listeners: Listeners, package: Path | None, *, index: int
 ) -> Iterator[LoneWorker]:
+    """Run one worker of the first group on these listeners."""
     with (
         _directory(snapshot) as (paths, health),
         _running(snapshot, paths, health, listeners, package, index=index) as worker,
@@ -219,18 +220,25 @@ def _start(
     return process, ready
 
 
-def _listeners(snapshot: model.Snapshot, stack: contextlib.ExitStack) -> Listeners:
+def open_listeners(
+    snapshot: model.Snapshot, stack: contextlib.ExitStack, *, reuse_port: bool = False
+) -> Listeners:
+    """Bind the listeners of the first group; with `reuse_port` others may have some at the same addresses."""
     return [
-        (frontend, bind, stack.enter_context(_listener(bind)))
+        (frontend, bind, stack.enter_context(_listener(bind, reuse_port=reuse_port)))
         for frontend in snapshot.groups[0].frontends
         for bind in frontend.binds
     ]
 
 
-def _listener(bind: frontends.Bind) -> socket.socket:
+def _listener(bind: frontends.Bind, *, reuse_port: bool) -> socket.socket:
     family = socket.AF_INET6 if ":" in bind.host else socket.AF_INET
     listener = socket.create_server(
-        (bind.host, bind.port), family=family, backlog=_BACKLOG, dualstack_ipv6=family == socket.AF_INET6
+        (bind.host, bind.port),
+        family=family,
+        backlog=_BACKLOG,
+        reuse_port=reuse_port,
+        dualstack_ipv6=family == socket.AF_INET6,
     )
     listener.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     listener.setblocking(False)  # noqa: FBT003  # the standard library's signature
