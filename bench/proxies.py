@@ -17,6 +17,7 @@ from appliance.model.snapshot.keepalive import KeepAlive
 from appliance.model.snapshot.snapshot import Snapshot
 
 CONNECTIONS = 9_900
+_SPLICED_CONNECTIONS = 7_000  # HAProxy wants descriptors for pipes too, below a limit of 20,000 for all
 _KEEPALIVE = KeepAlive(idle=60.0, interval=10.0, count=3)  # the configuration's default
 _HAPROXY = """
 global
@@ -96,7 +97,7 @@ def haproxy(
             _HAPROXY.format(
                 port=port,
                 server=server_port,
-                connections=CONNECTIONS,
+                connections=_SPLICED_CONNECTIONS if "splice" in options else CONNECTIONS,
                 options=options,
                 threads=threads,
             )
