@@ -46,7 +46,7 @@ test: lint debian test-pure  ## lint, then every layer of tests that this machin
 
 # A C compiler and Python's headers, without which wheel and image are made in plain Python.
 COMPILER = cd $(CURDIR) && $(BIN)/python -c 'import hatch_build; hatch_build.compiler()'
-COMPILED = tests/net/data tests/core/balancing tests/programs/worker tests/programs/test_e2e_kill.py tests/programs/test_e2e_leaks.py
+COMPILED = tests/net/data tests/core/balancing tests/programs/worker tests/programs/test_e2e_kill.py tests/programs/test_e2e_leaks.py tests/programs/test_moved_kinds.py
 
 test-compiled: venv  ## the tests of the data path again, with the package compiled as wheel and image ship it
 	@if $(COMPILER) 2>$(VENV)/compiler; then $(MAKE) --no-print-directory build/compiled/.ready && \

@@ -43,6 +43,7 @@ PACKAGES: Final = {
     "openssl": "openssl",
     "/usr/lib/nagios/plugins/check_haproxy_stats": "monitoring-plugins-contrib",
     "/usr/share/OVMF/OVMF_CODE_4M.fd": "ovmf",
+    "/usr/lib/python3/dist-packages/websockets": "python3-websockets",  # a real server and client
     "/usr/lib/podman/netavark": "netavark",  # which podman only recommends
     "podman": "podman",
     "prometheus": "prometheus",

@@ -4,6 +4,7 @@ import os
 import random
 import re
 import socket
+import struct
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from pathlib import Path
@@ -18,6 +19,7 @@ from support.programs.trace import is_reset
 
 from appliance.model.end_reasons import EndReason
 from appliance.net.data.session import moving
+from appliance.net.data.session.session import Session
 from appliance.net.data.session.session_phases import CLOSED, OPEN
 
 pytestmark = pytest.mark.programs
@@ -148,6 +150,59 @@ def test_every_byte_arrives_once_and_in_order(steps: list[tuple[str, int, int]])
             each.traffic.close()
 
 
+@settings(max_examples=int(os.environ.get("MOVES", "40")), deadline=None)
+@given(_STEPS, st.sampled_from(["client", "server", "time-out", "kill"]), st.integers(0, 3))
+def test_what_breaks_in_between_ends_once(steps: list[tuple[str, int, int]], how: str, moves: int):
+    """After random data and moves an end resets, or its time is over: it ends where it is, counted once."""
+    with ExitStack() as stack:
+        two = LoneSessions(stack), LoneSessions(stack)
+        client, session = two[0].session()
+        two[0].until(lambda: session.phase == OPEN)
+        ends = _Ends(client, two[0].server())
+        at = 0
+        for step, end, size in [*steps, ("break", 0, 0), *(("move", 0, 0) for _ in range(moves))]:
+            if step == "turn":
+                turn(two, size)
+            elif step == "break":
+                _break(how, ends, two, session)
+            elif step != "move":
+                ends.do(step, end, size)
+            elif moving.can_move(session):
+                at = 1 - at
+                session = move(session, two[at])
+
+        def over() -> bool:
+            two[at].traffic.every_tick.add(session)  # looked at now, and not in a second
+            for end in (0, 1):
+                with suppress(OSError):  # the one that has reset is closed
+                    ends.receive(end, 1 << 16)
+            return session.phase == CLOSED
+
+        two[at].until(over)
+        assert sum(sum(each.traffic.reasons.values()) for each in two) == 1
+        assert [each.frontend.current for each in two] == [0, 0]
+        assert [sum(member.current for member in each.backend.pool.counted) for each in two] == [0, 0]
+        assert [each.faults for each in two] == [[], []]
+        assert [each.traffic.pipes.lent for each in two] == [0, 0]
+        for each in two:
+            each.traffic.every_tick.clear()
+            each.traffic.close()
+
+
+def _break(how: str, ends: _Ends, two: tuple[LoneSessions, LoneSessions], session: Session) -> None:
+    for each in two:  # one that is half-closed already may not hear of it before
+        each.frontend.timeout_client_fin = each.backend.timeout_server_fin = 0.02
+    if how == "kill":
+        session.end(EndReason.KILLED)
+    elif how == "time-out":
+        for each in two:
+            each.frontend.timeout_client = each.backend.timeout_server = 1e-6
+    else:
+        broken = ends.sockets[("client", "server").index(how)]
+        broken.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        broken.close()
+
+
 def test_what_is_held_in_a_pipe_moves_with_it(two: tuple[LoneSessions, LoneSessions]):
     """Bulk that the other side does not read stands in a pipe; the pipe itself changes hands."""
     client, session = two[0].session()
@@ -174,6 +229,20 @@ def test_what_ends_while_it_is_held_still_has_ended(two: tuple[LoneSessions, Lon
     moving.go_on(session)
     assert session.phase == CLOSED
     assert is_reset(client)
+
+
+def test_a_header_that_is_half_written_is_whole_at_the_server(two: tuple[LoneSessions, LoneSessions]):
+    """What a server has not taken of its PROXY header is written on, before what the client sends next."""
+    client, session = two[0].session()
+    two[0].until(lambda: session.phase == OPEN)
+    server = two[0].server()
+    server.sendall(b"?")
+    two[0].until(lambda: session.server is not None and session.server.count == 1)
+    session.client.hold(memoryview(b"127.0.0.1 40000 6443\r\n"))
+    session = move(session, two[1])
+    client.sendall(b"hello")
+    two[1].until(lambda: session.client.count == 5)
+    assert server.recv(100) == b"127.0.0.1 40000 6443\r\nhello"
 
 
 def test_one_that_is_kept_goes_on(two: tuple[LoneSessions, LoneSessions]):
