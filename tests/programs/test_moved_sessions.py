@@ -51,6 +51,7 @@ def test_nothing_ends_and_no_byte_is_lost():
         assert (told.open, told.ended) == (_STREAMS, {})
         assert not made.appliance.events("sessions-lost")
         assert not made.appliance.events("internal-error")
+        assert not made.appliance.events("worker-refused")
 
 
 def _is_flat(before: dict[str, tuple[int, int]], after: dict[str, tuple[int, int]]) -> bool:
