@@ -22,6 +22,7 @@ from appliance.net.sources.read_files import ReadFiles
 from appliance.translation.composing import changes, together
 
 _STANDARD_INPUT: Final = "-"
+_NEXT: Final = "Next: put it right where it says; `man appliance.yaml` has every key."
 _NAME: Final = "<stdin>"
 _COLOURS = {Severity.ERROR: "red", Severity.WARNING: "yellow"}
 
@@ -110,6 +111,8 @@ def _print(files: Sequence[str], loaded: Loaded) -> None:
     for problem in loaded.problems:
         console.print(_line(problem))
     console.print(Text(f"{', '.join(files)}: {_result(loaded)}", style="bold" if loaded.errors else "green"))
+    if loaded.errors:
+        click.echo(_NEXT, err=True)
 
 
 def _line(problem: Problem) -> Text:

@@ -18,6 +18,7 @@ import click
 
 import appliance
 from appliance.console.option_order import name_first, shared_and_others, shared_options
+from appliance.console.output.refusal import Refused
 from appliance.model.paths import (
     CONFIG_VARIABLE,
     HAPROXY_VARIABLE,
@@ -203,5 +204,7 @@ def main(
         try:
             drop_privileges.become(user, owned=(paths.runtime, paths.state))
         except drop_privileges.CannotBecomeError as error:
-            raise click.ClickException(str(error)) from error
+            raise Refused(
+                str(error), step=f"put {drop_privileges.USER_VARIABLE} right, or do without it"
+            ) from error
     ctx.obj = paths

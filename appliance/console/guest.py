@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from appliance.console.output.printing import print_json
+from appliance.console.output.refusal import Refused
 from appliance.model.guest.placement import Choice
 from appliance.model.guest.report import GuestReport, Origin, legible
 from appliance.model.paths import Paths
@@ -70,7 +71,8 @@ def show(paths: Paths, *, as_json: bool) -> None:
     """
     found = read(paths)
     if found is None:
-        raise click.ClickException(f"{paths.guest_report}: {_why_absent(paths.guest_report)}")
+        why, step = _why_absent(paths.guest_report)
+        raise Refused(f"{paths.guest_report} {why}", step=step)
     if as_json:
         print_json(found)
     else:
@@ -79,14 +81,15 @@ def show(paths: Paths, *, as_json: bool) -> None:
         raise SystemExit(1)
 
 
-def _why_absent(path: Path) -> str:
+def _why_absent(path: Path) -> tuple[str, str]:
+    """Return why there is no report, and the next step."""
     try:
         path.open("rb").close()
     except PermissionError:
-        return "cannot be read by this user: `sudo appliance guest show`"
+        return "cannot be read by this user", "`sudo appliance guest show`"
     except OSError:
-        return "not there. `sudo appliance guest apply` writes it"
-    return "is damaged: `sudo appliance guest apply` writes it again"
+        return "is not there", "`sudo appliance guest apply` writes it"
+    return "is damaged", "`sudo appliance guest apply` writes it again"
 
 
 _ORIGINS = {

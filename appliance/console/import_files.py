@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 import msgspec
 
+from appliance.console.output.refusal import Refused
 from appliance.model.paths import Paths
 from appliance.net.files import state_files
 from appliance.net.files.atomic_write import write_atomically
@@ -93,4 +94,5 @@ def _give(text: str, target: Path | None, sources: Sequence[Path]) -> None:
     try:
         write_atomically(target, text.encode(), mode=mode | stat.S_IRUSR | stat.S_IWUSR)
     except OSError as error:
-        raise click.ClickException(f"{target}: {error.strerror or error}") from error
+        said = f"{target}: {error.strerror or error}"
+        raise Refused(said, step="name a file in a directory where this user may write") from error

@@ -4,9 +4,9 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Final, TypeVar
 
-import click
 import gevent
 
+from appliance.console.output.refusal import LOOK, Refused
 from appliance.console.runtime_access import require_access
 from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.wire.lines.control import Answer, Question
@@ -30,15 +30,15 @@ def ask_program(path: Path, question: Question, *, timeout: float) -> Answer:
     try:
         return ask(path, question, timeout=timeout)
     except ControlUnavailable as error:
-        raise click.ClickException(absent(path.stem, path, error)) from error
+        raise Refused(absent(path.stem, path, error), step=LOOK) from error
 
 
 def absent(program: str, path: Path, error: Exception) -> str:
-    """Return the message about a program that does not answer, with what to do."""
+    """Return the message about a program that does not answer."""
     why = str(error).removeprefix(f"{path}: ")
     return (
         f"the program {program} does not answer at {path} ({why}).\n"
-        "Is the appliance running, and is this its --runtime-dir? See: appliance status"
+        "Is the appliance running, and is this its --runtime-dir?"
     )
 
 

@@ -11,6 +11,7 @@ from rich.console import Console
 
 from appliance.console.output.error_positions import located
 from appliance.console.output.printing import print_json
+from appliance.console.output.refusal import LOOK, Refused
 from appliance.console.reload_preview import print_preview
 from appliance.console.runtime_access import require_access
 from appliance.model.paths import Paths
@@ -19,6 +20,7 @@ from appliance.net.logging.journal import SyslogSeverity, levelled
 from appliance.net.logging.output import STDERR
 from appliance.wire.lines.control import Answer, AnswerProblem, ControlError, bad, decode_answer
 
+_MEND: Final = "put it right; `appliance check` looks at the file, `appliance reload` obeys it"
 _LINES: Final = {
     (False, False): b"reload\n",
     (True, False): b"reload --force\n",
@@ -83,7 +85,7 @@ def reload(ctx: click.Context, *, as_json: bool, timeout: float, forced: bool, r
         answer = ask_reload(paths, timeout, line=_LINES[forced, rehearsed])
     except ReloadUnavailable as error:
         if not as_json:
-            raise click.ClickException(str(error)) from error
+            raise Refused(str(error), step=LOOK) from error
         answer = bad(str(error))
     if other:
         click.echo(f"warning: the appliance obeys {other}, and has not looked at {paths.config}", err=True)
@@ -129,7 +131,7 @@ def ask_reload(paths: Paths, timeout: float, *, line: bytes = b"reload\n") -> An
                 return decode_answer(lines.readline())
     except TimeoutError as error:
         raise ReloadUnavailable(
-            f"no answer within {timeout:g} s; the reload may still be under way. See: appliance status"
+            f"no answer within {timeout:g} s; the reload may still be under way"
         ) from error
     except (OSError, ControlError) as error:
         why = error.strerror or error if isinstance(error, OSError) else error
@@ -145,7 +147,7 @@ def _about_supervisord(paths: Paths) -> str:
             connection.connect(str(paths.supervisor_socket))
     except OSError:
         return "Nor does supervisord.\nIs the appliance running, and is this its --runtime-dir?"
-    return "The others go on: traffic is not affected. See: appliance status"
+    return "The others go on: traffic is not affected."
 
 
 def _errors(answer: Answer) -> dict[str, object]:
@@ -178,7 +180,9 @@ def _print_errors(answer: Answer, paths: Paths) -> None:
     for problem in answer.errors:
         console.print(levelled(located(problem, paths.config), SyslogSeverity.ERROR, STDERR), markup=False)
     number = answer.values.get("generation")
-    refused = "Refused: nothing has changed, the appliance goes on as before."
+    refused, step = "Refused: nothing has changed, the appliance goes on as before.", _MEND
     if number is not None:
         refused = f"Accepted as configuration {number}, but not obeyed by all yet: they are told again."
+        step = LOOK
     console.print(levelled(refused, SyslogSeverity.ERROR, STDERR), markup=False, style="bold red")
+    console.print(levelled(f"Next: {step}", SyslogSeverity.ERROR, STDERR), markup=False)

@@ -12,6 +12,7 @@ from typing import NoReturn
 import click
 
 from appliance.console.output.error_positions import located
+from appliance.console.output.refusal import Refused
 from appliance.core.balancing.worker_shares import Shortage, shortage
 from appliance.core.rollout.needed_programs import PROGRAMS, VRRP_STOP_SECONDS, needed, stop_seconds
 from appliance.model.paths import Paths
@@ -72,6 +73,7 @@ def run(paths: Paths, *, user: str | None) -> NoReturn:
         for problem in error.problems:
             complaint = located(problem, paths.config)
             click.echo(levelled(complaint, SyslogSeverity.ERROR, STDERR), err=True)
+        click.echo(levelled(f"Next: {error.step}", SyslogSeverity.ERROR, STDERR), err=True)
         raise SystemExit(1) from error
     log = _announce(start, not_kept, paths)
     if refused:
@@ -102,7 +104,9 @@ def _become_user(user: str | None, paths: Paths) -> None:
             before=partial(_open_early, paths),
         )
     except drop_privileges.CannotBecomeError as error:
-        raise click.ClickException(str(error)) from error
+        raise Refused(
+            str(error), step="name a user that exists with --user, or start it as that user"
+        ) from error
 
 
 def _open_early(paths: Paths, owner: int) -> None:

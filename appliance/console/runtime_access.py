@@ -3,8 +3,7 @@
 import os
 from pathlib import Path
 
-import click
-
+from appliance.console.output.refusal import Refused
 from appliance.net.files import readers
 from appliance.net.privileges.user_names import user_name
 
@@ -16,9 +15,11 @@ def require_access(runtime: Path) -> None:
     except FileNotFoundError:
         return
     except OSError as error:  # a folder above it is closed
-        raise click.ClickException(f"{runtime}: {error.strerror}") from error
+        raise Refused(
+            f"{runtime}: {error.strerror}", step="ask as root, or name another --runtime-dir"
+        ) from error
     if not os.access(runtime, os.R_OK | os.X_OK):
         who = f"as root or as its owner, {user_name(found.st_uid) or f'user {found.st_uid}'}"
         group = readers.group_of(runtime)
         member = f", or as a member of the group {group}" if group else ""
-        raise click.ClickException(f"{runtime}: Permission denied. Ask {who}{member}.")
+        raise Refused(f"{runtime}: Permission denied", step=f"ask {who}{member}")

@@ -8,6 +8,7 @@ import click
 
 from appliance.console.completion.names import server_names
 from appliance.console.output.printing import print_json
+from appliance.console.output.refusal import LOOK, Refused
 from appliance.console.program_questions import ask_program
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import SnapshotError
@@ -65,7 +66,8 @@ def _ask(paths: Paths, question: Question) -> Answer:
     """Have `health` do it; raises ClickException."""
     answer = ask_program(paths.control("health"), question, timeout=_TIMEOUT)
     if not answer.ok:
-        raise click.ClickException("; ".join(problem.message for problem in answer.errors))
+        said = "; ".join(problem.message for problem in answer.errors)
+        raise Refused(said, step=f"name what is there, and a value that is known: {LOOK}")
     if not_kept := answer.values.get("not_kept"):
         click.echo(f"warning: this is forgotten when the program health restarts: {not_kept}", err=True)
     return answer

@@ -16,6 +16,7 @@ import click
 
 from appliance.console.completion.names import frontend_names, server_names
 from appliance.console.output.printing import print_json, print_rows
+from appliance.console.output.refusal import LOOK, Refused
 from appliance.console.program_questions import at_once
 from appliance.console.runtime_access import require_access
 from appliance.core.rollout.needed_programs import FORWARD
@@ -158,13 +159,14 @@ def _ask_all(paths: Paths, question: Question) -> list[Answer]:
     asked = at_once(partial(_asked, path, question) for path in sockets)
     answers = [answer for answer in asked if answer is not None]
     if not answers:
-        raise click.ClickException(
+        raise Refused(
             f"no proxy worker answers below {paths.runtime}. Is the appliance running, and is this its"
-            " --runtime-dir? See: appliance status"
+            " --runtime-dir?",
+            step=LOOK,
         )
     refusals = [problem.message for answer in answers for problem in answer.errors]
     if refusals:
-        raise click.ClickException("; ".join(refusals))
+        raise Refused("; ".join(refusals), step="`appliance sessions` lists what can be named")
     return answers
 
 

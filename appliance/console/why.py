@@ -9,6 +9,7 @@ import click
 
 from appliance.console.completion.names import all_names
 from appliance.console.output.printing import print_json
+from appliance.console.output.refusal import LOOK, Refused
 from appliance.console.program_questions import interrupt_quietly
 from appliance.console.runtime_access import require_access
 from appliance.core.log_events.all_events import LOG_EVENTS, log_step
@@ -54,9 +55,7 @@ def why(paths: Paths, *, name: str, kind: str | None, as_json: bool) -> None:
         _tell_log_event(name, paths, as_json=as_json)
         return
     if isinstance(observations.snapshot, str):
-        raise click.ClickException(
-            f"there is no accepted configuration: {observations.snapshot}. See: appliance status"
-        )
+        raise Refused(f"there is no accepted configuration: {observations.snapshot}", step=LOOK)
     subject = _subject(name, observations, observations.snapshot, Kind(kind) if kind else None)
     now = time.time()
     evidence = Evidence(

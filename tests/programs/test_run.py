@@ -67,6 +67,24 @@ def test_a_broken_file_without_a_copy_ends_with_every_error():
     assert done.returncode == 1
     assert "c.yaml:1:6: api" in done.stderr
     assert "c.yaml:2:1: nonsense" in done.stderr
+    assert "Next: put it right; `appliance check`" in done.stderr.splitlines()[-1]
+
+
+@pytest.mark.parametrize("trouble", ["in the way", "too long"])
+def test_a_start_that_cannot_be_names_the_next_step(trouble: str):
+    """Where the runtime directory cannot be one."""
+    with tempfile.TemporaryDirectory(prefix="lb-") as directory:
+        runtime = Path(directory) / ("r" * 90 if trouble == "too long" else "run")
+        if trouble == "in the way":
+            runtime.write_text("a file")
+        done = subprocess.run(
+            [_COMMAND, "--runtime-dir", runtime, "--state-dir", directory, "run"],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+    assert done.returncode == 1
+    assert "--runtime-dir" in next(each for each in done.stderr.splitlines() if "Next: " in each)
 
 
 def test_a_broken_file_starts_the_last_good_copy_and_says_so():
@@ -93,6 +111,7 @@ def test_a_second_one_is_refused():
         done = appliance.command("run", check=False)
         assert done.returncode == 1
         assert "runs here already" in done.stderr
+        assert "Next: end that one" in done.stderr
         assert ready(port)
         assert appliance.is_running()
 

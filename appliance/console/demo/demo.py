@@ -18,6 +18,7 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.live import Live
 
 from appliance.console.demo.demo_site import DemoError, DemoSite, site
+from appliance.console.output.refusal import Refused
 from appliance.console.program_questions import interrupt_quietly
 from appliance.console.status.status_changes import Facts, changed_facts, facts
 from appliance.console.status.status_tables import summary, tables
@@ -70,7 +71,7 @@ def demo(*, port_offset: int) -> None:
             console.print(advice(made), markup=False, soft_wrap=True)
             ended_well = _watch(made, child, stop, console)
     except DemoError as error:
-        raise click.ClickException(str(error)) from error
+        raise Refused(str(error), step="put that right, then `appliance demo`") from error
     if not ended_well:
         raise SystemExit(1)
 

@@ -7,6 +7,7 @@ import click
 
 from appliance.console.discover.discovery_tables import discovery_tables
 from appliance.console.output.printing import print_json, print_table
+from appliance.console.output.refusal import Refused
 from appliance.console.program_questions import ask_program
 from appliance.core.rollout.needed_programs import DISCOVER
 from appliance.model.paths import Paths
@@ -39,7 +40,8 @@ def discover(paths: Paths, *, as_json: bool) -> None:
     try:
         status = discovery_status.decode(answer.values)
     except DiscoveryStatusError as error:
-        raise click.ClickException(f"the program discover is of another version: {error}") from error
+        said = f"the program discover is of another version: {error}"
+        raise Refused(said, step=f"`{paths.supervisorctl} restart discover`") from error
     if as_json:
         print_json(status)
     else:

@@ -6,6 +6,7 @@ from typing import Final
 
 import click
 
+from appliance.console.output.refusal import LOOK, Refused
 from appliance.console.program_questions import ask_program
 from appliance.console.runtime_access import require_access
 from appliance.core.rollout.needed_programs import STATS, needed
@@ -57,9 +58,9 @@ def _accepted(paths: Paths) -> Snapshot:
     try:
         accepted = snapshots.read(paths.accepted)
     except SnapshotError as error:
-        raise click.ClickException(str(error)) from error
+        raise Refused(str(error), step=LOOK) from error
     if accepted is None:
-        raise click.ClickException(f"{paths.accepted}: not there. Is the appliance running?")
+        raise Refused(f"{paths.accepted}: not there. Is the appliance running?", step=LOOK)
     return accepted
 
 
@@ -78,11 +79,15 @@ def _get(frontend: Frontend, timeout: float) -> str:
         connection.request("GET", frontend.respond or "/")
         status = connection.getresponse().status
     except OSError as error:
-        raise click.ClickException(f"{frontend.name} at {bind}: {error.strerror or error}") from error
+        raise Refused(f"{frontend.name} at {bind}: {error.strerror or error}", step=_why(frontend)) from error
     except http.client.HTTPException as error:
-        raise click.ClickException(f"{frontend.name} at {bind}: {error}") from error
+        raise Refused(f"{frontend.name} at {bind}: {error}", step=_why(frontend)) from error
     finally:
         connection.close()
     if status != http.client.OK:
-        raise click.ClickException(f"{frontend.name} at {bind}: answers {status}")
+        raise Refused(f"{frontend.name} at {bind}: answers {status}", step=_why(frontend))
     return f"{frontend.name} at {bind}: answers {status}"
+
+
+def _why(frontend: Frontend) -> str:
+    return f"`appliance why {frontend.name}`"

@@ -10,6 +10,7 @@ from typing import Final
 import click
 
 from appliance.console.output.printing import print_json
+from appliance.console.output.refusal import Refused
 from appliance.console.support.archive import Archive, ArchiveFull
 from appliance.console.support.configuration import Configuration
 from appliance.console.support.machine import machine_parts
@@ -61,7 +62,8 @@ def support(paths: Paths, *, file: Path | None, as_json_: bool) -> None:
         raise click.UsageError(f"{target} is there already: name another file, or remove it") from error
     except OSError as error:
         reason = error.strerror or error
-        raise click.ClickException(f"{target}: {reason}: name a file in a directory with room") from error
+        said = f"{target}: {reason}"
+        raise Refused(said, step="name a file in a directory with room, where this user may write") from error
     if as_json_:
         print_json({"file": str(target), "parts": outcomes})
         return

@@ -11,6 +11,7 @@ import msgspec
 
 from appliance.console.completion.names import virtual_ip_names
 from appliance.console.output.printing import print_json, print_table
+from appliance.console.output.refusal import LOOK, Refused
 from appliance.console.program_questions import ask_program
 from appliance.console.vip.vip_tables import vip_tables
 from appliance.core.rollout.needed_programs import LINGER, VRRP
@@ -25,6 +26,8 @@ from appliance.wire.lines.linger_status import LingerStatus, LingerStatusError
 from appliance.wire.lines.vrrp_status import VrrpStatus, VrrpStatusError
 
 _TIMEOUT: Final = 10.0
+_WHY: Final = "`appliance vip status` shows who is active, `appliance why NAME` says why"
+_OTHER_VERSION: Final = "it is of another version: restart the appliance"
 _MARGIN: Final = 10.0
 """Seconds beyond the longest hand-over for which `move` waits for its answer."""
 
@@ -123,7 +126,7 @@ def _end(answer: Answer, *, quietly: bool) -> None:
         return
     if quietly:
         raise SystemExit(1)
-    raise click.ClickException("; ".join(_messages(answer)))
+    raise Refused("; ".join(_messages(answer)), step=_WHY)
 
 
 def _messages(answer: Answer) -> list[str]:
@@ -150,11 +153,11 @@ def _check(name: str, configured: tuple[VirtualRouter, ...] | None) -> None:
 
 def _status(answer: Answer) -> VrrpStatus:
     if not answer.ok:
-        raise click.ClickException("; ".join(_messages(answer)))
+        raise Refused("; ".join(_messages(answer)), step=LOOK)
     try:
         return vrrp_status.decode(answer.values)
     except VrrpStatusError as error:
-        raise click.ClickException(f"the program {VRRP} speaks otherwise: {error}") from error
+        raise Refused(f"the program {VRRP} speaks otherwise: {error}", step=_OTHER_VERSION) from error
 
 
 def _lingering(paths: Paths) -> LingerStatus | None:

@@ -25,14 +25,20 @@ from appliance.wire.lines.control import AnswerProblem
 # sun_path holds 107 bytes (unix(7)); below the runtime directory a name such as
 # ".worker-proxy-ingress-100000-100.control.4194304" needs this many.
 _LONGEST_RUNTIME: Final = 107 - 50
+_ELSEWHERE: Final = "make room there and give this user the right to write, or name another --runtime-dir"
+_MEND: Final = "put it right; `appliance check` looks at the file without starting anything"
 _SUPERVISOR: Final = "appliance.programs.supervisor"
 
 
 class BootError(Exception):
-    """Nothing can be started; every reason, each with its place in the configuration where it has one."""
+    """Nothing can be started; every reason, each with its place in the configuration where it has one.
 
-    def __init__(self, *problems: AnswerProblem) -> None:
+    `step` is what the operator does next.
+    """
+
+    def __init__(self, *problems: AnswerProblem, step: str) -> None:
         self.problems = problems
+        self.step = step
         super().__init__("; ".join(each.message for each in problems))
 
 
@@ -60,14 +66,16 @@ def make_directories(paths: Paths) -> None:
         too_long = (
             f"{paths.runtime}: a runtime directory of more than {_LONGEST_RUNTIME} bytes: sockets need room"
         )
-        raise BootError(AnswerProblem(message=too_long))
+        raise BootError(AnswerProblem(message=too_long), step="name a shorter one: --runtime-dir")
     path = paths.runtime
     try:
         _make(path)
     except OSError as error:
-        raise BootError(AnswerProblem(message=f"{path}: cannot be created: {error.strerror}")) from error
+        problem = AnswerProblem(message=f"{path}: cannot be created: {error.strerror}")
+        raise BootError(problem, step=_ELSEWHERE) from error
     if not os.access(path, os.R_OK | os.W_OK | os.X_OK):
-        raise BootError(AnswerProblem(message=f"{path}: not writable for user {os.getuid()}"))
+        problem = AnswerProblem(message=f"{path}: not writable for user {os.getuid()}")
+        raise BootError(problem, step=_ELSEWHERE)
     with contextlib.suppress(OSError):
         _make(paths.state)
 
@@ -82,7 +90,7 @@ def _refuse_shared(path: Path) -> None:
     found = private_directory.flaw(path, owner=os.geteuid())
     if found:
         words = f"{path}: refused: {found}; whoever can write there runs commands as this user"
-        raise BootError(AnswerProblem(message=words))
+        raise BootError(AnswerProblem(message=words), step=f"`chmod go-w {path}`, and see who owns it")
 
 
 def lock(paths: Paths) -> int:
@@ -94,9 +102,10 @@ def lock(paths: Paths) -> int:
     try:
         descriptor = lock_files.hold(path)
     except OSError as error:
-        raise BootError(AnswerProblem(message=f"{path}: {error.strerror}")) from error
+        raise BootError(AnswerProblem(message=f"{path}: {error.strerror}"), step=_ELSEWHERE) from error
     if descriptor is None or _is_supervised(paths):
-        raise BootError(AnswerProblem(message=f"{paths.runtime}: an appliance runs here already"))
+        problem = AnswerProblem(message=f"{paths.runtime}: an appliance runs here already")
+        raise BootError(problem, step="end that one, or give this one another --runtime-dir and --state-dir")
     os.set_inheritable(descriptor, True)  # noqa: FBT003  # its only parameter
     return descriptor
 
@@ -125,7 +134,7 @@ def choose(paths: Paths) -> Start:
     if not known:
         awaiting = first_to_come(paths, number=number)
         if awaiting is None:
-            raise BootError(*judged.errors, *damaged)
+            raise BootError(*judged.errors, *damaged, step=_MEND)
         return Start(snapshot=awaiting, errors=judged.errors, warnings=(), damaged=damaged)
     last_good = max(known, key=lambda each: each.number)
     return Start(snapshot=last_good, errors=judged.errors, warnings=judged.warnings, damaged=damaged)
@@ -150,7 +159,7 @@ def write(paths: Paths, start: Start, *, clock: Callable[[], float] = time.time)
         snapshots.propose(paths, start.snapshot)
         snapshots.accept(paths, start.snapshot)
     except OSError as error:
-        raise BootError(_problem(error)) from error
+        raise BootError(_problem(error), step=_ELSEWHERE) from error
     steps = (
         *(() if start.snapshot.awaited else (partial(snapshots.keep_as_last_good, paths, start.snapshot),)),
         partial(snapshots.prune, paths, start.snapshot.number),

@@ -1,0 +1,20 @@
+"""What a command says when it cannot do what it was asked: why, and what to do next."""
+
+from typing import Final
+
+import click
+
+LOOK: Final = "`appliance status` shows what runs"
+"""The step where the state of the appliance is the reason."""
+
+
+class Refused(click.ClickException):
+    """Ends a command with status 1, a reason and the next step; misuse is click's UsageError."""
+
+    def __init__(self, message: str, *, step: str) -> None:
+        super().__init__(message)
+        self._step = step
+
+    def format_message(self) -> str:
+        """Return both, each on a line of its own."""
+        return f"{self.message}\nNext: {self._step}"
