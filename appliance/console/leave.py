@@ -6,6 +6,7 @@ from typing import Final
 import click
 
 from appliance.console.output.printing import print_json
+from appliance.console.output.refusal import LOOK, Refused
 from appliance.console.program_questions import ask_program
 from appliance.console.reload import ReloadUnavailable, ask_reload
 from appliance.console.runtime_access import require_access
@@ -56,7 +57,7 @@ def leave(paths: Paths, *, waits: bool, timeout: float | None, as_json: bool) ->
     if not answer.ok:
         if as_json:
             raise SystemExit(1)
-        raise click.ClickException("; ".join(errors))
+        raise Refused("; ".join(errors), step=f"{LOOK}; `appliance vip status` who holds the virtual IPs")
 
 
 def _waited(paths: Paths, answer: Answer, timeout: float | None) -> tuple[Answer, int]:
