@@ -33,20 +33,22 @@ def _shows(container: Container, *words: str) -> None:
 
 
 def test_broken_configuration(around: Site):
-    """Without a last good copy every error is printed with its place, and it exits with 1."""
+    """Without a last good copy every error is printed with its place, the next step, and it exits with 1."""
     with around.container(around.one, config=around.write(_BROKEN)) as container:
         assert container.exit_code() == 1
-        lines = container.log().splitlines()
+        *lines, step = container.log().splitlines()
+        assert step.startswith("Next: put it right; `appliance check`")
         assert len(lines) >= 3
         assert all(line.startswith("/etc/appliance/appliance.yaml:") for line in lines)
 
 
 def test_unparsable_configuration(around: Site):
-    """What is no YAML is one error with its place, and nothing else is said."""
+    """What is no YAML is one error with its place, and the next step."""
     with around.container(around.one, config=around.write(_NO_YAML)) as container:
         assert container.exit_code() == 1
-        (line,) = container.log().splitlines()
+        line, step = container.log().splitlines()
         assert line.startswith("/etc/appliance/appliance.yaml:2:1: not YAML: ")
+        assert step.startswith("Next: ")
 
 
 def test_missing_configuration(around: Site):

@@ -34,6 +34,8 @@ pytestmark = pytest.mark.programs
 
 wait_until = partial(wait, timeout=60.0)
 
+_STAY = Reload(sockets=(), max_draining=10, sessions="drain")
+
 
 class Site:
     """A master behind a proxy: its snapshots by number."""
@@ -48,7 +50,10 @@ class Site:
         return f"frontend-{number}" if number > 1 else "frontend"
 
     def snapshot(self, number: int = 1, *, workers: int = 1, **changes: object) -> Snapshot:
-        """Return a snapshot; each `number` has a frontend of another name: a new generation."""
+        """Return a snapshot; each `number` has a frontend of another name: a new generation.
+
+        Open sessions stay in the old one, which is what is looked at here; test_moved_sessions.py moves them.
+        """
         settings: dict[str, object] = {
             "name": self.name(number),
             "binds": [bind(self.port, host="::")],
@@ -58,7 +63,7 @@ class Site:
             number=number,
             groups=[group(workers=workers, frontends=[frontend(**settings)])],
             pools=[pool(servers=[server(port=self.backend.port)])],
-            **{"drain": 5.0, **changes},
+            **{"drain": 5.0, "reload": _STAY, **changes},
         )
 
 
@@ -722,7 +727,7 @@ def test_second_master(site: Site) -> None:
 
 def test_draining_generations_are_limited(site: Site) -> None:
     """Of too many draining generations the oldest is cut, and the log says so."""
-    limit = {"drain": 60.0, "reload": Reload(sockets=(), max_draining=2)}
+    limit = {"drain": 60.0, "reload": Reload(sockets=(), max_draining=2, sessions="drain")}
     with LoneProxy(site.snapshot(**limit)) as proxy:
         proxy.run()
         with Load(port=site.port, sessions=1, pause=0.1) as load:
