@@ -56,7 +56,7 @@ class LingerCommands:
                     left_at=None if each.left_at is None else wall + each.left_at,
                     connections=each.connections,
                 )
-                for each in lingerer.tenures.values()
+                for each in lingerer.served.values()
             ),
             others=tuple(
                 KeeperStatus(

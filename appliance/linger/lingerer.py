@@ -16,7 +16,7 @@ from gevent.event import Event
 from structlog.typing import FilteringBoundLogger
 
 from appliance.core.linger.hops import Keeper, Nodes, hops
-from appliance.core.linger.tenures import Tenure, after
+from appliance.core.linger.served_addresses import ServedAddress, after
 from appliance.core.rollout.needed_programs import VRRP
 from appliance.core.vrrp.election_messages import Cause
 from appliance.linger.led_packets import LedPackets
@@ -61,7 +61,7 @@ class Lingerer:
         self.trouble = ""
         self.log = log
         self.nodes = Nodes()
-        self.tenures: Mapping[str, Tenure] = {}
+        self.served: Mapping[str, ServedAddress] = {}
         self.routers: dict[str, str] = {}
         self.reports: Reports | None = None
         self._paths = paths
@@ -100,7 +100,7 @@ class Lingerer:
         """Stop; `ends` says that all connections have ended, and nothing of ours stays in the kernel."""
         self._looks.kill()
         if ends:
-            self.tenures = {}
+            self.served = {}
             if self.reports is not None:
                 self.reports.send(self._reported)
             self._quietly(self._forget_all)
@@ -143,7 +143,7 @@ class Lingerer:
             found = self._kept.present(self.routers)
             now = time.monotonic()
             mine = sorted(found & self.routers.keys())
-            self.tenures = {each: Tenure(address=each, left_at=now, led_at=now) for each in mine}
+            self.served = {each: ServedAddress(address=each, left_at=now, led_at=now) for each in mine}
             for each in sorted(found - self.routers.keys()):
                 self._kept.remove(each)
             if mine:
@@ -164,7 +164,7 @@ class Lingerer:
                 self._look(time.monotonic())
 
     def _look(self, now: float) -> None:
-        indexes, before = self._indexes(), self.tenures
+        indexes, before = self._indexes(), self.served
         active = self._active()
         self._doubt_the_dead(active)
         keepers = self.nodes.keepers(indexes, now)
@@ -180,7 +180,7 @@ class Lingerer:
                 longest=self._settings.longest if self._settings else 0.0,
                 now=now,
             )
-            self.tenures = changes.tenures
+            self.served = changes.served
             self._tell(before, now)
             for address, reason in changes.given_up.items():
                 left = before[address].connections
@@ -197,13 +197,13 @@ class Lingerer:
             payload = self._board.read()
             routers = vrrp_board.decode(payload).routers if payload else ()
         except (BoardError, BoardFormatError):
-            return frozenset(each.address for each in self.tenures.values() if each.active)
+            return frozenset(each.address for each in self.served.values() if each.active)
         names = {each.name for each in routers if each.state == "active"}
         return frozenset(address for address, name in self.routers.items() if name in names)
 
     def _doubt_the_dead(self, active: frozenset[str]) -> None:
         """Wait no longer for a node of which `vrrp` says that it has died: clients are told by a reset."""
-        come = {each for each in active if each not in self.tenures or not self.tenures[each].active}
+        come = {each for each in active if each not in self.served or not self.served[each].active}
         if not come:
             return
         try:
@@ -221,43 +221,41 @@ class Lingerer:
     def _keep(self, active: frozenset[str], indexes: Mapping[str, int]) -> None:
         """Put addresses that have come on `lo`."""
         for address in sorted(active):
-            tenure = self.tenures.get(address)
-            if tenure is None and address in indexes:
+            one = self.served.get(address)
+            if one is None and address in indexes:
                 if ":" not in address:
                     self._kept.silence(indexes[address])
                 self._kept.keep(address)
 
     def _counts(self, now: float) -> dict[str, int]:
         """Return the connections of addresses that are kept, when they are to be counted again."""
-        left = [each.address for each in self.tenures.values() if not each.active]
+        left = [each.address for each in self.served.values() if not each.active]
         if not left or now - self._counted_at < _COUNTED:
             return {}
         self._counted_at = now
         forwards = self.snapshot is not None and bool(self.snapshot.forwarded)
         return self._connections.count(left, forwards=forwards)
 
-    def _tell(self, before: Mapping[str, Tenure], now: float) -> None:
+    def _tell(self, before: Mapping[str, ServedAddress], now: float) -> None:
         if self.reports is None:
             return
         moved = {each.address: each.active for each in before.values()} != {
-            each.address: each.active for each in self.tenures.values()
+            each.address: each.active for each in self.served.values()
         }
         if moved:
-            kept = [each.address for each in self.tenures.values() if not each.active]
-            active = [each.address for each in self.tenures.values() if each.active]
+            kept = [each.address for each in self.served.values() if not each.active]
+            active = [each.address for each in self.served.values() if each.active]
             self.log.info("linger-addresses", active=sorted(active), kept=sorted(kept))
         if moved or now - self._reported_at >= INTERVAL:
             self._reported_at = now
             self.reports.send(self._reported)
 
     def _reported(self, address: str) -> ReportedAddress | None:
-        tenure = self.tenures.get(address)
-        if tenure is None:
+        one = self.served.get(address)
+        if one is None:
             return None
-        left = 0.0 if tenure.left_at is None else time.monotonic() - tenure.left_at
-        return ReportedAddress(
-            address=address, active=tenure.active, left=left, connections=tenure.connections
-        )
+        left = 0.0 if one.left_at is None else time.monotonic() - one.left_at
+        return ReportedAddress(address=address, active=one.active, left=left, connections=one.connections)
 
     def _lead(self, keepers: tuple[Keeper, ...], now: float) -> None:
         if self._settings is None:
@@ -272,7 +270,7 @@ class Lingerer:
                 family,
                 interfaces=tuple(each.interface for each in here),
                 addresses=addresses,
-                hops=hops(mine, self.tenures),
+                hops=hops(mine, self.served),
                 nodes=nodes,
                 longest=self._settings.longest,
             )

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Final
 
-from appliance.core.linger.tenures import Tenure
+from appliance.core.linger.served_addresses import ServedAddress
 from appliance.wire.linger_report import LingerReport
 
 SILENT: Final = 6.0
@@ -101,15 +101,15 @@ class Nodes:
         return [(*place, each) for place, each in self._heard.items() if now - each.at < each.silent]
 
 
-def hops(keepers: Iterable[Keeper], tenures: Mapping[str, Tenure]) -> Hops:
-    """Return where packets go, by address; `tenures` are our own. No packet comes back to a later node."""
+def hops(keepers: Iterable[Keeper], served: Mapping[str, ServedAddress]) -> Hops:
+    """Return where packets go, by address; `served` are our own. No packet comes back to a later node."""
     ordered = sorted(keepers, key=lambda each: (each.active, each.left_at, each.node))
     direct = {each.address: each.node for each in ordered}
-    led = {each.address: each.node for each in ordered if _is_earlier(each, tenures.get(each.address))}
+    led = {each.address: each.node for each in ordered if _is_earlier(each, served.get(each.address))}
     return Hops(direct=direct, led=led)
 
 
-def _is_earlier(keeper: Keeper, ours: Tenure | None) -> bool:
+def _is_earlier(keeper: Keeper, ours: ServedAddress | None) -> bool:
     if keeper.active:
         return False
     return ours is None or ours.left_at is None or keeper.left_at < ours.left_at

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from appliance.core.linger.hops import DOUBTED, MOST_NODES, REMEMBERED, SILENT, Keeper, Nodes, hops
-from appliance.core.linger.tenures import Tenure
+from appliance.core.linger.served_addresses import ServedAddress
 from appliance.wire.linger_report import LingerReport, ReportedAddress
 
 pytestmark = pytest.mark.pure
@@ -20,9 +20,9 @@ def keeper(node: str, *, active: bool = False, left_at: float = 0.0) -> Keeper:
     return Keeper(node=node, address=VIP, active=active, left_at=left_at, connections=1)
 
 
-def ours(left_at: float | None) -> dict[str, Tenure]:
-    """Return our own tenure of VIP."""
-    return {VIP: Tenure(address=VIP, left_at=left_at)}
+def ours(left_at: float | None) -> dict[str, ServedAddress]:
+    """Return what we have of VIP."""
+    return {VIP: ServedAddress(address=VIP, left_at=left_at)}
 
 
 def report(sequence: int, *, mac: int = 1, left: float = 0.0, active: bool = True) -> LingerReport:

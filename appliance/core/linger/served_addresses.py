@@ -26,7 +26,7 @@ class GaveUp(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tenure:
+class ServedAddress:
     """One address of ours: `left_at` is when it was left, None while it is served.
 
     `connections` are those that were counted last; `led_at` is when a successor was heard last.
@@ -44,59 +44,59 @@ class Tenure:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TenureChanges:
-    """`tenures` are those that go on, by address; `given_up` those that have ended, with the reason."""
+class ServedChanges:
+    """`served` are those that go on, by address; `given_up` those that have ended, with the reason."""
 
-    tenures: Mapping[str, Tenure]
+    served: Mapping[str, ServedAddress]
     given_up: Mapping[str, GaveUp]
 
 
 def after(
-    before: Mapping[str, Tenure],
+    before: Mapping[str, ServedAddress],
     *,
     active: Iterable[str],
     connections: Mapping[str, int],
     led: Iterable[str],
     longest: float,
     now: float,
-) -> TenureChanges:
+) -> ServedChanges:
     """Return what becomes of the addresses: `active` are served now, `led` have a successor that was heard.
 
     `connections` were counted on this node; an address that is not in it was not counted.
     """
     serving, heard = frozenset(active), frozenset(led)
-    going: dict[str, Tenure] = {}
+    going: dict[str, ServedAddress] = {}
     given_up: dict[str, GaveUp] = {}
     for address in (*before, *(each for each in sorted(serving) if each not in before)):
-        tenure = _moved(before.get(address, Tenure(address=address)), address in serving, now)
-        tenure = replace(
-            tenure,
-            connections=connections.get(address, tenure.connections),
-            led_at=now if address in heard else tenure.led_at,
+        one = _moved(before.get(address, ServedAddress(address=address)), address in serving, now)
+        one = replace(
+            one,
+            connections=connections.get(address, one.connections),
+            led_at=now if address in heard else one.led_at,
         )
-        reason = _end(tenure, counted=address in connections, longest=longest, now=now)
+        reason = _end(one, counted=address in connections, longest=longest, now=now)
         if reason is None:
-            going[address] = tenure
+            going[address] = one
         else:
             given_up[address] = reason
-    return TenureChanges(tenures=going, given_up=given_up)
+    return ServedChanges(served=going, given_up=given_up)
 
 
-def _moved(tenure: Tenure, serves: bool, now: float) -> Tenure:  # noqa: FBT001  # a fact, not an option
+def _moved(one: ServedAddress, serves: bool, now: float) -> ServedAddress:  # noqa: FBT001  # a fact, not an option
     if serves:
-        return replace(tenure, left_at=None)
-    if tenure.left_at is None:
-        return replace(tenure, left_at=now, led_at=now)
-    return tenure
+        return replace(one, left_at=None)
+    if one.left_at is None:
+        return replace(one, left_at=now, led_at=now)
+    return one
 
 
-def _end(tenure: Tenure, *, counted: bool, longest: float, now: float) -> GaveUp | None:
-    if tenure.left_at is None or now - tenure.left_at < KEPT_AT_LEAST:
+def _end(one: ServedAddress, *, counted: bool, longest: float, now: float) -> GaveUp | None:
+    if one.left_at is None or now - one.left_at < KEPT_AT_LEAST:
         return None
-    if counted and not tenure.connections:
+    if counted and not one.connections:
         return GaveUp.EMPTY
-    if now - tenure.left_at >= longest:
+    if now - one.left_at >= longest:
         return GaveUp.DEADLINE
-    if now - tenure.led_at >= UNLED_AT_MOST:
+    if now - one.led_at >= UNLED_AT_MOST:
         return GaveUp.UNLED
     return None

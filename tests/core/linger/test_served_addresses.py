@@ -4,12 +4,12 @@ from collections.abc import Collection, Mapping
 
 import pytest
 
-from appliance.core.linger.tenures import (
+from appliance.core.linger.served_addresses import (
     KEPT_AT_LEAST,
     UNLED_AT_MOST,
     GaveUp,
-    Tenure,
-    TenureChanges,
+    ServedAddress,
+    ServedChanges,
     after,
 )
 
@@ -20,13 +20,13 @@ DAY = 86400.0
 
 
 def step(
-    before: Mapping[str, Tenure],
+    before: Mapping[str, ServedAddress],
     now: float,
     *,
     active: Collection[str] = (),
     connections: Mapping[str, int] | None = None,
     led: bool = True,
-) -> TenureChanges:
+) -> ServedChanges:
     """Return what becomes of the addresses at `now`."""
     return after(
         before,
@@ -38,32 +38,32 @@ def step(
     )
 
 
-SERVED = step({}, 0.0, active=[VIP]).tenures
-LEFT = step(SERVED, 100.0).tenures
+SERVED = step({}, 0.0, active=[VIP]).served
+LEFT = step(SERVED, 100.0).served
 
 
 def test_served_then_left():
     """An address that comes is served; one that goes is kept, from the moment that it has gone."""
     assert SERVED[VIP].active
     assert not LEFT[VIP].active
-    assert step(LEFT, 101.0).tenures[VIP].left_at == 100.0
+    assert step(LEFT, 101.0).served[VIP].left_at == 100.0
 
 
 def test_nothing_of_what_was_never_served():
     """A backup has nothing of an address."""
-    assert step({}, 0.0) == TenureChanges(tenures={}, given_up={})
+    assert step({}, 0.0) == ServedChanges(served={}, given_up={})
 
 
 def test_served_again():
     """An address that comes back is served as before."""
-    assert step(LEFT, 101.0, active=[VIP]).tenures[VIP].active
+    assert step(LEFT, 101.0, active=[VIP]).served[VIP].active
 
 
 def test_kept_while_there_are_connections():
     """It ends with the last connection, and not before the neighbours have learned the new place."""
-    with_some = step(LEFT, 100.5, connections={VIP: 3}).tenures
+    with_some = step(LEFT, 100.5, connections={VIP: 3}).served
     assert with_some[VIP].connections == 3
-    assert step(with_some, 100.0 + KEPT_AT_LEAST).tenures[VIP].connections == 3
+    assert step(with_some, 100.0 + KEPT_AT_LEAST).served[VIP].connections == 3
     assert step(with_some, 100.9, connections={VIP: 0}).given_up == {}
     assert step(with_some, 200.0, connections={VIP: 1}).given_up == {}
     assert step(with_some, 200.0, connections={VIP: 0}).given_up == {VIP: GaveUp.EMPTY}
@@ -77,8 +77,8 @@ def test_the_deadline():
 
 def test_nobody_leads_packets_here():
     """A successor that is no appliance is not heard: its clients are reset, and nothing is kept for them."""
-    later = step(LEFT, 100.0 + UNLED_AT_MOST - 1, led=False).tenures
+    later = step(LEFT, 100.0 + UNLED_AT_MOST - 1, led=False).served
     assert later[VIP].led_at == 100.0
     assert step(later, 100.0 + UNLED_AT_MOST, led=False).given_up == {VIP: GaveUp.UNLED}
-    heard = step(later, 100.0 + UNLED_AT_MOST).tenures
+    heard = step(later, 100.0 + UNLED_AT_MOST).served
     assert step(heard, 100.0 + UNLED_AT_MOST + 1, led=False).given_up == {}
