@@ -4,6 +4,7 @@ import sys
 from pathlib import Path
 
 import pytest
+import structlog
 from hypothesis import HealthCheck, settings
 
 sys.path.insert(0, str(Path(__file__).parent))
@@ -55,7 +56,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> layers.Si
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip a test whose needs are not met, or fail it where they could have been; else go where it runs."""
+    """Skip a test whose needs are not met, or fail it where they could have been; else go where it runs.
+
+    Logging is as structlog has it from the start, whatever a test before has made of it in this process.
+    """
+    structlog.reset_defaults()
     for marker in item.iter_markers("needs"):
         objection = tools.objection(marker.args, root=marker.kwargs.get("root", False))
         if objection is None:
