@@ -18,6 +18,14 @@ from appliance.wire.boards.health_board import BoardFormatError
 from appliance.wire.boards.worker_board import WorkerBoard
 from appliance.wire.lines.control import Question
 
+STARTING: Final = 4.0
+"""Seconds that a program may take until it answers for the first time: it starts beside the tracker.
+
+A virtual router waits longer than this for its first verdicts (core/tracking/first_verdicts), and one that
+was taken over while it was active keeps its addresses meanwhile.
+"""
+
+_AGAIN: Final = 0.1
 _WORKER: Final = b"appliance.programs.worker"
 
 
@@ -65,14 +73,25 @@ class ProxyTrack:
 
 
 class AnsweringTrack:
-    """The check of any other program: it is asked for its status."""
+    """The check of any other program: it is asked for its status.
+
+    The first look waits for a program that starts, as the first result alone decides, whatever `fall` says:
+    else an appliance that is started anew would give away the addresses that it has kept.
+    """
 
     def __init__(self, program: str, paths: Paths, *, timeout: float) -> None:
         self._path = paths.control(program)
         self._timeout = timeout
+        self._starts_until = time.monotonic() + STARTING
 
     def look(self) -> LookResult:
         """Return whether it answers in time, and tells of no trouble; raises TrackUnknown."""
+        while not (seen := self._ask()).up and time.monotonic() < self._starts_until:
+            gevent.sleep(_AGAIN)
+        self._starts_until = 0.0
+        return seen
+
+    def _ask(self) -> LookResult:
         started, late = time.monotonic(), gevent.Timeout(self._timeout)
         try:
             with late:

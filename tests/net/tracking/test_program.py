@@ -18,6 +18,7 @@ from appliance.model.paths import Paths
 from appliance.model.worker_phases import WorkerPhase
 from appliance.net.boards.board_writer import BoardWriter
 from appliance.net.control.control_server import ControlServer
+from appliance.net.tracking import program
 from appliance.net.tracking.program import program_track
 from appliance.net.tracking.track_check import LookResult, TrackCheck, TrackUnknown
 from appliance.wire.boards import worker_board
@@ -89,6 +90,41 @@ def test_a_number_that_is_somebody_else_s_by_now_is_no_worker(paths: Paths):
     )
 
 
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have no look wait for a program that starts."""
+    monkeypatch.setattr(program, "STARTING", 0.0)
+
+
+def test_a_first_look_waits_for_a_program_that_starts(paths: Paths):
+    """It starts beside the tracker: what is asked too early would alone decide."""
+    looking = gevent.spawn(program_track("forward", paths, timeout=ENOUGH).look)
+    gevent.sleep(0.3)
+    assert not looking.ready()
+    said = {"trouble": "no rules yet"}
+    server = ControlServer(
+        paths.control("forward"), {"status": lambda _: good(**said)}, on_error=lambda *_: None
+    )
+    gevent.sleep(0.3)
+    assert not looking.ready()
+    said["trouble"] = ""
+    assert looking.get() == LookResult(up=True, detail="it answers")
+    server.close()
+
+
+def test_a_program_that_does_not_start_is_down(paths: Paths, monkeypatch: pytest.MonkeyPatch):
+    """The first look ends, and later ones wait for nothing."""
+    monkeypatch.setattr(program, "STARTING", 0.3)
+    track = program_track("forward", paths, timeout=ENOUGH)
+    begun = time.monotonic()
+    assert not track.look().up
+    assert time.monotonic() - begun >= 0.3
+    later = gevent.spawn(track.look)
+    gevent.sleep(0)
+    assert later.ready()
+
+
+@pytest.mark.usefixtures("started")
 def test_another_program_is_up_while_it_answers(paths: Paths):
     """Its control socket is asked for its status."""
     track = program_track("health", paths, timeout=ENOUGH)
@@ -99,6 +135,7 @@ def test_another_program_is_up_while_it_answers(paths: Paths):
     assert str(paths.control("health")) in track.look().detail
 
 
+@pytest.mark.usefixtures("started")
 def test_a_program_with_trouble_is_down(paths: Paths):
     """`forward` answers though the kernel does not forward: others do that better."""
     said = {"trouble": "File exists"}
@@ -112,6 +149,7 @@ def test_a_program_with_trouble_is_down(paths: Paths):
     server.close()
 
 
+@pytest.mark.usefixtures("started")
 def test_a_program_that_hangs_is_down_in_time(paths: Paths):
     """It accepts, and says nothing."""
     with socket.socket(socket.AF_UNIX) as listener:
@@ -122,6 +160,7 @@ def test_a_program_that_hangs_is_down_in_time(paths: Paths):
     assert "0.1 s" in seen.detail
 
 
+@pytest.mark.usefixtures("started")
 def test_our_own_absence_is_not_the_program_s(paths: Paths):
     """The time was up while this process did not run: nothing is known."""
     with socket.socket(socket.AF_UNIX) as listener:
@@ -134,6 +173,7 @@ def test_our_own_absence_is_not_the_program_s(paths: Paths):
             looking.get()
 
 
+@pytest.mark.usefixtures("started")
 def test_a_program_that_refuses_is_down(paths: Paths):
     """Its own words are told."""
     server = ControlServer(
