@@ -181,7 +181,7 @@ def test_one_that_hangs_is_killed(ground: Field):
         old = pair.kill_supervisord()
         os.kill(old, signal.SIGSTOP)
         pair.start_again()
-        assert not alive(old)
+        wait_until(lambda: not alive(old), what="the old one is gone")
         wait_until(lambda: _router(pair.one)["state"] == "active", what="it is active again")
         ground.wait_for_holder(ground.one)
         assert pair.one.events("predecessor-killed")
@@ -196,7 +196,7 @@ def test_one_whose_socket_is_gone_is_killed_and_taken_on(ground: Field):
         old = pair.kill_supervisord()
         pair.one.paths.control("vrrp").unlink()
         pair.start_again()
-        assert not alive(old)
+        wait_until(lambda: not alive(old), what="the old one is gone")
         assert _causes(pair.one) == ["resumed"]
         assert monitor.went(VIP) == 0
         assert _causes(pair.two) == before
@@ -210,7 +210,7 @@ def test_one_whose_lock_is_gone_is_found(ground: Field):
         for name in ("vrrp.control", "vrrp.lock"):
             Path(pair.one.paths.runtime / name).unlink()
         pair.start_again()
-        assert not alive(old)
+        wait_until(lambda: not alive(old), what="the old one is gone")
         wait_until(lambda: _router(pair.one)["state"] == "active", what="it is active again")
         ground.wait_for_holder(ground.one)
 
@@ -244,7 +244,7 @@ def test_a_stop_hands_over(ground: Field, moment: str):
             # A vrrp that was started a moment ago is still reading its modules.
             wait_until(pair.one.paths.supervisor_socket.exists, what="supervisord runs", pause=0.001)
         assert pair.one.stop(patience=60) == 0
-        assert not alive(old)
+        wait_until(lambda: not alive(old), what="the old one is gone")
         ground.wait_for_holder(ground.two)
         assert _causes(pair.two)[-1] == "active-left"
 
