@@ -10,7 +10,7 @@ from appliance.discovery.watched_source import WatchedSource
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.control.control_server import Call, Handler
-from appliance.net.files.proposed_snapshot import ProposedSnapshot
+from appliance.net.reloading.reload_commands import ReloadCommands
 from appliance.wire.lines import discovery_status
 from appliance.wire.lines.control import Answer, good
 from appliance.wire.lines.discovery_status import DiscoveryStatus, FoundStatus, SourceStatus
@@ -20,20 +20,19 @@ FOR_READERS: Final = frozenset({"status"})
 
 
 class DiscoverCommands:
-    """The commands. Each may be repeated: `reload` does so after a time-out or a crash of its own."""
+    """The commands by their names; those of a reload are in `ReloadCommands`."""
 
     def __init__(self, paths: Paths, program: DiscoverProgram) -> None:
         self._program = program
         self._started_at = time.time()
-        self._proposed = ProposedSnapshot(paths)
+        # Nothing of a snapshot can fail here, whatever the API says.
+        self._reload = ReloadCommands(paths, applied=lambda: program.snapshot, apply=program.apply)
 
     def handlers(self) -> Mapping[str, Handler]:
         """Return the commands by their names."""
         return {
             "status": self._status,
-            "prepare": self._prepare,
-            "commit": self._commit,
-            "abort": self._abort,
+            **self._reload.handlers(),
         }
 
     def _status(self, _: Call) -> Answer:
@@ -42,31 +41,14 @@ class DiscoverCommands:
             program=PROGRAM,
             pid=os.getpid(),
             started_at=self._started_at,
-            snapshot=program.snapshot.number if program.snapshot else 0,
-            pending=self._proposed.number,
+            snapshot=self._reload.number,
+            pending=self._reload.pending,
             installed=program.found.installed,
             sources=tuple(_source(each, program.snapshot) for each in program.sources),
             problems=program.problems(),
             not_kept=program.handing_over.not_kept,
         )
         return good(**discovery_status.encode(status))
-
-    def _prepare(self, call: Call) -> Answer:
-        """Read a proposed snapshot; nothing of it can fail here, whatever the API says."""
-        self._proposed.hold(self._proposed.read(call.question.integer("snapshot")))
-        return good(changed=True, generation=None)
-
-    def _commit(self, call: Call) -> Answer:
-        """Apply a snapshot; one that was prepared by an earlier process is read again."""
-        number, program = call.question.integer("snapshot"), self._program
-        if program.snapshot is None or program.snapshot.number != number:
-            program.apply(self._proposed.take(number))
-        return good(snapshot=number)
-
-    def _abort(self, call: Call) -> Answer:
-        """Forget a snapshot that was prepared."""
-        self._proposed.forget(call.question.integer("snapshot"))
-        return good()
 
 
 def _source(watched: WatchedSource, snapshot: Snapshot | None) -> SourceStatus:

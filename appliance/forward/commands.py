@@ -13,11 +13,11 @@ from appliance.forward.sessions import ForwardedSessions
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.control.control_server import Call, Handler
-from appliance.net.files.proposed_snapshot import ProposedSnapshot
 from appliance.net.netlink.networks import interfaces
 from appliance.net.nftables.flowtables import objections
+from appliance.net.reloading.reload_commands import ReloadCommands
 from appliance.wire.lines import forward_status
-from appliance.wire.lines.control import Answer, AnswerProblem, bad, good
+from appliance.wire.lines.control import Answer, AnswerProblem, good
 from appliance.wire.lines.forward_status import ForwardStatus
 
 FOR_READERS: Final = frozenset({"status", "sessions"})
@@ -25,22 +25,26 @@ FOR_READERS: Final = frozenset({"status", "sessions"})
 
 
 class ForwardCommands:
-    """The commands. Each may be repeated: `reload` does so after a time-out or a crash of its own."""
+    """The commands by their names; those of a reload are in `ReloadCommands`."""
 
     def __init__(self, paths: Paths, forwarder: Forwarder) -> None:
         self._forwarder = forwarder
         self._counting = Counting(forwarder)
         self._sessions = ForwardedSessions(forwarder)
         self._started_at = time.time()
-        self._proposed = ProposedSnapshot(paths)
+        self._reload = ReloadCommands(
+            paths,
+            applied=lambda: forwarder.snapshot,
+            apply=self._apply,
+            differs=lambda proposed: _used(proposed) != _used(forwarder.snapshot),
+            objections=_without_flowtable,
+        )
 
     def handlers(self) -> Mapping[str, Handler]:
         """Return the commands by their names."""
         return {
             "status": self._status,
-            "prepare": self._prepare,
-            "commit": self._commit,
-            "abort": self._abort,
+            **self._reload.handlers(),
             "sessions": lambda _: self._sessions.listing(),
             "kill": lambda call: self._sessions.kill(call.question),
         }
@@ -52,36 +56,19 @@ class ForwardCommands:
             program=FORWARD,
             pid=os.getpid(),
             started_at=self._started_at,
-            snapshot=forwarder.snapshot.number if forwarder.snapshot else 0,
-            pending=self._proposed.number,
+            snapshot=self._reload.number,
+            pending=self._reload.pending,
             trouble=forwarder.trouble,
             groups=groups,
             servers=servers,
         )
         return good(**forward_status.encode(status))
 
-    def _prepare(self, call: Call) -> Answer:
-        """Read a proposed snapshot, and see whether its flowtables can be had; nothing changes yet."""
-        snapshot = self._proposed.read(call.question.integer("snapshot"))
-        if refused := tuple(_without_flowtable(snapshot)):
-            return bad(*refused)
-        self._proposed.hold(snapshot)
-        return good(changed=_used(snapshot) != _used(self._forwarder.snapshot), generation=None)
-
-    def _commit(self, call: Call) -> Answer:
-        """Apply a snapshot; one that was prepared by an earlier process is read again."""
-        number = call.question.integer("snapshot")
-        ours = self._forwarder.snapshot
-        if ours is None or ours.number != number:
-            self._sessions.learn()
-            self._forwarder.apply(self._proposed.take(number))
-            self._sessions.learn()
-        return good(snapshot=number)
-
-    def _abort(self, call: Call) -> Answer:
-        """Forget a snapshot that was prepared."""
-        self._proposed.forget(call.question.integer("snapshot"))
-        return good()
+    def _apply(self, snapshot: Snapshot) -> None:
+        """Apply a snapshot; servers that it has no more are still known to whom asks for sessions."""
+        self._sessions.learn()
+        self._forwarder.apply(snapshot)
+        self._sessions.learn()
 
 
 def _without_flowtable(snapshot: Snapshot) -> Iterator[AnswerProblem]:

@@ -14,8 +14,8 @@ from appliance.model.server_states import AdminState, ServerState
 from appliance.model.server_weights import WeightError, operator_weight
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.control.control_server import Call, Handler
-from appliance.net.files.proposed_snapshot import ProposedSnapshot
 from appliance.net.probing.tls_contexts import AuthorityError, TlsContexts
+from appliance.net.reloading.reload_commands import ReloadCommands
 from appliance.wire.lines.control import Answer, AnswerProblem, bad, good
 
 FOR_READERS: Final = frozenset({"status"})
@@ -23,7 +23,7 @@ FOR_READERS: Final = frozenset({"status"})
 
 
 class HealthCommands:
-    """The commands. Each may be repeated: `reload` does so after a time-out or a crash of its own."""
+    """The commands by their names; those of a reload are in `ReloadCommands`."""
 
     def __init__(
         self, paths: Paths, checks: HealthChecks, kept: KeptByOperator, reports: HealthReports
@@ -32,15 +32,19 @@ class HealthCommands:
         self._states, self._weights = kept.states, kept.weights
         self._reports = reports
         self._started_at = time.time()
-        self._proposed = ProposedSnapshot(paths)
+        self._reload = ReloadCommands(
+            paths,
+            applied=lambda: checks.servers.snapshot,
+            apply=self._apply,
+            differs=checks.servers.differs,
+            objections=lambda proposed: _authority_problems(proposed, checks.contexts),
+        )
 
     def handlers(self) -> Mapping[str, Handler]:
         """Return the commands by their names."""
         return {
             "status": self._status,
-            "prepare": self._prepare,
-            "commit": self._commit,
-            "abort": self._abort,
+            **self._reload.handlers(),
             "set-state": self._set_state,
             "set-weight": self._set_weight,
         }
@@ -52,37 +56,17 @@ class HealthCommands:
             program=PROGRAM,
             pid=os.getpid(),
             started_at=self._started_at,
-            snapshot=servers.snapshot.number if servers.snapshot else 0,
-            pending=self._proposed.number,
+            snapshot=self._reload.number,
+            pending=self._reload.pending,
             servers={state.value: states.count(state) for state in ServerState},
             unresolved=self._checks.resolver.unresolved(),
             not_kept=self._reports.not_kept,
         )
 
-    def _prepare(self, call: Call) -> Answer:
-        """Read a proposed snapshot, and answer whether it can be applied; nothing changes yet."""
-        snapshot = self._proposed.read(call.question.integer("snapshot"))
-        problems = _authority_problems(snapshot, self._checks.contexts)
-        if problems:
-            return bad(*problems)
-        self._proposed.hold(snapshot)
-        return good(changed=self._checks.servers.differs(snapshot), generation=None)
-
-    def _commit(self, call: Call) -> Answer:
-        """Apply a snapshot; one that was prepared by an earlier process is read again."""
-        number = call.question.integer("snapshot")
-        servers = self._checks.servers
-        if servers.snapshot is None or servers.snapshot.number != number:
-            self._checks.apply(self._proposed.take(number))
-            self._reports.log.info(
-                "configuration-applied", configuration=number, servers=len(servers.servers)
-            )
-        return good(snapshot=number)
-
-    def _abort(self, call: Call) -> Answer:
-        """Forget a snapshot that was prepared."""
-        self._proposed.forget(call.question.integer("snapshot"))
-        return good()
+    def _apply(self, snapshot: Snapshot) -> None:
+        self._checks.apply(snapshot)
+        count = len(self._checks.servers.servers)
+        self._reports.log.info("configuration-applied", configuration=snapshot.number, servers=count)
 
     def _set_state(self, call: Call) -> Answer:
         """Put a server into drain, maint or ready, for an operator."""

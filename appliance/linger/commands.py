@@ -11,7 +11,7 @@ from appliance.linger.places import places
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.control.control_server import Call, Handler
-from appliance.net.files.proposed_snapshot import ProposedSnapshot
+from appliance.net.reloading.reload_commands import ReloadCommands
 from appliance.wire.lines import linger_status
 from appliance.wire.lines.control import Answer, good
 from appliance.wire.lines.linger_status import KeeperStatus, KeptStatus, LingerStatus
@@ -21,20 +21,23 @@ FOR_READERS: Final = frozenset({"status"})
 
 
 class LingerCommands:
-    """The commands. Each may be repeated: `reload` does so after a time-out or a crash of its own."""
+    """The commands by their names; those of a reload are in `ReloadCommands`."""
 
     def __init__(self, paths: Paths, lingerer: Lingerer) -> None:
         self._lingerer = lingerer
         self._started_at = time.time()
-        self._proposed = ProposedSnapshot(paths)
+        self._reload = ReloadCommands(
+            paths,
+            applied=lambda: lingerer.snapshot,
+            apply=lingerer.apply,
+            differs=lambda proposed: _used(proposed) != _used(lingerer.snapshot),
+        )
 
     def handlers(self) -> Mapping[str, Handler]:
         """Return the commands by their names."""
         return {
             "status": self._status,
-            "prepare": self._prepare,
-            "commit": self._commit,
-            "abort": self._abort,
+            **self._reload.handlers(),
         }
 
     def _status(self, _: Call) -> Answer:
@@ -45,8 +48,8 @@ class LingerCommands:
             program=LINGER,
             pid=os.getpid(),
             started_at=self._started_at,
-            snapshot=lingerer.snapshot.number if lingerer.snapshot else 0,
-            pending=self._proposed.number,
+            snapshot=self._reload.number,
+            pending=self._reload.pending,
             trouble=lingerer.trouble,
             addresses=tuple(
                 KeptStatus(
@@ -72,25 +75,6 @@ class LingerCommands:
             drops={each.value: count for each, count in drops.items()},
         )
         return good(**linger_status.encode(status))
-
-    def _prepare(self, call: Call) -> Answer:
-        """Read a proposed snapshot; nothing changes yet."""
-        snapshot = self._proposed.read(call.question.integer("snapshot"))
-        self._proposed.hold(snapshot)
-        return good(changed=_used(snapshot) != _used(self._lingerer.snapshot), generation=None)
-
-    def _commit(self, call: Call) -> Answer:
-        """Apply a snapshot; one that was prepared by an earlier process is read again."""
-        number = call.question.integer("snapshot")
-        ours = self._lingerer.snapshot
-        if ours is None or ours.number != number:
-            self._lingerer.apply(self._proposed.take(number))
-        return good(snapshot=number)
-
-    def _abort(self, call: Call) -> Answer:
-        """Forget a snapshot that was prepared."""
-        self._proposed.forget(call.question.integer("snapshot"))
-        return good()
 
 
 def _used(snapshot: Snapshot | None) -> object:

@@ -19,7 +19,7 @@ from appliance.net.control.control_server import ControlServer
 from appliance.net.files import snapshots
 from appliance.net.netlink.namespace_claim import NamespaceClaim
 from appliance.net.privileges import capabilities
-from appliance.net.reloading.supervisor_rpc import SupervisorClient, SupervisorUnavailable
+from appliance.net.reloading.appliance_end import everything_ends
 from appliance.programs import hub_start
 from appliance.programs.accepted_log import AcceptedLog
 
@@ -56,7 +56,7 @@ def main() -> int:
     stop.wait()
     control.close()
     forwarder.close()
-    if not faults and (_everything_ends(paths) or _has_nothing_to_do(paths, forwarder)):
+    if not faults and (everything_ends(paths) or _has_nothing_to_do(paths, forwarder)):
         stop.clear()  # a second signal ends the drain
         forwarder.drain(
             forwarder.snapshot.drain if forwarder.snapshot else 0.0,
@@ -79,7 +79,7 @@ def _has_nothing_to_do(paths: Paths, forwarder: Forwarder) -> bool:
 def _is_wanted_again(paths: Paths) -> bool:
     """Say whether another reload has frontends forwarded again while we drain: our successor goes on then."""
     accepted = _accepted(paths)
-    return accepted is not None and bool(accepted.forwarded) and not _everything_ends(paths)
+    return accepted is not None and bool(accepted.forwarded) and not everything_ends(paths)
 
 
 def _accepted(paths: Paths) -> Snapshot | None:
@@ -87,14 +87,6 @@ def _accepted(paths: Paths) -> Snapshot | None:
         return snapshots.read(paths.accepted)
     except SnapshotError:
         return None
-
-
-def _everything_ends(paths: Paths) -> bool:
-    """Say whether the appliance ends, and with it every connection, or only this program."""
-    try:
-        return SupervisorClient(paths.supervisor_socket).shutting_down()
-    except SupervisorUnavailable:
-        return True
 
 
 if __name__ == "__main__":

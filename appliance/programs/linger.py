@@ -15,7 +15,7 @@ from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.net.control.control_server import ControlServer
 from appliance.net.files import snapshots
 from appliance.net.privileges import capabilities
-from appliance.net.reloading.supervisor_rpc import SupervisorClient, SupervisorUnavailable
+from appliance.net.reloading.appliance_end import everything_ends
 from appliance.programs import hub_start
 from appliance.programs.accepted_log import AcceptedLog
 
@@ -48,7 +48,9 @@ def main() -> int:
     )
     stop.wait()
     control.close()
-    lingerer.close(ends=not faults and (_everything_ends(paths) or not _is_wanted(paths)))
+    # Without a supervisord another `run` ends us and goes on with what is in the kernel; else it times out.
+    ends = not faults and (everything_ends(paths, without_supervisord=False) or not _is_wanted(paths))
+    lingerer.close(ends=ends)
     begun.heartbeat.close()
     return 1 if faults else 0
 
@@ -60,17 +62,6 @@ def _is_wanted(paths: Paths) -> bool:
     except SnapshotError:
         return True
     return accepted is None or accepted.linger is not None
-
-
-def _everything_ends(paths: Paths) -> bool:
-    """Say whether the appliance ends, and with it every connection.
-
-    Without a supervisord another `run` ends us and goes on with what is in the kernel; else it times out.
-    """
-    try:
-        return SupervisorClient(paths.supervisor_socket).shutting_down()
-    except SupervisorUnavailable:
-        return False
 
 
 if __name__ == "__main__":

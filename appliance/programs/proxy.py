@@ -27,7 +27,7 @@ from appliance.net.logging.line_limiter import limiter
 from appliance.net.privileges import capabilities
 from appliance.net.process import limits
 from appliance.net.process.signals import survive
-from appliance.net.reloading.supervisor_rpc import SupervisorClient, SupervisorUnavailable
+from appliance.net.reloading.appliance_end import everything_ends
 from appliance.net.workers.generation_numbers import AlreadyRunning, GenerationNumbers
 from appliance.programs.accepted_log import AcceptedLog
 from appliance.programs.proxy_master.master import WORKER, ProxyMaster
@@ -126,7 +126,7 @@ class Proxy:
     def _end(self) -> int:
         master = self._master
         self._state.stopping = True
-        if self._everything_ends():
+        if everything_ends(self._paths):
             self._withdraw_redirects()
             if self._soft:
                 self._drain(None, until=1)
@@ -156,13 +156,6 @@ class Proxy:
             ask(self._paths.control(REDIRECT), question, timeout=_WITHDRAWN)
         except ControlUnavailable as error:
             self._state.log.warning("redirect-not-withdrawn", reason=str(error))
-
-    def _everything_ends(self) -> bool:
-        """Say whether the appliance ends, and not only this program."""
-        try:
-            return SupervisorClient(self._paths.supervisor_socket).shutting_down()
-        except SupervisorUnavailable:
-            return True
 
     def _leave(self) -> None:
         """Go away without the workers: those that serve wait for the next master, drains go on."""

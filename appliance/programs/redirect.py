@@ -13,7 +13,7 @@ from appliance.model.paths import Paths
 from appliance.net.control.control_server import ControlServer
 from appliance.net.files import snapshots
 from appliance.net.privileges import capabilities
-from appliance.net.reloading.supervisor_rpc import SupervisorClient, SupervisorUnavailable
+from appliance.net.reloading.appliance_end import everything_ends
 from appliance.programs import hub_start
 from appliance.programs.accepted_log import AcceptedLog
 from appliance.redirect.commands import FOR_READERS, RedirectCommands
@@ -51,17 +51,9 @@ def main() -> int:
     )
     stop.wait()
     control.close()
-    redirector.close(keep_flows=bool(faults) or not _everything_ends(paths))
+    redirector.close(keep_flows=bool(faults) or not everything_ends(paths))
     begun.heartbeat.close()
     return 1 if faults else 0
-
-
-def _everything_ends(paths: Paths) -> bool:
-    """Say whether the appliance ends, and with it every connection, or only this program."""
-    try:
-        return SupervisorClient(paths.supervisor_socket).shutting_down()
-    except SupervisorUnavailable:
-        return True
 
 
 if __name__ == "__main__":

@@ -23,11 +23,7 @@ from appliance.programs.accepted_log import AcceptedLog
 from appliance.stats.commands import FOR_READERS, StatsCommands
 from appliance.stats.service import StatsRefused, StatsService
 
-_COLLECT: Final = (
-    50_000,
-    20,
-    20,
-)  # a look at a thousand servers makes thousands of values, and no cycles
+_COLLECT: Final = (50_000, 20, 20)  # a look at a thousand servers makes thousands of values, no cycles
 
 
 def main() -> int:
