@@ -46,7 +46,7 @@ _QUICK = Effort(slices=1, bodies=2, idle=1000, requests=150)
 def main() -> int:
     """Run what the command line asks for."""
     arguments = _arguments()
-    if arguments.profile or arguments.compiled:
+    if arguments.profile or (arguments.compiled and arguments.part == "all"):
         arguments.part = "proxies"
     parts = {
         "proxies": _proxies,
