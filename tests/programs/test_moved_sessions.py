@@ -1,6 +1,7 @@
 """A reload that brings new workers ends no connection: open sessions move to them.
 
-`E2E_FULL=1` makes 1,000 reloads, with as many sessions as fit where a process may open 20,000 files.
+`E2E_FULL=1` makes 1,000 reloads (or `E2E_RELOADS` of them) with 10,000 sessions, of which half are streams
+that write a piece each second in both directions.
 """
 
 import contextlib
@@ -18,12 +19,18 @@ from support.programs.moving_site import Site, site
 pytestmark = pytest.mark.programs
 
 _FULL = os.environ.get("E2E_FULL") == "1"
-_SESSIONS = 3500 if _FULL else 100
-_STREAMS = 500 if _FULL else 10
+_SESSIONS = 5000 if _FULL else 100
+_STREAMS = 5000 if _FULL else 10
+_PERIOD = 1.0 if _FULL else 0.0
 _RATE = 300.0 if _FULL else 100.0
-_RELOADS = 1000 if _FULL else 8
-_WARM_UP = 4  # reloads after which the programs have what they make once
+_RELOADS = int(os.environ.get("E2E_RELOADS") or (1000 if _FULL else 8))
+_WORKERS = 2 if _FULL else 1
+"""The fewest: a process that may open 20,000 files holds 9,700 sessions."""
+
+_AT_ONCE = 500
+_WARM_UP = 4  # reloads after which the programs have what they make once; even, like all of them
 _GROWTH = 8 << 20
+_UNDER_WAY = 200  # descriptors of new connections, and of pipes
 _MIB = 1 << 20
 
 
@@ -34,19 +41,19 @@ def _listed(made: Site) -> dict[str, dict[str, object]]:
 
 def test_nothing_ends_and_no_byte_is_lost():
     """Sessions that talk now and then, streams that never pause, and new connections, over many reloads."""
-    with site() as made, Load(port=made.port, sessions=_SESSIONS, rate=_RATE) as load:
-        made.streams.connect(made.streams_port, _STREAMS)
-        load.wait_for_sessions()
-        for number in range(_RELOADS):
-            made.reload(made.config(workers=2 - number % 2))
+    with site(workers=_WORKERS) as made, Load(port=made.port) as load:
+        _open(made, load)
+        for number in range(1, _RELOADS + 1):
+            made.reload(made.config(workers=_WORKERS + number % 2))
             made.wait_for_one_generation()
-            if number == _WARM_UP - 1:
+            if number == _WARM_UP:
                 before = _held(made)
         wait_until(lambda: _is_flat(before, _held(made)), what=f"the programs hold what they held: {before}")
-        made.streams.wait_for_more(_MIB)
+        made.streams.wait_until_all_flow()
         report = load.report()
         assert report.failures == {}
         assert report.ended == []
+        assert len(report.living) == _SESSIONS
         told = made.streams.report()
         assert (told.open, told.ended) == (_STREAMS, {})
         assert not made.appliance.events("sessions-lost")
@@ -54,15 +61,27 @@ def test_nothing_ends_and_no_byte_is_lost():
         assert not made.appliance.events("worker-refused")
 
 
+def _open(made: Site, load: Load) -> None:
+    """Open the sessions and streams, some at a time, and begin with new connections."""
+    for opened in range(0, _SESSIONS, _AT_ONCE):
+        number = min(_AT_ONCE, _SESSIONS - opened)
+        load.open_sessions(number)
+        load.wait_for_sessions(opened + number)
+    for opened in range(0, _STREAMS, _AT_ONCE):
+        made.streams.connect(made.streams_port, min(_AT_ONCE, _STREAMS - opened), period=_PERIOD)
+    load.set_rate(_RATE)
+
+
 def _is_flat(before: dict[str, tuple[int, int]], after: dict[str, tuple[int, int]]) -> bool:
     return all(
-        after[name][0] <= files and after[name][1] <= memory + _GROWTH
+        after[name][0] <= files + (_UNDER_WAY if name == "workers" else 0)
+        and after[name][1] <= memory + _GROWTH
         for name, (files, memory) in before.items()
     )
 
 
 def _held(made: Site) -> dict[str, tuple[int, int]]:
-    """Return how many descriptors, and how many bytes, the programs hold that outlive a generation.
+    """Return how many descriptors, and how many bytes, the programs hold, and all workers together.
 
     The fewest of several looks: a question that is being answered has a descriptor of its own.
     """
@@ -70,7 +89,10 @@ def _held(made: Site) -> dict[str, tuple[int, int]]:
     for program in ("reload", "health", "proxy-api"):
         pids[program] = made.appliance.program_pid(program) or 0
     looks = [{name: (descriptors(pid), resident(pid)) for name, pid in pids.items()} for _ in range(20)]
-    return {name: min(look[name] for look in looks) for name in pids}
+    workers = [each.pid for each in made.appliance.workers()]
+    return {name: min(look[name] for look in looks) for name in pids} | {
+        "workers": (sum(map(descriptors, workers)), sum(map(resident, workers)))
+    }
 
 
 def test_the_id_that_an_operator_saw_stays_valid():

@@ -25,7 +25,8 @@ class Timing:
 
     `startup`: for a new worker to be ready. One that fails says so at once, so this is only for one that
     hangs; a machine that is merely slow, at its first start with cold disks, must not run into it. `accept`:
-    for a ready worker to say that it accepts. `kill_grace`: from the end of a drain to SIGKILL.
+    for a ready worker to say that it accepts. `move`: for an older generation to hand its sessions over and
+    end, before the workers of another one are started. `kill_grace`: from the end of a drain to SIGKILL.
     `backoff_first`: before the second replacement of a worker that died, and before a refused snapshot is
     sent again; it doubles each time up to `backoff_longest`. A worker that accepted for `stable` seconds is
     replaced without delay. `silence`: for a worker that does not answer after the take-over, before it is
@@ -34,6 +35,7 @@ class Timing:
 
     startup: float = 90.0
     accept: float = 15.0
+    move: float = 2.0
     kill_grace: float = 5.0
     backoff_first: float = 0.1
     backoff_longest: float = 5.0

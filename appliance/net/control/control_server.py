@@ -3,7 +3,7 @@
 Only the owner can connect, and the members of `group:`, who are answered what they may look at.
 
 Descriptors travel beside a line as SCM_RIGHTS. Those beside an answer belong to whoever asked; those beside a
-question are the server's, which closes them when it has answered, whatever was asked.
+question are the server's, which closes them when it has answered, but for those that a handler keeps.
 """
 
 import contextlib
@@ -32,12 +32,18 @@ _PAUSE: Final = 0.5  # seconds until a connection is accepted again, after there
 class Call:
     """A question as a handler gets it, and the connection that it came over.
 
-    `descriptors` are closed when the handler has returned: it duplicates those that it wants to keep.
+    `descriptors` are closed when the handler has returned, unless it has made them its own by `keep`.
     """
 
     question: Question
-    descriptors: tuple[int, ...]
+    descriptors: list[int]
     caller: "Caller"
+
+    def keep(self) -> tuple[int, ...]:
+        """Return the descriptors, which are the handler's to close from now on."""
+        kept = tuple(self.descriptors)
+        self.descriptors.clear()
+        return kept
 
 
 @dataclass(slots=True, eq=False)
@@ -137,7 +143,7 @@ class ControlServer:
             while chunk := descriptor_passing.receive(connection, descriptors):
                 for line in lines.feed(chunk):
                     if line:
-                        self._answer(connection, line, tuple(descriptors), caller)
+                        self._answer(connection, line, descriptors, caller)
                         descriptor_passing.close_all(descriptors)
         except (OSError, ControlError) as error:
             if isinstance(error, ControlError):  # an OSError is a peer that went away
@@ -148,9 +154,7 @@ class ControlServer:
             for callback in caller.on_close:
                 callback()
 
-    def _answer(
-        self, connection: socket.socket, line: bytes, descriptors: tuple[int, ...], caller: Caller
-    ) -> None:
+    def _answer(self, connection: socket.socket, line: bytes, descriptors: list[int], caller: Caller) -> None:
         answer = self._result(line, descriptors, caller)
         if isinstance(answer, WithDescriptors):
             descriptor_passing.send(
@@ -159,7 +163,7 @@ class ControlServer:
             return
         connection.sendall(encode_answer(answer))
 
-    def _result(self, line: bytes, descriptors: tuple[int, ...], caller: Caller) -> Answer | WithDescriptors:
+    def _result(self, line: bytes, descriptors: list[int], caller: Caller) -> Answer | WithDescriptors:
         def run(handler: Handler, question: Question) -> Answer | WithDescriptors:
             return handler(Call(question=question, descriptors=descriptors, caller=caller))
 

@@ -8,6 +8,7 @@ first. And the rename itself is on the disk when the directory was synced.
 import contextlib
 import glob
 import os
+from collections.abc import Callable
 from pathlib import Path
 
 
@@ -17,6 +18,21 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o600, group: int =
     Mode and group (-1: that of the process) are set before the rename: whoever sees the new content sees it
     with them. O_TMPFILE would do without the name beside, but linkat(2) cannot replace an existing name.
     """
+    _replace(path, data, mode, group, os.fsync)
+    with contextlib.suppress(OSError):  # the content is the new one already, and OSError says that it is not
+        _sync_directory(path.parent)
+
+
+def write_whole(path: Path, data: bytes, *, mode: int = 0o600) -> None:
+    """Do the same without waiting for the disk: after a power cut the file may be empty.
+
+    For the runtime directory, which does not outlive a start of the machine, and for programs that have
+    something else to do meanwhile: fsync(2) on a busy disk takes seconds.
+    """
+    _replace(path, data, mode, -1, lambda _: None)
+
+
+def _replace(path: Path, data: bytes, mode: int, group: int, sync: Callable[[int], None]) -> None:
     scratch = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         scratch.unlink(missing_ok=True)
@@ -26,15 +42,13 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o600, group: int =
             os.fchown(descriptor, -1, group)
             os.fchmod(descriptor, mode)
             file.flush()
-            os.fsync(descriptor)
+            sync(descriptor)
         scratch.replace(path)
     except OSError as error:
         with contextlib.suppress(OSError):
             scratch.unlink()
         error.filename, error.filename2 = str(path), None  # what a write raises names no file at all
         raise
-    with contextlib.suppress(OSError):  # the content is the new one already, and OSError says that it is not
-        _sync_directory(path.parent)
 
 
 def remove_scratch_files(path: Path) -> None:

@@ -12,7 +12,7 @@ from appliance.model.paths import Paths
 from appliance.net.boards.board_layout import BoardError
 from appliance.net.boards.board_reader import BoardReader
 from appliance.net.files import readers, snapshots, state_files
-from appliance.net.files.atomic_write import write_atomically
+from appliance.net.files.atomic_write import write_whole
 from appliance.net.files.state_files import FileUnusable
 from appliance.wire.boards import ended_workers, worker_board
 from appliance.wire.boards.ended_workers import EndedWorkers, EndedWorkersError
@@ -29,7 +29,7 @@ def keep_counts(paths: Paths, program: str, worker: WorkerId) -> None:
     sums = _current(paths, ended_workers.with_ended(_read(paths, program), board))
     state_files.clear_way(path)
     with contextlib.suppress(OSError):
-        write_atomically(path, ended_workers.encode(sums), mode=readers.file_mode(path.parent))
+        write_whole(path, ended_workers.encode(sums), mode=readers.file_mode(path.parent))
 
 
 def load(paths: Paths, program: str) -> EndedWorkers:

@@ -6,7 +6,7 @@ rollout; after `Exited` nothing of that process is reported any more.
 """
 
 import os
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
@@ -204,10 +204,10 @@ class WorkerProcesses:
         """Return when every worker has closed the listening sockets that it was ordered to close so far."""
         self.tell_now(Question(command="settle"), tuple(self._held), timeout=timeout)
 
-    def wait_gone(self, generation: int, *, timeout: float) -> None:
-        """Return when no process of a generation is left."""
+    def wait_gone(self, generations: Collection[int], *, timeout: float) -> None:
+        """Return when no process of these generations is left, or after `timeout` seconds."""
         watches = [
-            held.greenlets[0] for worker, held in self._held.items() if worker.generation == generation
+            held.greenlets[0] for worker, held in self._held.items() if worker.generation in generations
         ]
         gevent.joinall(watches, timeout=timeout)
 

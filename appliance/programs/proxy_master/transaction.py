@@ -6,7 +6,7 @@ trace. To commit is to let workers accept that are ready, which nothing can refu
 """
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import asdict
 from typing import Final
 
@@ -14,8 +14,9 @@ from appliance.core.balancing.worker_shares import Shortage, shortage
 from appliance.core.rollout.events import Abort, ApplyLive, Commit, Prepare, Resume, Retire
 from appliance.core.rollout.generations import TrackedWorker
 from appliance.core.rollout.needs_generation import needs_generation
+from appliance.core.rollout.states import GenerationState
 from appliance.core.rollout.timing import DrainSettings
-from appliance.model.snapshot.frontends import Group
+from appliance.model.snapshot.frontends import Bind, Group
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.control.control_server import Call
 from appliance.net.files import program_failures, snapshots
@@ -46,6 +47,7 @@ class Transaction:
         self._binds = driver.moved_binds
         self._numbers = numbers
         self._shortage: Shortage | None = None
+        self._waited_for: frozenset[int] = frozenset()  # generations that drain
 
     # Commands
 
@@ -93,6 +95,14 @@ class Transaction:
             return bad(*_bind_problems(group, problems))
         if state.current and not needs_generation(before=state.current, after=snapshot, group=state.group):
             return self._begin_live(state.current, snapshot)
+        return self._begin_generation(snapshot, group, binds)
+
+    def _begin_generation(self, snapshot: Snapshot, group: Group, binds: Sequence[Bind]) -> Answer:
+        """Bind what is new and start workers, once those before have handed their sessions over."""
+        state = self._state
+        self._wait_for_moves()
+        if state.stopping:
+            return bad(f"{state.program} is stopping")
         reserved = state.listeners.reserve(binds, virtual=snapshot.virtual_addresses)
         if not isinstance(reserved, ReservedBinds):
             return bad(*_bind_problems(group, reserved))
@@ -104,7 +114,21 @@ class Transaction:
             state.listeners.release(reserved.fresh)
             why = f"the number of a generation cannot be written: {error.strerror}"
             return bad(f"{state.program}: {why}")
-        return self._begin_generation(generation, snapshot, group, reserved)
+        return self._start(generation, snapshot, group, reserved)
+
+    def _wait_for_moves(self) -> None:
+        """Wait for the generations that hand their sessions over, so that they never pile up.
+
+        Reloads that come faster than that wait for each other. Each generation is waited for once: what it
+        still has then has no place in a newer one, and may stay as long as the drain lasts.
+        """
+        state = self._state
+        if state.current is None or state.current.reload.sessions != "move":
+            return
+        generations = state.rollout.generations.values()
+        draining = frozenset(each.number for each in generations if each.state is GenerationState.DRAINING)
+        self._workers.wait_gone(draining - self._waited_for, timeout=state.timing.move)
+        self._waited_for = draining
 
     def _begin_live(self, before: Snapshot, snapshot: Snapshot) -> Answer:
         """Have the workers say whether they could apply it, while nothing has changed yet."""
@@ -114,9 +138,7 @@ class Transaction:
             return bad(*(f"worker {each.generation}.{each.index}: {why}" for each, why in reasons.items()))
         return self._hold(PreparedSnapshot(snapshot=snapshot, changed=not snapshots.same(before, snapshot)))
 
-    def _begin_generation(
-        self, generation: int, snapshot: Snapshot, group: Group, reserved: ReservedBinds
-    ) -> Answer:
+    def _start(self, generation: int, snapshot: Snapshot, group: Group, reserved: ReservedBinds) -> Answer:
         """Start the workers of a new generation, and wait until they are ready or one has failed."""
         state = self._state
         state.frontends[generation] = tuple(_listening_frontends(group, reserved))
@@ -251,7 +273,7 @@ class Transaction:
         self._driver.handle(Abort())
         if pending.generation is not None:
             # They hold what is closed here too: it could not be bound again at once.
-            self._workers.wait_gone(pending.generation, timeout=LET_GO_TIMEOUT)
+            self._workers.wait_gone({pending.generation}, timeout=LET_GO_TIMEOUT)
             state.frontends.pop(pending.generation, None)
             if outcome := self._driver.outcomes.pop(pending.generation, None):
                 outcome.ready.set("given up")

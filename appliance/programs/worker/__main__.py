@@ -69,4 +69,6 @@ def _write_ready_byte(worker: Worker) -> None:
 
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    # Not sys.exit: all is closed by now, and the interpreter would take its time to free each object of a
+    # worker that had many sessions, while the next reload waits for its end.
+    os._exit(main(sys.argv[1:]))

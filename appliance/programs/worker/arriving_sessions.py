@@ -16,23 +16,16 @@ from appliance.wire.lines.moving_sessions import NO_ROOM, MovingSession, Offered
 
 
 class _Held:
-    """A session that was offered, the place that it will have, and copies of its descriptors."""
+    """A session that was offered, copies of its descriptors, and the place that it will have."""
 
-    def __init__(
-        self, session: MovingSession, place: tuple[FrontendState, Backend], descriptors: Sequence[int]
-    ) -> None:
+    def __init__(self, session: MovingSession, descriptors: list[int]) -> None:
         self.session = session
-        self.frontend, self.backend = place
-        self.descriptors = list[int]()
-        try:
-            for each in descriptors:
-                self.descriptors.append(os.dup(each))
-        except OSError:
-            self.drop()
-            raise
+        self.descriptors = descriptors
+        self.place: tuple[FrontendState, Backend] | None = None
 
     def drop(self) -> None:
         """Close the copies: the other process goes on with it."""
+        self.place = None
         while self.descriptors:
             os.close(self.descriptors.pop())
 
@@ -47,7 +40,7 @@ class ArrivingSessions:
             backends=worker.settings.backends,
             listeners=worker.arguments.listeners,
         )
-        self._offers: dict[int, list[_Held | None]] = {}
+        self._offers: dict[int, list[_Held]] = {}
 
     def handlers(self) -> Mapping[str, Handler]:
         """Return the commands by their names."""
@@ -60,65 +53,68 @@ class ArrivingSessions:
         sessions = moving_sessions.offer(call.question.values).sessions
         if sum(map(descriptors_of, sessions)) != len(call.descriptors):
             return bad(f"{len(call.descriptors)} descriptors do not fit the sessions of the offer")
-        self._expect(call.caller)
-        held, reasons = list[_Held | None](), list[str]()
-        left = iter(call.descriptors)
-        for session in sessions:
-            own = [next(left) for _ in range(descriptors_of(session))]
-            each, reason = self._hold(session, own)
-            held.append(each)
-            reasons.append(reason)
-        self._offers[id(call.caller)] = held
-        return good(**moving_sessions.values(Offered(refused=tuple(reasons))))
+        left = iter(call.keep())
+        held = [_Held(each, [next(left) for _ in range(descriptors_of(each))]) for each in sessions]
+        self._expect(call.caller, held)
+        return good(**moving_sessions.values(Offered(refused=self._find_places(held))))
 
     def _take(self, call: Call) -> Answer:
         """Go on with those sessions of the batch that are named, and drop the others."""
         places = frozenset(moving_sessions.taken(call.question.values).places)
-        held = self._offers.pop(id(call.caller), [])
-        if not places <= {place for place, each in enumerate(held) if each is not None}:
+        offered = self._offers.get(id(call.caller), [])
+        held = offered[:]
+        offered.clear()
+        if not places <= {number for number, each in enumerate(held) if each.place is not None}:
             _drop(held)
             return bad("take: not all of these were offered")
         self._worker.ids.forget_ended(self._worker.traffic.live)
-        for place, each in enumerate(held):
-            if each is None:
-                continue
-            if place in places:
-                self._arrive(each)
+        for number, each in enumerate(held):
+            if number in places and each.place is not None:
+                self._arrive(each.session, *each.place, each.descriptors)
             else:
                 each.drop()
         self._worker.acceptors.pause_full()
         return good()
 
-    def _arrive(self, held: _Held) -> None:
-        worker = self._worker
-        arrived = moving.arrive(worker.traffic, held.frontend, held.backend, held.session, held.descriptors)
-        worker.ids.keep(arrived.number, held.session.id)
+    def _arrive(
+        self, session: MovingSession, frontend: FrontendState, backend: Backend, descriptors: Sequence[int]
+    ) -> None:
+        arrived = moving.arrive(self._worker.traffic, frontend, backend, session, descriptors)
+        self._worker.ids.keep(arrived.number, session.id)
 
-    def _hold(self, session: MovingSession, descriptors: Sequence[int]) -> tuple[_Held | None, str]:
-        """Return a session as it is held, or why it has no place here."""
+    def _find_places(self, held: Sequence[_Held]) -> tuple[str, ...]:
+        """Find the places of sessions; return why each has none, or "". Those that have none are dropped."""
         traffic = self._worker.traffic
-        waiting = sum(each is not None for held in self._offers.values() for each in held)
-        try:
-            held = _Held(session, self._places.of(session, descriptors[0]), descriptors)
-        except NoPlaceError as error:
-            return None, str(error)
-        except OSError as error:
-            return None, error.strerror or str(error)
-        if len(traffic.live) + waiting >= traffic.limit:
-            held.drop()
-            return None, NO_ROOM
-        return held, ""
+        waiting = sum(each.place is not None for offer in self._offers.values() for each in offer)
+        room = traffic.limit - len(traffic.live) - waiting
+        reasons = list[str]()
+        for each in held:
+            reasons.append(self._find_place(each) if room > 0 else NO_ROOM)
+            if reasons[-1]:
+                each.drop()
+            else:
+                room -= 1
+        return tuple(reasons)
 
-    def _expect(self, caller: Caller) -> None:
-        """Drop what this caller has offered before, and later what it leaves when it goes."""
+    def _find_place(self, held: _Held) -> str:
+        try:
+            held.place = self._places.of(held.session, held.descriptors[0])
+        except NoPlaceError as error:
+            return str(error)
+        except OSError as error:
+            return error.strerror or str(error)
+        return ""
+
+    def _expect(self, caller: Caller, held: list[_Held]) -> None:
+        """Note what a caller offers, in the place of an earlier offer; it is dropped when the caller goes."""
         key = id(caller)
         if key in self._offers:
-            _drop(self._offers.pop(key))
+            _drop(self._offers[key])
         else:
-            caller.on_close.append(lambda: _drop(self._offers.pop(key, [])))
+            caller.on_close.append(lambda: _drop(self._offers.pop(key)))
+        self._offers[key] = held
 
 
-def _drop(held: Sequence[_Held | None]) -> None:
+def _drop(held: Sequence[_Held]) -> None:
     for each in held:
-        if each is not None:
-            each.drop()
+        each.drop()

@@ -10,7 +10,7 @@ follow, in their order. Most of these are open by then.
 """
 
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import count
 from typing import Final
 
@@ -26,7 +26,7 @@ from appliance.net.data.traffic import Traffic
 from appliance.programs.worker.session_ids import SessionIds
 from appliance.wire.lines import moving_sessions
 from appliance.wire.lines.control import ControlError, Question
-from appliance.wire.lines.moving_sessions import MOST_SESSIONS, NO_ROOM, Taken
+from appliance.wire.lines.moving_sessions import NO_ROOM, Taken
 from appliance.wire.lines.worker_arguments import WorkerArguments
 
 _PATIENCE: Final = 5.0
@@ -38,13 +38,22 @@ _PAUSE: Final = 0.05
 _PAUSE_AFTER_FAILURE: Final = 0.5
 """Seconds until another worker is asked, after one that has not answered: it is started again meanwhile."""
 
+BATCH: Final = 50
+"""Sessions of one batch, all of which stand still until the last of them is taken."""
+
+_LOOKS: Final = 1000
+"""Sessions looked at before the traffic has its turn."""
+
 _MOST_DESCRIPTORS: Final = 200
 _MOST_BYTES: Final = 256 << 10
 """Bytes that peers have not taken, in one batch: a line may be 1 MiB, and has a third more."""
 
 
 class DepartingSessions:
-    """Moves the sessions of a worker's `traffic` to workers of a newer generation, once `aim` says which."""
+    """Moves the sessions of a worker's `traffic` to workers of a newer generation, once `aim` says which.
+
+    `on_empty` is called when nothing is left.
+    """
 
     def __init__(
         self,
@@ -53,16 +62,19 @@ class DepartingSessions:
         traffic: Traffic,
         ids: SessionIds,
         *,
+        on_empty: Callable[[], None],
         log: FilteringBoundLogger,
     ) -> None:
+        self._on_empty = on_empty
         self._paths, self._arguments, self._traffic, self._ids = paths, arguments, traffic, ids
         self._log = log
         self._generation = 0
         self._workers: tuple[int, ...] = ()
-        self._client: ControlClient | None = None
+        self._turns = count(arguments.index)
+        self._clients: dict[tuple[int, int], ControlClient] = {}  # by generation and index
         self._refused: set[int] = set()  # numbers of sessions that the newer generation has no place for
         self._settling: set[int] = set()  # of those that it takes when they are open
-        self._pause = _PAUSE
+        self._pause = 0.0
         self._left = list[Session]()  # not looked at yet in this round
         self._moved = 0
         self._began = 0.0
@@ -80,7 +92,7 @@ class DepartingSessions:
         """Move no more; the worker ends."""
         if self._greenlet is not None:
             self._greenlet.kill()
-        self._hang_up()
+        self._hang_up_all()
         if self._moved:
             self._log.info(
                 "sessions-moved",
@@ -90,35 +102,56 @@ class DepartingSessions:
             )
 
     def _run(self) -> None:
-        for turn in count(self._arguments.index):
-            if not self._left:
+        while True:
+            before, self._pause = self._moved, 0.0
+            self._move_all(self._sessions(), moving.can_move)
+            if self._moved == before and not self._pause:
+                self._move_all(self._waiting(), moving.waits)
+            if not self._traffic.live:
+                self._on_empty()
+            if self._moved == before:
+                self._pause = max(self._pause, _PAUSE)
+            if self._pause:
                 gevent.sleep(self._pause)
-                self._pause = _PAUSE
-                self._left = self._round()
-            if batch := self._batch():
-                self._move(batch, self._workers[turn % len(self._workers)])
 
-    def _round(self) -> list[Session]:
-        """Return the sessions to move now, the last one first."""
-        sessions = [each for each in self._traffic.live if isinstance(each, Session)]
-        found = [each for each in sessions if each.number not in self._refused]
-        if ready := [each for each in found if moving.can_move(each)]:
-            return ready
-        waiting = [each for each in found if moving.waits(each) and each.number not in self._settling]
+    def _sessions(self) -> list[Session]:
+        return [each for each in self._traffic.live if isinstance(each, Session)]
+
+    def _waiting(self) -> list[Session]:
+        """Return the sessions that wait for a server, the last one first."""
+        waiting = [each for each in self._sessions() if moving.waits(each)]
+        waiting = [each for each in waiting if each.number not in self._settling]
         return sorted(waiting, key=lambda each: each.number, reverse=True)
 
-    def _batch(self) -> list[Session]:
-        """Return the next sessions that can move, as many as one message takes."""
+    def _move_all(self, sessions: list[Session], fits: Callable[[Session], bool]) -> None:
+        """Move those of the sessions that fit, from the last one on.
+
+        After a failure the others stay for now: where nobody answers, each batch would stand still in vain.
+        """
+        self._left = sessions
+        try:
+            while self._left:
+                if batch := self._batch(fits):
+                    self._move(batch, self._workers[next(self._turns) % len(self._workers)])
+                else:
+                    gevent.sleep(0)  # the traffic has its turn
+        finally:
+            self._hang_up_all()
+
+    def _batch(self, fits: Callable[[Session], bool]) -> list[Session]:
+        """Return the next sessions that fit, as many as one message takes, of the next thousand."""
         found, descriptors, held = list[Session](), 0, 0
-        while self._left and len(found) < MOST_SESSIONS:
+        for _ in range(min(_LOOKS, len(self._left))):
             each = self._left[-1]
-            if each.number not in self._refused and (moving.can_move(each) or moving.waits(each)):
+            if each.number not in self._refused and fits(each):
                 descriptors += len(moving.descriptors(each))
                 held += moving.held_in_memory(each)
                 if found and (descriptors > _MOST_DESCRIPTORS or held > _MOST_BYTES):
                     break
                 found.append(each)
             self._left.pop()
+            if len(found) == BATCH:
+                break
         return found
 
     def _move(self, batch: list[Session], index: int) -> None:
@@ -137,13 +170,14 @@ class DepartingSessions:
             self._traffic.fault(error)
             self._failed(index, str(error))
         finally:
-            self._hang_up()
             for each in batch:
                 moving.go_on(each)  # but for those that have left
                 if each.number in self._refused or each.number in self._settling:
                     moving.try_again(each)
 
     def _failed(self, index: int, reason: str) -> None:
+        """Have the other worker drop what it was offered and not given, and move no more for a while."""
+        self._hang_up_all()
         self._log.warning("sessions-not-moved", to_worker=index, reason=reason)
         self._left, self._pause = [], _PAUSE_AFTER_FAILURE
 
@@ -153,19 +187,24 @@ class DepartingSessions:
         going = self._offer(client, offered)
         if client.closed.is_set():
             raise ControlUnavailable("it went away with an offer")
-        if going:
-            self._take(client, going, tuple(offered.index(each) for each in going))
+        # None, too: what was offered and is not taken is dropped there.
+        self._take(client, going, tuple(offered.index(each) for each in going))
 
     def _connected(self, index: int) -> ControlClient:
-        path = self._paths.worker_control(self._arguments.program, self._generation, index)
-        self._client = client = ControlClient(path, timeout=_PATIENCE)
+        place = self._generation, index
+        known = self._clients.get(place)
+        if known is not None and not known.closed.is_set():
+            return known
+        if known is not None:
+            known.close()
+        path = self._paths.worker_control(self._arguments.program, *place)
+        self._clients[place] = client = ControlClient(path, timeout=_PATIENCE)
         return client
 
-    def _hang_up(self) -> None:
-        """End the connection: what was offered over it and not taken is dropped there."""
-        if self._client is not None:
-            self._client.close()
-            self._client = None
+    def _hang_up_all(self) -> None:
+        """End the connections: what was offered over one and not taken is dropped there."""
+        while self._clients:
+            self._clients.popitem()[1].close()
 
     def _offer(self, client: ControlClient, batch: Sequence[Session]) -> list[Session]:
         """Return those of a batch that the other worker can take, and that have not ended meanwhile."""

@@ -55,7 +55,9 @@ class Worker:
         )
         self.settings = LiveSettings(arguments, self.traffic)
         self.ids = SessionIds(arguments)
-        self.departing = DepartingSessions(paths, arguments, self.traffic, self.ids, log=logger)
+        self.departing = DepartingSessions(
+            paths, arguments, self.traffic, self.ids, on_empty=self._end_when_drained, log=logger
+        )
         backends = self.settings.backends
         self.acceptors = Acceptors(
             self.traffic,

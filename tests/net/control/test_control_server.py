@@ -28,6 +28,7 @@ class Program:
         self.errors: list[tuple[str, str]] = []
         self.left = 0
         self.received: list[bytes] = []
+        self.kept: tuple[int, ...] = ()
         self.server = ControlServer(
             path,
             {
@@ -36,6 +37,7 @@ class Program:
                 "break": self._break,
                 "pipe": self._pipe,
                 "take": self._take,
+                "keep": self._keep,
                 "stay": self._stay,
                 "large": lambda call: good(text="x" * call.question.integer("size")),
             },
@@ -59,6 +61,10 @@ class Program:
     def _take(self, call: Call) -> Answer:
         for descriptor in call.descriptors:
             self.received.append(os.read(descriptor, 100))
+        return good()
+
+    def _keep(self, call: Call) -> Answer:
+        self.kept = call.keep()
         return good()
 
     def _stay(self, call: Call) -> Answer:
@@ -139,6 +145,20 @@ def test_descriptors_travel_with_a_question(program: Program):
     os.close(read)
     os.close(write)
     assert program.received == [b"take this"]
+
+
+def test_a_handler_keeps_descriptors(program: Program):
+    """What it has made its own stays open after the answer, and after the end of the connection."""
+    read, write = os.pipe()
+    with ControlClient(program.path) as client:
+        assert client.ask(Question(command="keep"), descriptors=[read]).ok
+    os.close(read)
+    os.write(write, b"kept")
+    os.close(write)
+    gevent.sleep(0)
+    (kept,) = program.kept
+    assert os.read(kept, 100) == b"kept"
+    os.close(kept)
 
 
 def test_no_descriptor_is_lost(program: Program):

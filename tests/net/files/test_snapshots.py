@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -12,7 +13,7 @@ from support.values.snapshots import snapshot
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import SnapshotError
 from appliance.net.files import snapshots
-from appliance.net.files.atomic_write import remove_scratch_files, write_atomically
+from appliance.net.files.atomic_write import remove_scratch_files, write_atomically, write_whole
 from appliance.net.files.degraded import Degraded, clear_degraded, read_degraded, write_degraded
 from appliance.net.logging import log as logs
 from appliance.wire.lines.control import AnswerProblem, ControlError
@@ -50,13 +51,14 @@ def test_a_damaged_file_is_an_error_with_its_name(paths: Paths):
         snapshots.read(paths.accepted)
 
 
-def test_a_failed_write_leaves_the_old_content(paths: Paths):
+@pytest.mark.parametrize("write", [write_atomically, write_whole])
+def test_a_failed_write_leaves_the_old_content(paths: Paths, write: Callable[[Path, bytes], None]):
     """Where the new file cannot take the name, the old content stays and nothing is left beside it."""
     target = paths.runtime / "taken"
     target.mkdir()
     (target / "something").touch()
     with pytest.raises(OSError, match="taken"):
-        write_atomically(target, b"new")
+        write(target, b"new")
     assert [each.name for each in paths.runtime.iterdir()] == ["taken"]
 
 
@@ -164,6 +166,16 @@ def test_mode_and_group_come_with_the_content(paths: Paths):
     write_atomically(target, b"new", mode=0o644, group=os.getegid())
     assert target.stat().st_mode & 0o777 == 0o644
     assert target.stat().st_gid == os.getegid()
+
+
+def test_what_need_not_be_on_the_disk_is_whole_too(paths: Paths):
+    """It takes the place of the old content in one step, with its mode, and leaves nothing beside it."""
+    target = paths.runtime / "file"
+    target.write_bytes(b"old")
+    write_whole(target, b"new", mode=0o640)
+    assert target.read_bytes() == b"new"
+    assert target.stat().st_mode & 0o777 == 0o640
+    assert [each.name for each in paths.runtime.iterdir()] == ["file"]
 
 
 def test_what_a_power_cut_left_is_removed(paths: Paths):

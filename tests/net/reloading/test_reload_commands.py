@@ -38,7 +38,7 @@ class Program:
     def does(self, command: str, number: int) -> Answer:
         """Return the answer to a command."""
         question = Question(command=command, values={"snapshot": number})
-        answer = self.commands.handlers()[command](Call(question=question, descriptors=(), caller=Caller()))
+        answer = self.commands.handlers()[command](Call(question=question, descriptors=[], caller=Caller()))
         assert isinstance(answer, Answer)
         return answer
 

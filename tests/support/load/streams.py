@@ -1,7 +1,8 @@
 """Connections that never pause: both ends write a known stream, and check each byte of the other's.
 
 A program of its own, run by `Streams`. Its server is what the proxy is to connect to. A stream is a block of
-random bytes again and again, so that a byte lost, doubled or moved is seen where it is.
+random bytes again and again, so that a byte lost, doubled or moved is seen where it is. Each end writes as
+fast as the other one reads; or, for thousands of them on one machine, a piece in each so many seconds.
 """
 
 import argparse
@@ -18,8 +19,11 @@ from support.processes.steering import obey, say
 from support.processes.waiting import wait_until
 
 _BLOCK: Final = random.Random(7).randbytes(60013)  # noqa: S311  # no secret
-_TWICE: Final = _BLOCK * 2
+_REPEATED: Final = _BLOCK * 6  # longer by a block than what asyncio reads at once, 256 KiB
 _CHUNK: Final = 16000
+_PIECE: Final = 1000
+_IN_A_ROW: Final = 4
+_TICK: Final = 0.02  # seconds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,10 +50,22 @@ class Streams:
     def __exit__(self, *_: object) -> None:
         self._remote.close()
 
-    def connect(self, port: int, number: int) -> None:
-        """Open connections to a port of this machine, and wait until data comes at both ends of all."""
-        self._remote.ask("connect", port=port, number=number)
-        wait_until(lambda: self._remote.ask("flowing")["flowing"] == number, what="all streams flow")
+    def connect(self, port: int, number: int, *, period: float = 0.0) -> None:
+        """Open connections to a port of this machine, and wait until data comes at both ends of all.
+
+        `period` is the seconds in which each end of a stream writes a piece from now on, 0.0 for no pause.
+        """
+        self._remote.ask("connect", port=port, number=number, period=period)
+        self.wait_until_all_flow()
+
+    def wait_until_all_flow(self) -> None:
+        """Wait until data has come at both ends of every connection since this was called."""
+        self._remote.ask("look-again")
+        wait_until(self._all_flow, what="all streams flow", timeout=60.0)
+
+    def _all_flow(self) -> bool:
+        told = self._remote.ask("flowing")
+        return told["flowing"] == told["opened"]
 
     def report(self) -> StreamReport:
         """Return what happened so far."""
@@ -70,23 +86,36 @@ class Streams:
 
 class _Program:
     def __init__(self) -> None:
+        self.opened = 0
         self.open = 0
         self.ended: Counter[str] = Counter()
         self.received = {"server": 0, "client": 0}
-        self._flowing: dict[str, set[asyncio.StreamReader]] = {"server": set(), "client": set()}
-        self._tasks = set[asyncio.Task[None]]()
+        self.flowing: dict[str, set[_End]] = {"server": set(), "client": set()}
+        self.period = 0.0
+        self._ends: dict[_End, None] = {}
+        self._tasks = set[asyncio.Task[object]]()
 
-    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await self._both(reader, writer, "server")
+    def end_of(self, kind: str) -> "_End":
+        return _End(self, kind)
 
     def connect(self, values: dict[str, object]) -> dict[str, object]:
-        for _ in range(int(str(values["number"]))):
-            task = asyncio.get_running_loop().create_task(self._client(int(str(values["port"]))))
-            self._tasks.add(task)
+        self.period = float(str(values["period"]))
+        loop, number = asyncio.get_running_loop(), int(str(values["number"]))
+        self.opened += number
+        for _ in range(number):
+            opening = loop.create_connection(
+                lambda: self.end_of("client"), "127.0.0.1", int(str(values["port"]))
+            )
+            self._tasks.add(loop.create_task(opening))
         return {}
 
-    def flowing(self, _: dict[str, object]) -> dict[str, object]:
-        return {"flowing": min(map(len, self._flowing.values()))}
+    def look_again(self, _: dict[str, object]) -> dict[str, object]:
+        for each in self.flowing.values():
+            each.clear()
+        return {}
+
+    def flows(self, _: dict[str, object]) -> dict[str, object]:
+        return {"flowing": min(map(len, self.flowing.values())), "opened": self.opened}
 
     def report(self, _: dict[str, object]) -> dict[str, object]:
         return {
@@ -96,45 +125,105 @@ class _Program:
             "to_client": self.received["client"],
         }
 
-    async def _client(self, port: int) -> None:
-        reader, writer = await asyncio.open_connection("127.0.0.1", port)
-        self.open += 1
-        await self._both(reader, writer, "client")
-        self.open -= 1
+    def begin(self, end: "_End") -> None:
+        self._ends[end] = None
+        self.open += end.kind == "client"
 
-    async def _both(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, end: str) -> None:
-        tasks = [asyncio.ensure_future(each) for each in (self._write(writer), self._check(reader, end))]
-        done, pending = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-        for each in pending:
-            each.cancel()
-        for each in done:
-            if reader in self._flowing[end]:  # a health check's connection says nothing
-                self.ended[f"{end}: {each.exception() or 'end of the stream'}"] += 1
-        writer.close()
+    def finish(self, end: "_End", why: str) -> None:
+        self._ends.pop(end, None)
+        self.open -= end.kind == "client"
+        if end.known:  # a health check's connection says nothing
+            self.ended[f"{end.kind}: {why}"] += 1
 
-    async def _write(self, writer: asyncio.StreamWriter) -> None:
-        at = 0
+    async def write_pieces(self) -> None:
+        """Have each end write a piece in each period, a few of them at a time."""
+        turn = 0
         while True:
-            writer.write(_TWICE[at : at + _CHUNK])
-            at = (at + _CHUNK) % len(_BLOCK)
-            await writer.drain()
+            await asyncio.sleep(_TICK)
+            if not self.period:
+                continue
+            parts = max(1, round(self.period / _TICK))
+            turn = (turn + 1) % parts
+            for each in list(self._ends)[turn::parts]:
+                each.write_piece()
 
-    async def _check(self, reader: asyncio.StreamReader, end: str) -> None:
-        at = 0
-        flowing = self._flowing[end]
-        while chunk := await reader.read(len(_BLOCK)):
-            if chunk != _TWICE[at : at + len(chunk)]:
-                raise ValueError("wrong bytes")
-            at = (at + len(chunk)) % len(_BLOCK)
-            self.received[end] += len(chunk)
-            flowing.add(reader)
+
+class _End(asyncio.Protocol):
+    """One end of a connection: what it writes, and what it is to read next."""
+
+    def __init__(self, program: _Program, kind: str) -> None:
+        self.kind = kind
+        self.known = False  # a byte of the other end's stream has come
+        self._program = program
+        self._written, self._read, self._pieces = 0, 0, 0
+        self._paused = False
+        self._why = "end of the stream"
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        self._program.begin(self)
+        self._write_on()
+
+    def pause_writing(self) -> None:
+        self._paused = True
+
+    def resume_writing(self) -> None:
+        self._paused = False
+        self._write_on()
+
+    def data_received(self, data: bytes) -> None:
+        if data != _REPEATED[self._read : self._read + len(data)]:
+            self._why = "wrong bytes"
+            self._transport.abort()
+            return
+        self._read = (self._read + len(data)) % len(_BLOCK)
+        self.known = True
+        self._program.received[self.kind] += len(data)
+        self._program.flowing[self.kind].add(self)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._program.finish(self, str(error or self._why))
+
+    def write_piece(self) -> None:
+        if not self._paused:
+            self._pieces += 1
+            self._write(_PIECE if self._pieces % 32 else _CHUNK)
+
+    def _write_on(self) -> None:
+        """Write until the other end does not read, with turns for the others; at a pace, one piece."""
+        if self._program.period:
+            self.write_piece()
+            return
+        for _ in range(_IN_A_ROW):
+            if self._paused or self._transport.is_closing():
+                return
+            self._write(_CHUNK)
+        if self._paused:
+            return  # who resumes it writes on
+        asyncio.get_running_loop().call_soon(self._write_on)
+
+    def _write(self, size: int) -> None:
+        self._transport.write(_REPEATED[self._written : self._written + size])
+        self._written = (self._written + size) % len(_BLOCK)
 
 
 async def _main() -> None:
     program = _Program()
-    server = await asyncio.start_server(program.serve, "127.0.0.1", 0)
+    server = await asyncio.get_running_loop().create_server(
+        lambda: program.end_of("server"), "127.0.0.1", 0, backlog=4096
+    )
     say({"port": server.sockets[0].getsockname()[1]})
-    await obey({"connect": program.connect, "flowing": program.flowing, "report": program.report})
+    writing = asyncio.get_running_loop().create_task(program.write_pieces())
+    await obey(
+        {
+            "connect": program.connect,
+            "look-again": program.look_again,
+            "flowing": program.flows,
+            "report": program.report,
+        }
+    )
+    writing.cancel()
 
 
 if __name__ == "__main__":

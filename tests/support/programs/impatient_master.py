@@ -1,4 +1,7 @@
-"""The real proxy master with short timeouts, and workers that fail when told (`programs.faulty_worker`)."""
+"""The real proxy master with short timeouts, and workers that fail when told (`programs.faulty_worker`).
+
+It waits long for sessions that move, so that a test can hold them up.
+"""
 
 import os
 import sys
@@ -13,6 +16,6 @@ if __name__ == "__main__":
             sys.argv[1],
             Paths.from_environment(os.environ),
             module=("-m", "support.programs.faulty_worker"),
-            timing=Timing(startup=10.0, accept=10.0, kill_grace=1.0, silence=3.0),
+            timing=Timing(startup=10.0, accept=10.0, move=60.0, kill_grace=1.0, silence=3.0),
         )
     )
