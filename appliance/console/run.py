@@ -4,6 +4,7 @@ import contextlib
 import os
 import signal
 import sys
+import time
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
 from functools import partial
@@ -17,15 +18,24 @@ from appliance.core.balancing.worker_shares import Shortage, shortage
 from appliance.core.rollout.needed_programs import PROGRAMS, VRRP_STOP_SECONDS, needed, stop_seconds
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
-from appliance.net.files import readers
+from appliance.net.files import readers, taken_over
 from appliance.net.files.packaged import packaged
 from appliance.net.logging.journal import SyslogSeverity, levelled
 from appliance.net.logging.log import Logger, configure
 from appliance.net.logging.output import STDERR
 from appliance.net.privileges import capabilities, drop_privileges, private_directory
 from appliance.net.process import limits, python
-from appliance.net.reloading import boot
+from appliance.net.reloading import boot, taking_over
+from appliance.net.supervision.incumbent import Incumbent
 from appliance.wire.lines.control import AnswerProblem, as_values
+from appliance.wire.lines.succession import (
+    FORMER_INSTANCE,
+    INSTANCE,
+    LOCK,
+    PREDECESSOR,
+    Predecessor,
+    encode_predecessor,
+)
 
 _INCLUDE = "APPLIANCE_SUPERVISOR_INCLUDE"
 
@@ -41,9 +51,20 @@ _INCLUDE = "APPLIANCE_SUPERVISOR_INCLUDE"
     help="Whom to become where it is started as root.  [default: appliance, where there is such a user; "
     "else root, without the rights that no program needs]",
 )
+@click.option(
+    "--take-over/--no-take-over",
+    default=None,
+    help="Whether to take the place of an appliance that runs in this runtime directory.  [default: yes, but "
+    "not where it is started in a terminal]",
+)
 @click.pass_obj
-def run(paths: Paths, *, user: str | None) -> NoReturn:
+def run(paths: Paths, *, user: str | None, take_over: bool | None) -> NoReturn:
     """Run the whole appliance in the foreground.
+
+    Where one runs in this runtime directory already, that one is asked to make way: this one takes its
+    sockets, sessions, virtual IPs and verdicts over, and the other one ends. So an upgrade is to start the
+    new release, and the way back to start the former one. If this one cannot start (its configuration is
+    refused, a program of it does not come up), the other one goes on, and this one ends with exit code 1.
 
     Started as root it becomes an ordinary user, and each program has the capabilities that it needs and no
     others. The runtime and state directories are to be writable for this user alone.
@@ -62,10 +83,12 @@ def run(paths: Paths, *, user: str | None) -> NoReturn:
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1))
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
     _become_user(user, paths)
+    own = f"{os.getpid()}-{time.monotonic_ns():x}"
     try:
         boot.make_directories(paths)
-        boot.lock(paths)
-        start = boot.choose(paths)
+        asked = None if sys.stdin.isatty() and take_over is None else take_over is not False
+        incumbent = _locked(paths, instance=own, take_over=bool(asked))
+        start = boot.choose_beside(paths) if incumbent else boot.choose(paths)
         refused = _let_readers_in(paths, start.snapshot.readers)
         not_kept = boot.write(paths, start)
         boot.remove_stale_sockets(paths)
@@ -78,6 +101,10 @@ def run(paths: Paths, *, user: str | None) -> NoReturn:
     log = _announce(start, not_kept, paths)
     if refused:
         log.warning("group-not-let-in", group=start.snapshot.readers, reason=refused)
+    os.environ[INSTANCE] = own
+    if incumbent:  # its programs clean up what is theirs when they end
+        become_supervisor(paths, start.snapshot)
+    taken_over.remove(paths)
     if not start.snapshot.virtual_routers:  # else vrrp does it, which may go on with what is there
         from appliance.net.netlink import vrrp_leftovers  # noqa: PLC0415  # netlink, for this case only
 
@@ -91,6 +118,31 @@ def run(paths: Paths, *, user: str | None) -> NoReturn:
 
         linger_leftovers.remove_all(paths, log)
     become_supervisor(paths, start.snapshot)
+
+
+def _locked(paths: Paths, *, instance: str, take_over: bool) -> Incumbent | None:
+    """Hold the runtime directory, as a copy of the lock of who runs there and stands by for us: that one.
+
+    Raises BootError. What supervisord has to know is left in the environment.
+    """
+    os.environ[FORMER_INSTANCE] = ""
+    try:
+        os.environ[LOCK] = str(boot.lock(paths))
+    except boot.TakenError:
+        if not take_over:
+            raise
+    else:
+        return None
+    found = taking_over.ask(paths, instance=instance)
+    for descriptor in (found.connection, found.lock):
+        os.set_inheritable(descriptor, True)  # noqa: FBT003  # its only parameter
+    left = Predecessor(
+        connection=found.connection, pid=found.pid, version=found.party.version, instance=found.party.instance
+    )
+    os.environ[LOCK] = str(found.lock)
+    os.environ[PREDECESSOR] = encode_predecessor(left)
+    os.environ[FORMER_INSTANCE] = found.party.instance
+    return found
 
 
 def _become_user(user: str | None, paths: Paths) -> None:

@@ -50,6 +50,8 @@ class EventKind(StrEnum):
     PROGRAM_FAILING = "program-failing"
     PROGRAM_STOPPED = "program-stopped"
     WORKER_DIED = "worker-died"
+    TAKEN_OVER = "appliance-taken-over"
+    TAKE_OVER_FAILED = "take-over-failed"
 
     @property
     def severity(self) -> Severity:
@@ -73,6 +75,7 @@ _WARNING: Final = frozenset(
         EventKind.PROGRAM_EXITED,
         EventKind.PROGRAM_FAILING,
         EventKind.WORKER_DIED,
+        EventKind.TAKE_OVER_FAILED,
     }
 )
 

@@ -102,6 +102,16 @@ class Paths:
         return self.runtime / "appliance.lock"
 
     @property
+    def succession_socket(self) -> Path:
+        """Socket of supervisord for an appliance that wants to take over."""
+        return self.runtime / "succession.sock"
+
+    @property
+    def taken_over(self) -> Path:
+        """File that says from whom this appliance took over; there is none where it did not."""
+        return self.runtime / "taken-over.json"
+
+    @property
     def accepted(self) -> Path:
         """The accepted snapshot, which every program reads."""
         return self.runtime / "accepted.json"

@@ -24,6 +24,7 @@ import os
 import signal
 import sys
 import time
+from enum import Enum, auto
 from typing import Final
 
 from supervisor import events, supervisord
@@ -48,7 +49,16 @@ from appliance.net.supervision.program_events import ProgramEvents
 from appliance.net.supervision.service_manager import ServiceManager
 from appliance.net.supervision.supervisord import EXIT_SIGNALS, Options, Wakeup
 from appliance.programs.accepted_log import AcceptedLog
+from appliance.programs.succession.standing_by import StandingBy
+from appliance.programs.succession.succession import Phase, Succession
 from appliance.programs.watchdog import HeartbeatWatch
+from appliance.wire.lines.succession import (
+    LOCK,
+    PREDECESSOR,
+    Predecessor,
+    SuccessionError,
+    decode_predecessor,
+)
 
 _UNSETTLED: Final = (ProcessStates.STARTING, ProcessStates.BACKOFF, ProcessStates.STOPPING)
 _SAME_REQUEST: Final = 0.2  # seconds; wrappers such as timeout(1) signal a process and then its group
@@ -62,13 +72,30 @@ _OURS: Final = frozenset({"reload", *PROGRAMS})
 _ORPHAN_PATIENCE: Final = 3.0  # seconds for orphans to end, after TERM and again after KILL
 
 
+class _End(Enum):
+    """How a supervisord ends: told to, by force, or in favour of another one."""
+
+    STOPPED = auto()
+    FORCED = auto()
+    RELIEVED = auto()
+    GAVE_WAY = auto()
+
+
 class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor has no types
     """supervisord with the differences that the module names."""
 
     stop_groups: list[ProcessGroup] | None = None
 
-    def __init__(
-        self, options: Options, accepted: AcceptedLog, paths: Paths, manager: ServiceManager, tell: Tell
+    def __init__(  # what it connects
+        self,
+        options: Options,
+        accepted: AcceptedLog,
+        paths: Paths,
+        *,
+        manager: ServiceManager,
+        tell: Tell,
+        lock: KeptLock,
+        predecessor: Predecessor | None,
     ) -> None:
         super().__init__(options)
         options.poller.unsettled = self._unsettled
@@ -80,9 +107,19 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         self._log = log = accepted.logger
         self._paths = paths
         self._leftovers = Leftovers(paths, log)
+        self._standing_by = StandingBy(paths, log, options=options, supervisor=self, left=self._leftovers)
+        self._succession = Succession(
+            paths,
+            log,
+            tell=tell,
+            lock=lock,
+            supervised=self._standing_by,
+            socket_map=asyncore.socket_map,
+            predecessor=predecessor,
+        )
         self._watch = HeartbeatWatch(paths, log)
         self._starts, self._uncounted = KeptCounts(paths.program_starts), False
-        self._lock = KeptLock(paths.lock)
+        self._lock = lock
         self._locked = True
         self._manager = manager
         self._begun_at = time.monotonic()
@@ -99,20 +136,33 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         added: bool = super().add_process_group(config)
         return added
 
+    @property
+    def succession(self) -> Succession:
+        """Our part in a take-over; there from the first turn of the loop."""
+        return self._succession
+
     def reap(self, once: bool = False, recursionguard: int = 0) -> None:  # noqa: FBT001, FBT002  # supervisor's signature
         """Reap, and start again at once what has to be: the original would sleep first."""
         super().reap(once, recursionguard)
-        if recursionguard == 0:  # it calls itself for each child that has ended
+        if (
+            recursionguard == 0 and not self._standing_by.active
+        ):  # it calls itself for each child that has ended
             for group in sorted(self.process_groups.values()):
                 group.transition()
 
     def tick(self, now: float | None = None) -> None:
         """Do our part of each round of supervisord's loop: sockets, lock, heartbeats, systemd's watchdog."""
         super().tick(now)
+        at = time.monotonic()
+        if self._succession.tick(at):
+            raise asyncore.ExitNow
+        if self._standing_by.active:
+            self._manager.alive(at)
+            return
+        self._standing_by.end_others()
         self._listen_again()
         self._keep_lock()
         self._accepted_log.follow()
-        at = time.monotonic()
         for each in self._watch.look(self._watched(), at):
             self._program_events.hung(each.name, each.silent)
         self._manager.alive(at)
@@ -198,12 +248,17 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         return [each for group in self.process_groups.values() for each in group.processes.values()]
 
     def _unsettled(self) -> bool:
+        if self._standing_by.active or self._succession.busy:
+            return True
         return bool(self._unended) or any(
             process.get_state() in _UNSETTLED or (process.config.autostart and not process.laststart)
             for process in self._processes()
         )
 
     def _exit_requested(self, number: signal.Signals) -> None:
+        if self._succession.told_to_end():
+            self._log.info("stopping", signal=number.name)
+            return
         if number == signal.SIGUSR1:
             self._soft_stop()
             return
@@ -252,10 +307,13 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
                 process.signal(signal.SIGHUP)
 
     def _running(self, _: object) -> None:
-        """End the programs of a supervisord that was killed; masters hand their workers over to ours.
+        """Begin to supervise, where there was another one in its place.
+
+        End the programs of a supervisord that was killed; masters hand their workers over to ours.
 
         The program of the virtual IPs goes on until ours has taken over: told to end, it gives them away.
         """
+        self._succession.begin(time.monotonic())
         self.handle_signal()  # told to end before the first program was started: none has to be
         starts = self.options.mood >= SupervisorStates.RUNNING and self._will_start(VRRP)
         self._leftovers.end_programs(spared=leftovers.VRRP if starts else ())
@@ -270,6 +328,9 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
                     process.config.stopsignal, process.config.stopwaitsecs = signal.SIGUSR1, NO_DEADLINE
 
     def _state_changed(self, event: events.ProcessStateEvent) -> None:
+        if self._standing_by.active:  # the board of events is the other one's
+            self._log.info("program-left", name=event.process.config.name, pid=event.process.pid or None)
+            return
         name = event.process.config.name
         if type(event) is events.ProcessStateStartingEvent and name in _OURS:
             self._watch.prepare(name)
@@ -304,38 +365,63 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
 
 
 def main() -> None:
-    """Run until everything has stopped; exit status 0, or 1 where programs had to be killed on request."""
+    """Run until everything has stopped; exit status 0, or 1 where programs had to be killed on request.
+
+    One that another one has relieved leaves what still runs to that one, and ends with 0; one that could not
+    take over, with 1.
+    """
     signal.pthread_sigmask(signal.SIG_BLOCK, EXIT_SIGNALS)
     paths = Paths.from_environment(os.environ)
     accepted = AcceptedLog(SUPERVISOR, paths)
     log = accepted.logger
     subreaper.become_subreaper()
     capabilities.carry()
-    forced = _run(accepted, paths, ServiceManager(os.environ))
-    subreaper.end_children(patience=0 if forced else _ORPHAN_PATIENCE, last_patience=_ORPHAN_PATIENCE)
-    log.info("stopped", forced=forced)
-    sys.exit(1 if forced else 0)
+    ended = _run(accepted, paths, ServiceManager(os.environ))
+    if ended not in (_End.RELIEVED, _End.GAVE_WAY):
+        patience = 0 if ended is _End.FORCED else _ORPHAN_PATIENCE
+        subreaper.end_children(patience=patience, last_patience=_ORPHAN_PATIENCE)
+    log.info("stopped", forced=ended is _End.FORCED)
+    sys.exit(1 if ended in (_End.FORCED, _End.GAVE_WAY) else 0)
 
 
-def _run(accepted: AcceptedLog, paths: Paths, manager: ServiceManager) -> bool:
-    """Supervise, again after `supervisorctl reload`; return whether the end was forced."""
+def _run(accepted: AcceptedLog, paths: Paths, manager: ServiceManager) -> _End:
+    """Supervise, again after `supervisorctl reload`; return how it has ended."""
     first, wakeup = True, Wakeup()
     tell = EventBoard(paths.event_board(SUPERVISOR), SUPERVISOR, mapped=Mapped.WHILE_TELLING)
+    held = os.environ.pop(LOCK, "")
+    lock = KeptLock(paths.lock, int(held) if held.isdigit() else None)
+    predecessor = _predecessor(accepted)
     while True:
         options = Options(accepted.logger)
         options.realize(sys.argv[1:], doc=supervisord.__doc__)
         options.first, options.test = first, False
-        supervisor = Supervisor(options, accepted, paths, manager, tell)
+        supervisor = Supervisor(
+            options, accepted, paths, manager=manager, tell=tell, lock=lock, predecessor=predecessor
+        )
         asyncore.socket_map[wakeup.descriptor] = wakeup
         with contextlib.suppress(asyncore.ExitNow):
             supervisor.main()
         signal.pthread_sigmask(signal.SIG_BLOCK, EXIT_SIGNALS)
+        succession = supervisor.succession
+        if succession.phase is Phase.RELIEVED:
+            return _End.GAVE_WAY if succession.failed else _End.RELIEVED
         supervisor.handle_signal()  # a TERM may have come when a restart was as good as done
+        succession.close()
         options.close_httpservers()
         options.close_logger()
         if options.mood < SupervisorStates.RESTARTING:
-            return supervisor.forced
-        first = False
+            return _End.FORCED if supervisor.forced else _End.STOPPED
+        first, predecessor = False, None
+
+
+def _predecessor(accepted: AcceptedLog) -> Predecessor | None:
+    """Return the one that stands by for us, where `run` has found one."""
+    left = os.environ.pop(PREDECESSOR, "")
+    try:
+        return decode_predecessor(left) if left else None
+    except SuccessionError as error:
+        accepted.logger.error("predecessor-unknown", reason=str(error))  # noqa: TRY400  # no bug of ours
+        return None
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from support.documents import events_page
 from support.documents.pages import page
 
 from appliance.console.command import COMMANDS
-from appliance.core.log_events import of_programs, of_servers, of_traffic, of_virtual_ips
+from appliance.core.log_events import of_programs, of_servers, of_take_over, of_traffic, of_virtual_ips
 from appliance.core.log_events.all_events import LOG_EVENTS, log_step
 
 pytestmark = pytest.mark.pure
@@ -48,7 +48,7 @@ def test_none_is_without_a_next_step():
 def test_none_is_explained_that_there_is_not():
     """What the code says no more is removed from the table, and no name is in two parts of it."""
     assert sorted(LOG_EVENTS.keys() - _LOUD) == []
-    parts = (of_programs, of_servers, of_traffic, of_virtual_ips)
+    parts = (of_programs, of_servers, of_take_over, of_traffic, of_virtual_ips)
     assert sum(len(each.EVENTS) for each in parts) == len(LOG_EVENTS)
 
 

@@ -47,6 +47,7 @@ from appliance.wire.lines import (
     moving_sessions,
     redirect_status,
     reload_line,
+    succession,
     tracker_lines,
     vrrp_status,
     vrrp_takeover,
@@ -58,6 +59,7 @@ from appliance.wire.lines.discovery_status import DiscoveryStatus, FoundStatus, 
 from appliance.wire.lines.line_buffer import LineBuffer
 from appliance.wire.lines.listed_session import ListedSession
 from appliance.wire.lines.moving_sessions import MovingSession, MovingSide, Waiting
+from appliance.wire.lines.succession import Party, Predecessor
 from appliance.wire.lines.vrrp_takeover import KnownRouter, KnownTrack
 from appliance.wire.lines.worker_arguments import InheritedListener, WorkerArguments
 from appliance.wire.lines.worker_status import WorkerListener, WorkerStatus
@@ -722,6 +724,26 @@ TARGETS = (
         ),
         seeds=(worker_arguments.encode(ORDERS).encode(),),
         errors=(worker_arguments.WorkerArgumentsError,),
+        words=JSON_WORDS,
+    ),
+    Target(
+        name="succession",
+        run=round_trip(
+            lambda line: succession.party(control.decode_answer(line).values),
+            lambda party: control.encode_answer(good(**succession.values_of(party))),
+        ),
+        seeds=(control.encode_answer(good(**succession.values_of(Party(version="1.0", instance="7-a")))),),
+        errors=(control.ControlError, succession.SuccessionError),
+        words=JSON_WORDS,
+    ),
+    Target(
+        name="succession-predecessor",
+        run=round_trip(
+            lambda data: succession.decode_predecessor(data.decode(errors="surrogateescape")),
+            lambda left: succession.encode_predecessor(left).encode(),
+        ),
+        seeds=(succession.encode_predecessor(Predecessor(connection=3, pid=4, version="1.0")).encode(),),
+        errors=(succession.SuccessionError,),
         words=JSON_WORDS,
     ),
     Target(

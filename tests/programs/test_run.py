@@ -105,13 +105,13 @@ def test_a_broken_file_starts_the_last_good_copy_and_says_so():
 
 
 def test_a_second_one_is_refused():
-    """In the same runtime directory a second start ends with exit code 1; the first does not notice."""
+    """Where it may not take over, a second start ends with exit code 1; the first does not notice."""
     port = free_port()
     with Appliance(config(api=port)) as appliance:
-        done = appliance.command("run", check=False)
+        done = appliance.command("run", "--no-take-over", check=False)
         assert done.returncode == 1
         assert "runs here already" in done.stderr
-        assert "Next: end that one" in done.stderr
+        assert "Next: take its place (--take-over)" in done.stderr
         assert ready(port)
         assert appliance.is_running()
 

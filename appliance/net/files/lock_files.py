@@ -38,10 +38,12 @@ def try_lock(file: int | IO[str]) -> bool:
 class KeptLock:
     """The lock that this process holds already, taken again where its file or directory is removed.
 
-    Until then a second program could lock a new file of that name, and start. Made by who holds the lock.
+    Until then a second program could lock a new file of that name, and start. Made by who holds the lock,
+    with the `descriptor` that holds it, where that is known.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, descriptor: int | None = None) -> None:
+        self.descriptor = descriptor
         self._path = path
         self._file = _identity(path)
 
@@ -51,13 +53,19 @@ class KeptLock:
         if found is not None and found == self._file:
             return True
         try:
-            descriptor = hold(self._path)  # kept until this process ends, and by none of its children
+            descriptor = hold(self._path)  # none of our children keeps it
         except OSError:
             return True  # the directory is not there yet, or full
         if descriptor is None:
             return False
-        self._file = _identity(self._path)
+        self.descriptor, self._file = descriptor, _identity(self._path)
         return True
+
+    def leave(self) -> None:
+        """Close our copy of the lock: whoever was sent another one holds it now."""
+        if self.descriptor is not None:
+            os.close(self.descriptor)
+            self.descriptor = None
 
 
 def _identity(path: Path) -> tuple[int, int] | None:

@@ -47,13 +47,13 @@ class Leftovers:
         with capabilities.in_effect():
             return {**self._listening(), **_running(self._paths.runtime)}
 
-    def end_programs(self, *, spared: Collection[str] = ()) -> None:
+    def end_programs(self, *, spared: Collection[str] = (), but: Collection[int] = ()) -> None:
         """Send TERM to every program but the workers, once: a second TERM makes a master cut connections.
 
-        Those `spared` go on: their successors take over from them.
+        Those `spared` go on: their successors take over from them. So do the processes `but`: they are ours.
         """
         for pid, name in self.find().items():
-            if pid not in self._told and name != _WORKER and name not in spared:
+            if pid not in self._told and pid not in but and name != _WORKER and name not in spared:
                 self._told.add(pid)
                 self._log.warning("leftover-program", program=name, pid=pid)
                 self._send(name, pid, signal.SIGTERM)

@@ -41,7 +41,7 @@ def _end(number: signal.Signals, patience: float) -> bool:
     deadline = time.monotonic() + patience
     signalled: set[int] = set()
     while not _all_reaped():
-        for pid in _children() - signalled:
+        for pid in children() - signalled:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)
             signalled.add(pid)
@@ -51,7 +51,8 @@ def _end(number: signal.Signals, patience: float) -> bool:
     return True
 
 
-def _children() -> set[int]:
+def children() -> set[int]:
+    """Return the process ids of our children, those included that became it when their parents died."""
     everybody = (int(each.name) for each in Path("/proc").glob("[0-9]*"))
     return {pid for pid in everybody if parent(pid) == os.getpid()}
 

@@ -3,7 +3,7 @@
 import contextlib
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,6 +28,7 @@ _LONGEST_RUNTIME: Final = 107 - 50
 _ELSEWHERE: Final = "make room there and give this user the right to write, or name another --runtime-dir"
 _MEND: Final = "put it right; `appliance check` looks at the file without starting anything"
 _SUPERVISOR: Final = "appliance.programs.supervisor"
+_TAKE_OVER: Final = "take its place (--take-over), or give this one another --runtime-dir and --state-dir"
 
 
 class BootError(Exception):
@@ -40,6 +41,10 @@ class BootError(Exception):
         self.problems = problems
         self.step = step
         super().__init__("; ".join(each.message for each in problems))
+
+
+class TakenError(BootError):
+    """Another appliance runs in the runtime directory."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +99,7 @@ def _refuse_shared(path: Path) -> None:
 
 
 def lock(paths: Paths) -> int:
-    """Return a descriptor that holds the runtime directory, over exec too; raises BootError.
+    """Return a descriptor that holds the runtime directory, over exec too; raises BootError and TakenError.
 
     Where somebody has removed the directory, its lock is free until supervisord has taken that as well.
     """
@@ -105,7 +110,7 @@ def lock(paths: Paths) -> int:
         raise BootError(AnswerProblem(message=f"{path}: {error.strerror}"), step=_ELSEWHERE) from error
     if descriptor is None or _is_supervised(paths):
         problem = AnswerProblem(message=f"{paths.runtime}: an appliance runs here already")
-        raise BootError(problem, step="end that one, or give this one another --runtime-dir and --state-dir")
+        raise TakenError(problem, step=_TAKE_OVER)
     os.set_inheritable(descriptor, True)  # noqa: FBT003  # its only parameter
     return descriptor
 
@@ -126,10 +131,7 @@ def choose(paths: Paths) -> Start:
     number = snapshots.unused_number(paths, found)
     judged = judge(paths, number=number)
     if judged.snapshot is not None:
-        last = known[0] if known else None
-        wanted = with_found(judged.snapshot, found_files.read(paths), before=last)
-        unchanged = last is not None and snapshots.same(last, wanted)
-        chosen = last if last and unchanged else wanted
+        chosen = _chosen(paths, judged.snapshot, known)
         return Start(snapshot=chosen, errors=(), warnings=judged.warnings, damaged=damaged)
     if not known:
         awaiting = first_to_come(paths, number=number)
@@ -138,6 +140,26 @@ def choose(paths: Paths) -> Start:
         return Start(snapshot=awaiting, errors=judged.errors, warnings=(), damaged=damaged)
     last_good = max(known, key=lambda each: each.number)
     return Start(snapshot=last_good, errors=judged.errors, warnings=judged.warnings, damaged=damaged)
+
+
+def choose_beside(paths: Paths) -> Start:
+    """Return what to start with beside an appliance that runs; raises BootError.
+
+    Nothing is repaired, and nothing else is used instead of what the operator wrote: the other one has that.
+    """
+    found = [each for each in map(snapshots.readable, (paths.accepted, paths.last_good)) if each]
+    known = [each for each in found if not each.awaited]
+    judged = judge(paths, number=snapshots.unused_number(paths, found))
+    if judged.snapshot is None:
+        raise BootError(*judged.errors, step=_MEND)
+    return Start(snapshot=_chosen(paths, judged.snapshot, known), errors=(), warnings=judged.warnings)
+
+
+def _chosen(paths: Paths, judged: Snapshot, known: Sequence[Snapshot]) -> Snapshot:
+    """Return the operator's configuration, as what was accepted last where that is the same."""
+    last = known[0] if known else None
+    wanted = with_found(judged, found_files.read(paths), before=last)
+    return last if last and snapshots.same(last, wanted) else wanted
 
 
 def wanted_readers(paths: Paths) -> str | None:

@@ -1,5 +1,6 @@
 """The take-over of workers whose master is gone, with their listening sockets, by the next master."""
 
+import os
 from collections.abc import Iterable
 
 from appliance import __version__
@@ -14,6 +15,7 @@ from appliance.net.workers.generation_numbers import GenerationNumbers
 from appliance.net.workers.orphaned_workers import LivingWorker, SilentWorker, adopt_all, listeners_of
 from appliance.programs.proxy_master.group_state import GroupState, ListeningFrontends
 from appliance.programs.proxy_master.rollout_driver import RolloutDriver
+from appliance.wire.lines.succession import FORMER_INSTANCE
 
 
 class Adoption:
@@ -24,6 +26,7 @@ class Adoption:
         self._driver = driver
         self._numbers = numbers
         self._versions: dict[int, set[str]] = {}
+        self._instances: dict[int, set[str]] = {}
 
     def take_over(self) -> bool:
         """Adopt the workers that a dead master left, with their listeners; say whether one accepts.
@@ -46,13 +49,15 @@ class Adoption:
     def can_resume(self, generation: Generation, snapshot: Snapshot) -> bool:
         """Say whether an adopted generation can go on as a snapshot's.
 
-        A new version of ours needs new processes, and who replaces a dead worker needs all their listeners.
+        A new version of ours needs new processes. So does an appliance that has taken over: the former one's
+        workers may end with its container. And who replaces a dead worker needs all their listeners.
         """
         state = self._state
         held = set(state.listeners)
         return (
             snapshot.group(state.group) is not None
             and self._versions[generation.number] == {__version__}
+            and os.environ.get(FORMER_INSTANCE) not in self._instances[generation.number] - {""}
             and all(address in held for _, address in state.frontends[generation.number])
             and all(self._can_apply(each.applied, snapshot) for each in generation.workers.values())
         )
@@ -80,6 +85,7 @@ class Adoption:
         self._numbers.seen(generation)
         self._state.frontends[generation] = _frontends_of(living, silent)
         self._versions[generation] = {each.status.version for each in living}
+        self._instances[generation] = {each.status.instance for each in living}
         log.warning("generation-adopted", generation=generation, workers=len(living), silent=len(silent))
         size = max((*(each.status.workers for each in living), *(each.orders.workers for each in silent)))
         orphans = (*(each.orphan for each in living), *(each.orphan for each in silent))

@@ -19,6 +19,7 @@ from appliance.programs.worker.arriving_sessions import ArrivingSessions
 from appliance.programs.worker.worker import Worker
 from appliance.wire.lines import worker_status
 from appliance.wire.lines.control import Answer, ControlError, Question, bad, good
+from appliance.wire.lines.succession import INSTANCE
 from appliance.wire.lines.worker_status import WorkerListener, WorkerStatus, WorkerStatusPhase
 
 _SOON: Final = 2.0
@@ -91,6 +92,7 @@ def _status(worker: Worker) -> WorkerStatus:
         phase=_PHASES[worker.phase],
         snapshot=worker.snapshot.number,
         version=__version__,
+        instance=os.environ.get(INSTANCE, ""),
         sessions=len(worker.traffic.live),
         started_at=worker.started_at,
         drain_deadline=worker.draining.deadline,

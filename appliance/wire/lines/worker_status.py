@@ -28,9 +28,10 @@ class WorkerListener(msgspec.Struct, frozen=True, kw_only=True):
 class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     """The state of one worker.
 
-    `workers` is the size of its generation, `snapshot` the number of the one that it obeys. `started_at` and
-    `drain_deadline` are Unix seconds, the latter 0.0 while it does not drain. `listeners` is empty while it
-    drains: it closes them, so no later master may go on with them.
+    `instance` is the start of the appliance from which it comes. `workers` is the size of its generation,
+    `snapshot` the number of the one that it obeys. `started_at` and `drain_deadline` are Unix seconds, the
+    latter 0.0 while it does not drain. `listeners` is empty while it drains: it closes them, so no later
+    master may go on with them.
     """
 
     pid: int
@@ -41,6 +42,7 @@ class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     generation: int = 0
     index: int = 0
     version: str = ""
+    instance: str = ""
     sessions: int = 0
     started_at: float = 0.0
     drain_deadline: float = 0.0

@@ -24,7 +24,11 @@ def options() -> frozenset[str]:
     contexts = [*_contexts(_root())]
     every = (each.command.get_params(each) for each in contexts)
     return frozenset(
-        word for params in every for each in params for word in each.opts if word.startswith("--")
+        word
+        for params in every
+        for each in params
+        for word in (*each.opts, *each.secondary_opts)
+        if word.startswith("--")
     )
 
 

@@ -78,8 +78,17 @@ class Appliance:
     @property
     def pid(self) -> int:
         """Process id of supervisord."""
+        return self.process.pid
+
+    @property
+    def process(self) -> "subprocess.Popen[bytes]":
+        """The supervisord that is in charge; another one where it was taken over."""
         assert self._process is not None
-        return self._process.pid
+        return self._process
+
+    @process.setter
+    def process(self, successor: "subprocess.Popen[bytes]") -> None:
+        self._process = successor
 
     @property
     def environment(self) -> dict[str, str]:
@@ -97,7 +106,7 @@ class Appliance:
         """
         self.launch(through=through)
         wait_until(
-            lambda: self._accepts() or not self.is_running(), what="the appliance accepts", timeout=_START
+            lambda: self.is_whole() or not self.is_running(), what="the appliance accepts", timeout=_START
         )
         assert self.is_running(), f"the appliance ended:\n{self.log()}"
 
@@ -258,7 +267,8 @@ class Appliance:
             lambda: next(filter(matches, self.events(name)), {}), what=f"event {name} is logged", **wait
         )
 
-    def _accepts(self) -> bool:
+    def is_whole(self) -> bool:
+        """Return whether every program of supervisord's own answers and every proxy accepts."""
         proxies = [f"proxy-{group}" for group in ("api", "ingress") if "proxy" in self._ways(group)]
         others = [each for section, each in _PROGRAMS if self.config.get(section)]
         others += ["forward"] if "kernel" in self._ways("api") | self._ways("ingress") else []

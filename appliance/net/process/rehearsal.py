@@ -1,0 +1,40 @@
+"""Programs tried before anything depends on them: each module is imported once, in a process of its own.
+
+A release that is not whole (a library that is missing, another interpreter, a compiled module of another
+machine) fails here, while the former one still does everything.
+"""
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+from appliance.net.process.python import SAFE_PATH
+
+_LAST: Final = 2000
+"""Bytes of a complaint of which the last line is the reason."""
+
+
+def failures(modules: Iterable[str], *, patience: float) -> Iterator[str]:
+    """Yield why a module cannot be imported, for each that cannot; `patience` is seconds for all of them."""
+    started = {module: _start(module) for module in modules}
+    until = time.monotonic() + patience
+    for module, process in started.items():
+        try:
+            _, complaint = process.communicate(timeout=max(0.0, until - time.monotonic()))
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+            yield f"{module}: not loaded after {patience:g} s"
+            continue
+        if process.returncode:
+            words = complaint[-_LAST:].decode(errors="replace").strip().splitlines()
+            yield f"{module}: {words[-1] if words else f'ended with {process.returncode}'}"
+
+
+def _start(module: str) -> "subprocess.Popen[bytes]":
+    command = [sys.executable, SAFE_PATH, "-c", f"import {module}"]
+    return subprocess.Popen(  # noqa: S603  # the command is ours
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )

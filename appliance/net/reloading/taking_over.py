@@ -1,0 +1,48 @@
+"""A start beside an appliance that runs: what can fail is tried before that one is asked for anything."""
+
+from typing import Final
+
+from appliance import __version__
+from appliance.core.rollout.needed_programs import PROXIES, VRRP, needed
+from appliance.model.paths import Paths
+from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.process import rehearsal
+from appliance.net.reloading import boot
+from appliance.net.supervision import incumbent
+from appliance.net.supervision.incumbent import Incumbent, IncumbentRefused, NoIncumbent
+from appliance.wire.lines.control import AnswerProblem
+from appliance.wire.lines.succession import Party
+
+_LOADED_WITHIN: Final = 60.0  # seconds for all programs to load, on a machine that is busy
+_END_IT: Final = "end that one, and start this one again"
+_LATER: Final = "start this one again when that is over; `appliance events` says when"
+_ALWAYS: Final = ("supervisor", "reload")
+
+
+def ask(paths: Paths, *, instance: str) -> Incumbent:
+    """Have the appliance that runs stand by for us, who are `instance`; raises BootError.
+
+    Before that our configuration is judged, and each of our programs loaded once.
+    """
+    start = boot.choose_beside(paths)
+    problems = tuple(rehearsal.failures(_modules(start.snapshot), patience=_LOADED_WITHIN))
+    if problems:
+        words = (AnswerProblem(message=f"cannot take over: {each}") for each in problems)
+        raise boot.BootError(*words, step="install this release again; the one that runs goes on")
+    try:
+        return incumbent.ask(paths.succession_socket, Party(version=__version__, instance=instance))
+    except NoIncumbent as error:
+        taken = f"{paths.runtime}: an appliance runs here already, and does not answer: {error}"
+        raise boot.BootError(AnswerProblem(message=taken), step=_END_IT) from error
+    except IncumbentRefused as error:
+        refused = f"{paths.runtime}: an appliance runs here already, and does not make way: {error}"
+        raise boot.BootError(AnswerProblem(message=refused), step=_LATER) from error
+
+
+def _modules(snapshot: Snapshot) -> tuple[str, ...]:
+    """Return every module that a configuration has run as a process."""
+    programs = needed(snapshot)
+    proxies = ("proxy", "worker.__main__") if set(programs) & set(PROXIES) else ()
+    tracker = ("tracker",) if VRRP in programs else ()
+    names = (*_ALWAYS, *(each for each in programs if each not in PROXIES), *proxies, *tracker)
+    return tuple(f"appliance.programs.{name}" for name in names)

@@ -1,0 +1,92 @@
+"""The appliance that runs in a runtime directory, asked by `run` to make way for another one.
+
+Everything that can be refused is refused here, and then the running one has not changed anything. From its
+good answer on it stands by: it goes on as before when the connection ends before it was relieved.
+"""
+
+import array
+import os
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from appliance.net.privileges.peer_credentials import peer_credentials
+from appliance.wire.lines.control import ControlError, decode_answer, encode_question
+from appliance.wire.lines.line_buffer import LineBuffer
+from appliance.wire.lines.succession import Party, SuccessionError, party, request
+
+_PATIENCE: Final = 10.0  # seconds for its answer: its loop waits for a question to supervisord now and then
+_CHUNK: Final = 65536
+_LIMIT: Final = 65536  # bytes of its answer
+_RIGHTS: Final = socket.CMSG_SPACE(4 * 4)  # more descriptors than the one that is expected
+
+
+class IncumbentRefused(Exception):  # noqa: N818  # a state of the other side, not a mistake of ours
+    """The one that runs does not make way, and says why."""
+
+
+class NoIncumbent(Exception):  # noqa: N818  # likewise
+    """Nobody answers who could make way."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Incumbent:
+    """The one that stands by for us. `connection` and `lock` are descriptors, the caller's."""
+
+    connection: int
+    lock: int
+    pid: int
+    party: Party
+
+
+def ask(path: Path, ours: Party) -> Incumbent:
+    """Ask who listens at `path` to stand by; raises IncumbentRefused and NoIncumbent."""
+    connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    connection.settimeout(_PATIENCE)
+    try:
+        connection.connect(str(path))
+        found = _asked(connection, ours)
+    except OSError as error:
+        connection.close()
+        raise NoIncumbent(f"{path}: {error.strerror or error}") from error
+    except (ControlError, SuccessionError, IncumbentRefused) as error:
+        connection.close()
+        raise IncumbentRefused(str(error)) from error
+    connection.detach()
+    return found
+
+
+def _asked(connection: socket.socket, ours: Party) -> Incumbent:
+    pid = peer_credentials(connection).pid
+    if not pid:
+        raise IncumbentRefused("it runs in another PID namespace: containers need --pid=host for this")
+    connection.sendall(encode_question(request(ours)))
+    return _granted(connection, pid)
+
+
+def _granted(connection: socket.socket, pid: int) -> Incumbent:
+    lines, rights = LineBuffer(_LIMIT), array.array("i")
+    try:
+        while True:
+            chunk, ancillary, _, _ = connection.recvmsg(_CHUNK, _RIGHTS, socket.MSG_CMSG_CLOEXEC)
+            for level, kind, data in ancillary:
+                if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+                    rights.frombytes(data[: len(data) - len(data) % rights.itemsize])
+            if not chunk:
+                raise IncumbentRefused("it has closed the connection without an answer")
+            for line in lines.feed(chunk):
+                return _read(line, connection, rights, pid)
+    finally:
+        while rights:
+            os.close(rights.pop())
+
+
+def _read(line: bytes, connection: socket.socket, rights: "array.array[int]", pid: int) -> Incumbent:
+    answer = decode_answer(line)
+    if not answer.ok:
+        raise IncumbentRefused("; ".join(each.message for each in answer.errors))
+    theirs = party(answer.values)
+    if not rights:
+        raise IncumbentRefused("it has sent no lock")
+    return Incumbent(connection=connection.fileno(), lock=rights.pop(0), pid=pid, party=theirs)

@@ -1,0 +1,293 @@
+"""A second `appliance run` takes over from the one that runs: an upgrade, and the way back."""
+
+import contextlib
+import dataclasses
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.load.load import Load
+from support.load.streams import Streams
+from support.network.ports import free_port
+from support.peers.backend import Backend
+from support.processes.waiting import wait_until
+from support.programs.appliance import Appliance
+from support.programs.release import Release
+
+import appliance
+
+pytestmark = pytest.mark.programs
+
+_FULL = os.environ.get("E2E_FULL") == "1"
+_MIB = 1 << 20
+_SESSIONS = 40
+_STREAMS = 2
+
+
+@dataclasses.dataclass(slots=True, kw_only=True)
+class Site:
+    """An appliance with load on it: sessions with lines, streams that never pause, new connections."""
+
+    appliance: Appliance
+    load: Load
+    streams: Streams
+
+    def start(self, release: Release, *options: str) -> "subprocess.Popen[bytes]":
+        """Start another release beside the one that runs."""
+        return release.run(self.appliance.paths, self.appliance.log_file, *options)
+
+    def upgrade(self, release: Release) -> None:
+        """Start another release, and wait until it is in charge and the former one has ended."""
+        former, seen = self.appliance.process, len(self.appliance.events("appliance-taken-over"))
+        self.appliance.process = self.start(release)
+        wait_until(
+            lambda: len(self.appliance.events("appliance-taken-over")) > seen,
+            what=f"{release.version} has taken over",
+            timeout=60.0,
+        )
+        assert former.wait(60) == 0
+
+    def wait_for_traffic(self) -> None:
+        """Wait until everything that was open has gone on, and assert that nothing was lost."""
+        self.streams.wait_for_more(_MIB)
+        lines = self.load.report().lines
+        wait_until(lambda: self.load.report().lines > lines + _SESSIONS, what="all sessions go on")
+        report = self.load.report()
+        assert (report.failures, report.ended) == ({}, [])
+        told = self.streams.report()
+        assert (told.open, told.ended) == (_STREAMS, {})
+
+    def wait_for_one_generation(self) -> None:
+        """Wait until the workers of former generations are gone; the drain time is far longer."""
+        wait_until(
+            lambda: {each.generation for each in self.appliance.workers()} == {self.appliance.generation()},
+            what="the old generation is gone",
+            timeout=60.0,
+        )
+
+    def programs(self) -> dict[str, int | None]:
+        """Return the process ids of the programs."""
+        return {each: self.appliance.program_pid(each) for each in ("reload", "health", "proxy-api")}
+
+
+def _config(port: int, streams_port: int, master: Backend, streams: Streams) -> dict[str, object]:
+    return {
+        "api": {
+            "workers": 2,
+            "frontends": {
+                "kube-api": {"bind": [f"127.0.0.1:{port}"], "pool": "masters"},
+                "streams": {"bind": [f"127.0.0.1:{streams_port}"], "pool": "streams"},
+            },
+        },
+        "pools": {
+            "masters": {
+                "servers": {
+                    "master-0": {"address": f"127.0.0.1:{master.port}"},
+                    "master-1": {"address": f"127.0.0.1:{master.port}"},
+                }
+            },
+            "streams": {"servers": {"stream-0": {"address": f"127.0.0.1:{streams.port}"}}},
+        },
+        "defaults": {"drain": "120s"},
+    }
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    """Run the appliance with its load."""
+    port, streams_port = free_port(), free_port()
+    with contextlib.ExitStack() as stack:
+        master, streams = stack.enter_context(Backend("master-0")), stack.enter_context(Streams())
+        made = stack.enter_context(Appliance(_config(port, streams_port, master, streams)))
+        stack.callback(made.command, "sessions", "kill", "--source", "127.0.0.1", check=False)
+        load = stack.enter_context(Load(port=port, sessions=_SESSIONS, rate=50.0))
+        load.wait_for_sessions()
+        streams.connect(streams_port, _STREAMS)
+        yield Site(appliance=made, load=load, streams=streams)
+        sys.stderr.write(made.log())  # pytest shows it where the test has failed
+
+
+@pytest.fixture
+def newer(tmp_path: Path) -> Release:
+    """Return a release that is newer than the one under test."""
+    return Release(tmp_path / "newer", "9.9.9")
+
+
+def test_an_upgrade_and_the_way_back(site: Site, newer: Release, tmp_path: Path):
+    """Nothing ends, nothing is refused, no byte is wrong; verdicts and the operator's words stay."""
+    made = site.appliance
+    made.command("drain", "masters/master-1")
+    for release in (newer, Release(tmp_path / "former", "0.0.9")):
+        site.upgrade(release)
+        site.wait_for_one_generation()
+        site.wait_for_traffic()
+        assert made.status()["version"] == release.version
+    assert made.accepted() == 1
+    assert [each["state"] for each in _servers(made) if each["name"] == "master-1"] == ["drain"]
+    told = [each["detail"] for each in _told(made, "appliance-taken-over")]
+    assert [each.partition(",")[0] for each in told] == [
+        f"from version {appliance.__version__}",
+        "from version 9.9.9",
+    ]
+    assert not made.events("sessions-lost")
+
+
+def test_two_at_once(site: Site, newer: Release):
+    """One of them takes over, the other one says that somebody does, or takes over after it."""
+    former = site.appliance.process
+    both = [site.start(newer), site.start(newer)]
+    assert former.wait(60) == 0
+    wait_until(
+        lambda: (
+            site.appliance.events("appliance-taken-over")
+            and len([each for each in both if each.poll() is None]) == 1
+        ),
+        what="one of them is in charge",
+        timeout=60.0,
+    )
+    (site.appliance.process,) = (each for each in both if each.poll() is None)
+    site.wait_for_one_generation()
+    site.wait_for_traffic()
+
+
+def test_a_configuration_that_is_refused(site: Site, newer: Release):
+    """Every error is printed, and the one that runs has not been asked for anything."""
+    before = site.programs()
+    site.appliance.paths.config.write_text("api: 1\n")
+    assert site.start(newer).wait(60) == 1
+    assert "api" in site.appliance.log()
+    assert not site.appliance.events("standing-by")
+    assert site.programs() == before
+    site.wait_for_traffic()
+
+
+def test_a_release_that_is_not_whole(site: Site, tmp_path: Path):
+    """A module that cannot be loaded is named, and the one that runs has not been asked for anything."""
+    before = site.programs()
+    broken = Release(
+        tmp_path / "broken", "9.9.9", changes={"programs/worker/__main__.py": "import no_such_library\n"}
+    )
+    assert site.start(broken).wait(60) == 1
+    assert "No module named 'no_such_library'" in site.appliance.log()
+    assert not site.appliance.events("standing-by")
+    assert site.programs() == before
+    site.wait_for_traffic()
+
+
+_DIES = "import sys\nif __name__ == '__main__':\n    sys.exit('it does not like this machine')\n"
+_BROKEN = ["worker/__main__.py", *(["supervisor.py", "health.py", "proxy.py"] if _FULL else [])]
+
+
+@pytest.mark.parametrize("module", _BROKEN)
+def test_a_program_that_does_not_come_up(site: Site, tmp_path: Path, module: str):
+    """The new one gives back and ends with exit code 1; the former one has all its programs again."""
+    former = site.appliance.process
+    broken = Release(tmp_path / "broken", "9.9.9", changes={f"programs/{module}": _DIES})
+    assert site.start(broken).wait(120) == 1
+    (failed,) = _told(site.appliance, "take-over-failed")
+    assert "9.9.9" in failed["detail"]
+    assert former.poll() is None
+    _wait_for_own_programs(site)
+    site.wait_for_one_generation()
+    site.wait_for_traffic()
+    assert site.appliance.reload()["ok"] is True
+
+
+def _wait_for_own_programs(site: Site) -> None:
+    """Wait until supervisord's own children answer, for all programs."""
+    wait_until(site.appliance.is_whole, what="the one in charge has its programs", timeout=60.0)
+
+
+@pytest.fixture
+def waiting(tmp_path: Path) -> tuple[Release, Path]:
+    """Return a newer release that is not ready before there is a certain file."""
+    go = tmp_path / "go"
+    wait = f"while not os.path.exists({str(go)!r}): time.sleep(0.02)"
+    text = f"if __name__ == '__main__':\n    import os, time\n    {wait}\n"
+    return Release(tmp_path / "waiting", "9.9.9", changes={"programs/health.py": text}), go
+
+
+_MOMENTS = {
+    "asked": ("standing-by", 0),
+    "starting": ("program-starting", 3),
+    "adopted": ("generation-adopted", 0),
+    "accepting": ("generation-accepting", 1),
+}
+
+
+def _wait_for(site: Site, moment: str) -> None:
+    event, before = _MOMENTS[moment]
+    wait_until(
+        lambda: len(site.appliance.events(event)) > before, what=f"it is {moment}", timeout=60.0, pause=0.001
+    )
+
+
+@pytest.mark.parametrize("moment", _MOMENTS if _FULL else ["accepting"])
+def test_a_new_one_that_is_killed(site: Site, waiting: tuple[Release, Path], moment: str):
+    """The former one goes on, at whatever step the new one died."""
+    former, new = site.appliance.process, site.start(waiting[0])
+    _wait_for(site, moment)
+    new.kill()
+    new.wait()
+    wait_until(lambda: site.appliance.events("take-over-failed"), what="the former one goes on")
+    assert former.poll() is None
+    _wait_for_own_programs(site)
+    site.wait_for_one_generation()
+    site.wait_for_traffic()
+
+
+@pytest.mark.skipif(not _FULL, reason="it takes a minute: E2E_FULL=1")
+def test_a_new_one_that_hangs(site: Site, waiting: tuple[Release, Path]):
+    """The former one waits for it no longer than a minute, kills it, and goes on."""
+    new = site.start(waiting[0])
+    _wait_for(site, "accepting")
+    new.send_signal(signal.SIGSTOP)
+    assert new.wait(120) == -signal.SIGKILL
+    _wait_for_own_programs(site)
+    site.wait_for_one_generation()
+    site.wait_for_traffic()
+
+
+@pytest.mark.parametrize("moment", ["asked", "starting", "adopted"] if _FULL else ["starting"])
+def test_a_former_one_that_is_killed(site: Site, waiting: tuple[Release, Path], moment: str):
+    """The new one is in charge, at whatever step the former one died."""
+    former, new = site.appliance.process, site.start(waiting[0])
+    _wait_for(site, moment)
+    former.kill()
+    former.wait()
+    waiting[1].touch()
+    site.appliance.process = new
+    wait_until(lambda: site.appliance.events("appliance-taken-over"), what="the new one is in charge")
+    _wait_for_own_programs(site)
+    site.wait_for_one_generation()
+    site.wait_for_traffic()
+
+
+def test_a_former_one_that_is_told_to_end(site: Site, waiting: tuple[Release, Path]):
+    """It withdraws and stops everything, also what the new one has started; the new one fails."""
+    made, new = site.appliance, site.start(waiting[0])
+    _wait_for(site, "adopted")
+    made.command("sessions", "kill", "--source", "127.0.0.1", check=False)
+    assert made.stop(patience=150) == 0
+    assert new.wait(60) == 1
+    wait_until(lambda: not made.processes(), what="nothing is left", timeout=60.0)
+
+
+def _servers(made: Appliance) -> list[dict[str, object]]:
+    pools = made.status()["pools"]
+    assert isinstance(pools, list)
+    return [server for pool in pools for server in pool["servers"]]
+
+
+def _told(made: Appliance, kind: str) -> list[dict[str, str]]:
+    def found() -> list[dict[str, str]]:
+        listed = json.loads(made.command("events", "--json").stdout)
+        return [each for each in listed if each["kind"] == kind]
+
+    wait_until(found, what=f"{kind} is told")
+    return found()

@@ -1,0 +1,58 @@
+"""Another release of the appliance: a copy of this one with another version, and with changes where given."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Final
+
+import appliance
+from appliance.model.paths import Paths
+
+_SOURCE: Final = Path(appliance.__file__).parent
+
+
+class Release:
+    """A package of its own below `root`; `changes` are texts put before modules, by their paths in it."""
+
+    def __init__(self, root: Path, version: str, *, changes: Mapping[str, str] | None = None) -> None:
+        self.version = version
+        self._root = root
+        self._package = root / "appliance"
+        shutil.copytree(_SOURCE, self._package, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(_SOURCE.parent / "config", root / "config")
+        first = self._package / "__init__.py"
+        first.write_text(first.read_text().replace(appliance.__version__, version))
+        for name, text in (changes or {}).items():
+            self.put_before(name, text)
+
+    def put_before(self, name: str, text: str) -> None:
+        """Put lines before everything else in a module."""
+        path = self._package / name
+        path.write_text(text + path.read_text())
+
+    def environment(self, paths: Paths) -> dict[str, str]:
+        """Return the environment in which everything is of this release."""
+        return {**os.environ, **paths.environment(), "PYTHONPATH": str(self._root)}
+
+    def run(self, paths: Paths, log: Path, *options: str) -> "subprocess.Popen[bytes]":
+        """Start it in the runtime directory of another one; what it says goes to `log`."""
+        return self.launch(paths, log, (*_COMMAND, "run", *options))
+
+    def launch(self, paths: Paths, log: Path, command: Sequence[str]) -> "subprocess.Popen[bytes]":
+        """Start a command of this release."""
+        with log.open("ab") as output:
+            return subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=output,
+                env=self.environment(paths),
+                start_new_session=True,
+                cwd="/",
+            )
+
+
+_COMMAND: Final = (sys.executable, "-P", "-m", "appliance.console")
