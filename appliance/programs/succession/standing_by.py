@@ -11,7 +11,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from structlog.typing import FilteringBoundLogger
-from supervisor.process import Subprocess
 from supervisor.states import ProcessStates, SupervisorStates
 from supervisor.supervisord import Supervisor
 
@@ -24,6 +23,7 @@ from appliance.net.files.state_files import FileUnusable
 from appliance.net.process import leftovers
 from appliance.net.process.leftovers import Leftovers
 from appliance.net.supervision.supervisord import Options
+from appliance.programs.supervision.programs import Programs
 from appliance.wire.lines.succession import FORMER_INSTANCE
 
 _TRIES: Final = 6  # starts of a program within its first second, with pauses: about ten seconds
@@ -41,11 +41,13 @@ class StandingBy:
         *,
         options: Options,
         supervisor: Supervisor,
+        programs: Programs,
         left: Leftovers,
     ) -> None:
         self.active = False
         self._paths, self._log = paths, log
-        self._options, self._supervisor, self._leftovers = options, supervisor, left
+        self._options, self._supervisor = options, supervisor
+        self._programs, self._leftovers = programs, left
         self._accepted: bytes | None = None
         self._end_others_until = 0.0
 
@@ -53,14 +55,16 @@ class StandingBy:
         """Return why the programs cannot be left to another supervisord now, "" where they can."""
         if self._options.mood < SupervisorStates.RUNNING:
             return "it is stopping"
-        stops = [each.config.name for each in self._processes() if each.get_state() == ProcessStates.STOPPING]
+        stops = [
+            each.config.name for each in self._programs.all() if each.get_state() == ProcessStates.STOPPING
+        ]
         return f"{', '.join(stops)}: is being stopped" if stops else ""
 
     def programs(self) -> Mapping[str, int]:
         """Return the programs that are to run, with the process id of each, 0 while it does not run."""
         return {
             each.config.name: each.pid if each.get_state() == ProcessStates.RUNNING else 0
-            for each in self._processes()
+            for each in self._programs.all()
             if each.config.autostart
         }
 
@@ -70,7 +74,7 @@ class StandingBy:
         The first tries may find the lock of one that still ends.
         """
         return "; ".join(
-            f"{each.config.name}: {each.spawnerr}" for each in self._processes() if each.backoff >= _TRIES
+            f"{each.config.name}: {each.spawnerr}" for each in self._programs.all() if each.backoff >= _TRIES
         )
 
     def drain(self) -> float:
@@ -86,7 +90,7 @@ class StandingBy:
         self._accepted = None
         with contextlib.suppress(FileUnusable):
             self._accepted = state_files.read(self._paths.accepted)
-        for group in self._supervisor.process_groups.values():
+        for group in self._programs.groups():
             group.transition = _nothing
         options = self._options
         options.close_httpservers()
@@ -109,9 +113,9 @@ class StandingBy:
         self._paths.supervisor_socket.unlink(missing_ok=True)
         self._options.httpservers = self._options.make_http_servers(self._supervisor)
         self._options.write_pidfile()
-        for group in self._supervisor.process_groups.values():
+        for group in self._programs.groups():
             del group.transition
-        ours = self._running()
+        ours = self._programs.processes()
         if VRRP in ours:
             self._leftovers.kill_vrrps(but=ours[VRRP])
         self._end_others_until = time.monotonic() + _STRAGGLERS
@@ -123,17 +127,9 @@ class StandingBy:
         Its vrrp goes on until ours has taken over.
         """
         if self._end_others_until and not self.active:
-            self._leftovers.end_programs(spared=leftovers.VRRP, but=self._running().values())
+            self._leftovers.end_programs(spared=leftovers.VRRP, but=self._programs.processes().values())
             if time.monotonic() > self._end_others_until:
                 self._end_others_until = 0.0
-
-    def _running(self) -> dict[str, int]:
-        return {each.config.name: each.pid for each in self._processes() if each.pid}
-
-    def _processes(self) -> list[Subprocess]:
-        return [
-            each for group in self._supervisor.process_groups.values() for each in group.processes.values()
-        ]
 
 
 def _nothing() -> None:
