@@ -39,7 +39,6 @@ from appliance.net.process import subreaper
 from appliance.net.supervision.service_manager import ServiceManager
 from appliance.net.supervision.supervisord import EXIT_SIGNALS, Options, Wakeup
 from appliance.programs.accepted_log import AcceptedLog
-from appliance.programs.succession.succession import Phase
 from appliance.programs.supervision.supervisor import Supervisor
 from appliance.wire.lines.succession import (
     LOCK,
@@ -103,7 +102,7 @@ def _run(accepted: AcceptedLog, paths: Paths, manager: ServiceManager) -> _End:
             supervisor.main()
         signal.pthread_sigmask(signal.SIG_BLOCK, EXIT_SIGNALS)
         succession = supervisor.succession
-        if succession.phase is Phase.RELIEVED:
+        if succession.relieved:
             return _End.GAVE_WAY if succession.failed else _End.RELIEVED
         supervisor.handle_signal()  # a TERM may have come when a restart was as good as done
         succession.close()

@@ -33,6 +33,11 @@ class LineConnection:
         self._open = True
         socket_map[self._descriptor] = self
 
+    @property
+    def is_open(self) -> bool:
+        """Return whether there is still somebody at the other end, as far as we know."""
+        return self._open
+
     def readable(self) -> bool:
         """Return whether supervisord is to poll it for input."""
         return self._open

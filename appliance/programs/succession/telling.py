@@ -1,0 +1,51 @@
+"""What operators hear of take-overs: a line in the log, an event, and the file that `status` shows."""
+
+import os
+import time
+
+from structlog.typing import FilteringBoundLogger
+
+from appliance import __version__
+from appliance.model.operator_events import EventKind, OperatorEvent, Tell
+from appliance.model.paths import Paths
+from appliance.net.files import taken_over
+from appliance.net.files.taken_over import TakenOver
+from appliance.programs.succession.place import Place
+
+
+class Telling:
+    """Tells of the take-overs of one supervisord; of whom is in its place."""
+
+    def __init__(self, place: Place, paths: Paths, log: FilteringBoundLogger, tell: Tell) -> None:
+        self._place, self._paths, self._log, self._tell = place, paths, log, tell
+
+    def standing_by(self) -> None:
+        """Tell that the other one takes over now."""
+        self._log.warning("standing-by", version=self._place.other.version, pid=self._place.other_pid)
+
+    def relieved(self) -> None:
+        """Tell that the other one is in charge."""
+        self._log.warning("relieved", version=self._place.other.version, pid=self._place.other_pid)
+
+    def in_charge(self) -> None:
+        """Tell that we are in charge."""
+        version, pid = self._place.other.version, self._place.other_pid
+        taken_over.write(self._paths, TakenOver(when=time.time(), version=version, pid=pid, by=__version__))
+        self._log.warning("appliance-taken-over", version=version, pid=pid)
+        self._event(EventKind.TAKEN_OVER, f"from version {version}, process {pid}")
+
+    def resumed(self, reason: str) -> None:
+        """Tell that the other one could not take over, and why."""
+        version, pid = self._place.other.version, self._place.other_pid
+        self._log.error("take-over-failed", version=version, pid=pid, reason=reason)
+        self._event(EventKind.TAKE_OVER_FAILED, f"version {version}, process {pid}: {reason}")
+
+    def gave_way(self, reason: str) -> None:
+        """Log that we could not take over, and why; the other one, who goes on, tells everybody else."""
+        self._log.error("take-over-failed", version=__version__, pid=os.getpid(), reason=reason)
+
+    def _event(self, kind: EventKind, detail: str) -> None:
+        told = OperatorEvent(
+            when=time.time(), kind=kind, subject="appliance", after=__version__, detail=detail
+        )
+        self._tell(told)
