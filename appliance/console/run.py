@@ -18,7 +18,7 @@ from appliance.core.balancing.worker_shares import Shortage, shortage
 from appliance.core.rollout.needed_programs import PROGRAMS, VRRP_STOP_SECONDS, needed, stop_seconds
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot
-from appliance.net.files import readers, taken_over
+from appliance.net.files import readers, take_over_note
 from appliance.net.files.packaged import packaged
 from appliance.net.logging.journal import SyslogSeverity, levelled
 from appliance.net.logging.log import Logger, configure
@@ -104,7 +104,7 @@ def run(paths: Paths, *, user: str | None, take_over: bool | None) -> NoReturn:
     os.environ[INSTANCE] = own
     if incumbent:  # its programs clean up what is theirs when they end
         become_supervisor(paths, start.snapshot)
-    taken_over.remove(paths)
+    take_over_note.remove(paths)
     if not start.snapshot.virtual_routers:  # else vrrp does it, which may go on with what is there
         from appliance.net.netlink import vrrp_leftovers  # noqa: PLC0415  # netlink, for this case only
 

@@ -107,9 +107,9 @@ class Paths:
         return self.runtime / "succession.sock"
 
     @property
-    def taken_over(self) -> Path:
-        """File that says from whom this appliance took over; there is none where it did not."""
-        return self.runtime / "taken-over.json"
+    def take_overs(self) -> Path:
+        """File that says what became of take-overs; there is none where nobody has tried one."""
+        return self.runtime / "take-overs.json"
 
     @property
     def accepted(self) -> Path:

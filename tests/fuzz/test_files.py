@@ -18,13 +18,14 @@ from appliance.model.paths import Paths
 from appliance.model.server_states import AdminState
 from appliance.model.server_weights import OperatorWeight
 from appliance.model.snapshot.snapshot import SnapshotError, encode
+from appliance.model.take_overs import FailedTakeOver, TakenOver, TakeOvers
 from appliance.net.boards.board_layout import BoardError, checksum_of
 from appliance.net.boards.board_reader import BoardReader
 from appliance.net.boards.board_writer import BoardWriter
 from appliance.net.events.event_board import EventBoard
 from appliance.net.events.event_file import EventFile, tail
 from appliance.net.events.event_follower import told
-from appliance.net.files import operator_words, snapshots
+from appliance.net.files import operator_words, snapshots, take_over_note
 from appliance.net.files.degraded import Degraded, degraded_path, read_degraded, write_degraded
 from appliance.net.files.operator_words import STATES, WEIGHTS, OperatorWordsError
 from appliance.net.guest import report_file
@@ -171,6 +172,12 @@ def targets(root: Path) -> dict[str, Target]:
             words=WORDS,
         ),
         Target(
+            name="take-over-note",
+            run=feed(paths.take_overs, lambda _: take_over_note.write(paths, take_over_note.read(paths))),
+            seeds=(content(paths.take_overs, lambda _: take_over_note.write(paths, TAKE_OVERS)),),
+            words=WORDS,
+        ),
+        Target(
             name="generation-lock",
             run=feed(paths.runtime / "proxy-api.lock", number),
             seeds=(content(paths.runtime / "proxy-api.lock", number), b"0000000007\n"),
@@ -213,6 +220,7 @@ NAMES = (
     "operator-states",
     "operator-weights",
     "degraded-note",
+    "take-over-note",
     "generation-lock",
     "guest-record",
     "guest-report",
@@ -220,6 +228,11 @@ NAMES = (
     "event-board",
 )
 PLACED = Placed(yaml="a" * 64, properties="b" * 64)
+TAKE_OVERS = (
+    TakeOvers()
+    .with_done(TakenOver(when=1.0, version="0.9", pid=7, by="1.0"))
+    .with_failed(FailedTakeOver(when=2.0, version="1.1", pid=8, reason="it has ended"))
+)
 REPORT = GuestReport(
     origin=Origin.VMWARE,
     applied_at=1.0,

@@ -135,6 +135,10 @@ def test_an_upgrade_and_the_way_back(site: Site, newer: Release, tmp_path: Path)
         "from version 9.9.9",
     ]
     assert not made.events("sessions-lost")
+    told_by_status = made.status()["take_overs"]
+    assert (told_by_status["done"], told_by_status["failed"]) == (2, 0)
+    assert (told_by_status["last"]["version"], told_by_status["last"]["by"]) == ("9.9.9", "0.0.9")
+    assert "from version 9.9.9" in made.command("status", check=False).stdout
 
 
 def test_two_at_once(site: Site, newer: Release):
@@ -191,6 +195,10 @@ def test_a_program_that_does_not_come_up(site: Site, tmp_path: Path, module: str
     assert site.start(broken).wait(120) == 1
     (failed,) = _told(site.appliance, "take-over-failed")
     assert "9.9.9" in failed["detail"]
+    told_by_status = site.appliance.status()["take_overs"]
+    assert (told_by_status["done"], told_by_status["failed"]) == (0, 1)
+    assert told_by_status["last_failed"]["version"] == "9.9.9"
+    assert "version 9.9.9 could not take over" in site.appliance.command("status", check=False).stdout
     assert former.poll() is None
     _wait_for_own_programs(site)
     site.wait_for_one_generation()

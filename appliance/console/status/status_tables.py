@@ -50,7 +50,12 @@ def tables(status: Status, *, supervisorctl: str) -> RenderableType:
     `supervisorctl` is the command for the appliance's own supervisord, for what an operator may do next.
     """
     programs = FittedTable(table=_programs(status), optional=("generation", "pid", "uptime"))
-    parts: list[RenderableType] = [*_alarms(status, supervisorctl), _title(status), programs]
+    parts: list[RenderableType] = [
+        *_alarms(status, supervisorctl),
+        _title(status),
+        *_take_overs(status),
+        programs,
+    ]
     if status.virtual_ips:
         parts += [
             "",
@@ -109,6 +114,19 @@ def _title(status: Status) -> Text:
     version = f", version {status.version}" if status.version else ""
     said = f"{about}{version}{_data_path(status)}" if status.configuration else "no configuration"
     return Text(f"{name}{said}", style="bold", no_wrap=True, overflow="ellipsis")
+
+
+def _take_overs(status: Status) -> Iterator[RenderableType]:
+    """Yield when this release took over from which, and what became of one that tried to later."""
+    if last := status.take_overs.last:
+        ago = duration(max(0.0, status.at - last.when))
+        yield Text(f"taken over {ago} ago from version {printable(last.version)}, process {last.pid}")
+    if failed := status.take_overs.failure:
+        ago = duration(max(0.0, status.at - failed.when))
+        words = (
+            f"version {printable(failed.version)} could not take over {ago} ago: {printable(failed.reason)}"
+        )
+        yield Text(words, style="yellow")
 
 
 def _data_path(status: Status) -> str:

@@ -31,4 +31,8 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "an appliance did not come up, and the one that ran before goes on",
         "read `reason`, and the log of the one that did not come up; then start it again",
     ),
+    "take-over-not-noted": LogEvent(
+        "`appliance status` will not show what became of a take-over; `appliance events` does",
+        "make room in the runtime directory (a tmpfs: `df /run`)",
+    ),
 }

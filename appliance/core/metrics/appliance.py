@@ -63,6 +63,17 @@ def _whole(status: Status, configuration_hash: str | None) -> Iterator[Metric]:
     yield _gauge("degraded", about, [("", int(status.degraded is not None))])
     about = "Files of ours that were damaged and set aside."
     yield _gauge("files_set_aside", about, [("", len(status.set_aside))])
+    yield from _take_overs(status)
+
+
+def _take_overs(status: Status) -> Iterator[Metric]:
+    found = status.take_overs
+    about = "Take-overs by another `appliance run`, by result, since the last start that was none."
+    counts = [(labels(result="done"), found.done), (labels(result="failed"), found.failed)]
+    yield _counter("take_overs", about, counts)
+    if found.last:
+        about = "When this appliance took over from another one, Unix seconds."
+        yield _gauge("last_take_over_timestamp_seconds", about, [("", found.last.when)])
 
 
 def _reloads(status: Status, observations: Observations) -> Iterator[Metric]:

@@ -42,4 +42,5 @@ def assess(observations: Observations, now: float) -> Status:
         discovery=observations.discovery.sources if observations.discovery else (),
         guest=observations.guest,
         set_aside=observations.set_aside,
+        take_overs=observations.take_overs,
     )

@@ -13,6 +13,7 @@ from appliance.core.status.status import (
 )
 from appliance.model.guest.report import GuestReport
 from appliance.model.snapshot.snapshot import Snapshot
+from appliance.model.take_overs import TakeOvers
 from appliance.wire.boards.ended_workers import EndedWorkers
 from appliance.wire.boards.health_board import HealthBoard
 from appliance.wire.boards.vrrp_board import VrrpBoard
@@ -83,7 +84,7 @@ class Observations:
     that live. `failures` are by program why it could not start, as it left that in a file. `set_aside` are
     damaged files under the names that they have now. `accepted_at` is when the snapshot was accepted, Unix
     seconds. `starts` is by program how often it was started. `vrrp_board` has the counters of vrrp, which go
-    on over its restarts.
+    on over its restarts. `take_overs` is what became of upgrades in place.
     """
 
     snapshot: Snapshot | str
@@ -104,6 +105,7 @@ class Observations:
     accepted_at: float | None = None
     starts: Mapping[str, int] = field(default_factory=dict)
     vrrp_board: VrrpBoard | None = None
+    take_overs: TakeOvers = field(default_factory=TakeOvers)
 
     @property
     def living(self) -> bool:

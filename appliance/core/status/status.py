@@ -5,7 +5,7 @@ made, of those too that have ended: they never become smaller.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 import msgspec
@@ -13,6 +13,7 @@ import msgspec
 from appliance.model.check_results import CheckResult
 from appliance.model.guest.report import GuestReport
 from appliance.model.server_states import ServerState
+from appliance.model.take_overs import TakeOvers
 from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.lines.discovery_status import SourceStatus
 
@@ -243,7 +244,8 @@ class Status:
     answers, else why it does not. `ended` counts by reason how connections ended. `discovery` are the sources
     of servers that are found in the cluster. `guest` is what became of
     the properties of a virtual machine, None elsewhere. `set_aside` are files of ours that were damaged,
-    under the names that they have now, for somebody to look at and to remove.
+    under the names that they have now, for somebody to look at and to remove. `take_overs` is what became of
+    upgrades in place.
     """
 
     ok: bool
@@ -265,3 +267,4 @@ class Status:
     redirects: tuple[RedirectedFrontendStatus, ...] = ()
     guest: GuestReport | None = None
     set_aside: tuple[str, ...] = ()
+    take_overs: TakeOvers = field(default_factory=TakeOvers)

@@ -29,7 +29,7 @@ from appliance.model.snapshot.snapshot import Snapshot, SnapshotError
 from appliance.net.boards.board_layout import BoardError
 from appliance.net.boards.board_reader import BoardReader
 from appliance.net.control.control_client import ControlUnavailable, ask
-from appliance.net.files import kept_counts, program_failures, snapshots, state_files
+from appliance.net.files import kept_counts, program_failures, snapshots, state_files, take_over_note
 from appliance.net.files.degraded import read_degraded
 from appliance.net.guest import report_file
 from appliance.net.reloading.supervisor_rpc import ProcessInfo, SupervisorClient, SupervisorUnavailable
@@ -84,6 +84,7 @@ def observe(paths: Paths, *, timeout: float = TIMEOUT) -> Observations:
         accepted_at=_accepted_at(paths),
         starts=kept_counts.read(paths.program_starts),
         vrrp_board=_vrrp(paths.vrrp_board),
+        take_overs=take_over_note.read(paths),
     )
 
 

@@ -8,8 +8,8 @@ from structlog.typing import FilteringBoundLogger
 from appliance import __version__
 from appliance.model.operator_events import EventKind, OperatorEvent, Tell
 from appliance.model.paths import Paths
-from appliance.net.files import taken_over
-from appliance.net.files.taken_over import TakenOver
+from appliance.model.take_overs import FailedTakeOver, TakenOver, TakeOvers
+from appliance.net.files import take_over_note
 from appliance.programs.succession.place import Place
 
 
@@ -30,19 +30,28 @@ class Telling:
     def in_charge(self) -> None:
         """Tell that we are in charge."""
         version, pid = self._place.other.version, self._place.other_pid
-        taken_over.write(self._paths, TakenOver(when=time.time(), version=version, pid=pid, by=__version__))
+        done = TakenOver(when=time.time(), version=version, pid=pid, by=__version__)
+        self._note(take_over_note.read(self._paths).with_done(done))
         self._log.warning("appliance-taken-over", version=version, pid=pid)
         self._event(EventKind.TAKEN_OVER, f"from version {version}, process {pid}")
 
     def resumed(self, reason: str) -> None:
         """Tell that the other one could not take over, and why."""
         version, pid = self._place.other.version, self._place.other_pid
+        failed = FailedTakeOver(when=time.time(), version=version, pid=pid, reason=reason)
+        self._note(take_over_note.read(self._paths).with_failed(failed))
         self._log.error("take-over-failed", version=version, pid=pid, reason=reason)
         self._event(EventKind.TAKE_OVER_FAILED, f"version {version}, process {pid}: {reason}")
 
     def gave_way(self, reason: str) -> None:
         """Log that we could not take over, and why; the other one, who goes on, tells everybody else."""
         self._log.error("take-over-failed", version=__version__, pid=os.getpid(), reason=reason)
+
+    def _note(self, note: TakeOvers) -> None:
+        try:
+            take_over_note.write(self._paths, note)
+        except OSError as error:
+            self._log.warning("take-over-not-noted", reason=error.strerror)
 
     def _event(self, kind: EventKind, detail: str) -> None:
         told = OperatorEvent(

@@ -5,7 +5,7 @@ defaults; a `form` that is not ours is refused in words, and nothing has happene
 """
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Annotated, Final
 
 import msgspec
 
@@ -36,6 +36,10 @@ FORM: Final = 1
 """The form of these messages."""
 
 
+_LONGEST_NAME: Final = 100
+_Name = Annotated[str, msgspec.Meta(max_length=_LONGEST_NAME)]
+
+
 class SuccessionError(Exception):
     """The other side has not sent what belongs there."""
 
@@ -47,8 +51,8 @@ class Party(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     form: int = FORM
-    version: str = ""
-    instance: str = ""
+    version: _Name = ""
+    instance: _Name = ""
 
 
 class Predecessor(msgspec.Struct, frozen=True, kw_only=True):

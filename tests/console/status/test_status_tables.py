@@ -15,6 +15,7 @@ from appliance.core.status.observations import Observations, StatusAnswer, Super
 from appliance.core.status.status import ProgramState
 from appliance.model.check_results import CheckResult
 from appliance.model.server_states import HealthVerdict
+from appliance.model.take_overs import FailedTakeOver, TakenOver, TakeOvers
 from appliance.model.worker_phases import WorkerPhase
 from appliance.wire.lines.redirect_status import RedirectedFrontend, RedirectStatus
 from appliance.wire.lines.vrrp_status import RouterStatus, VrrpStatus
@@ -54,6 +55,18 @@ def test_programs():
     assert row(lines, "reload") == ["reload", "running", "12", "1m", "40s", "-", "-", "1"]
     assert "ocp4: configuration 1 from appliance.yaml" in " ".join(lines)
     assert "! health is gone" in lines
+
+
+def test_take_overs():
+    """From whom this one took over, and that a later one failed, but not that an earlier one did."""
+    done = TakenOver(when=100.0, version="0.9", pid=7, by="1.0")
+    failed = FailedTakeOver(when=150.0, version="1.1", pid=8, reason="it has ended")
+    lines = drawn(replace(_EVIDENCE, take_overs=TakeOvers().with_done(done).with_failed(failed)))
+    assert "taken over 1m 40s ago from version 0.9, process 7" in lines
+    assert "version 1.1 could not take over 50s ago: it has ended" in lines
+    after = TakeOvers().with_failed(failed).with_done(TakenOver(when=160.0, version="0.9", pid=7, by="1.1"))
+    assert not [each for each in drawn(replace(_EVIDENCE, take_overs=after)) if "could not" in each]
+    assert not [each for each in drawn(_EVIDENCE) if "take" in each]
 
 
 def test_what_moves_the_connections():

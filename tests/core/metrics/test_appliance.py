@@ -16,6 +16,7 @@ from appliance.core.status.status import DegradedStart
 from appliance.model.drop_reasons import DropReason
 from appliance.model.end_reasons import EndReason
 from appliance.model.server_states import HealthVerdict
+from appliance.model.take_overs import TakenOver, TakeOvers
 from appliance.model.worker_phases import WorkerPhase
 from appliance.wire.boards.ended_workers import EndedWorkers
 from appliance.wire.boards.health_board import NO_CHECKS
@@ -74,6 +75,15 @@ def test_reloads():
     assert found["last_reload_successful"] == {"": 0}
     assert found["last_reload_timestamp_seconds"] == {"": 180.0}
     assert found["configuration_age_seconds"] == {"": 80.0}
+
+
+def test_take_overs():
+    """By result, with the last one that went well."""
+    assert values(observations())["take_overs_total"] == {'{result="done"}': 0, '{result="failed"}': 0}
+    note = TakeOvers().with_done(TakenOver(when=180.0, version="0.9", pid=7, by="1.0"))
+    found = values(observations(take_overs=note))
+    assert found["take_overs_total"] == {'{result="done"}': 1, '{result="failed"}': 0}
+    assert found["last_take_over_timestamp_seconds"] == {"": 180.0}
 
 
 def test_without_an_answer_nothing_is_said_of_reloads():
