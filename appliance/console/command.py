@@ -64,6 +64,7 @@ COMMANDS: Final[Mapping[str, Subcommand]] = {
         ("sessions", "sessions", "sessions", "List the connections, or end some of them."),
         ("events", "events", "events", "Show what happened, and why, from before the last restart too."),
         ("vip", "vip.vip", "vip", "Show virtual IPs, move one away, or take part again."),
+        ("upgrade", "upgrade", "upgrade", "Have this release take over from the one that runs."),
         ("leave", "leave", "leave", "Give the virtual IPs away, and wait for their connections to end."),
         (
             "discover",

@@ -29,14 +29,18 @@ from appliance.net.reloading import boot, taking_over
 from appliance.net.supervision.incumbent import Incumbent
 from appliance.wire.lines.control import AnswerProblem, as_values
 from appliance.wire.lines.succession import (
+    COMMAND,
     FORMER_INSTANCE,
     INSTANCE,
     LOCK,
     PREDECESSOR,
+    REFUSALS,
     Predecessor,
+    encode_command,
     encode_predecessor,
 )
 
+_LONGEST_REFUSAL = 4096  # bytes: what a pipe takes at once
 _INCLUDE = "APPLIANCE_SUPERVISOR_INCLUDE"
 
 
@@ -82,6 +86,7 @@ def run(paths: Paths, *, user: str | None, take_over: bool | None) -> NoReturn:
     # them.
     signal.pthread_sigmask(signal.SIG_BLOCK, (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1))
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
+    refusals = _refusals()
     _become_user(user, paths)
     own = f"{os.getpid()}-{time.monotonic_ns():x}"
     try:
@@ -97,11 +102,13 @@ def run(paths: Paths, *, user: str | None, take_over: bool | None) -> NoReturn:
             complaint = located(problem, paths.config)
             click.echo(levelled(complaint, SyslogSeverity.ERROR, STDERR), err=True)
         click.echo(levelled(f"Next: {error.step}", SyslogSeverity.ERROR, STDERR), err=True)
+        if refusals is not None:
+            os.write(refusals, str(error).encode(errors="replace")[:_LONGEST_REFUSAL])
         raise SystemExit(1) from error
     log = _announce(start, not_kept, paths)
     if refused:
         log.warning("group-not-let-in", group=start.snapshot.readers, reason=refused)
-    os.environ[INSTANCE] = own
+    os.environ.update({INSTANCE: own, COMMAND: encode_command(python.own_command())})
     if incumbent:  # its programs clean up what is theirs when they end
         become_supervisor(paths, start.snapshot)
     take_over_note.remove(paths)
@@ -118,6 +125,18 @@ def run(paths: Paths, *, user: str | None, take_over: bool | None) -> NoReturn:
 
         linger_leftovers.remove_all(paths, log)
     become_supervisor(paths, start.snapshot)
+
+
+def _refusals() -> int | None:
+    """Return the descriptor on which the supervisord that has started us hears why we end."""
+    named = os.environ.pop(REFUSALS, "")
+    if not named.isdigit():
+        return None
+    try:
+        os.set_inheritable(int(named), False)  # noqa: FBT003  # its only parameter
+    except OSError:
+        return None
+    return int(named)
 
 
 def _locked(paths: Paths, *, instance: str, take_over: bool) -> Incumbent | None:

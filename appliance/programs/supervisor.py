@@ -5,7 +5,7 @@ What differs from the original (programs/supervision):
 - a signal ends its poll at once, so that a crashed program is started again in milliseconds;
 - programs of the same priority stop together; a second TERM, INT or QUIT kills everything at once;
 - USR1 is HAProxy's soft stop: everything stops in order, and sessions end by themselves, without a deadline;
-- USR2 has the log file reopened, as in the original;
+- USR2 is an upgrade in place: what is installed now takes over (the log file needs no signal);
 - HUP is for the program `reload`, because supervisord's own meaning of it would end all traffic;
 - programs write to our standard output themselves: nothing stands between them and a socket of journald,
   and a reader that has stopped reading cannot stop supervisord. Their standard error comes through here,
@@ -87,8 +87,7 @@ def _run(accepted: AcceptedLog, paths: Paths, manager: ServiceManager) -> _End:
     """Supervise, again after `supervisorctl reload`; return how it has ended."""
     first, wakeup = True, Wakeup()
     tell = EventBoard(paths.event_board(SUPERVISOR), SUPERVISOR, mapped=Mapped.WHILE_TELLING)
-    held = os.environ.pop(LOCK, "")
-    lock = KeptLock(paths.lock, int(held) if held.isdigit() else None)
+    lock = KeptLock(paths.lock, _held_lock())
     predecessor = _predecessor(accepted)
     while True:
         options = Options(accepted.logger)
@@ -111,6 +110,15 @@ def _run(accepted: AcceptedLog, paths: Paths, manager: ServiceManager) -> _End:
         if options.mood < SupervisorStates.RESTARTING:
             return _End.FORCED if supervisor.forced else _End.STOPPED
         first, predecessor = False, None
+
+
+def _held_lock() -> int | None:
+    """Return the descriptor that holds the runtime directory; nobody whom we start inherits it."""
+    held = os.environ.pop(LOCK, "")
+    if not held.isdigit():
+        return None
+    os.set_inheritable(int(held), False)  # noqa: FBT003  # its only parameter
+    return int(held)
 
 
 def _predecessor(accepted: AcceptedLog) -> Predecessor | None:

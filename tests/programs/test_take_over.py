@@ -10,6 +10,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 from support.load.load import Load
 from support.load.streams import Streams
@@ -20,6 +21,7 @@ from support.programs.appliance import Appliance
 from support.programs.release import Release
 
 import appliance
+from appliance.model.take_overs import TakeOvers
 
 pytestmark = pytest.mark.programs
 
@@ -135,9 +137,10 @@ def test_an_upgrade_and_the_way_back(site: Site, newer: Release, tmp_path: Path)
         "from version 9.9.9",
     ]
     assert not made.events("sessions-lost")
-    told_by_status = made.status()["take_overs"]
-    assert (told_by_status["done"], told_by_status["failed"]) == (2, 0)
-    assert (told_by_status["last"]["version"], told_by_status["last"]["by"]) == ("9.9.9", "0.0.9")
+    shown = _shown(made)
+    assert (shown.done, shown.failed) == (2, 0)
+    assert shown.last is not None
+    assert (shown.last.version, shown.last.by) == ("9.9.9", "0.0.9")
     assert "from version 9.9.9" in made.command("status", check=False).stdout
 
 
@@ -195,9 +198,10 @@ def test_a_program_that_does_not_come_up(site: Site, tmp_path: Path, module: str
     assert site.start(broken).wait(120) == 1
     (failed,) = _told(site.appliance, "take-over-failed")
     assert "9.9.9" in failed["detail"]
-    told_by_status = site.appliance.status()["take_overs"]
-    assert (told_by_status["done"], told_by_status["failed"]) == (0, 1)
-    assert told_by_status["last_failed"]["version"] == "9.9.9"
+    shown = _shown(site.appliance)
+    assert (shown.done, shown.failed) == (0, 1)
+    assert shown.last_failed is not None
+    assert shown.last_failed.version == "9.9.9"
     assert "version 9.9.9 could not take over" in site.appliance.command("status", check=False).stdout
     assert former.poll() is None
     _wait_for_own_programs(site)
@@ -290,6 +294,10 @@ def _servers(made: Appliance) -> list[dict[str, object]]:
     pools = made.status()["pools"]
     assert isinstance(pools, list)
     return [server for pool in pools for server in pool["servers"]]
+
+
+def _shown(made: Appliance) -> TakeOvers:
+    return msgspec.convert(made.status()["take_overs"], TakeOvers)
 
 
 def _told(made: Appliance, kind: str) -> list[dict[str, str]]:

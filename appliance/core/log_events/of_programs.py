@@ -80,7 +80,7 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     ),
     "log-file-unusable": LogEvent(
         "the file of `log.file` cannot be written: lines go to `instead`",
-        "make its directory, room there, or the right to write; then send `run` SIGUSR2",
+        "make its directory, room there, or the right to write; it is tried again by itself",
     ),
     "predecessor-runs": LogEvent(
         "an older `reload` still ends a change: this one goes on without waiting longer",

@@ -31,6 +31,14 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "an appliance did not come up, and the one that ran before goes on",
         "read `reason`, and the log of the one that did not come up; then start it again",
     ),
+    "upgrade-failed": LogEvent(
+        "the release that was to take over has not asked for it; this one goes on",
+        "read `reason`, put it right, then `appliance upgrade` again",
+    ),
+    "upgrading": LogEvent(
+        "another release was started by `command`, and is to take over",
+        f"{NOTHING}: it was asked for by `appliance upgrade`, or by SIGUSR2",
+    ),
     "take-over-not-noted": LogEvent(
         "`appliance status` will not show what became of a take-over; `appliance events` does",
         "make room in the runtime directory (a tmpfs: `df /run`)",

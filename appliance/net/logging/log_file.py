@@ -3,7 +3,7 @@
 Each write looks at the path: workers outlive masters, so nobody could tell all writers of a rotation. From
 the first line after it on, the file that is there now is written to. Where no file is there a rotation may be
 under way, and logrotate's `create` fails if somebody makes the file before it does. So lines go into the old
-file for a second; then the file is made anew, or at once by `reopen`, which supervisord calls at USR2.
+file for a second; then the file is made anew.
 """
 
 import contextlib

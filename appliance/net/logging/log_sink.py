@@ -41,11 +41,6 @@ class LogSink:
         self._wanted, self._file = path, None
         self._open()
 
-    def reopen(self) -> None:
-        """Make the file anew after logrotate has renamed it."""
-        if self._file is not None:
-            self._file.reopen()
-
     def write(self, text: str) -> None:
         """Write a line, or count it in `dropped`."""
         if self._file is None and self._wanted is not None and time.monotonic() >= self._again_at:

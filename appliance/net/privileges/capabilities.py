@@ -140,6 +140,11 @@ def hand_over(wanted: Collection[Capability]) -> None:
             _checked(prctl(ProcessOption.CAP_AMBIENT, _AMBIENT_RAISE, capability))
 
 
+def any_held() -> bool:
+    """Return whether we have, or can give to a program, any capability at all."""
+    return bool(_permitted())
+
+
 def keep_from_children(*, but: Collection[Capability] = ()) -> None:
     """Keep what we have, and give programs that we start nothing of it, `but` these.
 

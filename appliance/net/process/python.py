@@ -5,8 +5,11 @@ an option and no setting of the environment, because commands of the operator (s
 and may well import what lies beside them.
 """
 
+import os
+import shutil
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 SAFE_PATH: Final = "-P"
@@ -15,6 +18,17 @@ SAFE_PATH: Final = "-P"
 def command(module: str, *arguments: str) -> list[str]:
     """Return the command that runs a module of ours."""
     return [sys.executable, SAFE_PATH, "-m", module, *arguments]
+
+
+def own_command() -> list[str]:
+    """Return the command that starts `appliance` as this process was started, whatever the directory is.
+
+    Symbolic links are kept: what they lead to is another release after an update.
+    """
+    script = sys.argv[0]
+    if Path(script).name == "__main__.py":
+        return [sys.executable, SAFE_PATH, "-m", "appliance.console"]
+    return [os.path.abspath(shutil.which(script) or script)]  # noqa: PTH100  # Path.absolute keeps `..`
 
 
 def module_of(words: Sequence[str]) -> str:

@@ -19,7 +19,8 @@ class ServiceManager:
 
     def __init__(self, environment: MutableMapping[str, str]) -> None:
         self._address = environment.pop(_SOCKET, "")
-        period, process = environment.pop(_PERIOD, ""), environment.pop(_PROCESS, "")
+        self._given = period = environment.pop(_PERIOD, "")
+        process = environment.pop(_PROCESS, "")
         ours = not process or process == str(os.getpid())
         self._pause = int(period) / 1e6 / _SHARE if period.isdigit() and ours else None
         self._next = 0.0
@@ -40,6 +41,15 @@ class ServiceManager:
     def stopping(self) -> None:
         """Tell systemd that the service is ending."""
         self._notify("STOPPING=1")
+
+    def main_process(self, pid: int) -> None:
+        """Tell systemd that another process is the service's now: from its word on only that one is heard."""
+        self._notify(f"MAINPID={pid}")
+
+    def environment(self) -> dict[str, str]:
+        """Return the variables that give a process of the same service these notifications."""
+        given = {_SOCKET: self._address, _PERIOD: self._given}
+        return {name: value for name, value in given.items() if value}
 
     def _notify(self, text: str) -> None:
         if not self._address:

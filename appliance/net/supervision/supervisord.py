@@ -115,6 +115,8 @@ class Options(ServerOptions):  # type: ignore[misc]  # supervisor has no types
         self._log = log
         self.poller = Poller(self)
         self.ended = ""
+        self.others: dict[int, Callable[[str], None]] = {}
+        """By process id who is told how a child ended that is no program."""
 
     def make_logger(self) -> None:
         """Log as the appliance's programs do."""
@@ -170,4 +172,6 @@ class Options(ServerOptions):  # type: ignore[misc]  # supervisor has no types
         pid, status = super().waitpid()
         if pid:
             self.ended = decode_wait_status(status)[1]
+            if told := self.others.pop(pid, None):
+                told(self.ended)
         return pid, status

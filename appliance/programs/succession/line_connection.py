@@ -26,8 +26,9 @@ class LineConnection:
         self.on_end: Callable[[], None] = lambda: None
         self._connection = connection
         self._descriptor = connection.fileno()
-        self.peer = peer_credentials(connection).pid
-        """Process id of the other side, as the kernel says."""
+        credentials = peer_credentials(connection)
+        self.peer, self.user = credentials.pid, credentials.user
+        """Process id and user of the other side, as the kernel says."""
         self._map = socket_map
         self._lines = LineBuffer(_LIMIT)
         self._open = True

@@ -26,7 +26,11 @@ _ANOTHER_NAMESPACE: Final = "it runs in another PID namespace: containers need -
 
 
 class MakingWay:
-    """The one that is asked. `relieved` is called when the other one is in charge."""
+    """The one that is asked.
+
+    `relieved` is called when the other one is in charge, before it hears of that itself; `resumed` when it
+    could not, with the reason.
+    """
 
     def __init__(
         self,
@@ -37,9 +41,11 @@ class MakingWay:
         supervised: Supervised,
         dialogue: Dialogue,
         relieved: Callable[[], None],
+        resumed: Callable[[str], None],
     ) -> None:
         self._place, self._telling, self._lock = place, telling, lock
-        self._supervised, self._dialogue, self._relieved = supervised, dialogue, relieved
+        self._supervised, self._dialogue = supervised, dialogue
+        self._relieved, self._resumed = relieved, resumed
 
     def asked(self, connection: LineConnection, question: Question, now: float) -> None:
         """Stand by for who asks over a connection, or refuse; who has gone already wants nothing."""
@@ -92,12 +98,13 @@ class MakingWay:
             command = decode_question(line).command
         except ControlError:
             command = GIVE_BACK
-        self._dialogue.say(encode_answer(good()))
         if command != DONE:
+            self._dialogue.say(encode_answer(good()))
             self._resume("it has given back")
             return
-        self._dialogue.hang_up()
         self._relieved()
+        self._dialogue.say(encode_answer(good()))
+        self._dialogue.hang_up()
         self._lock.leave()
         place = self._place
         place.phase, place.deadline = Phase.RELIEVED, now + self._supervised.drain() + _MARGIN
@@ -111,6 +118,7 @@ class MakingWay:
         self._place.phase = Phase.SERVING
         self._supervised.resume(former=self._place.other.instance)
         self._telling.resumed(reason)
+        self._resumed(reason)
 
 
 def _kill(pid: int) -> None:

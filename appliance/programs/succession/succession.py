@@ -10,12 +10,10 @@ one goes on alone. If the old one is told to end, it withdraws, and the new one 
 the two that ends in charge, at whatever line either of them is killed.
 """
 
+import os
 import socket
 import time
 
-from structlog.typing import FilteringBoundLogger
-
-from appliance.model.operator_events import Tell
 from appliance.model.paths import Paths
 from appliance.net.files.lock_files import KeptLock
 from appliance.net.process import subreaper
@@ -23,11 +21,12 @@ from appliance.programs.succession.dialogue import Dialogue, Due, refuse
 from appliance.programs.succession.line_connection import LineConnection, SocketMap
 from appliance.programs.succession.listener import SuccessionListener
 from appliance.programs.succession.making_way import MakingWay
-from appliance.programs.succession.place import Phase, Place, Supervised
+from appliance.programs.succession.place import Phase, Supervised
 from appliance.programs.succession.taking_over import TakingOver
 from appliance.programs.succession.telling import Telling
+from appliance.programs.succession.upgrade import Starter, Upgrade
 from appliance.wire.lines.control import ControlError, decode_question
-from appliance.wire.lines.succession import TAKE_OVER, Predecessor
+from appliance.wire.lines.succession import TAKE_OVER, UPGRADE, Predecessor
 
 
 class Succession:
@@ -36,25 +35,26 @@ class Succession:
     def __init__(  # what it connects
         self,
         paths: Paths,
-        log: FilteringBoundLogger,
         *,
-        tell: Tell,
+        telling: Telling,
         lock: KeptLock,
         supervised: Supervised,
         socket_map: SocketMap,
+        starter: Starter,
         predecessor: Predecessor | None = None,
     ) -> None:
-        self._paths, self._log, self._map = paths, log, socket_map
+        self._paths, self._telling, self._map = paths, telling, socket_map
         self._predecessor = predecessor
-        self._place, self._due = Place(), Due()
-        dialogue, telling = Dialogue(self._due), Telling(self._place, paths, log, tell)
+        self._place, self._due = telling.place, Due()
+        dialogue = Dialogue(self._due)
         self._making_way = MakingWay(
             self._place,
             telling=telling,
             lock=lock,
             supervised=supervised,
             dialogue=dialogue,
-            relieved=self.close,
+            relieved=self._relieved,
+            resumed=self._resumed,
         )
         self._taking_over = TakingOver(
             self._place,
@@ -65,6 +65,7 @@ class Succession:
             dialogue=dialogue,
             in_charge=self._listen,
         )
+        self._upgrade = Upgrade(self._place, due=self._due, telling=telling, starter=starter)
         self._listener: SuccessionListener | None = None
 
     @property
@@ -80,7 +81,12 @@ class Succession:
     @property
     def busy(self) -> bool:
         """Return whether a take-over is under way, and the loop is to look often."""
-        return self._place.phase is not Phase.SERVING
+        return self._place.phase is not Phase.SERVING or self._upgrade.busy
+
+    @property
+    def in_charge(self) -> bool:
+        """Return whether the service is ours: not before the former one is relieved, nor when we are."""
+        return self._place.phase in (Phase.SERVING, Phase.STANDING_BY)
 
     def begin(self, now: float) -> None:
         """Listen, or go on with the one that stands by for us."""
@@ -97,14 +103,18 @@ class Succession:
         self._due.run(now)
         if self._listener:
             self._listener.keep(now)
+        self._upgrade.look(now)
         if self._place.phase is Phase.TAKING_OVER:
             self._taking_over.look(now)
         elif self._place.phase is Phase.STANDING_BY:
             self._making_way.look(now)
-        return self.relieved and (now > self._place.deadline or not subreaper.children())
+        if not self.relieved:
+            return False
+        return now > self._place.deadline or not subreaper.children() - {self._place.other_pid}
 
     def told_to_end(self) -> bool:
         """Say whether nothing is left to be stopped, as another one is in charge."""
+        self._upgrade.abandon()
         if self._place.phase is Phase.STANDING_BY:
             self._making_way.told_to_end()
         elif self._place.phase is Phase.TAKING_OVER:
@@ -113,17 +123,28 @@ class Succession:
             self._place.deadline = 0.0
         return self.relieved
 
+    def upgrade(self) -> None:
+        """Have what is installed now, where this release was started from, take over."""
+        self._upgrade.signalled(time.monotonic(), os.environ, refusal=self._making_way.refusal())
+
     def close(self) -> None:
         """Listen no more."""
         if self._listener:
             self._listener.close()
             self._listener = None
 
+    def _relieved(self) -> None:
+        self._upgrade.relieved(self._place.other_pid)
+        self.close()
+
+    def _resumed(self, reason: str) -> None:
+        self._upgrade.resumed(self._place.other_pid, reason)
+
     def _listen(self) -> None:
         try:
             self._listener = SuccessionListener(self._paths.succession_socket, self._map, self._asked)
         except OSError as error:
-            self._log.warning("cannot-be-taken-over", reason=error.strerror or str(error))
+            self._telling.cannot_listen(error.strerror or str(error))
 
     def _asked(self, connection: LineConnection, line: bytes) -> None:
         self._due.add(lambda now: self._answer(connection, line, now))
@@ -136,5 +157,7 @@ class Succession:
             return
         if question.command == TAKE_OVER:
             self._making_way.asked(connection, question, now)
+        elif question.command == UPGRADE:
+            self._upgrade.asked(connection, question, now, refusal=self._making_way.refusal())
         else:
             refuse(connection, f"unknown command {question.command!r}")

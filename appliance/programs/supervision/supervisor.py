@@ -13,7 +13,6 @@ from appliance.core.rollout.needed_programs import VRRP
 from appliance.model.operator_events import Tell
 from appliance.model.paths import Paths
 from appliance.net.files.lock_files import KeptLock
-from appliance.net.logging.log_sink import lines
 from appliance.net.process import leftovers
 from appliance.net.process.leftovers import Leftovers
 from appliance.net.supervision.service_manager import ServiceManager
@@ -21,10 +20,12 @@ from appliance.net.supervision.supervisord import EXIT_SIGNALS, Options
 from appliance.programs.accepted_log import AcceptedLog
 from appliance.programs.succession.standing_by import StandingBy
 from appliance.programs.succession.succession import Succession
+from appliance.programs.succession.telling import Telling
 from appliance.programs.supervision.ending import Ending
 from appliance.programs.supervision.kept_names import KeptNames
 from appliance.programs.supervision.program_changes import ProgramChanges
 from appliance.programs.supervision.programs import Programs
+from appliance.programs.supervision.release_starter import ReleaseStarter
 from appliance.wire.lines.succession import Predecessor
 
 _LONGEST_START: Final = 10.0
@@ -59,11 +60,11 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         )
         self._succession = Succession(
             paths,
-            log,
-            tell=tell,
+            telling=Telling(paths, log, tell),
             lock=lock,
             supervised=self._standing_by,
             socket_map=asyncore.socket_map,
+            starter=ReleaseStarter(options, manager),
             predecessor=predecessor,
         )
         self._ending = Ending(paths, log, options=options, programs=programs, left=left, manager=manager)
@@ -103,14 +104,20 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
         at = time.monotonic()
         if self._succession.tick(at):
             raise asyncore.ExitNow
-        self._manager.alive(at)
-        if self._standing_by.active:
-            return
+        if not self._standing_by.active:
+            self._look_after(at)
+        if self._succession.in_charge:
+            self._notify(at)
+
+    def _look_after(self, now: float) -> None:
         self._standing_by.end_others()
         self._names.keep()
         self._accepted_log.follow()
-        self._changes.look(self._programs.watched(), at)
-        if at > self._begun_at + _LONGEST_START or not self._programs.coming_up():
+        self._changes.look(self._programs.watched(), now)
+
+    def _notify(self, now: float) -> None:
+        self._manager.alive(now)
+        if now > self._begun_at + _LONGEST_START or not self._programs.coming_up():
             self._manager.ready()
 
     def handle_signal(self) -> None:
@@ -121,8 +128,7 @@ class Supervisor(supervisord.Supervisor):  # type: ignore[misc]  # supervisor ha
             elif number == signal.SIGHUP:
                 self._forward_hangup()
             elif number == signal.SIGUSR2:
-                lines().reopen()  # the others find by themselves what is at the path
-                self._log.info("log-reopened")
+                self._succession.upgrade()
 
     def ordered_stop_groups_phase_1(self) -> None:
         """Stop the groups of the highest priority number that is left; one that never ran costs no round."""

@@ -4,7 +4,7 @@ Both may be of different releases. Fields that a release does not know are ignor
 defaults; a `form` that is not ours is refused in words, and nothing has happened then.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Final
 
 import msgspec
@@ -19,6 +19,15 @@ DONE: Final = "done"
 
 GIVE_BACK: Final = "give-back"
 """The new one does not come up: go on."""
+
+UPGRADE: Final = "upgrade"
+"""An operator asks: start the release with this command, so that it takes over."""
+
+COMMAND: Final = "APPLIANCE_COMMAND"
+"""Environment variable: the command that was started as `appliance`, as a JSON list of words."""
+
+REFUSALS: Final = "APPLIANCE_REFUSALS"
+"""Environment variable of a `run` that supervisord has started: the descriptor that takes why it ends."""
 
 PREDECESSOR: Final = "APPLIANCE_PREDECESSOR"
 """Environment variable of supervisord: whom it takes over from."""
@@ -37,7 +46,13 @@ FORM: Final = 1
 
 
 _LONGEST_NAME: Final = 100
+_MOST_WORDS: Final = 8
+_LONGEST_WORD: Final = 4096  # bytes of a path, as Linux takes them (PATH_MAX)
 _Name = Annotated[str, msgspec.Meta(max_length=_LONGEST_NAME)]
+_Words = Annotated[
+    tuple[Annotated[str, msgspec.Meta(min_length=1, max_length=_LONGEST_WORD)], ...],
+    msgspec.Meta(min_length=1, max_length=_MOST_WORDS),
+]
 
 
 class SuccessionError(Exception):
@@ -87,6 +102,39 @@ def party(values: Mapping[str, object]) -> Party:
     if found.form != FORM:
         raise SuccessionError(f"version {found.version} speaks form {found.form} of a take-over, not {FORM}")
     return found
+
+
+def wanted(command: Sequence[str]) -> Question:
+    """Return the question of an operator who wants this command's release to take over."""
+    return Question(command=UPGRADE, values={"words": list(command)})
+
+
+def wanted_command(question: Question) -> tuple[str, ...]:
+    """Return the command of such a question; raises SuccessionError."""
+    return _command(question.values.get("words"))
+
+
+def encode_command(command: Sequence[str]) -> str:
+    """Return a command as the environment variable."""
+    return msgspec.json.encode(list(command)).decode()
+
+
+def decode_command(text: str) -> tuple[str, ...]:
+    """Return the command of the environment variable; raises SuccessionError."""
+    try:
+        return _command(msgspec.json.decode(text))
+    except (ValueError, RecursionError) as error:
+        raise SuccessionError(str(error)) from error
+
+
+def _command(words: object) -> tuple[str, ...]:
+    try:
+        command = msgspec.convert(words, _Words)
+    except msgspec.ValidationError as error:
+        raise SuccessionError(f"no command: {error}") from error
+    if not command[0].startswith("/") or any("\0" in each for each in command):
+        raise SuccessionError("no command: its first word is to be an absolute path")
+    return command
 
 
 def encode_predecessor(predecessor: Predecessor) -> str:

@@ -1,0 +1,54 @@
+"""`appliance upgrade` as a client: the supervisord that runs starts a release, and says how that went."""
+
+import socket
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from appliance.wire.lines.control import Answer, ControlError, decode_answer, encode_question
+from appliance.wire.lines.line_buffer import LineBuffer
+from appliance.wire.lines.succession import wanted
+
+_CHUNK: Final = 65536
+_LIMIT: Final = 65536  # bytes of the answer
+
+
+class NobodyToUpgrade(Exception):  # noqa: N818  # a state of the other side, not a mistake of ours
+    """Nobody answers who could start a release, or not in time."""
+
+
+class Upgraded(msgspec.Struct, frozen=True, kw_only=True):
+    """The release that is in charge now, and its process."""
+
+    version: str
+    pid: int
+
+
+def ask(path: Path, command: Sequence[str], *, timeout: float) -> Answer:
+    """Ask who listens at a path; return what it answers within `timeout` seconds, raises NobodyToUpgrade."""
+    lines = LineBuffer(_LIMIT)
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(timeout)
+        try:
+            connection.connect(str(path))
+            connection.sendall(encode_question(wanted(command)))
+            while chunk := connection.recv(_CHUNK):
+                for line in lines.feed(chunk):
+                    return decode_answer(line)
+        except TimeoutError as error:
+            raise NobodyToUpgrade(f"no answer within {timeout:g} s") from error
+        except OSError as error:
+            raise NobodyToUpgrade(f"{path}: {error.strerror or error}") from error
+        except ControlError as error:
+            raise NobodyToUpgrade(f"its answer cannot be read: {error}") from error
+    raise NobodyToUpgrade("it has ended without an answer")
+
+
+def upgraded(answer: Answer) -> Upgraded:
+    """Return who is in charge by a good answer; raises NobodyToUpgrade for one that does not say so."""
+    try:
+        return msgspec.convert(answer.values, Upgraded)
+    except msgspec.ValidationError as error:
+        raise NobodyToUpgrade(f"its answer cannot be read: {error}") from error
