@@ -737,6 +737,16 @@ TARGETS = (
         words=JSON_WORDS,
     ),
     Target(
+        name="succession-command",
+        run=round_trip(
+            lambda line: succession.wanted_command(control.decode_question(line)),
+            lambda command: control.encode_question(succession.wanted(command)),
+        ),
+        seeds=(control.encode_question(succession.wanted(("/usr/bin/appliance", "-x"))),),
+        errors=(control.ControlError, succession.SuccessionError),
+        words=JSON_WORDS,
+    ),
+    Target(
         name="succession-predecessor",
         run=round_trip(
             lambda data: succession.decode_predecessor(data.decode(errors="surrogateescape")),

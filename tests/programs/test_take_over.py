@@ -1,23 +1,16 @@
 """A second `appliance run` takes over from the one that runs: an upgrade, and the way back."""
 
-import contextlib
-import dataclasses
 import json
 import os
 import signal
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
 import pytest
-from support.load.load import Load
-from support.load.streams import Streams
-from support.network.ports import free_port
-from support.peers.backend import Backend
 from support.processes.waiting import wait_until
 from support.programs.appliance import Appliance
+from support.programs.loaded_site import Site, loaded_site
 from support.programs.release import Release
 
 import appliance
@@ -26,92 +19,13 @@ from appliance.model.take_overs import TakeOvers
 pytestmark = pytest.mark.programs
 
 _FULL = os.environ.get("E2E_FULL") == "1"
-_MIB = 1 << 20
-_SESSIONS = 40
-_STREAMS = 2
-
-
-@dataclasses.dataclass(slots=True, kw_only=True)
-class Site:
-    """An appliance with load on it: sessions with lines, streams that never pause, new connections."""
-
-    appliance: Appliance
-    load: Load
-    streams: Streams
-
-    def start(self, release: Release, *options: str) -> "subprocess.Popen[bytes]":
-        """Start another release beside the one that runs."""
-        return release.run(self.appliance.paths, self.appliance.log_file, *options)
-
-    def upgrade(self, release: Release) -> None:
-        """Start another release, and wait until it is in charge and the former one has ended."""
-        former, seen = self.appliance.process, len(self.appliance.events("appliance-taken-over"))
-        self.appliance.process = self.start(release)
-        wait_until(
-            lambda: len(self.appliance.events("appliance-taken-over")) > seen,
-            what=f"{release.version} has taken over",
-            timeout=60.0,
-        )
-        assert former.wait(60) == 0
-
-    def wait_for_traffic(self) -> None:
-        """Wait until everything that was open has gone on, and assert that nothing was lost."""
-        self.streams.wait_for_more(_MIB)
-        lines = self.load.report().lines
-        wait_until(lambda: self.load.report().lines > lines + _SESSIONS, what="all sessions go on")
-        report = self.load.report()
-        assert (report.failures, report.ended) == ({}, [])
-        told = self.streams.report()
-        assert (told.open, told.ended) == (_STREAMS, {})
-
-    def wait_for_one_generation(self) -> None:
-        """Wait until the workers of former generations are gone; the drain time is far longer."""
-        wait_until(
-            lambda: {each.generation for each in self.appliance.workers()} == {self.appliance.generation()},
-            what="the old generation is gone",
-            timeout=60.0,
-        )
-
-    def programs(self) -> dict[str, int | None]:
-        """Return the process ids of the programs."""
-        return {each: self.appliance.program_pid(each) for each in ("reload", "health", "proxy-api")}
-
-
-def _config(port: int, streams_port: int, master: Backend, streams: Streams) -> dict[str, object]:
-    return {
-        "api": {
-            "workers": 2,
-            "frontends": {
-                "kube-api": {"bind": [f"127.0.0.1:{port}"], "pool": "masters"},
-                "streams": {"bind": [f"127.0.0.1:{streams_port}"], "pool": "streams"},
-            },
-        },
-        "pools": {
-            "masters": {
-                "servers": {
-                    "master-0": {"address": f"127.0.0.1:{master.port}"},
-                    "master-1": {"address": f"127.0.0.1:{master.port}"},
-                }
-            },
-            "streams": {"servers": {"stream-0": {"address": f"127.0.0.1:{streams.port}"}}},
-        },
-        "defaults": {"drain": "120s"},
-    }
 
 
 @pytest.fixture
 def site() -> Iterator[Site]:
     """Run the appliance with its load."""
-    port, streams_port = free_port(), free_port()
-    with contextlib.ExitStack() as stack:
-        master, streams = stack.enter_context(Backend("master-0")), stack.enter_context(Streams())
-        made = stack.enter_context(Appliance(_config(port, streams_port, master, streams)))
-        stack.callback(made.command, "sessions", "kill", "--source", "127.0.0.1", check=False)
-        load = stack.enter_context(Load(port=port, sessions=_SESSIONS, rate=50.0))
-        load.wait_for_sessions()
-        streams.connect(streams_port, _STREAMS)
-        yield Site(appliance=made, load=load, streams=streams)
-        sys.stderr.write(made.log())  # pytest shows it where the test has failed
+    with loaded_site() as made:
+        yield made
 
 
 @pytest.fixture
@@ -204,15 +118,10 @@ def test_a_program_that_does_not_come_up(site: Site, tmp_path: Path, module: str
     assert shown.last_failed.version == "9.9.9"
     assert "version 9.9.9 could not take over" in site.appliance.command("status", check=False).stdout
     assert former.poll() is None
-    _wait_for_own_programs(site)
+    site.wait_for_own_programs()
     site.wait_for_one_generation()
     site.wait_for_traffic()
     assert site.appliance.reload()["ok"] is True
-
-
-def _wait_for_own_programs(site: Site) -> None:
-    """Wait until supervisord's own children answer, for all programs."""
-    wait_until(site.appliance.is_whole, what="the one in charge has its programs", timeout=60.0)
 
 
 @pytest.fixture
@@ -248,7 +157,7 @@ def test_a_new_one_that_is_killed(site: Site, waiting: tuple[Release, Path], mom
     new.wait()
     wait_until(lambda: site.appliance.events("take-over-failed"), what="the former one goes on")
     assert former.poll() is None
-    _wait_for_own_programs(site)
+    site.wait_for_own_programs()
     site.wait_for_one_generation()
     site.wait_for_traffic()
 
@@ -260,7 +169,7 @@ def test_a_new_one_that_hangs(site: Site, waiting: tuple[Release, Path]):
     _wait_for(site, "accepting")
     new.send_signal(signal.SIGSTOP)
     assert new.wait(120) == -signal.SIGKILL
-    _wait_for_own_programs(site)
+    site.wait_for_own_programs()
     site.wait_for_one_generation()
     site.wait_for_traffic()
 
@@ -275,7 +184,7 @@ def test_a_former_one_that_is_killed(site: Site, waiting: tuple[Release, Path], 
     waiting[1].touch()
     site.appliance.process = new
     wait_until(lambda: site.appliance.events("appliance-taken-over"), what="the new one is in charge")
-    _wait_for_own_programs(site)
+    site.wait_for_own_programs()
     site.wait_for_one_generation()
     site.wait_for_traffic()
 

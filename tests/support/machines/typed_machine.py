@@ -14,6 +14,7 @@ from typing import Final, Self
 from support.network.namespaces import Node
 from support.processes.processes import end
 from support.processes.waiting import wait_until
+from support.programs.release import NotOurChild
 
 _COMMANDS: Final = Path(sys.executable).parent
 _PATIENCE: Final = 60.0
@@ -83,6 +84,8 @@ class TypedMachine:
                 self.start()
             case ["systemctl", *_]:
                 raise AssertionError(f"no test does this: {command}")
+            case ["appliance", "upgrade"]:
+                return self._upgrade()
             case _:
                 done = self._run(command, check=False)
                 assert done.returncode == 0, f"{command}: {done.stdout}{done.stderr}"
@@ -117,6 +120,15 @@ class TypedMachine:
         assert self._service is not None
         service, self._service = self._service, None
         end(service, patience=_STOP)
+
+    def _upgrade(self) -> str:
+        """Upgrade the appliance in place; the new supervisord is the service from then on."""
+        done = self._run("appliance upgrade", check=False)
+        assert done.returncode == 0, f"{done.stdout}{done.stderr}"
+        assert self._service is not None
+        assert self._service.wait(_PATIENCE) == 0
+        self._service = NotOurChild(int(self.read("/run/appliance/supervisord.pid")))
+        return done.stdout
 
     def _ended(self) -> bool:
         return self._service is None or self._service.poll() is not None

@@ -8,6 +8,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
+from support.processes.processes import alive
+from support.processes.waiting import wait_until
+
 import appliance
 from appliance.model.paths import Paths
 
@@ -54,5 +57,56 @@ class Release:
                 cwd="/",
             )
 
+    def command(self, *arguments: str, paths: Paths) -> "subprocess.CompletedProcess[str]":
+        """Run its command, as an operator who has installed it, whatever release runs."""
+        return subprocess.run(
+            [self.script(), *arguments],
+            env={**os.environ, **paths.environment()},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=300,
+        )
+
+    def script(self) -> Path:
+        """Return its `appliance`, which is all that an operator knows of it."""
+        path = self._root / "bin" / "appliance"
+        if not path.exists():
+            path.parent.mkdir()
+            path.write_text(_SCRIPT.format(python=sys.executable, root=str(self._root)))
+            path.chmod(0o755)
+        return path
+
+
+class NotOurChild(subprocess.Popen[bytes]):
+    """A process that another one has started, for those who know what to do with a child of theirs.
+
+    Its exit status is its parent's to know: it counts as 0.
+    """
+
+    def __init__(self, pid: int) -> None:
+        self.pid = pid
+
+    def poll(self) -> int | None:
+        """Return 0 when it has ended."""
+        return None if alive(self.pid) else 0
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end."""
+        wait_until(lambda: not alive(self.pid), what=f"process {self.pid} ends", timeout=timeout or 60.0)
+        return 0
+
+    def send_signal(self, sig: int) -> None:
+        """Send it a signal."""
+        os.kill(self.pid, sig)
+
 
 _COMMAND: Final = (sys.executable, "-P", "-m", "appliance.console")
+_SCRIPT: Final = """\
+#!{python} -P
+import os, sys
+sys.path.insert(0, {root!r})
+os.environ["PYTHONPATH"] = {root!r}
+from appliance.console.__main__ import run
+run()
+"""

@@ -7,17 +7,23 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from appliance.wire.lines.control import Question
 from appliance.wire.lines.succession import (
     FORM,
     TAKE_OVER,
+    UPGRADE,
     Party,
     Predecessor,
     SuccessionError,
+    decode_command,
     decode_predecessor,
+    encode_command,
     encode_predecessor,
     party,
     request,
     values_of,
+    wanted,
+    wanted_command,
 )
 
 pytestmark = pytest.mark.pure
@@ -52,6 +58,31 @@ def test_a_predecessor_survives_the_environment():
     """What `run` leaves is what supervisord finds."""
     left = Predecessor(connection=7, pid=12, version="1.0", instance="12-abc")
     assert decode_predecessor(encode_predecessor(left)) == left
+
+
+def test_a_command_travels_in_a_question_and_in_the_environment():
+    """Word by word."""
+    command = ("/opt/appliance-2/bin/appliance", "--config", "/etc/a file")
+    assert wanted(command).command == UPGRADE
+    assert wanted_command(wanted(command)) == command
+    assert decode_command(encode_command(command)) == command
+
+
+@pytest.mark.parametrize(
+    "words",
+    [None, [], "x", [7], [""], ["appliance"], ["/a\0b"], ["/a"] * 9, ["/" + "a" * 4096]],
+)
+def test_what_is_no_command_is_refused(words: object):
+    """Nothing, too much, another type, a name that a search path would have to find."""
+    with pytest.raises(SuccessionError, match="no command"):
+        wanted_command(Question(command=UPGRADE, values={"words": words}))
+
+
+@given(st.text(max_size=200) | st.recursive(st.integers() | st.text(), st.lists).map(json.dumps))
+def test_garbage_is_no_command(text: str):
+    """Any text is a command or a SuccessionError."""
+    with contextlib.suppress(SuccessionError):
+        assert decode_command(text)
 
 
 @given(st.text(max_size=200) | st.recursive(st.integers(), st.lists).map(json.dumps))
