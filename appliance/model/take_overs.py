@@ -17,7 +17,10 @@ class TakenOver(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class FailedTakeOver(msgspec.Struct, frozen=True, kw_only=True):
-    """One that did not: when (Unix seconds), the release and process that wanted to, and why it could not."""
+    """One that did not: when (Unix seconds), the release and process that wanted to, and why it could not.
+
+    `version` is "" and `pid` 0 for one that could not even ask.
+    """
 
     when: float
     version: str

@@ -40,8 +40,10 @@ _FOREIGN_OPTIONS: Final = {
     "--cap-drop",
     "--read-only",
     "--network",
+    "--kill-whom",
+    "--signal",
 }
-"""Of useradd, ss, journalctl, curl and podman."""
+"""Of useradd, ss, journalctl, systemctl, curl and podman."""
 
 _NO_EVENTS: Final = {
     *("proxy-api", "proxy-ingress", "kube-api", "machine-config", "kube-apiserver", "api-int"),

@@ -123,10 +123,8 @@ def _take_overs(status: Status) -> Iterator[RenderableType]:
         yield Text(f"taken over {ago} ago from version {printable(last.version)}, process {last.pid}")
     if failed := status.take_overs.failure:
         ago = duration(max(0.0, status.at - failed.when))
-        words = (
-            f"version {printable(failed.version)} could not take over {ago} ago: {printable(failed.reason)}"
-        )
-        yield Text(words, style="yellow")
+        who = f"version {printable(failed.version)}" if failed.version else "a release"
+        yield Text(f"{who} could not take over {ago} ago: {printable(failed.reason)}", style="yellow")
 
 
 def _data_path(status: Status) -> str:

@@ -64,6 +64,9 @@ def test_take_overs():
     lines = drawn(replace(_EVIDENCE, take_overs=TakeOvers().with_done(done).with_failed(failed)))
     assert "taken over 1m 40s ago from version 0.9, process 7" in lines
     assert "version 1.1 could not take over 50s ago: it has ended" in lines
+    unnamed = FailedTakeOver(when=150.0, version="", pid=0, reason="not found")
+    lines = drawn(replace(_EVIDENCE, take_overs=TakeOvers().with_failed(unnamed)))
+    assert "a release could not take over 50s ago: not found" in lines
     after = TakeOvers().with_failed(failed).with_done(TakenOver(when=160.0, version="0.9", pid=7, by="1.1"))
     assert not [each for each in drawn(replace(_EVIDENCE, take_overs=after)) if "could not" in each]
     assert not [each for each in drawn(_EVIDENCE) if "take" in each]
