@@ -26,6 +26,7 @@ from appliance.core.status.observations import LastReload, Observations, StatusA
 from appliance.core.status.status import RedirectedFrontendStatus
 from appliance.model.drop_reasons import DropReason
 from appliance.model.end_reasons import EndReason
+from appliance.model.take_overs import TakenOver, TakeOvers
 from appliance.model.worker_phases import WorkerPhase
 from appliance.wire.boards.ended_workers import EndedWorkers
 from appliance.wire.boards.worker_board import CONNECT_BOUNDS, PoolTimes
@@ -131,6 +132,7 @@ def _observations() -> Observations:
         workers=(old, new),
         ended={"proxy-api": EndedWorkers(workers=5)},
         accepted_at=120.0,
+        take_overs=TakeOvers().with_done(TakenOver(when=180.0, version="0.0.9", pid=77, by="0.1.0")),
         vrrp=VrrpStatus(routers=(router,)),
         vrrp_board=vrrp_board(name="api", drops={DropReason.CHECKSUM: 2}),
     )
