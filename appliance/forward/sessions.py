@@ -70,11 +70,14 @@ class ForwardedSessions:
         return listed_session.encode(found, left_out=more)
 
     def kill(self, question: Question) -> Answer:
-        """End the connections that the question's id, server or source (an address or network) names."""
+        """End the connections that the question names: by id, server, source or destination.
+
+        Both of the latter are an address or a network: clients', and the one that they connected to.
+        """
         self.learn()
         matches = self._matcher(question)
         if matches is None:
-            return bad("kill: needs one of id, server, source")
+            return bad("kill: needs one of id, server, source, destination")
         found = [each for each in self._connections() if matches(each)]
         offloaded = self._forwarder.tables.stop_offload()
         killed = end_each(found)
@@ -99,8 +102,11 @@ class ForwardedSessions:
                 (owner := self._owners.of_mark(each.mark)) is not None and (owner.server == server)
             )
         if (source := question.optional_text("source")) is not None:
-            networks = _networks(source)
-            return lambda each: ip_address(each.client.source).packed in networks
+            clients = _networks("source", source)
+            return lambda each: ip_address(each.client.source).packed in clients
+        if (destination := question.optional_text("destination")) is not None:
+            ours = _networks("destination", destination)
+            return lambda each: ip_address(each.client.destination).packed in ours
         return None
 
 
@@ -135,8 +141,8 @@ def _longest_silence() -> int | None:
     return None
 
 
-def _networks(source: str) -> NetworkSet:
+def _networks(key: str, given: str) -> NetworkSet:
     try:
-        return NetworkSet([source])
+        return NetworkSet([given])
     except ValueError as error:
-        raise ControlError(f"kill: source: {error}") from error
+        raise ControlError(f"kill: {key}: {error}") from error

@@ -42,16 +42,19 @@ class LedPackets:
         hops: Hops,
         nodes: frozenset[bytes],
         longest: float,
-    ) -> None:
-        """Have packets of these addresses led as `hops` says; called again and again."""
+    ) -> bool:
+        """Have packets of these addresses led as `hops` says; called again and again.
+
+        Return whether they are: for a moment elements of an earlier run are left alone.
+        """
         now = time.monotonic()
         self._make(family, interfaces, addresses, longest)
         if now < self._left_alone.get(family, 0.0):
-            return
+            return False
         wanted = addresses, hops, nodes
         before = self._put.get(family)
         if before is not None and before[0] == wanted and now - before[1] < rules.RENEWED:
-            return
+            return True
         try:
             self._open().run_text(rules.refresh(FAMILIES[family], addresses, hops, nodes))
         except NftablesError:
@@ -59,6 +62,7 @@ class LedPackets:
             self._put.pop(family, None)
             raise
         self._put[family] = wanted, now
+        return True
 
     def remove(self, families: Iterable[int] = tuple(FAMILIES)) -> None:
         """Take the tables away, those of an earlier run too."""

@@ -16,34 +16,25 @@ from gevent.event import Event
 from structlog.typing import FilteringBoundLogger
 
 from appliance.core.linger.hops import Keeper, Nodes, hops
+from appliance.core.linger.informed import informed
 from appliance.core.linger.served_addresses import ServedAddress, after
-from appliance.core.rollout.needed_programs import VRRP
-from appliance.core.vrrp.election_messages import Cause
 from appliance.linger.led_packets import LedPackets
 from appliance.linger.open_connections import OpenConnections
 from appliance.linger.places import Place, places
 from appliance.linger.reports import INTERVAL, Reports
+from appliance.linger.vrrp_view import VrrpView
 from appliance.model.paths import Paths
 from appliance.model.snapshot.linger import Linger
 from appliance.model.snapshot.snapshot import Snapshot
-from appliance.net.boards.board_layout import BoardError
-from appliance.net.boards.board_reader import BoardReader
-from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.net.files import hmac_keys
 from appliance.net.logging import log as logs
 from appliance.net.netlink.kept_addresses import KeptAddresses
 from appliance.net.nftables.nftables import NftablesError
-from appliance.wire.boards import vrrp_board
-from appliance.wire.boards.health_board import BoardFormatError
-from appliance.wire.lines import vrrp_status
-from appliance.wire.lines.control import Question
-from appliance.wire.lines.vrrp_status import VrrpStatusError
 from appliance.wire.linger_report import ReportedAddress
 
 PROGRAM: Final = "linger"
 
 _GLANCE: Final = 0.1  # seconds between two looks at vrrp's board
-_ASKED: Final = 1.0  # seconds for an answer of `vrrp`
 _COUNTED: Final = 1.0  # seconds between two counts of connections
 
 
@@ -64,12 +55,11 @@ class Lingerer:
         self.served: Mapping[str, ServedAddress] = {}
         self.routers: dict[str, str] = {}
         self.reports: Reports | None = None
-        self._paths = paths
+        self._vrrp = VrrpView(paths)
         self._places: tuple[Place, ...] = ()
         self._settings: Linger | None = None
-        self._board: BoardReader | None = None
         self._kept = KeptAddresses()
-        self._connections = OpenConnections()
+        self._connections = OpenConnections(paths)
         self._led = LedPackets()
         self._news = Event()
         self._counted_at = float("-inf")
@@ -182,41 +172,28 @@ class Lingerer:
             )
             self.served = changes.served
             self._tell(before, now)
+            for address in changes.cut:
+                self._cut(address)
             for address, reason in changes.given_up.items():
                 left = before[address].connections
                 self.log.info("linger-ended", address=address, reason=reason.value, connections=left)
                 self._kept.remove(address)
-            self._lead(keepers, now)
+            if self._lead(keepers, now) and self.reports is not None:
+                talking, macs = self.reports.talking(), self.reports.macs.values()
+                self._vrrp.inform(informed(self.routers, keepers, macs=macs, talking=talking, now=now))
 
     def _active(self) -> frozenset[str]:
-        """Return the addresses that `vrrp` holds; those of before where its board cannot be read."""
-        try:
-            if self._board is None:
-                self._board = BoardReader(self._paths.vrrp_board)
-            self._board.follow()
-            payload = self._board.read()
-            routers = vrrp_board.decode(payload).routers if payload else ()
-        except (BoardError, BoardFormatError):
+        """Return the addresses that `vrrp` holds; those of before where it does not say."""
+        active = self._vrrp.active(self.routers)
+        if active is None:
             return frozenset(each.address for each in self.served.values() if each.active)
-        names = {each.name for each in routers if each.state == "active"}
-        return frozenset(address for address, name in self.routers.items() if name in names)
+        return active
 
     def _doubt_the_dead(self, active: frozenset[str]) -> None:
         """Wait no longer for a node of which `vrrp` says that it has died: clients are told by a reset."""
         come = {each for each in active if each not in self.served or not self.served[each].active}
-        if not come:
-            return
-        try:
-            answer = ask(self._paths.control(VRRP), Question(command="status"), timeout=_ASKED)
-            routers = vrrp_status.decode(answer.values).routers if answer.ok else ()
-        except (ControlUnavailable, VrrpStatusError):
-            return
-        dead = {
-            each.name
-            for each in routers
-            if each.transitions and each.transitions[-1].cause == Cause.ACTIVE_DOWN.value
-        }
-        self.nodes.doubt(each for each in come if self.routers.get(each) in dead)
+        if come:
+            self.nodes.doubt(self._vrrp.died(come, self.routers))
 
     def _keep(self, active: frozenset[str], indexes: Mapping[str, int]) -> None:
         """Put addresses that have come on `lo`."""
@@ -233,8 +210,20 @@ class Lingerer:
         if not left or now - self._counted_at < _COUNTED:
             return {}
         self._counted_at = now
-        forwards = self.snapshot is not None and bool(self.snapshot.forwarded)
-        return self._connections.count(left, forwards=forwards)
+        return self._connections.count(left, forwards=self._forwards)
+
+    def _cut(self, address: str) -> None:
+        """End the connections of an address that was kept for the longest time."""
+        cut = self._connections.cut(address, forwards=self._forwards)
+        self._counted_at = float("-inf")
+        self.log.warning("linger-cut", address=address, connections=cut.connections)
+        if cut.trouble:
+            self.log.error("linger-not-cut", address=address, reason=cut.trouble)
+
+    @property
+    def _forwards(self) -> bool:
+        """Whether the kernel forwards connections here."""
+        return self.snapshot is not None and bool(self.snapshot.forwarded)
 
     def _tell(self, before: Mapping[str, ServedAddress], now: float) -> None:
         if self.reports is None:
@@ -257,16 +246,17 @@ class Lingerer:
         left = 0.0 if one.left_at is None else time.monotonic() - one.left_at
         return ReportedAddress(address=address, active=one.active, left=left, connections=one.connections)
 
-    def _lead(self, keepers: tuple[Keeper, ...], now: float) -> None:
+    def _lead(self, keepers: tuple[Keeper, ...], now: float) -> bool:
+        """Have packets led to those who have them; return whether they are."""
         if self._settings is None:
             self._led.remove()
-            return
-        nodes = self.nodes.macs(now)
+            return False
+        nodes, led = self.nodes.macs(now), True
         for family in sorted({each.family for each in self._places}):
             here = [each for each in self._places if each.family == family]
             addresses = tuple(address for place in here for address in place.routers)
             mine = [each for each in keepers if each.address in addresses]
-            self._led.lead(
+            led &= self._led.lead(
                 family,
                 interfaces=tuple(each.interface for each in here),
                 addresses=addresses,
@@ -274,6 +264,7 @@ class Lingerer:
                 nodes=nodes,
                 longest=self._settings.longest,
             )
+        return led
 
     def _indexes(self) -> dict[str, int]:
         found: dict[str, int] = {}

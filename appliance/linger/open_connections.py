@@ -1,17 +1,41 @@
-"""How many connections this node has at an address: of its sockets, and of those that the kernel forwards."""
+"""How many connections this node has at an address: of its sockets, and of those that the kernel forwards.
+
+At the end of `longest` they are ended: sockets by the kernel, so that old workers and other programs need not
+be asked; what the kernel forwards by `forward`, which knows how both ends of it are told.
+"""
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+import gevent
 
 from appliance.core.forwarding.numbers import MARK, MARK_MASK
+from appliance.core.rollout.needed_programs import FORWARD
+from appliance.model.paths import Paths
+from appliance.net.control.control_client import ControlUnavailable, ask
 from appliance.net.netlink.conntrack import Conntrack
 from appliance.net.netlink.socket_connections import SocketConnections
+from appliance.wire.lines.control import Question
+
+_AT_ONCE: Final = 256  # connections between which others get their turn
+_ASKED: Final = 5.0  # seconds for an answer of `forward`; the other nodes wait for a report for longer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cut:
+    """How many connections of an address were ended, and why some were not, "" for no reason."""
+
+    connections: int
+    trouble: str
 
 
 class OpenConnections:
     """The kernel's lists. Functions raise OSError."""
 
-    def __init__(self) -> None:
+    def __init__(self, paths: Paths) -> None:
+        self._paths = paths
         self._sockets = SocketConnections()
         self._conntrack: Conntrack | None = None
 
@@ -25,6 +49,37 @@ class OpenConnections:
         """Return the number of each; `forwards` is whether frontends have `forward: kernel`."""
         forwarded = self._forwarded() if forwards else Counter[str]()
         return {each: len(self._sockets.at(each)) + forwarded[each] for each in addresses}
+
+    def cut(self, address: str, *, forwards: bool) -> Cut:
+        """End all connections of an address; `forwards` as for `count`."""
+        ended, troubles = 0, list[str]()
+        try:
+            ended += self._cut_sockets(address)
+        except OSError as error:
+            troubles.append(f"the kernel ends no sockets: {error.strerror or error}")
+        if forwards:
+            try:
+                ended += self._cut_forwarded(address)
+            except ControlUnavailable as error:
+                troubles.append(str(error))
+        return Cut(connections=ended, trouble="; ".join(troubles))
+
+    def _cut_sockets(self, address: str) -> int:
+        found, ended = self._sockets.at(address), 0
+        for start in range(0, len(found), _AT_ONCE):
+            ended += self._sockets.end(found[start : start + _AT_ONCE])
+            gevent.sleep(0)
+        return ended
+
+    def _cut_forwarded(self, address: str) -> int:
+        question = Question(command="kill", values={"destination": address})
+        answer = ask(self._paths.control(FORWARD), question, timeout=_ASKED)
+        killed = answer.values.get("killed")
+        if not isinstance(killed, int):
+            raise ControlUnavailable(
+                f"{FORWARD} refuses: {'; '.join(each.message for each in answer.errors)}"
+            )
+        return killed
 
     def _forwarded(self) -> Counter[str]:
         if self._conntrack is None:

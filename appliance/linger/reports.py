@@ -18,6 +18,7 @@ from appliance.linger.places import Place
 from appliance.net.packets.report_sockets import HOP_LIMIT, Datagram, ReportReceiver, ReportSender
 from appliance.wire.linger_report import (
     MOST_ADDRESSES,
+    MOST_HEARD,
     LingerReport,
     LingerReportError,
     ReportDrop,
@@ -37,6 +38,8 @@ _MAC_AT: Final = 18  # behind the name and the family of struct sockaddr
 class Reports:
     """The sockets at one port with one key. `on_news` is called when a report was believed.
 
+    `macs` are our own, by the index of their interface.
+
     Making one raises OSError where the port is taken.
     """
 
@@ -51,6 +54,8 @@ class Reports:
         log: FilteringBoundLogger,
     ) -> None:
         self.drops: Counter[ReportDrop] = Counter()
+        self.macs: dict[int, bytes] = {}
+        self._talking: dict[tuple[str, int], float] = {}
         self._places = tuple(places)
         self._port = port
         self._secret = secret
@@ -78,10 +83,23 @@ class Reports:
                 mac = _mac(place.interface)
                 self._receivers[place.family].join(index)
             except OSError as error:
+                self._talking.pop((place.interface, place.family), None)
                 self._note(place.interface, None, error)
                 continue
-            for peer in (*place.peers, *([None] if place.multicast else [])):
+            self.macs[index] = mac
+            told = [
                 self._send(place, index, mac, peer, addresses)
+                for peer in (*place.peers, *([None] if place.multicast else []))
+            ]
+            if any(told):
+                self._talking.setdefault((place.interface, place.family), time.monotonic())
+            else:
+                self._talking.pop((place.interface, place.family), None)
+
+    def talking(self) -> dict[str, float]:
+        """Return since when others are told and heard of each address."""
+        since = ((place, self._talking.get((place.interface, place.family))) for place in self._places)
+        return {address: at for place, at in since if at is not None for address in place.routers}
 
     def close(self) -> None:
         """Close the sockets; another call is harmless."""
@@ -96,18 +114,23 @@ class Reports:
         mac: bytes,
         peer: str | None,
         addresses: tuple[ReportedAddress, ...],
-    ) -> None:
+    ) -> bool:
         self._sequence = max(self._sequence + 1, time.time_ns())
+        heard = self._nodes.heard(index, family=place.family, now=time.monotonic())
         report = LingerReport(
-            mac=mac, sequence=self._sequence, addresses=addresses[: MOST_ADDRESSES[place.family]]
+            mac=mac,
+            sequence=self._sequence,
+            addresses=addresses[: MOST_ADDRESSES[place.family]],
+            heard=heard[:MOST_HEARD],
         )
         try:
             sender = ReportSender(place.family, self._port, interface=index, peer=peer)
             sender.send(encode(report, family=place.family, source=sender.source, secret=self._secret))
         except OSError as error:
             self._note(place.interface, peer, error)
-        else:
-            self._refused.pop((place.interface, peer), None)
+            return False
+        self._refused.pop((place.interface, peer), None)
+        return True
 
     def _follow(self, receiver: ReportReceiver) -> None:
         while True:

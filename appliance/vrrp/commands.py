@@ -51,6 +51,7 @@ class VrrpCommands:
             "abort": self._abort,
             "move": self._unless_stopping(self._move),
             "reclaim": self._unless_stopping(self._reclaim),
+            "informed": self._unless_stopping(self._informed),
             "take-part": self._unless_stopping(self._take_part),
             TAKE_OVER: self._take_over,
             TAKEN_OVER: self._taken_over,
@@ -198,6 +199,16 @@ class VrrpCommands:
         yielded = instance.election.yielded
         group.reclaim(time.monotonic())
         return good(name=name, changed=yielded)
+
+    def _informed(self, question: Question) -> Answer:
+        """Take from `linger` that it knows whose connections of a virtual IP there are."""
+        name = question.text("name")
+        found = self._program.groups.find(name)
+        if found is None:
+            return bad(f"no virtual IP {name!r} is configured")
+        group, instance = found
+        group.inform(instance, time.monotonic())
+        return good(name=name)
 
 
 def _users(routers: Iterable[VirtualRouter]) -> tuple[str, ...]:

@@ -46,6 +46,7 @@ def router_status(group: RouterGroup, instance: VrrpInstance, *, now: float) -> 
         sync_group=router.sync_group,
         counters=_counters(counters),
         drops={reason.value: count for reason, count in counters.drops.items()},
+        uninformed_for=round(election.uninformed_for(now), 3),
     )
 
 
@@ -87,6 +88,7 @@ def board_record(instance: VrrpInstance) -> RouterRecord:
         split_brains=counters.split_brains,
         send_errors=counters.send_errors,
         restored=counters.restored,
+        uninformed=election.waits_to_be_informed,
     )
 
 

@@ -119,10 +119,12 @@ def test_a_listing_is_bounded(ask: Ask, table: Table, monkeypatch: pytest.Monkey
         ({"server": "pool/other"}, [1, 2, 3]),
         ({"source": "192.0.2.0/24"}, [3]),
         ({"source": "2001:db8::7"}, [1, 2]),
+        ({"destination": "192.0.2.200"}, []),
+        ({"destination": "192.0.2.201"}, [1, 2, 3]),
     ],
 )
 def test_what_is_named_is_ended(ask: Ask, table: Table, which: dict[str, str], left: list[int]):
-    """By id, server or client, and how many there were is told."""
+    """By id, server, client or virtual IP, and how many there were is told."""
     table += [
         tracked(1, "192.0.2.7", id=1),
         tracked(2, "192.0.2.8", id=2),

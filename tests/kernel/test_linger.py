@@ -6,6 +6,7 @@
 import json
 import os
 import signal
+import socket
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -17,6 +18,7 @@ from support.peers.keepalived import Instance, Keepalived
 from support.processes.processes import kill
 from support.processes.waiting import wait_until
 from support.programs.linger_field import (
+    KEY,
     PORT,
     VIP,
     VIP6,
@@ -184,6 +186,45 @@ def test_a_stop_waits_for_connections(number: signal.Signals, drain: str):
         assert one.appliance.wait(patience=60.0) == 0
         assert not one.node.holds(VIP, "lo")
         assert "lb_linger" not in one.nft()
+
+
+def test_a_node_that_comes_back_waits_until_it_knows():
+    """It has the higher priority, and takes nothing over while its `linger` cannot hear the active node."""
+    with pair() as (client, one, two), ExitStack() as stack:
+        one.appliance.stop(patience=60.0)
+        wait_until(lambda: two.kept().get("active"), what="two serves")
+        clients = stack.enter_context(SteadyClients(client, count=_COUNT, period=_PERIOD))
+        with one.node.inside():
+            taken = stack.enter_context(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+            taken.bind(("0.0.0.0", 29446))
+            one.appliance.start()
+        wait_until(lambda: "29446" in str(one.status().get("trouble")), what="it says why it hears nobody")
+        wait_until(lambda: "takes over from nobody" in one.shown(), what="it waits, and says so")
+        assert one.state() == "backup"
+        taken.close()
+        wait_until(lambda: one.kept().get("active"), what="one serves again", timeout=30.0)
+        wait_until(lambda: two.kept().get("connections") == _COUNT, what="two keeps its own")
+        seen = clients.end()
+        assert (seen["ended"], seen["by"]) == (0, {"two": _COUNT})
+
+
+@pytest.mark.parametrize("vip", [VIP, VIP6])
+def test_connections_end_after_the_longest_time(vip: str):
+    """Both sides are told by the node that has them, silent clients too; afterwards it serves as before."""
+    with pair(vip=vip, linger={"key": KEY, "longest": "5s"}) as (client, one, two):
+        with SteadyClients(client, count=_COUNT, period=3600.0, vip=vip) as clients:
+            _moved(one, two, vip)
+            wait_until(lambda: not _established(client), what="all are reset", timeout=60.0)
+            wait_until(lambda: not one.kept(vip), what="one gives the address up")
+            seen = clients.end()
+        assert (seen["ended"], list(seen["why"])) == (_COUNT, ["[Errno 104] Connection reset by peer"])
+        (cut,) = one.appliance.events("linger-cut")
+        assert (cut["address"], cut["connections"]) == (vip, _COUNT)
+        servers = one.node.run(["ss", "-tnH", "state", "established", "dport", "=", "7001"])
+        assert servers.count("\n") <= 1  # that of a check
+        two.move()
+        wait_until(lambda: one.kept(vip).get("active"), what="one serves again")
+        assert who_answers(client, vip) == "one"
 
 
 @pytest.mark.needs("keepalived")

@@ -212,6 +212,23 @@ def test_moves_are_refused_in_words(lone: Lone):
     assert lone.ask("reclaim", name="api") == {"ok": True, "name": "api", "changed": False}
 
 
+def test_it_is_told_whose_connections_there_are(lone: Lone):
+    """Its board says that it waits for that, and not any more once it was told."""
+    lone.accept(1, router(informed_within=600.0))
+    lone.start()
+    wait_until(lone.status, what="it answers")
+    board = BoardReader(lone.paths.vrrp_board)
+
+    def waits() -> bool:
+        (shown,) = vrrp_board.decode(board.read() or b"").routers
+        return shown.uninformed
+
+    assert waits()
+    assert "no virtual IP" in str(lone.ask("informed", name="other")["errors"])
+    assert lone.ask("informed", name="api") == {"ok": True, "name": "api"}
+    wait_until(lambda: not waits(), what="its board says so")
+
+
 def test_a_second_one_does_not_start(lone: Lone):
     """One runtime directory has one vrrp."""
     lone.accept(1)

@@ -117,6 +117,7 @@ def test_a_stop_is_no_success(console: Console) -> None:
         ("commit", {"snapshot": 1}),
         ("move", {"name": "api"}),
         ("reclaim", {"name": "api"}),
+        ("informed", {"name": "api"}),
     ],
 )
 def test_nothing_is_begun_while_it_stops(console: Console, command: str, values: dict[str, object]) -> None:

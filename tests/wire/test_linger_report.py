@@ -12,6 +12,7 @@ from support.fuzzing.damage import cuts, flips
 from appliance.wire.linger_report import (
     MOST_ADDRESSES,
     MOST_BYTES,
+    MOST_HEARD,
     LingerReport,
     LingerReportError,
     ReportDrop,
@@ -37,6 +38,7 @@ REPORTS = {
         mac=MAC,
         sequence=7,
         addresses=(address("192.0.2.100"), address("192.0.2.101", active=False, left=1.5, connections=200)),
+        heard=(bytes.fromhex("020000000002"), bytes.fromhex("020000000003")),
     ),
     6: LingerReport(mac=MAC, sequence=2**63, addresses=(address("fd00::100", active=False, connections=1),)),
 }
@@ -75,12 +77,13 @@ def test_what_is_too_great_is_cut():
 
 @pytest.mark.parametrize("family", [4, 6])
 def test_the_most_addresses_fit(family: int):
-    """As many addresses as a report may have fit into one packet."""
+    """As many addresses and nodes as a report may have fit into one packet."""
     prefix = "192.0.2." if family == 4 else "fd00::"
     report = LingerReport(
         mac=MAC,
         sequence=1,
         addresses=tuple(address(f"{prefix}1{each}") for each in range(MOST_ADDRESSES[family])),
+        heard=(MAC,) * MOST_HEARD,
     )
     datagram = encode(report, family=family, source=SOURCE[family], secret=SECRET)
     assert len(datagram) <= MOST_BYTES
@@ -106,7 +109,8 @@ def test_a_changed_bit():
         pytest.param(0, b"LNG2", id="another version"),
         pytest.param(18, b"\x05", id="no size of an address"),
         pytest.param(19, b"\x03", id="more addresses than there are"),
-        pytest.param(24, b"\x02", id="no state"),
+        pytest.param(20, b"\x03", id="more nodes than there are"),
+        pytest.param(25, b"\x02", id="no state"),
     ],
 )
 def test_another_layout_with_the_right_key(place: int, value: bytes):

@@ -76,6 +76,9 @@ def _lines(router: RouterStatus, now: float) -> Iterator[tuple[str, str]]:
             "moved",
             f"away by `appliance vip move`: takes part again with `appliance vip reclaim {router.name}`",
         )
+    if router.uninformed_for:
+        left = duration(router.uninformed_for)
+        yield "waits", f"takes over from nobody before it knows whose connections there are, {left} at most"
     for conflict in router.conflicts:
         ago = f", {duration(now - conflict.last_heard)} ago" if conflict.last_heard else ""
         yield "conflict", f"{conflict.kind} with {conflict.peer or '-'}{ago}: {conflict.detail}"

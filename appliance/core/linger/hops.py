@@ -27,13 +27,17 @@ MOST_NODES: Final = 64
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Keeper:
-    """What another node said of one address: it serves it, or left it at `left_at`, with `connections`."""
+    """What another node said of one address: it serves it, or left it at `left_at`, with `connections`.
+
+    `heard` are the MACs of the nodes that it has heard itself.
+    """
 
     node: str
     address: str
     active: bool
     left_at: float
     connections: int
+    heard: frozenset[bytes] = frozenset()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +86,14 @@ class Nodes:
         """Return the MACs of the nodes that are there."""
         return frozenset(each.report.mac for _, _, each in self._living(now))
 
+    def heard(self, interface: int, *, family: int, now: float) -> tuple[bytes, ...]:
+        """Return the MACs of the nodes that were heard by one version of IP on one interface."""
+        return tuple(
+            each.report.mac
+            for node, where, each in self._living(now)
+            if where == interface and (":" in node) == (family == 6)
+        )
+
     def keepers(self, interfaces: Mapping[str, int], now: float) -> tuple[Keeper, ...]:
         """Return who has what of these addresses, each on the interface of that index."""
         return tuple(
@@ -91,6 +103,7 @@ class Nodes:
                 active=each.active,
                 left_at=heard.at - each.left,
                 connections=each.connections,
+                heard=frozenset(heard.report.heard),
             )
             for node, interface, heard in self._living(now)
             for each in heard.report.addresses

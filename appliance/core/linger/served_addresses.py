@@ -1,8 +1,9 @@
 """What this node has of each virtual address: it serves it, keeps it for connections, or has nothing of it.
 
 An address that was served is kept for a few seconds at least: neighbours still send to the old place, and
-what they begin there may not be lost. It is given up when no connection is left, at the deadline, or when
-nobody leads packets here: a successor that is no appliance, such as keepalived, resets the connections.
+what they begin there may not be lost. It is given up when no connection is left, or when nobody leads packets
+here: a successor that is no appliance, such as keepalived, resets the connections. At the deadline what is
+left is cut first: as long as the address is here both ends of a connection can be told.
 """
 
 from collections.abc import Iterable, Mapping
@@ -15,6 +16,9 @@ KEPT_AT_LEAST: Final = 3.0
 
 UNLED_AT_MOST: Final = 10.0
 """Seconds that an address is kept while no successor of ours is heard."""
+
+CUT_AT_MOST: Final = 3.0
+"""Seconds that an address is kept for connections which were to be cut, and are still there."""
 
 
 class GaveUp(StrEnum):
@@ -29,13 +33,15 @@ class GaveUp(StrEnum):
 class ServedAddress:
     """One address of ours: `left_at` is when it was left, None while it is served.
 
-    `connections` are those that were counted last; `led_at` is when a successor was heard last.
+    `connections` are those that were counted last; `led_at` is when a successor was heard last. `cut_at` is
+    when its connections were to be ended because of the deadline.
     """
 
     address: str
     left_at: float | None = None
     connections: int = 0
     led_at: float = 0.0
+    cut_at: float | None = None
 
     @property
     def active(self) -> bool:
@@ -45,10 +51,14 @@ class ServedAddress:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServedChanges:
-    """`served` are those that go on, by address; `given_up` those that have ended, with the reason."""
+    """`served` are those that go on, by address; `given_up` those that have ended, with the reason.
+
+    `cut` are those of `served` whose connections are to be ended now.
+    """
 
     served: Mapping[str, ServedAddress]
     given_up: Mapping[str, GaveUp]
+    cut: tuple[str, ...] = ()
 
 
 def after(
@@ -67,6 +77,7 @@ def after(
     serving, heard = frozenset(active), frozenset(led)
     going: dict[str, ServedAddress] = {}
     given_up: dict[str, GaveUp] = {}
+    cut: list[str] = []
     for address in (*before, *(each for each in sorted(serving) if each not in before)):
         one = _moved(before.get(address, ServedAddress(address=address)), address in serving, now)
         one = replace(
@@ -74,28 +85,35 @@ def after(
             connections=connections.get(address, one.connections),
             led_at=now if address in heard else one.led_at,
         )
-        reason = _end(one, counted=address in connections, longest=longest, now=now)
-        if reason is None:
-            going[address] = one
-        else:
+        reason = _end(one, counted=address in connections, now=now)
+        if reason is not None:
             given_up[address] = reason
-    return ServedChanges(served=going, given_up=given_up)
+            continue
+        if _is_over(one, longest=longest, now=now):
+            one = replace(one, cut_at=now)
+            cut.append(address)
+        going[address] = one
+    return ServedChanges(served=going, given_up=given_up, cut=tuple(cut))
 
 
 def _moved(one: ServedAddress, serves: bool, now: float) -> ServedAddress:  # noqa: FBT001  # a fact, not an option
     if serves:
-        return replace(one, left_at=None)
+        return replace(one, left_at=None, cut_at=None)
     if one.left_at is None:
         return replace(one, left_at=now, led_at=now)
     return one
 
 
-def _end(one: ServedAddress, *, counted: bool, longest: float, now: float) -> GaveUp | None:
+def _is_over(one: ServedAddress, *, longest: float, now: float) -> bool:
+    return one.left_at is not None and one.cut_at is None and now - one.left_at >= max(longest, KEPT_AT_LEAST)
+
+
+def _end(one: ServedAddress, *, counted: bool, now: float) -> GaveUp | None:
     if one.left_at is None or now - one.left_at < KEPT_AT_LEAST:
         return None
     if counted and not one.connections:
-        return GaveUp.EMPTY
-    if now - one.left_at >= longest:
+        return GaveUp.EMPTY if one.cut_at is None else GaveUp.DEADLINE
+    if one.cut_at is not None and now - one.cut_at >= CUT_AT_MOST:
         return GaveUp.DEADLINE
     if now - one.led_at >= UNLED_AT_MOST:
         return GaveUp.UNLED

@@ -59,6 +59,10 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
         "look yourself: `ip address`, `nft list tables`",
     ),
     "linger-crashed": LogEvent("the program `linger` met a bug and starts again", REPORT),
+    "linger-cut": LogEvent(
+        "a virtual IP that had moved away was kept for the longest time: the connections that were left were ended",
+        "nothing, or a greater `linger.longest`; `connections` is how many there were",
+    ),
     "linger-drop": LogEvent(
         "a report of another node about its connections was not believed, the first one for this reason",
         "where `reason` is `digest`, give all nodes the same `linger.key`; for a hop limit, one segment",
@@ -66,6 +70,11 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     "linger-failed": LogEvent(
         "virtual IPs move without their connections: the kernel or the port refuses",
         "read `reason`; `nft list tables` shows whether nftables works, `ss -ulnp` who has the port",
+    ),
+    "linger-not-cut": LogEvent(
+        "connections of a virtual IP that was kept for the longest time could not be ended: the active node"
+        " resets them when their clients send something",
+        "read `reason`; the kernel needs CONFIG_INET_DIAG_DESTROY",
     ),
     "linger-not-told": LogEvent(
         "the other nodes could not be told which connections are here",

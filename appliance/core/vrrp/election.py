@@ -98,6 +98,24 @@ class Election:
         self._router.yielded = yielded
 
     @property
+    def informed(self) -> bool:
+        """Whether this node knows whose connections there are, as the program `linger` says."""
+        return self._router.informed
+
+    @informed.setter
+    def informed(self, informed: bool) -> None:
+        self._router.informed = informed
+
+    @property
+    def waits_to_be_informed(self) -> bool:
+        """Whether `informed` makes a difference, now or later: it is to be set as soon as that is so."""
+        return self.settings.informed_within > 0 and not self.informed
+
+    def uninformed_for(self, now: float) -> float:
+        """Return for how many seconds more it preempts nobody because it is not informed."""
+        return self._router.uninformed_for(now)
+
+    @property
     def decides_ties(self) -> bool:
         """Whether this member of the sync group decides by its address where priorities are equal."""
         return self._router.decides_ties

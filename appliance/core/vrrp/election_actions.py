@@ -41,7 +41,8 @@ class ElectionActions:
 
     `state` is what others see, `previous` the state before the event. `active_interval` is
     Active_Adver_Interval, `peer` the active that a Backup hears. `yielded`: an operator moved the addresses
-    away, and a worse active is left alone. `decides_ties` False: another member of the sync group decides.
+    away, and a worse active is left alone. `informed`: this node knows whose connections there are, and need not
+    wait for that before it preempts. `decides_ties` False: another member of the sync group decides.
     `hand_over` is the present hand-over, or the last one.
     """
 
@@ -53,6 +54,7 @@ class ElectionActions:
     active_interval: float = field(init=False)
     peer: str | None = None
     yielded: bool = False
+    informed: bool = False
     decides_ties: bool = True
     down_timer: ActiveDownTimer = field(default_factory=ActiveDownTimer)
     adver_timer: AdverTimer = field(default_factory=AdverTimer)
@@ -94,6 +96,12 @@ class ElectionActions:
             return Cause.ACTIVE_DOWN
         return self.down_timer.cause
 
+    def uninformed_for(self, now: float) -> float:
+        """Return for how many seconds more it preempts nobody unless it is informed."""
+        if self.informed or self.state is not RouterState.BACKUP:
+            return 0.0
+        return max(self._joined + self.settings.informed_within - now, 0.0)
+
     def note_heard(self, heard: Heard, now: float) -> None:
         """Remember who was heard, in whatever state this router is."""
         self._heard_at = now if heard.priority else float("-inf")
@@ -114,6 +122,7 @@ class ElectionActions:
             self._listened = True
             self.down_timer.listen(now + self.settings.listen)
         self._joined = now
+        self.informed = False
         self.peer = None
         self.active_interval = self.settings.advert
         self._active_peer.forget()
@@ -325,7 +334,7 @@ class ElectionActions:
     # What several of them share
 
     def _preempts(self, now: float) -> bool:
-        waited = now >= self._joined + self.settings.preempt_delay
+        waited = now >= self._joined + self.settings.preempt_delay and not self.uninformed_for(now)
         return self.settings.preempt and not self.yielded and waited
 
     def _become_backup(self, cause: Cause, now: float) -> list[Effect]:

@@ -45,6 +45,7 @@ class ElectionSettings:
 
     `priority` is the configured one, `own` the packed primary address that advertisements are sent from,
     `listen` the least time from the start to the first claim, `hand_over` the longest wait for a successor.
+    `informed_within` is for how long it preempts nobody unless it is `Election.informed`, 0.0 for not at all.
     """
 
     version: Literal[2, 3]
@@ -58,6 +59,7 @@ class ElectionSettings:
     listen: float
     hand_over: float
     announce: AnnounceSettings
+    informed_within: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

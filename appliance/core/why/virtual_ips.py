@@ -197,7 +197,7 @@ def _backup(router: VirtualRouter, running: RouterStatus, since: str) -> _Found:
             state=running.state,
             decided_by=Decider.ELECTION,
             answer=f"{here}, and this node with {running.priority} is about to take over{delay}.",
-            reasons=reasons,
+            reasons=(*_uninformed(running), *reasons),
             changes=(_waits(running),),
         )
     return _Found(
@@ -230,6 +230,14 @@ def _waits(running: RouterStatus) -> Change:
     return Change(
         text=f"Wait: it decides in {due:.1f} s" if due is not None else "Wait: it decides by itself"
     )
+
+
+def _uninformed(running: RouterStatus) -> Iterator[str]:
+    if running.uninformed_for:
+        yield (
+            "It waits until the program linger has heard from the active node whose connections there are,"
+            f" {running.uninformed_for:.0f} s at most."
+        )
 
 
 def _priority(running: RouterStatus) -> str:

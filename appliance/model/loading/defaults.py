@@ -34,8 +34,8 @@ _Value = TypeVar("_Value")
 MASTERS_PORT: Final = 6443
 """Port of the API on masters."""
 
-INFORMED: Final = 5.0
-"""Least `preempt_delay`, in seconds, where connections move with virtual IPs."""
+INFORMED_WITHIN: Final = 60.0
+"""Longest time, in seconds, for which a node that comes back waits to know whose connections there are."""
 
 _FAMILIES: Final[Mapping[str, Literal[4, 6] | None]] = {"auto": None, "ipv4": 4, "ipv6": 6}
 
@@ -77,9 +77,7 @@ def fill(config: Config, *, number: int, source: str, drain: float | None) -> Sn
 
 def _informed(router: VirtualRouter, config: Config) -> VirtualRouter:
     """Have a node that comes back take nothing over before it knows whose connections there are."""
-    if config.linger is None:
-        return router
-    return replace(router, preempt_delay=max(router.preempt_delay, INFORMED))
+    return replace(router, informed_within=INFORMED_WITHIN) if config.linger else router
 
 
 def _linger(given: LingerSection) -> Linger:

@@ -156,7 +156,8 @@ class VirtualRouter:
     IPv6). `password` is version 2's simple password, at most 8 bytes are sent.
     `min_ttl` is the least TTL or hop limit of a unicast advertisement (multicast has to have 255).
     `hand_over` bounds how long a leaving active waits for its successor. `listen` is how long it listens
-    before its first claim. `label` is the IPv4 address label, None for none.
+    before its first claim. `label` is the IPv4 address label, None for none. `informed_within` bounds for how
+    long it preempts nobody before the program `linger` knows whose connections there are, 0.0 without it.
     """
 
     name: str
@@ -186,6 +187,7 @@ class VirtualRouter:
     track: tuple[Track, ...]
     notify: Notify
     excluded: tuple[str, ...] = ()
+    informed_within: float = 0.0
 
     @property
     def advertised(self) -> tuple[str, ...]:

@@ -1,24 +1,28 @@
-"""The TCP connections of this machine at one address of its own, as the kernel lists sockets (sock_diag(7)).
+"""The TCP connections of this machine at one address: listed and ended by the kernel (sock_diag(7)).
 
 Those that another machine began: a process of this machine that talks to the address reaches it anyhow. The
 kernel itself leaves out other addresses. Messages of linux/inet_diag.h, read here: there may be thousands.
 """
 
+import errno
+import os
 import socket
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from ipaddress import ip_address
 from typing import Final
 
-from appliance.net.netlink.netlink import DUMP, REQUEST, Message, Requests
+from appliance.net.netlink.netlink import ACKNOWLEDGE, DUMP, REQUEST, Message, Requests
 from appliance.net.netlink.rtnetlink import attribute, one_decoding_error, readable
 
 _SOCK_DIAG: Final = 4  # NETLINK_SOCK_DIAG of linux/netlink.h
 _BY_FAMILY: Final = 20  # SOCK_DIAG_BY_FAMILY of linux/sock_diag.h
+_DESTROY: Final = 21  # SOCK_DESTROY; kernels with CONFIG_INET_DIAG_DESTROY
 _HEADER: Final = struct.Struct("=IHHII")  # struct nlmsghdr
 _REQUEST: Final = struct.Struct("=BBBBI48s")  # struct inet_diag_req_v2 with an empty struct inet_diag_sockid
-_SOCKET: Final = struct.Struct("=BBBB2s2s16s16s")  # the start of struct inet_diag_msg
+_SOCKET: Final = struct.Struct("=BBBB2s2s16s16s12x")  # the start of struct inet_diag_msg
+_NAME: Final = slice(4, 52)  # struct inet_diag_sockid in it: ports, addresses, interface, cookie
 _OPERATION: Final = struct.Struct("=BBH")  # struct inet_diag_bc_op
 _CONDITION: Final = struct.Struct("=BBHi")  # struct inet_diag_hostcond without its address
 _BYTECODE: Final = 1  # INET_DIAG_REQ_BYTECODE
@@ -27,17 +31,23 @@ _ANY_PORT: Final = -1
 _REJECT: Final = 4  # bytes beyond the end of the program: no match
 # All states of linux/tcp_states.h in which somebody still waits for something, the handshake included.
 _OPEN: Final = sum(1 << each for each in (1, 3, 4, 5, 8, 9, 11, 12))
+_DONE: Final = (0, errno.ENOENT, errno.ESTALE)  # ended, or not there any more
 _MAPPED: Final = bytes(10) + b"\xff\xff"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SocketConnection:
-    """One connection: the client's address and port, ours, without IPv4 addresses in the form of IPv6."""
+    """One connection: the client's address and port, ours, without IPv4 addresses in the form of IPv6.
+
+    `family` and `name` are the kernel's: the name has a cookie that no other socket has, a later one neither.
+    """
 
     client: str
     client_port: int
     address: str
     port: int
+    family: int = socket.AF_INET
+    name: bytes = b""
 
 
 class SocketConnections:
@@ -60,6 +70,17 @@ class SocketConnections:
         )
         return tuple(each for each in found if each.client != address)
 
+    def end(self, connections: Sequence[SocketConnection]) -> int:
+        """Have the kernel end connections: clients are reset, programs read ECONNABORTED (tcp_abort).
+
+        Return how many were there still. Raises OSError: EOPNOTSUPP where the kernel cannot do it.
+        """
+        results = self._requests.ask([destruction(each) for each in connections])
+        refused = next((each for each in results if each not in _DONE), 0)
+        if refused:
+            raise OSError(refused, os.strerror(refused))
+        return results.count(0)
+
 
 def decode(message: Message) -> SocketConnection | None:
     """Return the connection that a message is about; raises DamagedMessage."""
@@ -72,6 +93,8 @@ def decode(message: Message) -> SocketConnection | None:
             client_port=int.from_bytes(client_port),
             address=_address(family, ours),
             port=int.from_bytes(port),
+            family=family,
+            name=message.data[_HEADER.size :][_NAME],
         )
 
 
@@ -80,6 +103,12 @@ def request(family: int, address: str) -> bytes:
     body = _REQUEST.pack(family, socket.IPPROTO_TCP, 0, 0, _OPEN, bytes(48))
     body += attribute(_BYTECODE, _only(address))
     return _HEADER.pack(_HEADER.size + len(body), _BY_FAMILY, REQUEST | DUMP, 0, 0) + body
+
+
+def destruction(connection: SocketConnection) -> bytes:
+    """Return the request to end one connection, and no other one that has its ports meanwhile."""
+    body = _REQUEST.pack(connection.family, socket.IPPROTO_TCP, 0, 0, _OPEN, connection.name)
+    return _HEADER.pack(_HEADER.size + len(body), _DESTROY, REQUEST | ACKNOWLEDGE, 0, 0) + body
 
 
 def _only(address: str) -> bytes:

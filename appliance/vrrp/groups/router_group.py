@@ -173,6 +173,11 @@ class RouterGroup:
                 return True
         return False
 
+    def inform(self, instance: VrrpInstance, now: float) -> None:
+        """Let an instance preempt: this node knows whose connections there are."""
+        with Guard(self, now):
+            instance.election.informed = True
+
     def stop(self, now: float) -> None:
         """Stop, with a hand-over where a peer can take over; `on_left` is called at the end."""
         with Guard(self, now):

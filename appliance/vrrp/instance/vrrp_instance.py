@@ -295,4 +295,5 @@ def _settings(router: VirtualRouter, *, own: bytes) -> ElectionSettings:
         listen=router.listen,
         hand_over=router.hand_over,
         announce=router.announce,
+        informed_within=router.informed_within,
     )

@@ -23,7 +23,8 @@ class RouterRecord:
     `state` is a word of `core.vrrp.election_messages.RouterState`, `since` Unix seconds. `last_advert` is
     when the last advertisement was sent, in seconds of CLOCK_MONOTONIC, 0.0 for never. `peer` is the address
     of the active router heard last, "" for none. `drops` has an
-    entry for every reason after decoding. Counters go on over restarts of the program.
+    entry for every reason after decoding. Counters go on over restarts of the program. `uninformed` is
+    whether it waits for `linger` to know whose connections there are.
     """
 
     name: str
@@ -44,6 +45,7 @@ class RouterRecord:
     split_brains: int = 0
     send_errors: int = 0
     restored: int = 0
+    uninformed: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,7 +70,7 @@ _MAGIC: Final = b"VRR2"
 _HEAD: Final = struct.Struct("=4sIIIIBxxxQddd")
 _DROPS: Final = tuple(DropReason)
 _NONE: Final = (0,) * len(_DROPS)
-_RECORD: Final = struct.Struct(f"={NAME_BYTES}s{STATE_BYTES}s{PEER_BYTES}sBxxxxxxxdd11Q{len(DropReason)}Q")
+_RECORD: Final = struct.Struct(f"={NAME_BYTES}s{STATE_BYTES}s{PEER_BYTES}sBBxxxxxxdd11Q{len(DropReason)}Q")
 
 
 def encode(board: VrrpBoard, encoded: Sequence[bytes] = ()) -> bytes:
@@ -98,6 +100,7 @@ def encode_router(router: RouterRecord) -> bytes:
         router.state.encode(),
         router.peer.encode(),
         router.priority,
+        router.uninformed,
         router.since,
         router.last_advert,
         router.transitions,
@@ -137,9 +140,9 @@ def decode(payload: bytes) -> VrrpBoard:
 
 
 def _decode_router(record: tuple) -> RouterRecord:  # type: ignore[type-arg]  # struct's own shape, named below
-    name, state, peer, priority, since, last_advert = record[:6]
-    transitions, sent, received, zero_sent, zero_received, gratuitous = record[6:12]
-    became_active, left_active, split_brains, send_errors, restored = record[12:17]
+    name, state, peer, priority, uninformed, since, last_advert = record[:7]
+    transitions, sent, received, zero_sent, zero_received, gratuitous = record[7:13]
+    became_active, left_active, split_brains, send_errors, restored = record[13:18]
     return RouterRecord(
         name=text_of(name),
         state=text_of(state),
@@ -153,10 +156,11 @@ def _decode_router(record: tuple) -> RouterRecord:  # type: ignore[type-arg]  # 
         gratuitous_sent=gratuitous,
         last_advert=last_advert,
         peer=text_of(peer),
-        drops=dict(zip(DropReason, record[17:], strict=True)),
+        drops=dict(zip(DropReason, record[18:], strict=True)),
         became_active=became_active,
         left_active=left_active,
         split_brains=split_brains,
         send_errors=send_errors,
         restored=restored,
+        uninformed=bool(uninformed),
     )

@@ -80,7 +80,9 @@ class RouterStatus:
 
     `base` is its configured priority, `priority` the effective one with its `parts`. `held` is whether its
     addresses are to be on the interface. `yielded` is whether an operator has moved it away, `leaving`
-    whether it only waits for a successor. `counters` and `drops` are numbers by their name.
+    whether it only waits for a successor. `counters` and `drops` are numbers by their name. For
+    `uninformed_for` seconds it takes over from nobody unless `linger` says before that it knows whose
+    connections there are.
     """
 
     name: str
@@ -107,6 +109,7 @@ class RouterStatus:
     sync_group: str | None = None
     counters: Mapping[str, int] = field(default_factory=dict)
     drops: Mapping[str, int] = field(default_factory=dict)
+    uninformed_for: float = 0.0
 
     @property
     def is_active(self) -> bool:

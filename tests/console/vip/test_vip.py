@@ -54,6 +54,7 @@ def answering(paths: Paths, said: dict[str, object], successor: str | None = Non
 def test_status_shows_everything(paths: Paths):
     """State, priority as a sum, timers, what is tracked, who is heard and what happened."""
     backup = router("ingress", state="backup", heard=[heard("192.0.2.9")], yielded=True, sync_group="both")
+    backup["uninformed_for"] = 42.0
     with answering(paths, answer(router(), backup)):
         result = vip(paths, "status")
     shown = " ".join(result.stdout.split())
@@ -71,6 +72,7 @@ def test_status_shows_everything(paths: Paths):
         "version 2, sync group both",
         "takes part again with `appliance vip reclaim ingress`",
         "192.0.2.9 active 90",
+        "takes over from nobody before it knows whose connections there are, 42s at most",
     ):
         assert text in shown
 

@@ -1,5 +1,7 @@
 """Where packets of other nodes' connections go, by what the nodes report."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -98,6 +100,19 @@ def test_keepers_of_our_addresses():
     assert nodes.macs(11.0) == {bytes(5) + b"\1", bytes(5) + b"\2"}
     assert nodes.keepers({VIP: ETH}, 10.0 + SILENT) == ()
     assert nodes.macs(10.0 + SILENT) == frozenset()
+
+
+def test_who_was_heard():
+    """By version of IP and interface, as long as they speak; and what they have heard themselves is known."""
+    nodes = Nodes()
+    nodes.hear(A, replace(report(1), heard=(bytes(5) + b"\7",)), interface=ETH, now=10.0)
+    nodes.hear("fe80::2", report(1, mac=2), interface=ETH, now=10.0)
+    nodes.hear(B, report(1, mac=3), interface=ETH + 1, now=10.0)
+    assert nodes.heard(ETH, family=4, now=11.0) == (bytes(5) + b"\1",)
+    assert nodes.heard(ETH, family=6, now=11.0) == (bytes(5) + b"\2",)
+    assert nodes.heard(ETH, family=4, now=10.0 + SILENT) == ()
+    (found, _) = nodes.keepers({VIP: ETH}, 11.0)
+    assert found.heard == {bytes(5) + b"\7"}
 
 
 def test_a_node_that_is_probably_dead():

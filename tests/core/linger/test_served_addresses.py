@@ -5,6 +5,7 @@ from collections.abc import Collection, Mapping
 import pytest
 
 from appliance.core.linger.served_addresses import (
+    CUT_AT_MOST,
     KEPT_AT_LEAST,
     UNLED_AT_MOST,
     GaveUp,
@@ -70,9 +71,28 @@ def test_kept_while_there_are_connections():
 
 
 def test_the_deadline():
-    """It ends after the longest time, whatever there is."""
-    assert step(LEFT, 100.0 + DAY - 1, connections={VIP: 1}).given_up == {}
-    assert step(LEFT, 100.0 + DAY, connections={VIP: 1}).given_up == {VIP: GaveUp.DEADLINE}
+    """After the longest time connections are cut, once, and the address goes when they have gone."""
+    assert step(LEFT, 100.0 + DAY - 1, connections={VIP: 1}).cut == ()
+    over = step(LEFT, 100.0 + DAY, connections={VIP: 1})
+    assert (over.cut, over.given_up) == ((VIP,), {})
+    later = step(over.served, 100.0 + DAY + 1, connections={VIP: 1})
+    assert (later.cut, later.given_up) == ((), {})
+    assert step(over.served, 100.0 + DAY + 1, connections={VIP: 0}).given_up == {VIP: GaveUp.DEADLINE}
+
+
+def test_what_cannot_be_cut():
+    """An address does not wait for connections that the kernel does not end."""
+    over = step(LEFT, 100.0 + DAY, connections={VIP: 1}).served
+    assert step(over, 100.0 + DAY + CUT_AT_MOST - 0.1, connections={VIP: 1}).given_up == {}
+    last = step(over, 100.0 + DAY + CUT_AT_MOST, connections={VIP: 1})
+    assert last.given_up == {VIP: GaveUp.DEADLINE}
+
+
+def test_served_again_after_a_cut():
+    """An address that comes back while connections are cut is served, and may be left again."""
+    over = step(LEFT, 100.0 + DAY, connections={VIP: 1}).served
+    back = step(over, 100.5 + DAY, active=[VIP]).served
+    assert back[VIP] == ServedAddress(address=VIP, connections=1, led_at=100.5 + DAY)
 
 
 def test_nobody_leads_packets_here():

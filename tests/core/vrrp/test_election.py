@@ -205,6 +205,45 @@ def test_preempts_after_its_delay():
     assert election.deadline == 12.0 + election.active_down_interval
 
 
+def test_preempts_when_it_is_informed():
+    """Before that it follows a worse active; after a fault it has to be told again."""
+    election = backup(terms(informed_within=60.0))
+    assert election.waits_to_be_informed
+    election.hear(heard(priority=90), 9.0)
+    assert election.deadline == 9.0 + election.active_down_interval
+    assert election.uninformed_for(9.0) == 51.0
+    election.informed = True
+    assert (election.informed, election.waits_to_be_informed, election.uninformed_for(9.0)) == (
+        True,
+        False,
+        0.0,
+    )
+    election.hear(heard(priority=90), 10.0)
+    assert election.deadline == 10.0 + election.skew_time
+    election.fault(10.1)
+    election.recover(11.0)
+    assert election.waits_to_be_informed
+    election.hear(heard(priority=90), 12.0)
+    assert election.deadline == 12.0 + election.active_down_interval
+
+
+def test_preempts_uninformed_after_a_while():
+    """Nobody may ever say so: then it does without."""
+    election = backup(terms(informed_within=60.0))
+    election.hear(heard(priority=90), 60.0)
+    assert election.deadline == 60.0 + election.skew_time
+    assert election.uninformed_for(60.0) == 0.0
+
+
+def test_claims_uninformed_where_nobody_is_active():
+    """An active that dies is succeeded at once, by whoever hears it."""
+    election = backup(terms(informed_within=60.0))
+    election.hear(heard(priority=90), 9.0)
+    tick_at(election)
+    assert election.state is RouterState.ACTIVE
+    assert election.uninformed_for(9.0) == 0.0
+
+
 def test_leaves_a_healthy_active_alone_without_preemption():
     """Without preemption a worse active is followed like a better one."""
     election = backup(terms(preempt=False))

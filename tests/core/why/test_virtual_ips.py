@@ -190,6 +190,13 @@ CASES = [
     ),
     ({"state": "backup", "heard": (peer(),)}, {}, "backup", Decider.ELECTION, "is about to take over."),
     (
+        {"state": "backup", "heard": (peer(),), "uninformed_for": 42.0},
+        {},
+        "backup",
+        Decider.ELECTION,
+        "has heard from the active node whose connections there are, 42 s at most.",
+    ),
+    (
         {
             "state": "backup",
             "heard": (peer(priority=120),),

@@ -19,7 +19,7 @@ VIP: Final = "192.0.2.100"
 VIP6: Final = "fd00::100"
 PORT: Final = 9445
 _SERVER_PORT: Final = 7001
-_KEY: Final = "ab" * 32
+KEY: Final = "ab" * 32
 
 
 def config(*, priority: int, vip: str = VIP, **changes: object) -> dict[str, object]:
@@ -34,7 +34,7 @@ def config(*, priority: int, vip: str = VIP, **changes: object) -> dict[str, obj
             }
         },
         "defaults": {"drain": "2s"},
-        "linger": {"key": _KEY},
+        "linger": {"key": KEY},
         "virtual_ips": {
             "api": {
                 "addresses": [f"{vip}/{length}"],
@@ -91,6 +91,10 @@ class LingerNode:
     def move(self) -> None:
         """Move the virtual IP to another node, and wait until it is there."""
         self.appliance.command("vip", "move", "api")
+
+    def shown(self) -> str:
+        """Return what `vip status` shows, without its line breaks."""
+        return " ".join(self.appliance.command("vip", "status", check=False).stdout.split())
 
     def nft(self) -> str:
         """Return the rules of nftables in this node."""

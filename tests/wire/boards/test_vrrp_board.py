@@ -39,6 +39,7 @@ ROUTERS = st.builds(
     split_brains=TOTALS,
     send_errors=TOTALS,
     restored=TOTALS,
+    uninformed=st.booleans(),
 )
 BOARDS = st.builds(
     VrrpBoard,

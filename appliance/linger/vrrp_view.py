@@ -1,0 +1,66 @@
+"""What `linger` asks `vrrp`, and tells it: which virtual IPs are active here, whose active died, who may preempt."""
+
+import contextlib
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final
+
+from appliance.core.rollout.needed_programs import VRRP
+from appliance.core.vrrp.election_messages import Cause
+from appliance.model.paths import Paths
+from appliance.net.boards.board_layout import BoardError
+from appliance.net.boards.board_reader import BoardReader
+from appliance.net.control.control_client import ControlUnavailable, ask
+from appliance.wire.boards import vrrp_board
+from appliance.wire.boards.health_board import BoardFormatError
+from appliance.wire.lines import vrrp_status
+from appliance.wire.lines.control import Question
+from appliance.wire.lines.vrrp_status import VrrpStatusError
+
+_ASKED: Final = 1.0  # seconds for an answer
+
+
+class VrrpView:
+    """The board and the control socket of `vrrp`."""
+
+    def __init__(self, paths: Paths) -> None:
+        self._paths = paths
+        self._board: BoardReader | None = None
+        self._uninformed: frozenset[str] = frozenset()
+
+    def active(self, routers: Mapping[str, str]) -> frozenset[str] | None:
+        """Return which of these addresses are active, given with their routers; None where nobody knows."""
+        try:
+            if self._board is None:
+                self._board = BoardReader(self._paths.vrrp_board)
+            self._board.follow()
+            payload = self._board.read()
+            records = vrrp_board.decode(payload).routers if payload else ()
+        except (BoardError, BoardFormatError):
+            return None
+        self._uninformed = frozenset(each.name for each in records if each.uninformed)
+        names = {each.name for each in records if each.state == "active"}
+        return frozenset(address for address, name in routers.items() if name in names)
+
+    def inform(self, names: Collection[str]) -> None:
+        """Tell `vrrp`, where it waits, that it is known whose connections these virtual routers have."""
+        for name in sorted(self._uninformed.intersection(names)):
+            with contextlib.suppress(ControlUnavailable):  # its board says so until it has heard it
+                ask(
+                    self._paths.control(VRRP),
+                    Question(command="informed", values={"name": name}),
+                    timeout=_ASKED,
+                )
+
+    def died(self, addresses: Iterable[str], routers: Mapping[str, str]) -> frozenset[str]:
+        """Return which of these addresses have come here because their active was not heard any more."""
+        try:
+            answer = ask(self._paths.control(VRRP), Question(command="status"), timeout=_ASKED)
+            known = vrrp_status.decode(answer.values).routers if answer.ok else ()
+        except (ControlUnavailable, VrrpStatusError):
+            return frozenset()
+        dead = {
+            each.name
+            for each in known
+            if each.transitions and each.transitions[-1].cause == Cause.ACTIVE_DOWN.value
+        }
+        return frozenset(each for each in addresses if routers.get(each) in dead)
