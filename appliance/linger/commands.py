@@ -31,6 +31,7 @@ class LingerCommands:
             applied=lambda: lingerer.snapshot,
             apply=lingerer.apply,
             differs=lambda proposed: _used(proposed) != _used(lingerer.snapshot),
+            objections=lambda proposed: lingerer.segments.objections(lingerer.snapshot, proposed),
         )
 
     def handlers(self) -> Mapping[str, Handler]:

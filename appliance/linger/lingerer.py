@@ -6,7 +6,6 @@ our connections is led to the node that has it, before the kernel would answer w
 """
 
 import contextlib
-import socket
 import time
 from collections.abc import Callable, Iterator, Mapping
 from typing import Final
@@ -20,8 +19,9 @@ from appliance.core.linger.informed import informed
 from appliance.core.linger.served_addresses import ServedAddress, after
 from appliance.linger.led_packets import LedPackets
 from appliance.linger.open_connections import OpenConnections
-from appliance.linger.places import Place, places
+from appliance.linger.places import Place, indexes, places
 from appliance.linger.reports import INTERVAL, Reports
+from appliance.linger.segments import Segments
 from appliance.linger.vrrp_view import VrrpView
 from appliance.model.paths import Paths
 from appliance.model.snapshot.linger import Linger
@@ -55,12 +55,14 @@ class Lingerer:
         self.served: Mapping[str, ServedAddress] = {}
         self.routers: dict[str, str] = {}
         self.reports: Reports | None = None
+        self.segments = Segments()
         self._vrrp = VrrpView(paths)
         self._places: tuple[Place, ...] = ()
         self._settings: Linger | None = None
         self._kept = KeptAddresses()
         self._connections = OpenConnections(paths)
         self._led = LedPackets()
+        self._beyond = ""
         self._news = Event()
         self._counted_at = float("-inf")
         self._reported_at = float("-inf")
@@ -96,12 +98,13 @@ class Lingerer:
             self._quietly(self._forget_all)
         self._close_reports()
         self._led.close()
+        self.segments.close()
         self._kept.close()
         self._connections.close()
 
     def keepers(self) -> tuple[Keeper, ...]:
         """Return what the other nodes have of our addresses."""
-        return self.nodes.keepers(self._indexes(), time.monotonic())
+        return self.nodes.keepers(indexes(self._places), time.monotonic())
 
     def _listen(self, settings: Linger, now: float) -> None:
         """Begin to talk with the others, where that has not been possible; raises OSError."""
@@ -154,14 +157,16 @@ class Lingerer:
                 self._look(time.monotonic())
 
     def _look(self, now: float) -> None:
-        indexes, before = self._indexes(), self.served
+        interfaces, before = indexes(self._places), self.served
         active = self._active()
         self._doubt_the_dead(active)
-        keepers = self.nodes.keepers(indexes, now)
+        keepers = self.nodes.keepers(interfaces, now)
         with self._noting():
             if self._settings is not None:
                 self._listen(self._settings, now)
-            self._keep(active, indexes)
+            self._keep(active, interfaces)
+            if self.snapshot is not None:
+                self._beyond = self.segments.trouble(self.snapshot, now)
             changes = after(
                 before,
                 active=active,
@@ -195,13 +200,13 @@ class Lingerer:
         if come:
             self.nodes.doubt(self._vrrp.died(come, self.routers))
 
-    def _keep(self, active: frozenset[str], indexes: Mapping[str, int]) -> None:
+    def _keep(self, active: frozenset[str], interfaces: Mapping[str, int]) -> None:
         """Put addresses that have come on `lo`."""
         for address in sorted(active):
             one = self.served.get(address)
-            if one is None and address in indexes:
+            if one is None and address in interfaces:
                 if ":" not in address:
-                    self._kept.silence(indexes[address])
+                    self._kept.silence(interfaces[address])
                 self._kept.keep(address)
 
     def _counts(self, now: float) -> dict[str, int]:
@@ -266,14 +271,6 @@ class Lingerer:
             )
         return led
 
-    def _indexes(self) -> dict[str, int]:
-        found: dict[str, int] = {}
-        for place in self._places:
-            with contextlib.suppress(OSError):  # the interface is not there now
-                index = socket.if_nametoindex(place.interface)
-                found |= dict.fromkeys(place.routers, index)
-        return found
-
     # Troubles
 
     @contextlib.contextmanager
@@ -283,7 +280,7 @@ class Lingerer:
         except (OSError, NftablesError) as error:
             self._note(str(error))
         else:
-            self._note(self._unheard)
+            self._note(self._unheard or self._beyond)
 
     def _quietly(self, do: Callable[[], None]) -> None:
         with self._noting():

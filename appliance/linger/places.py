@@ -1,6 +1,8 @@
 """Where the virtual addresses of a snapshot are: interface, family, and who is told of them."""
 
-from collections.abc import Iterator
+import contextlib
+import socket
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from ipaddress import ip_interface
 from typing import Literal
@@ -35,3 +37,12 @@ def places(snapshot: Snapshot) -> Iterator[Place]:
             peers=tuple(dict.fromkeys(peer for each in here for peer in each.peers)),
             multicast=not all(each.peers for each in here),
         )
+
+
+def indexes(where: Iterable[Place]) -> dict[str, int]:
+    """Return the index of the interface of each address; without those that are not there now."""
+    found: dict[str, int] = {}
+    for place in where:
+        with contextlib.suppress(OSError):
+            found |= dict.fromkeys(place.routers, socket.if_nametoindex(place.interface))
+    return found

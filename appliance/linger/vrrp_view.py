@@ -1,4 +1,4 @@
-"""What `linger` asks `vrrp`, and tells it: which virtual IPs are active here, whose active died, who may preempt."""
+"""What `linger` asks and tells `vrrp`: what is active here, whose active has died, who may preempt."""
 
 import contextlib
 from collections.abc import Collection, Iterable, Mapping

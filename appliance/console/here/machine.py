@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from appliance.console.here.address_holders import held_addresses
 from appliance.console.here.binds import refused_binds
 from appliance.console.here.files import unusable_files
+from appliance.console.here.lingering import linger_lacks
 from appliance.console.here.rights import missing_rights
 from appliance.core.forwarding.plan import families
 from appliance.model.messages.problems import Finding
@@ -24,6 +25,7 @@ def lacks(snapshot: Snapshot, paths: Paths) -> Iterator[Finding]:
     yield from _forwarding(snapshot)
     yield from unusable_files(snapshot)
     yield from missing_rights(snapshot)
+    yield from linger_lacks(snapshot)
     yield from refused_binds(snapshot, paths)
     yield from held_addresses(snapshot)
 

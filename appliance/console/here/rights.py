@@ -2,8 +2,6 @@
 
 import os
 from collections.abc import Iterator
-from pathlib import Path
-from typing import Final
 
 from appliance.core.balancing.worker_shares import shortage
 from appliance.model.messages.problems import Finding, Severity
@@ -14,15 +12,12 @@ from appliance.net.privileges import needed_capabilities
 from appliance.net.privileges.needed_capabilities import Capability
 from appliance.net.process import limits
 
-_LOOSE: Final = Path("/proc/sys/net/netfilter/nf_conntrack_tcp_loose")
-
 
 def missing_rights(snapshot: Snapshot) -> Iterator[Finding]:
     """Yield what is missing; what only this user lacks is a warning, for `appliance run` may have it."""
     yield from _capabilities(snapshot)
     yield from _open_files(snapshot)
     yield from _nftables(snapshot)
-    yield from _conntrack(snapshot)
 
 
 def _capabilities(snapshot: Snapshot) -> Iterator[Finding]:
@@ -59,14 +54,3 @@ def _nftables(snapshot: Snapshot) -> Iterator[Finding]:
         why = kernel_objection()
     if why:
         yield from (Finding(path=path, message=f"nftables cannot be used here: {why}") for path in paths)
-
-
-def _conntrack(snapshot: Snapshot) -> Iterator[Finding]:
-    """Yield that the kernel takes no connection on whose beginning it has not seen (nf_conntrack-sysctl)."""
-    if snapshot.linger is None or not _LOOSE.exists() or _LOOSE.read_text().strip() != "0":
-        return
-    message = (
-        "connections of another node cannot be told from damaged packets here:"
-        " set `net.netfilter.nf_conntrack_tcp_loose = 1` (sysctl.d)"
-    )
-    yield Finding(path=("linger",), message=message)

@@ -13,6 +13,9 @@ from appliance.core.linger.hops import Hops
 from appliance.wire.nftables.nftables_transaction import Family
 
 TABLE: Final = "lb_linger"
+TRIAL: Final = "lb_linger_trial"
+"""The name of a table that is never made: the kernel only judges it."""
+
 RENEWED: Final = 2.0
 """Seconds between two renewals."""
 
@@ -27,12 +30,12 @@ _ICMP: Final = {
 _FLAGS: Final = "tcp flags & (fin | syn | rst | ack)"
 
 
-def make(family: Family, interfaces: Iterable[str], *, longest: float) -> str:
+def make(family: Family, interfaces: Iterable[str], *, longest: float, table: str = TABLE) -> str:
     """Return the script that makes the table, its rules those of these interfaces; elements stay.
 
     A first packet with FIN or RST makes no connection (nf_conntrack_proto_tcp.c: sIV), so it is `invalid`.
     """
-    kind, name = _TYPES[family], f"{family.value} {TABLE}"
+    kind, name = _TYPES[family], f"{family.value} {table}"
     ends = f"{kind} . inet_service . {kind} . inet_service"
     lines = [
         f"add table {name}",

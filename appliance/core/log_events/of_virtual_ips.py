@@ -60,7 +60,7 @@ EVENTS: Final[Mapping[str, LogEvent]] = {
     ),
     "linger-crashed": LogEvent("the program `linger` met a bug and starts again", REPORT),
     "linger-cut": LogEvent(
-        "a virtual IP that had moved away was kept for the longest time: the connections that were left were ended",
+        "a virtual IP that had moved away was kept for the longest time: its last connections were ended",
         "nothing, or a greater `linger.longest`; `connections` is how many there were",
     ),
     "linger-drop": LogEvent(

@@ -1,0 +1,62 @@
+"""What this machine lacks of what `linger` needs: parts of the kernel, a segment that all nodes share."""
+
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Final
+
+from appliance.core.linger import rules
+from appliance.core.linger.segment import objection, off_segment
+from appliance.model.messages.problems import Finding
+from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.netlink.links import Links
+from appliance.net.nftables.nftables import Nftables, NftablesError, unusable
+from appliance.net.privileges import needed_capabilities
+from appliance.net.privileges.needed_capabilities import Capability
+from appliance.wire.nftables.nftables_transaction import Family
+
+_LOOSE: Final = Path("/proc/sys/net/netfilter/nf_conntrack_tcp_loose")
+_FAMILIES: Final = {4: Family.IPV4, 6: Family.IPV6}
+
+
+def linger_lacks(snapshot: Snapshot, *, connect: Callable[[], Nftables] = Nftables) -> Iterator[Finding]:
+    """Yield each; nothing where `linger` is not configured. `connect` opens nftables."""
+    if snapshot.linger is None:
+        return
+    yield from _conntrack()
+    yield from _rules(snapshot, connect)
+    yield from _segment(snapshot)
+
+
+def _conntrack() -> Iterator[Finding]:
+    """Yield that the kernel takes no connection on whose beginning it has not seen (nf_conntrack-sysctl)."""
+    if _LOOSE.exists() and _LOOSE.read_text().strip() == "0":
+        message = (
+            "connections of another node cannot be told from damaged packets here:"
+            " set `net.netfilter.nf_conntrack_tcp_loose = 1` (sysctl.d)"
+        )
+        yield Finding(path=("linger",), message=message)
+
+
+def _rules(snapshot: Snapshot, connect: Callable[[], Nftables]) -> Iterator[Finding]:
+    """Yield that the kernel refuses the rules, by having it judge them; without nftables others say so."""
+    if unusable() or not needed_capabilities.has(Capability.CAP_NET_ADMIN):
+        return
+    for version in sorted({each.family for each in snapshot.virtual_routers}):
+        try:
+            with closing(connect()) as nftables:
+                nftables.try_text(rules.make(_FAMILIES[version], ["lo"], longest=1.0, table=rules.TRIAL))
+        except NftablesError as error:
+            message = (
+                f"the kernel does not lead IPv{version} packets to other nodes: {error}: is its module"
+                f" nft_dup_ipv{version} there (CONFIG_NFT_DUP_IPV{version}), and conntrack (nft_ct)?"
+            )
+            yield Finding(path=("linger",), message=message)
+
+
+def _segment(snapshot: Snapshot) -> Iterator[Finding]:
+    with Links() as links:
+        known = {each.interface: links.state(each.interface) for each in snapshot.virtual_routers}
+    own = {name: link.own if link else () for name, link in known.items()}
+    for router, peer in off_segment(snapshot.virtual_routers, own.__getitem__):
+        yield Finding(path=("virtual_ips", router.name, "peers"), message=objection(router, peer))
