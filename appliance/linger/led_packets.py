@@ -17,6 +17,7 @@ FAMILIES: Final = {4: Family.IPV4, 6: Family.IPV6}
 _TO_HEAR: Final = 2.0
 """Seconds for which elements of an earlier run stay as they are: nobody has been heard yet."""
 
+Entrances = tuple[tuple[str, str], ...]
 _Wanted = tuple[tuple[str, ...], Hops, frozenset[bytes]]
 
 
@@ -29,7 +30,7 @@ class LedPackets:
     def __init__(self, *, connect: Callable[[], Nftables] = Nftables) -> None:
         self._connect = connect
         self._nftables: Nftables | None = None
-        self._made: dict[int, tuple[tuple[str, ...], float]] = {}
+        self._made: dict[int, tuple[Entrances, float]] = {}
         self._put: dict[int, tuple[_Wanted, float]] = {}
         self._left_alone: dict[int, float] = {}
 
@@ -37,7 +38,7 @@ class LedPackets:
         self,
         family: int,
         *,
-        interfaces: tuple[str, ...],
+        entrances: Entrances,
         addresses: tuple[str, ...],
         hops: Hops,
         nodes: frozenset[bytes],
@@ -48,7 +49,7 @@ class LedPackets:
         Return whether they are: for a moment elements of an earlier run are left alone.
         """
         now = time.monotonic()
-        self._make(family, interfaces, addresses, longest)
+        self._make(family, entrances, addresses, longest)
         if now < self._left_alone.get(family, 0.0):
             return False
         wanted = addresses, hops, nodes
@@ -78,19 +79,17 @@ class LedPackets:
         if nftables is not None:
             nftables.close()
 
-    def _make(
-        self, family: int, interfaces: tuple[str, ...], addresses: Iterable[str], longest: float
-    ) -> None:
-        if self._made.get(family) == (interfaces, longest):
+    def _make(self, family: int, entrances: Entrances, addresses: Iterable[str], longest: float) -> None:
+        if self._made.get(family) == (entrances, longest):
             return
         word = FAMILIES[family]
         known = self._is_there(word)
-        self._open().run_text(rules.make(word, interfaces, longest=longest))
+        self._open().run_text(rules.make(word, entrances, longest=longest))
         if known and family not in self._put:
             self._left_alone[family] = time.monotonic() + _TO_HEAR
         elif not known:
             self._spare(word, addresses)
-        self._made[family] = interfaces, longest
+        self._made[family] = entrances, longest
 
     def _spare(self, family: Family, addresses: Iterable[str]) -> None:
         """Name the connections that were here before the kernel began to track them: none of another node."""

@@ -19,7 +19,7 @@ from appliance.core.linger.informed import informed
 from appliance.core.linger.served_addresses import ServedAddress, after
 from appliance.linger.led_packets import LedPackets
 from appliance.linger.open_connections import OpenConnections
-from appliance.linger.places import Place, indexes, places
+from appliance.linger.places import Place, entrances, indexes, places
 from appliance.linger.reports import INTERVAL, Reports
 from appliance.linger.segments import Segments
 from appliance.linger.vrrp_view import VrrpView
@@ -263,7 +263,7 @@ class Lingerer:
             mine = [each for each in keepers if each.address in addresses]
             led &= self._led.lead(
                 family,
-                interfaces=tuple(each.interface for each in here),
+                entrances=entrances(here),
                 addresses=addresses,
                 hops=hops(mine, self.served),
                 nodes=nodes,

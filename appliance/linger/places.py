@@ -8,6 +8,7 @@ from ipaddress import ip_interface
 from typing import Literal
 
 from appliance.model.snapshot.snapshot import Snapshot
+from appliance.net.netlink import virtual_mac
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -15,7 +16,7 @@ class Place:
     """The virtual addresses of one family on one interface, without their prefix lengths.
 
     `routers` has the virtual router of each. `peers` are told one by one, and all on the interface where
-    `multicast` is true.
+    `multicast` is true. `virtual_macs` are the ids of the routers that have a MAC of their own.
     """
 
     interface: str
@@ -23,6 +24,7 @@ class Place:
     routers: dict[str, str]
     peers: tuple[str, ...]
     multicast: bool
+    virtual_macs: tuple[int, ...] = ()
 
 
 def places(snapshot: Snapshot) -> Iterator[Place]:
@@ -36,13 +38,31 @@ def places(snapshot: Snapshot) -> Iterator[Place]:
             routers={str(ip_interface(address).ip): each.name for each in here for address in each.addresses},
             peers=tuple(dict.fromkeys(peer for each in here for peer in each.peers)),
             multicast=not all(each.peers for each in here),
+            virtual_macs=tuple(each.router_id for each in here if each.virtual_mac),
         )
 
 
 def indexes(where: Iterable[Place]) -> dict[str, int]:
     """Return the index of the interface of each address; without those that are not there now."""
-    found: dict[str, int] = {}
+    known = ((place, _index(place.interface)) for place in where)
+    return {address: index for place, index in known if index is not None for address in place.routers}
+
+
+def entrances(where: Iterable[Place]) -> tuple[tuple[str, str], ...]:
+    """Return by which interfaces packets of clients come in, each with the one by which others are reached.
+
+    Those for a virtual MAC come in by its macvlan, and go out by the interface that this is on.
+    """
+    found: list[tuple[str, str]] = []
     for place in where:
-        with contextlib.suppress(OSError):
-            found |= dict.fromkeys(place.routers, socket.if_nametoindex(place.interface))
-    return found
+        index = _index(place.interface)
+        ids = place.virtual_macs if index is not None else ()
+        macvlans = (virtual_mac.name(each, parent=index or 0, family=place.family) for each in ids)
+        found += [(each, place.interface) for each in (place.interface, *macvlans)]
+    return tuple(found)
+
+
+def _index(interface: str) -> int | None:
+    with contextlib.suppress(OSError):
+        return socket.if_nametoindex(interface)
+    return None

@@ -50,10 +50,11 @@ def _established(client: Node) -> int:
     return client.run(["ss", "-tnH", "state", "established"]).count("\n")
 
 
+@pytest.mark.parametrize("virtual_mac", [False, True], ids=["own", "virtual"])
 @pytest.mark.parametrize("vip", [VIP, VIP6])
-def test_moves_there_and_back_end_no_connection(vip: str):
+def test_moves_there_and_back_end_no_connection(vip: str, virtual_mac: bool):  # noqa: FBT001  # a value of a key
     """Connections stay on the node that has them, both ways at once; new ones reach the new node."""
-    with pair(vip=vip) as (client, one, two):
+    with pair(vip=vip, router={"virtual_mac": virtual_mac}) as (client, one, two):
         with SteadyClients(client, count=_COUNT, period=_PERIOD, vip=vip) as first:
             _moved(one, two, vip)
             wait_until(lambda: one.kept(vip).get("connections") == _COUNT, what="one keeps them")
@@ -206,6 +207,23 @@ def test_a_node_that_comes_back_waits_until_it_knows():
         wait_until(lambda: two.kept().get("connections") == _COUNT, what="two keeps its own")
         seen = clients.end()
         assert (seen["ended"], seen["by"]) == (0, {"two": _COUNT})
+
+
+def test_a_peer_behind_a_router_is_refused():
+    """A reload that brings one is refused; a start with one goes on, and says what ends with a move."""
+    far = {"peers": ["198.51.100.2"]}
+    with Segment() as segment, LingerNode(segment.node("one"), "one", config(priority=150)) as one:
+        wait_until(lambda: one.kept().get("active"), what="it serves", timeout=30.0)
+        answer = one.appliance.reload(config(priority=150, router=far))
+        assert "198.51.100.2 is not on the segment of eth0" in str(answer["errors"])
+        one.appliance.stop(patience=60.0)
+        with one.node.inside():
+            one.appliance.start()
+        wait_until(lambda: "198.51.100.2 is not on" in str(one.status().get("trouble")), what="it says so")
+        wait_until(lambda: one.kept().get("active"), what="it serves", timeout=30.0)
+        shown = " ".join(one.appliance.command("status", check=False).stdout.split())
+        assert "virtual IPs move without their connections: 198.51.100.2 is not on the segment" in shown
+        assert "not on the segment" in one.appliance.log()
 
 
 @pytest.mark.parametrize("vip", [VIP, VIP6])

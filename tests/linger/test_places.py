@@ -1,9 +1,12 @@
 """Where virtual addresses are, and who is told of them."""
 
+import socket
+from dataclasses import replace
+
 import pytest
 from support.values.snapshots import snapshot, virtual_router
 
-from appliance.linger.places import Place, places
+from appliance.linger.places import Place, entrances, indexes, places
 
 pytestmark = pytest.mark.pure
 
@@ -12,6 +15,9 @@ def test_one_place_for_each_interface_and_family():
     """Those of one interface and family are told together, by multicast where one of them has no peers."""
     routers = [
         virtual_router("a", interface="eth0", addresses=("192.0.2.100/24",), peers=("192.0.2.2",)),
+        virtual_router(
+            "m", router_id=42, virtual_mac=True, addresses=("192.0.2.102/24",), peers=("192.0.2.2",)
+        ),
         virtual_router("b", interface="eth0", addresses=("192.0.2.101/24",), peers=()),
         virtual_router("c", interface="eth0", addresses=("fd00:0::100/64",), family=6, peers=("fd00::2",)),
     ]
@@ -19,9 +25,20 @@ def test_one_place_for_each_interface_and_family():
         Place(
             interface="eth0",
             family=4,
-            routers={"192.0.2.100": "a", "192.0.2.101": "b"},
+            routers={"192.0.2.100": "a", "192.0.2.102": "m", "192.0.2.101": "b"},
             peers=("192.0.2.2",),
             multicast=True,
+            virtual_macs=(42,),
         ),
         Place(interface="eth0", family=6, routers={"fd00::100": "c"}, peers=("fd00::2",), multicast=False),
     ]
+
+
+def test_by_which_interfaces_packets_come_in():
+    """Those for a virtual MAC by its macvlan too, which is there while it is needed."""
+    routers = {"192.0.2.1": "a"}
+    here = Place(interface="lo", family=4, routers=routers, peers=(), multicast=True, virtual_macs=(42,))
+    gone = replace(here, interface="lb-none0")
+    index = socket.if_nametoindex("lo")
+    assert entrances([here, gone]) == (("lo", "lo"), (f"vrrp4.{index}.42", "lo"), ("lb-none0", "lb-none0"))
+    assert indexes([here, gone]) == {"192.0.2.1": index}

@@ -45,7 +45,7 @@ def _rules(snapshot: Snapshot, connect: Callable[[], Nftables]) -> Iterator[Find
     for version in sorted({each.family for each in snapshot.virtual_routers}):
         try:
             with closing(connect()) as nftables:
-                nftables.try_text(rules.make(_FAMILIES[version], ["lo"], longest=1.0, table=rules.TRIAL))
+                nftables.try_text(rules.trial(_FAMILIES[version]))
         except NftablesError as error:
             message = (
                 f"the kernel does not lead IPv{version} packets to other nodes: {error}: is its module"

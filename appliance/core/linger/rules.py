@@ -13,12 +13,10 @@ from appliance.core.linger.hops import Hops
 from appliance.wire.nftables.nftables_transaction import Family
 
 TABLE: Final = "lb_linger"
-TRIAL: Final = "lb_linger_trial"
-"""The name of a table that is never made: the kernel only judges it."""
-
 RENEWED: Final = 2.0
 """Seconds between two renewals."""
 
+_TRIAL: Final = "lb_linger_trial"
 _TIMEOUT: Final = 20
 _BEFORE: Final = -160
 """After conntrack (-200), before `forward` resets what nobody knows (core.forwarding.ruleset)."""
@@ -30,8 +28,10 @@ _ICMP: Final = {
 _FLAGS: Final = "tcp flags & (fin | syn | rst | ack)"
 
 
-def make(family: Family, interfaces: Iterable[str], *, longest: float, table: str = TABLE) -> str:
+def make(family: Family, entrances: Iterable[tuple[str, str]], *, longest: float, table: str = TABLE) -> str:
     """Return the script that makes the table, its rules those of these interfaces; elements stay.
+
+    `entrances` are those by which packets come in, each with the one by which they are led to other nodes.
 
     A first packet with FIN or RST makes no connection (nf_conntrack_proto_tcp.c: sIV), so it is `invalid`.
     """
@@ -48,10 +48,15 @@ def make(family: Family, interfaces: Iterable[str], *, longest: float, table: st
         f"add chain {name} prerouting {{ type filter hook prerouting priority {_BEFORE}; policy accept; }}",
         f"flush chain {name} prerouting",
         f"flush chain {name} strangers",
-        *(f"add rule {name} strangers {each}" for each in _strangers(family, interfaces)),
-        *(f"add rule {name} prerouting {each}" for each in _prerouting(family, interfaces)),
+        *(f"add rule {name} strangers {each}" for each in _strangers(family, entrances)),
+        *(f"add rule {name} prerouting {each}" for each in _prerouting(family, entrances)),
     ]
     return "\n".join(lines)
+
+
+def trial(family: Family) -> str:
+    """Return a script that the kernel takes if it can have such rules, for a trial only."""
+    return make(family, [("lo", "lo")], longest=1.0, table=_TRIAL)
 
 
 def refresh(family: Family, addresses: Iterable[str], hops: Hops, nodes: Iterable[bytes]) -> str:
@@ -86,21 +91,24 @@ def _elements(name: str, what: str, group: str, elements: Iterable[str] | Mappin
     ]
 
 
-def _prerouting(family: Family, interfaces: Iterable[str]) -> list[str]:
+def _prerouting(family: Family, entrances: Iterable[tuple[str, str]]) -> list[str]:
     word, late = family.value, f"ct state invalid {_ICMP[family]}"
     return [
         f"{word} daddr != @served return",
         f"ct state new {_FLAGS} == ack goto strangers",
         "ct state { new, invalid } tcp flags & (fin | rst) != 0 goto strangers",
-        *(f'iifname "{each}" {late} dup to {word} daddr map @direct device "{each}"' for each in interfaces),
+        *(
+            f'iifname "{into}" {late} dup to {word} daddr map @direct device "{out}"'
+            for into, out in entrances
+        ),
     ]
 
 
-def _strangers(family: Family, interfaces: Iterable[str]) -> list[str]:
+def _strangers(family: Family, entrances: Iterable[tuple[str, str]]) -> list[str]:
     word = family.value
     found = [f"{word} saddr . tcp sport . {word} daddr . tcp dport @ours return"]
-    for each in interfaces:
-        at, to = f'iifname "{each}"', f'device "{each}" drop'
+    for into, out in entrances:
+        at, to = f'iifname "{into}"', f'device "{out}" drop'
         found += [
             f"{at} ether saddr @nodes dup to {word} daddr map @led {to}",
             # Nobody has it: a reset would end a connection whose packet only looked late.

@@ -41,8 +41,8 @@ class ElectionActions:
 
     `state` is what others see, `previous` the state before the event. `active_interval` is
     Active_Adver_Interval, `peer` the active that a Backup hears. `yielded`: an operator moved the addresses
-    away, and a worse active is left alone. `informed`: this node knows whose connections there are, so that it
-    need not wait before it preempts. `decides_ties` False: another member of the sync group decides.
+    away, and a worse active is left alone. `informed`: this node knows whose connections there are, and need
+    not wait before it preempts. `decides_ties` False: another member of the sync group decides.
     `hand_over` is the present hand-over, or the last one.
     """
 

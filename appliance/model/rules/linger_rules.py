@@ -18,13 +18,6 @@ def findings(config: Config) -> Iterator[Finding]:
         return
     if not config.virtual_ips:
         yield warning(("linger",), "does nothing: there are no `virtual_ips`")
-    for name, each in config.virtual_ips.items():
-        if each.virtual_mac:
-            yield error(
-                ("virtual_ips", name, "virtual_mac"),
-                "is not possible with `linger`: packets for another node are led there by its own MAC",
-                ("linger",),
-            )
     counts: Counter[tuple[str, int]] = Counter()
     for each in config.virtual_ips.values():
         for family in each.families:

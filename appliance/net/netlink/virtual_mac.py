@@ -40,6 +40,11 @@ class VirtualMac:
     parent: int
 
 
+def name(router_id: int, *, parent: int, family: Literal[4, 6]) -> str:
+    """Return the name of a macvlan; `parent` is the index of its interface."""
+    return f"vrrp{family}.{parent}.{router_id}"
+
+
 def mac(router_id: int, *, family: Literal[4, 6]) -> bytes:
     """Return 00-00-5E-00-01-VRID, or -02- for IPv6."""
     return _PREFIXES[family] + bytes([router_id])
@@ -51,11 +56,11 @@ def add(requests: Requests, *, parent: int, router_id: int, family: Literal[4, 6
     The parent then answers ARP for its own addresses only (arp_ignore): it would give its own MAC for those
     on the macvlan.
     """
-    name, address = f"vrrp{family}.{parent}.{router_id}", mac(router_id, family=family)
-    _done(requests, add_macvlan(name, parent=parent, mac=address), but=errno.EEXIST)
-    made = VirtualMac(name=name, index=socket.if_nametoindex(name), mac=address, parent=parent)
+    called, address = name(router_id, parent=parent, family=family), mac(router_id, family=family)
+    _done(requests, add_macvlan(called, parent=parent, mac=address), but=errno.EEXIST)
+    made = VirtualMac(name=called, index=socket.if_nametoindex(called), mac=address, parent=parent)
     if made not in present(requests):
-        raise OSError(errno.EEXIST, f"{name} exists and is not a virtual MAC of ours")
+        raise OSError(errno.EEXIST, f"{called} exists and is not a virtual MAC of ours")
     # What arrives here is answered by the parent, where the route is: rp_filter would drop it as spoofed.
     options = {Ipv4Option.RP_FILTER: 0, Ipv4Option.ARP_IGNORE: 1}
     _done(requests, set_ipv4_options(made.index, options))

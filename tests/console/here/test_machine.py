@@ -5,11 +5,18 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support.network.namespaces import INTERFACE, Node, Segment
 from support.peers.cluster import cluster
+from support.values.snapshots import snapshot, virtual_router
+
+from appliance.console.here.lingering import linger_lacks
+from appliance.model.snapshot.linger import Linger
+from appliance.model.snapshot.virtual_router import HmacKey
+from appliance.net.nftables.nftables import Nftables, NftablesError
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", root=True)]
 
@@ -229,6 +236,34 @@ def test_connections_that_the_kernel_does_not_take_on(node: Node, file: Path):
         loose.write_text("1")
     assert path == "linger"
     assert "nf_conntrack_tcp_loose = 1" in message
+
+
+def test_peers_of_linger_behind_a_router(node: Node, file: Path):
+    """Connections cannot be led to them, which the key says that names them; others are fine."""
+    key, more = "ab" * 32, "peers: [192.0.2.2, 198.51.100.2]"
+    file.write_text(
+        f'linger: {{ key: "{key}" }}\n'
+        + _VIP.format(addresses="192.0.2.200/24", interface=INTERFACE, more=more)
+    )
+    ((path, message),) = found(node, file).errors
+    assert path == "virtual_ips.api.peers"
+    assert message.startswith(f"198.51.100.2 is not on the segment of {INTERFACE}:")
+
+
+def test_a_kernel_that_leads_no_packets():
+    """Its own words are told, and which module it wants."""
+
+    class Refusing(Nftables):
+        def try_text(self, script: str) -> None:
+            assert "dup to ip daddr" in script
+            raise NftablesError("Could not process rule: No such file or directory")
+
+    given = snapshot(groups=[], pools=[], virtual_routers=[virtual_router(interface="lb-none0")])
+    lingers = replace(given, linger=Linger(longest=60.0, port=29446, key=HmacKey(id=1, secret="ab" * 32)))
+    assert list(linger_lacks(given, connect=Refusing)) == []
+    (finding,) = linger_lacks(lingers, connect=Refusing)
+    assert finding.path == ("linger",)
+    assert "No such file or directory: is its module nft_dup_ipv4 there" in finding.message
 
 
 _HERE = """\

@@ -14,14 +14,19 @@ NOTHING = Hops(direct={}, led={})
 @pytest.mark.parametrize("family", list(Family))
 def test_rules_of_each_interface(family: Family):
     """Every interface has its rules, and nothing is flushed but the rules themselves."""
-    script = rules.make(family, ["eth0", "eth1"], longest=3600.0)
-    for interface in ("eth0", "eth1"):
-        assert (
-            f'iifname "{interface}" ether saddr != @nodes dup to {family.value} daddr map @direct' in script
-        )
+    script = rules.make(family, [("eth0", "eth0"), ("vrrp4.2.42", "eth0")], longest=3600.0)
+    for interface in ("eth0", "vrrp4.2.42"):
+        rule = f'iifname "{interface}" ether saddr != @nodes dup to {family.value} daddr map @direct'
+        assert f'{rule} device "eth0" drop' in script
     assert "timeout 3600s" in script
     flushed = [line.split()[1] for line in script.splitlines() if line.startswith("flush")]
     assert flushed == ["chain", "chain"]
+
+
+def test_a_trial_touches_nothing_of_ours():
+    """It has a table of its own, as the kernel would compare ours with it."""
+    assert "table ip lb_linger_trial" in rules.trial(Family.IPV4)
+    assert "lb_linger " not in rules.trial(Family.IPV4)
 
 
 def test_elements_are_renewed():

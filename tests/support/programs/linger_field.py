@@ -22,8 +22,13 @@ _SERVER_PORT: Final = 7001
 KEY: Final = "ab" * 32
 
 
-def config(*, priority: int, vip: str = VIP, **changes: object) -> dict[str, object]:
-    """Return the configuration of a node whose pool is the greeter of its own name."""
+def config(
+    *, priority: int, vip: str = VIP, router: Values | None = None, **changes: object
+) -> dict[str, object]:
+    """Return the configuration of a node whose pool is the greeter of its own name.
+
+    `router` has more keys of the virtual IP.
+    """
     length = 64 if ":" in vip else 24
     return {
         "api": {"frontends": {"kube-api": {"bind": [f"[::]:{PORT}"], "pool": "masters"}}},
@@ -43,6 +48,7 @@ def config(*, priority: int, vip: str = VIP, **changes: object) -> dict[str, obj
                 "version": 3,
                 "advert": "200ms",
                 "priority": priority,
+                **(router or {}),
             }
         },
         **changes,
