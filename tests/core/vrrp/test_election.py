@@ -230,6 +230,8 @@ def test_preempts_when_it_is_informed():
 def test_preempts_uninformed_after_a_while():
     """Nobody may ever say so: then it does without."""
     election = backup(terms(informed_within=60.0))
+    election.hear(heard(priority=90), 59.0)
+    assert election.deadline == 59.0 + election.active_down_interval
     election.hear(heard(priority=90), 60.0)
     assert election.deadline == 60.0 + election.skew_time
     assert election.uninformed_for(60.0) == 0.0
