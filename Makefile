@@ -71,8 +71,13 @@ FUZZ_SEED    ?= random
 fuzz: venv  ## feed every decoder and every file of state with damaged inputs; about a quarter of an hour
 	$(PYTEST) tests/fuzz --fuzz-seconds=$(FUZZ_SECONDS) --fuzz-seed=$(FUZZ_SEED) $(ARGS)
 
-test-full: debian  ## the load tests at full size: 1,000 sessions, 100 reloads, 100,000 connections; half an hour
-	E2E_FULL=1 $(PYTEST) -n 0 tests/programs tests/kernel -k e2e $(ARGS)
+# Every file that has a larger form, and those of the data path compiled as well.
+FULL = $(sort $(shell grep -rl E2E_FULL tests/programs tests/kernel tests/fuzz) $(wildcard tests/programs/test_e2e_*.py tests/kernel/test_e2e_*.py))
+FULL_COMPILED = $(COMPILED) tests/programs/test_e2e_reload.py tests/programs/test_kept_connections.py tests/programs/test_moved_sessions.py
+
+test-full: debian  ## the tests under load at full size: 1,000 sessions, 1,000 reloads, 100,000 connections; hours
+	E2E_FULL=1 $(PYTEST) -n 0 $(FULL) $(ARGS)
+	@E2E_FULL=1 $(MAKE) --no-print-directory test-compiled JOBS=0 COMPILED="$(FULL_COMPILED)"
 
 # Of one Python and one kind of processor: those that it is made on.
 dist: $(RUN)/.ready  ## make dist/lb-appliance-VERSION.tar.gz: wheel, all that it needs, and the unit for systemd

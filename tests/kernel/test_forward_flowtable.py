@@ -5,11 +5,11 @@ import contextlib
 import pytest
 from support.network.namespaces import INTERFACE
 from support.processes.waiting import wait_until
+from support.programs.flowtables import offloaded, offloaded_session, software_or_skip
 from support.programs.forward_field import (
     PORT,
     SERVER_PORT,
     ForwardField,
-    Session,
     wait_for_servers,
 )
 from support.values.snapshots import frontend, pool
@@ -22,35 +22,11 @@ from appliance.forward.kernel_tables import KernelTables
 from appliance.model.snapshot.frontends import Bind, Flowtable, Forward
 from appliance.net.netlink.conntrack import Conntrack
 from appliance.net.netlink.networks import interfaces
-from appliance.net.nftables.flowtables import objections
 from appliance.wire.nftables.nftables_transaction import Family
 
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", root=True)]
 
 ALL = ("s1", "s2", "s3")
-
-
-def _software_or_skip(balanced: ForwardField) -> None:
-    with balanced.balancer.inside():
-        why = list(objections(Family, Flowtable.SOFTWARE, (INTERFACE,)))
-    if why:
-        pytest.skip(why[0])
-
-
-def _offloaded(balanced: ForwardField) -> int:
-    return sum("offloaded=True" in each for each in balanced.conntrack())
-
-
-def _offloaded_session(balanced: ForwardField, address: str) -> Session:
-    session = balanced.session(address)
-    before = _offloaded(balanced)
-
-    def asked() -> bool:
-        assert session.asks() == session.server
-        return _offloaded(balanced) > before or _offloaded(balanced) == len(balanced.conntrack())
-
-    wait_until(asked, what="the connection is in a flowtable")
-    return session
 
 
 def test_what_an_interface_cannot_do_is_refused_and_stops_nothing(balanced: ForwardField):
@@ -72,7 +48,7 @@ def test_what_an_interface_cannot_do_is_refused_and_stops_nothing(balanced: Forw
 @pytest.mark.parametrize("version", [4, 6])
 def test_the_kernel_gives_connections_back(balanced: ForwardField, version: int):
     """The rules alone, without programs: put into a flowtable, taken out, deleted, and both ends reset."""
-    _software_or_skip(balanced)
+    software_or_skip(balanced)
     balanced.version = version
     hosts = [each.address6 if version == 6 else each.address for each in balanced.servers.values()]
     given = _frontend(hosts)
@@ -81,7 +57,7 @@ def test_the_kernel_gives_connections_back(balanced: ForwardField, version: int)
     with balanced.balancer.inside():
         assert tables.install(family, [given])
         tables.offload(family, [given], interfaces())
-    sessions = [_offloaded_session(balanced, balanced.address) for _ in range(3)]
+    sessions = [offloaded_session(balanced, balanced.address) for _ in range(3)]
     with balanced.balancer.inside():
         tables.offload(family, [given], interfaces())
         assert tables.stand()
@@ -94,7 +70,7 @@ def test_the_kernel_gives_connections_back(balanced: ForwardField, version: int)
 
     def asked() -> bool:
         assert [each.asks() for each in kept] == [each.server for each in kept]
-        return _offloaded(balanced) == 2
+        return offloaded(balanced) == 2
 
     wait_until(asked, what="the others are in the flowtable again")
     with balanced.balancer.inside(), contextlib.closing(Conntrack()) as conntrack:

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import IO, Final, Self
 
-from support.processes.waiting import wait_until
+from support.processes.waiting import patient, wait_until
 from support.run import tools
 
 INTERFACE: Final = "eth0"
@@ -73,7 +73,11 @@ class Node:
     def run(self, arguments: Sequence[str], *, check: bool = True, timeout: float = 30.0) -> str:
         """Run a program to its end and return its output; a failure raises with what it printed."""
         ran = subprocess.run(
-            [*_entering(self.name), *arguments], check=False, capture_output=True, text=True, timeout=timeout
+            [*_entering(self.name), *arguments],
+            check=False,
+            capture_output=True,
+            text=True,
+            timeout=patient(timeout),
         )
         if check and ran.returncode:
             raise AssertionError(f"{' '.join(arguments)}: {ran.returncode}\n{ran.stdout}{ran.stderr}")
@@ -224,7 +228,11 @@ class Segment:
     def run(self, arguments: Sequence[str]) -> str:
         """Run a program where the bridge is, where every frame can be seen, and return its output."""
         return subprocess.run(
-            [*_entering(self.name), *arguments], check=True, capture_output=True, text=True, timeout=30
+            [*_entering(self.name), *arguments],
+            check=True,
+            capture_output=True,
+            text=True,
+            timeout=patient(30),
         ).stdout
 
     def close(self) -> None:
@@ -255,7 +263,9 @@ def _batch(namespace: str, lines: Sequence[str]) -> None:
 
 
 def _checked(arguments: list[str], text: str | None) -> str:
-    ran = subprocess.run(arguments, check=False, input=text, capture_output=True, text=True, timeout=30)
+    ran = subprocess.run(
+        arguments, check=False, input=text, capture_output=True, text=True, timeout=patient(30)
+    )
     if ran.returncode:
         raise AssertionError(f"{' '.join(arguments)}: {ran.stderr.strip()} (given {text!r})")
     return ran.stdout

@@ -1,5 +1,9 @@
-"""Waiting for a condition instead of sleeping for a time."""
+"""Waiting for a condition instead of sleeping for a time.
 
+`LB_TEST_PATIENCE=10` makes every wait ten times as long as it may be elsewhere: for an emulated machine.
+"""
+
+import os
 import time
 from collections.abc import Callable
 from typing import Final, TypeVar
@@ -7,10 +11,16 @@ from typing import Final, TypeVar
 _Value = TypeVar("_Value")
 
 _PAUSE: Final = 0.02
+_PATIENCE: Final = float(os.environ.get("LB_TEST_PATIENCE", "1"))
 
 
 class Late(AssertionError):  # noqa: N818  # reads as what happened in a test's report
     """What was waited for did not happen in time."""
+
+
+def patient(seconds: float) -> float:
+    """Return how long something may take on this machine that takes at most so many seconds elsewhere."""
+    return seconds * _PATIENCE
 
 
 def wait_until(
@@ -25,6 +35,7 @@ def wait_until(
 
     It looks every `pause` seconds; tests whose greenlets have to run in between use `greenlets.until`.
     """
+    timeout = patient(timeout)
     deadline = time.monotonic() + timeout
     while not (value := condition()):
         if time.monotonic() > deadline:

@@ -15,7 +15,7 @@ from typing import Self
 
 import yaml
 from support.processes.processes import alive, command_line, end, kill, parent, with_environment
-from support.processes.waiting import wait_until
+from support.processes.waiting import patient, wait_until
 
 from appliance.model.paths import Paths
 
@@ -125,7 +125,7 @@ class Appliance:
     def stop(self, *, patience: float) -> int:
         """Send TERM, KILL after `patience` seconds, return the exit status."""
         assert self._process is not None
-        end(self._process, patience=patience)
+        end(self._process, patience=patient(patience))
         return self._process.wait()
 
     def crash(self) -> None:
@@ -150,7 +150,7 @@ class Appliance:
     def wait(self, *, patience: float) -> int:
         """Return the exit status, of what ends by itself."""
         assert self._process is not None
-        return self._process.wait(patience)
+        return self._process.wait(patient(patience))
 
     def remove_sockets(self) -> None:
         """Forget the control sockets of programs that were killed, which is no fault of theirs."""
@@ -169,7 +169,7 @@ class Appliance:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=patient(60),
         )
         assert not check or done.returncode == 0, (
             f"{arguments}: {done.returncode}\n{done.stdout}{done.stderr}"
@@ -185,7 +185,7 @@ class Appliance:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=patient(60),
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
@@ -302,7 +302,7 @@ def ask(path: Path, command: str, *, timeout: float = 30.0, **values: object) ->
 
 def _connect(path: Path, timeout: float) -> socket.socket:
     connection = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    connection.settimeout(timeout)
+    connection.settimeout(patient(timeout))
     try:
         connection.connect(str(path))
     except OSError:

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,7 +16,7 @@ from typing import Final, Self
 from support.network import greeted, greeter
 from support.network.namespaces import INTERFACE, Node, Segment
 from support.processes.processes import end
-from support.processes.waiting import wait_until
+from support.processes.waiting import patient, wait_until
 from support.programs.appliance import Appliance, Values
 from support.programs.redirect_field import Answers
 
@@ -26,6 +26,7 @@ from appliance.net.netlink.conntrack import Conntrack
 VIPS: Final = ("192.0.2.200", "fd00::200")
 PORT: Final = 9445
 SERVER_PORT: Final = 7001
+_GREETER: Final = (greeter.__file__,)
 _FORWARDING: Final = ("net/ipv4/conf/all/forwarding", "net/ipv6/conf/all/forwarding")
 
 
@@ -86,7 +87,7 @@ class ForwardField:
     def session(self, address: str = "", *, node: Node | None = None, timeout: float = 10.0) -> "Session":
         """Return an open connection; the server's greeting has been read."""
         with (node or self.client).inside():
-            connection = socket.create_connection((address or self.address, PORT), timeout=timeout)
+            connection = socket.create_connection((address or self.address, PORT), timeout=patient(timeout))
         try:
             return Session(connection)
         except OSError:
@@ -130,9 +131,9 @@ class ForwardField:
         """Kill a server: its port refuses."""
         end(self._processes.pop(name))
 
-    def start_server(self, name: str) -> None:
-        """Start a server that was stopped."""
-        self._processes[name] = self._serve(name)
+    def start_server(self, name: str, program: Sequence[str] = _GREETER) -> None:
+        """Start a server that was stopped; `program` is given its name and port."""
+        self._processes[name] = self._serve(name, program)
 
     def nft(self) -> str:
         """Return the balancer's whole ruleset."""
@@ -153,9 +154,9 @@ class ForwardField:
         with self.balancer.inside(), contextlib.closing(Conntrack()) as conntrack:
             return [str(each) for each in conntrack.connections(MARK, MARK_MASK)]
 
-    def _serve(self, name: str) -> "subprocess.Popen[bytes]":
+    def _serve(self, name: str, program: Sequence[str] = _GREETER) -> "subprocess.Popen[bytes]":
         node = self.servers[name]
-        started = node.start([sys.executable, str(Path(greeter.__file__)), name, str(SERVER_PORT)])
+        started = node.start([sys.executable, *program, name, str(SERVER_PORT)])
         wait_until(lambda: f":{SERVER_PORT} " in node.run(["ss", "-Hntl"]), what=f"{name} listens")
         return started
 

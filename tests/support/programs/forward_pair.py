@@ -50,12 +50,18 @@ class ForwardPair:
         return made
 
     @contextmanager
-    def appliances(self, *, advert: str = "100ms") -> Iterator[tuple[Appliance, Appliance]]:
+    def appliances(
+        self, *, advert: str = "100ms", watchdog: str = "10s", **frontend: object
+    ) -> Iterator[tuple[Appliance, Appliance]]:
         """Run both; the first one becomes active."""
         with ExitStack() as stack:
+            one, two = (
+                {**self.config(priority=priority, advert=advert, **frontend), "watchdog": watchdog}
+                for priority in (150, 100)
+            )
             yield (
-                stack.enter_context(self.first.appliance(self.config(priority=150, advert=advert))),
-                stack.enter_context(self.second.appliance(self.config(priority=100, advert=advert))),
+                stack.enter_context(self.first.appliance(one)),
+                stack.enter_context(self.second.appliance(two)),
             )
 
     def wait_for_holder(self, field: ForwardField) -> None:
