@@ -33,6 +33,7 @@ from appliance.wire.lines.succession import (
     FORMER_INSTANCE,
     INSTANCE,
     LOCK,
+    OTHER_GOES_ON,
     PREDECESSOR,
     REFUSALS,
     Predecessor,
@@ -68,7 +69,7 @@ def run(paths: Paths, *, user: str | None, take_over: bool | None) -> NoReturn:
     Where one runs in this runtime directory already, that one is asked to make way: this one takes its
     sockets, sessions, virtual IPs and verdicts over, and the other one ends. So an upgrade is to start the
     new release, and the way back to start the former one. If this one cannot start (its configuration is
-    refused, a program of it does not come up), the other one goes on, and this one ends with exit code 1.
+    refused, a program of it does not come up), the other one goes on, and this one ends with exit code 3.
 
     Started as root it becomes an ordinary user, and each program has the capabilities that it needs and no
     others. The runtime and state directories are to be writable for this user alone.
@@ -88,7 +89,7 @@ def run(paths: Paths, *, user: str | None, take_over: bool | None) -> NoReturn:
     signal.signal(signal.SIGUSR2, signal.SIG_IGN)
     refusals = _refusals()
     _become_user(user, paths)
-    own = f"{os.getpid()}-{time.monotonic_ns():x}"
+    own, incumbent = f"{os.getpid()}-{time.monotonic_ns():x}", None
     try:
         boot.make_directories(paths)
         asked = None if sys.stdin.isatty() and take_over is None else take_over is not False
@@ -104,7 +105,8 @@ def run(paths: Paths, *, user: str | None, take_over: bool | None) -> NoReturn:
         click.echo(levelled(f"Next: {error.step}", SyslogSeverity.ERROR, STDERR), err=True)
         if refusals is not None:
             os.write(refusals, str(error).encode(errors="replace")[:_LONGEST_REFUSAL])
-        raise SystemExit(1) from error
+        goes_on = incumbent is not None or isinstance(error, boot.TakenError)
+        raise SystemExit(OTHER_GOES_ON if goes_on else 1) from error
     log = _announce(start, not_kept, paths)
     if refused:
         log.warning("group-not-let-in", group=start.snapshot.readers, reason=refused)

@@ -42,6 +42,7 @@ from appliance.programs.accepted_log import AcceptedLog
 from appliance.programs.supervision.supervisor import Supervisor
 from appliance.wire.lines.succession import (
     LOCK,
+    OTHER_GOES_ON,
     PREDECESSOR,
     Predecessor,
     SuccessionError,
@@ -67,7 +68,7 @@ def main() -> None:
     """Run until everything has stopped; exit status 0, or 1 where programs had to be killed on request.
 
     One that another one has relieved leaves what still runs to that one, and ends with 0; one that could not
-    take over, with 1.
+    take over, with 3.
     """
     signal.pthread_sigmask(signal.SIG_BLOCK, EXIT_SIGNALS)
     paths = Paths.from_environment(os.environ)
@@ -80,7 +81,7 @@ def main() -> None:
         patience = 0 if ended is _End.FORCED else _ORPHAN_PATIENCE
         subreaper.end_children(patience=patience, last_patience=_ORPHAN_PATIENCE)
     log.info("stopped", forced=ended is _End.FORCED)
-    sys.exit(1 if ended in (_End.FORCED, _End.GAVE_WAY) else 0)
+    sys.exit({_End.FORCED: 1, _End.GAVE_WAY: OTHER_GOES_ON}.get(ended, 0))
 
 
 def _run(accepted: AcceptedLog, paths: Paths, manager: ServiceManager) -> _End:

@@ -39,7 +39,11 @@ _NOT_RUN: Final = {
     "make image CA=": "its files are examples; machines/podman.py builds with secrets of this machine",
     "make sbom": "test_sbom.py runs it, with this machine's base image",
     "cp image/appliance.container": "systemd does not run here; other tests run with the unit's settings",
+    "cp image/appliance-pids.container": "the same; test_container_upgrade.py has their settings",
+    "ln -s appliance@.container": "the same",
+    "rm /etc/containers/systemd": "the same",
     "systemctl": "systemd does not run here; other tests run with the unit's settings",
+    "install -d -o 9445": "the runtime directory is the test's: test_readme_of_an_upgrade",
     "govc": "it needs a vSphere",
     "ovftool": "it needs a vSphere",
     "sudo systemctl enable --now apt": "in the virtual machine, and it needs a mirror, which no test's has",
@@ -131,6 +135,33 @@ def test_readme_of_image(machine: FreshMachine, nodes: tuple[Node, Node]):
     ended = machine.run("podman inspect --format '{{.State.ExitCode}}' appliance").stdout.strip()
     assert ended == "0"
     machine.run("podman rm --force --volumes appliance")
+
+
+def test_readme_of_an_upgrade(machine: FreshMachine, nodes: tuple[Node, Node], tmp_path: Path):
+    """They start a release, then another one, and go back; only the runtime directory is the test's."""
+    tmp_path.chmod(0o755)
+
+    def here(command: str) -> str:
+        given = command.replace("--volume /run/appliance:", f"--volume {tmp_path}/run:")
+        return given.replace("-m 0700 /run/appliance", f"-m 0700 {tmp_path}/run")
+
+    idle, folder, first, newer, wait, status, back, wait_again, *_ = commands(
+        _OF_IMAGE, "An upgrade that ends nothing"
+    )
+    for version in ("0.1.0", "0.2.0"):
+        machine.run(f"podman tag lb-appliance lb-appliance:{version}")
+    for command in (idle, folder, first):
+        machine.run(here(command))
+    _becomes_well(machine, status.replace("0.2.0", "0.1.0"))
+    machine.run(here(newer))
+    assert machine.run(wait).stdout.strip() == "0"
+    _becomes_well(machine, status)
+    assert _answer(nodes, 9445) == b"server-80\n"
+    machine.run(back)
+    assert machine.run(wait_again).stdout.strip() == "0"
+    _becomes_well(machine, status.replace("0.2.0", "0.1.0"))
+    assert _answer(nodes, 9445) == b"server-80\n"
+    machine.run("podman rm --force --volumes --time 0 appliance-0.1.0 appliance-0.2.0 appliance-pids")
 
 
 def test_both_build_the_same():

@@ -105,11 +105,11 @@ def test_a_broken_file_starts_the_last_good_copy_and_says_so():
 
 
 def test_a_second_one_is_refused():
-    """Where it may not take over, a second start ends with exit code 1; the first does not notice."""
+    """Where it may not take over, a second start ends with exit code 3; the first does not notice."""
     port = free_port()
     with Appliance(config(api=port)) as appliance:
         done = appliance.command("run", "--no-take-over", check=False)
-        assert done.returncode == 1
+        assert done.returncode == 3
         assert "runs here already" in done.stderr
         assert "Next: take its place (--take-over)" in done.stderr
         assert ready(port)

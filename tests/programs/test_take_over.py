@@ -80,7 +80,7 @@ def test_a_configuration_that_is_refused(site: Site, newer: Release):
     """Every error is printed, and the one that runs has not been asked for anything."""
     before = site.programs()
     site.appliance.paths.config.write_text("api: 1\n")
-    assert site.start(newer).wait(60) == 1
+    assert site.start(newer).wait(60) == 3
     assert "api" in site.appliance.log()
     assert not site.appliance.events("standing-by")
     assert site.programs() == before
@@ -93,7 +93,7 @@ def test_a_release_that_is_not_whole(site: Site, tmp_path: Path):
     broken = Release(
         tmp_path / "broken", "9.9.9", changes={"programs/worker/__main__.py": "import no_such_library\n"}
     )
-    assert site.start(broken).wait(60) == 1
+    assert site.start(broken).wait(60) == 3
     assert "No module named 'no_such_library'" in site.appliance.log()
     assert not site.appliance.events("standing-by")
     assert site.programs() == before
@@ -106,10 +106,10 @@ _BROKEN = ["worker/__main__.py", *(["supervisor.py", "health.py", "proxy.py"] if
 
 @pytest.mark.parametrize("module", _BROKEN)
 def test_a_program_that_does_not_come_up(site: Site, tmp_path: Path, module: str):
-    """The new one gives back and ends with exit code 1; the former one has all its programs again."""
+    """The new one gives back and ends with exit code 3; the former one has all its programs again."""
     former = site.appliance.process
     broken = Release(tmp_path / "broken", "9.9.9", changes={f"programs/{module}": _DIES})
-    assert site.start(broken).wait(120) == 1
+    assert site.start(broken).wait(120) == 3
     (failed,) = _told(site.appliance, "take-over-failed")
     assert "9.9.9" in failed["detail"]
     shown = _shown(site.appliance)
@@ -195,7 +195,7 @@ def test_a_former_one_that_is_told_to_end(site: Site, waiting: tuple[Release, Pa
     _wait_for(site, "adopted")
     made.command("sessions", "kill", "--source", "127.0.0.1", check=False)
     assert made.stop(patience=150) == 0
-    assert new.wait(60) == 1
+    assert new.wait(60) == 3
     wait_until(lambda: not made.processes(), what="nothing is left", timeout=60.0)
 
 

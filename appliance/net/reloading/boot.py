@@ -44,7 +44,7 @@ class BootError(Exception):
 
 
 class TakenError(BootError):
-    """Another appliance runs in the runtime directory."""
+    """Another appliance runs in the runtime directory, and goes on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -143,7 +143,7 @@ def choose(paths: Paths) -> Start:
 
 
 def choose_beside(paths: Paths) -> Start:
-    """Return what to start with beside an appliance that runs; raises BootError.
+    """Return what to start with beside an appliance that runs; raises TakenError.
 
     Nothing is repaired, and nothing else is used instead of what the operator wrote: the other one has that.
     """
@@ -151,7 +151,7 @@ def choose_beside(paths: Paths) -> Start:
     known = [each for each in found if not each.awaited]
     judged = judge(paths, number=snapshots.unused_number(paths, found))
     if judged.snapshot is None:
-        raise BootError(*judged.errors, step=_MEND)
+        raise TakenError(*judged.errors, step=_MEND)
     return Start(snapshot=_chosen(paths, judged.snapshot, known), errors=(), warnings=judged.warnings)
 
 

@@ -20,7 +20,7 @@ _ALWAYS: Final = ("supervisor", "reload")
 
 
 def ask(paths: Paths, *, instance: str) -> Incumbent:
-    """Have the appliance that runs stand by for us, who are `instance`; raises BootError.
+    """Have the appliance that runs stand by for us, who are `instance`; raises TakenError.
 
     Before that our configuration is judged, and each of our programs loaded once.
     """
@@ -28,15 +28,15 @@ def ask(paths: Paths, *, instance: str) -> Incumbent:
     problems = tuple(rehearsal.failures(_modules(start.snapshot), patience=_LOADED_WITHIN))
     if problems:
         words = (AnswerProblem(message=f"cannot take over: {each}") for each in problems)
-        raise boot.BootError(*words, step="install this release again; the one that runs goes on")
+        raise boot.TakenError(*words, step="install this release again; the one that runs goes on")
     try:
         return incumbent.ask(paths.succession_socket, Party(version=__version__, instance=instance))
     except NoIncumbent as error:
         taken = f"{paths.runtime}: an appliance runs here already, and does not answer: {error}"
-        raise boot.BootError(AnswerProblem(message=taken), step=_END_IT) from error
+        raise boot.TakenError(AnswerProblem(message=taken), step=_END_IT) from error
     except IncumbentRefused as error:
         refused = f"{paths.runtime}: an appliance runs here already, and does not make way: {error}"
-        raise boot.BootError(AnswerProblem(message=refused), step=_LATER) from error
+        raise boot.TakenError(AnswerProblem(message=refused), step=_LATER) from error
 
 
 def _modules(snapshot: Snapshot) -> tuple[str, ...]:

@@ -19,6 +19,9 @@ from appliance.wire.lines.succession import Party, SuccessionError, party, reque
 _PATIENCE: Final = 10.0  # seconds for its answer: its loop waits for a question to supervisord now and then
 _CHUNK: Final = 65536
 _LIMIT: Final = 65536  # bytes of its answer
+UNSEEN: Final = "its processes are not visible here: both containers need the same --pid=container:NAME"
+"""What is said to one in another PID namespace, which the kernel shows as process 0."""
+
 _RIGHTS: Final = socket.CMSG_SPACE(4 * 4)  # more descriptors than the one that is expected
 
 
@@ -60,7 +63,7 @@ def ask(path: Path, ours: Party) -> Incumbent:
 def _asked(connection: socket.socket, ours: Party) -> Incumbent:
     pid = peer_credentials(connection).pid
     if not pid:
-        raise IncumbentRefused("it runs in another PID namespace: containers need --pid=host for this")
+        raise IncumbentRefused(UNSEEN)
     connection.sendall(encode_question(request(ours)))
     return _granted(connection, pid)
 

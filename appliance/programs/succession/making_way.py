@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Final
 
 from appliance.net.files.lock_files import KeptLock
+from appliance.net.supervision.incumbent import UNSEEN
 from appliance.programs.succession.dialogue import Dialogue, refuse
 from appliance.programs.succession.line_connection import LineConnection
 from appliance.programs.succession.place import Phase, Place, Supervised, ourselves
@@ -22,7 +23,6 @@ from appliance.wire.lines.succession import DONE, GIVE_BACK, SuccessionError, pa
 
 _DONE_WITHIN: Final = 60.0  # seconds after which we go on; longer than the new one waits itself
 _MARGIN: Final = 5.0  # seconds beyond the drain for the last workers of the one that was relieved
-_ANOTHER_NAMESPACE: Final = "it runs in another PID namespace: containers need --pid=host"
 
 
 class MakingWay:
@@ -57,7 +57,7 @@ class MakingWay:
             refuse(connection, str(error))
             return
         pid = connection.peer
-        reason = self.refusal() if pid else _ANOTHER_NAMESPACE
+        reason = self.refusal() if pid else UNSEEN
         if reason:
             refuse(connection, reason)
             return

@@ -24,7 +24,7 @@ from appliance.wire.lines.succession import COMMAND, SuccessionError, decode_com
 _ASKS_WITHIN: Final = 120.0  # seconds for it to read the configuration and load its programs
 _LONGEST_REFUSAL: Final = 8192  # bytes that are read of why it does not start
 _FIRST_PROCESS: Final = (
-    "it is process 1, with which its container ends: start a container of the other release beside it"
+    "it is the first process of its container, which ends with it: start one of the other release beside it"
 )
 _ROOT_ONLY: Final = "not permitted: it runs with capabilities, so only root may choose what has them next"
 
@@ -122,7 +122,7 @@ class Upgrade:
         """Return why it cannot be started, "" where it was."""
         if self._started:
             return f"process {self._started.pid} was started to take over, and is on its way"
-        if os.getpid() == 1:
+        if os.getpid() == 1 or not os.getppid():  # whose parent is in another PID namespace
             return _FIRST_PROCESS
         reading, writing = os.pipe()
         os.set_blocking(reading, False)

@@ -41,6 +41,9 @@ INSTANCE: Final = "APPLIANCE_INSTANCE"
 FORMER_INSTANCE: Final = "APPLIANCE_FORMER_INSTANCE"
 """Environment variable: the instance with which we changed places, whose workers are to be replaced."""
 
+OTHER_GOES_ON: Final = 3
+"""Exit status of a start that leaves everything to the appliance that runs: not to be tried again."""
+
 FORM: Final = 1
 """The form of these messages."""
 

@@ -47,11 +47,16 @@ def measured(figure: str) -> None:
     figures.append(figure)
 
 
-def podman(*arguments: str, check: bool = True, timeout: float = 60.0) -> "subprocess.CompletedProcess[str]":
-    """Run podman to its end; a failure raises with what it printed."""
+def podman(
+    *arguments: str, check: bool = True, timeout: float = 60.0, notify: Path | None = None
+) -> "subprocess.CompletedProcess[str]":
+    """Run podman to its end; a failure raises with what it printed.
+
+    `notify` is the socket that it has of systemd, where that starts it.
+    """
     done = subprocess.run(
         ["podman", *arguments],
-        env=environment(),
+        env=environment(**({"NOTIFY_SOCKET": str(notify)} if notify else {})),
         capture_output=True,
         text=True,
         check=False,
@@ -68,6 +73,33 @@ def build_image() -> float:
     started = time.monotonic()
     _build(IMAGE, base)
     return time.monotonic() - started
+
+
+def build_changed(tag: str, *commands: str) -> str:
+    """Build an image of the one of this checkout, changed by commands of a shell, and return its name."""
+    name = f"{IMAGE.rpartition(':')[0]}:{tag}"
+    changes = "".join(f"RUN {each}\n" for each in commands)
+    with tempfile.TemporaryDirectory() as scratch:
+        file = Path(scratch) / "Containerfile"
+        file.write_text(f"FROM {IMAGE}\nUSER 0\n{changes}USER 9445:9445\n")
+        podman(
+            "build",
+            "--quiet",
+            "--format",
+            "docker",
+            "--network",
+            "none",
+            "--tag",
+            name,
+            scratch,
+            timeout=BUILD,
+        )
+    return name
+
+
+def remove_image(name: str) -> None:
+    """Remove an image that was built of this checkout's."""
+    podman("image", "rm", "--force", name, check=False)
 
 
 def list_parts(folder: Path, image: str = IMAGE) -> Path:
@@ -137,10 +169,16 @@ def _make(target: str, *arguments: str, **given: str) -> None:
 class Container:
     """One container of the image, removed at the end of its context."""
 
-    def __init__(self, *arguments: str, command: Sequence[str] = ()) -> None:
-        """Start it with these arguments of `podman run`."""
-        run = ("run", "--detach", "--no-healthcheck", *arguments, IMAGE, *command)
-        self.id = podman(*run).stdout.strip()
+    def __init__(
+        self,
+        *arguments: str,
+        command: Sequence[str] = (),
+        image: str = "",
+        notify: Path | None = None,
+    ) -> None:
+        """Start it with these arguments of `podman run`; `image` is another one than this checkout's."""
+        run = ("run", "--detach", "--no-healthcheck", *arguments, image or IMAGE, *command)
+        self.id = podman(*run, notify=notify).stdout.strip()
 
     def __enter__(self) -> Self:
         return self
@@ -228,7 +266,9 @@ def quadlet(path: Path) -> list[str]:
                 words += ["--cap-add", value.replace(" ", ",")]
             case "PodmanArgs":
                 words += value.replace("=", " ").split()
-            case "Image" | "ContainerName" | "Network" | "Volume":
+            case "Notify":
+                words += [f"--sdnotify={'container' if value == 'true' else 'conmon'}"]
+            case "Image" | "ContainerName" | "Network" | "Volume" | "Exec":
                 continue
             case _:
                 raise AssertionError(f"{path}: {key}: say here what it means")

@@ -26,6 +26,7 @@ http {{
   tcp_nodelay on;
   keepalive_requests 1000000;
   keepalive_timeout 3600s;
+  send_timeout 3600s;
   reset_timedout_connection off;
   client_max_body_size 0;
   client_body_temp_path {root}/body;
