@@ -65,7 +65,7 @@ class Forwarder:
         self.trouble = ""
         self.log = log
         self.frontends: tuple[KernelFrontend, ...] = ()
-        self.pools: dict[str, PoolState[None]] = {}
+        self.pools: dict[str, PoolState] = {}
         self.numbers = Numbers()
         self.tables = tables
         self._paths = paths

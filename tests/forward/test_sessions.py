@@ -68,7 +68,7 @@ def ask(numbers: Numbers) -> Ask:
     """The two commands, of a forwarder with the servers a and b in the frontend `main`."""
     pool = snapshots.pool(servers=[snapshots.server(each, host="10.0.0.1") for each in ("a", "b")])
     frontend = KernelFrontend(name="api/main", config=snapshots.frontend("main", pool=pool.name))
-    pools = {pool.name: PoolState[None](pool, workers=1, index=0, random=Random(0))}  # noqa: S311  # no secret
+    pools = {pool.name: PoolState(pool, workers=1, index=0, random=Random(0))}  # noqa: S311  # no secret
     tables = KernelTables()  # without flowtables they ask nobody
     forwarder = SimpleNamespace(frontends=(frontend,), pools=pools, numbers=numbers, tables=tables)
     subject = ForwardedSessions(cast("Forwarder", forwarder))

@@ -7,6 +7,7 @@ cdef class RoundRobin:
     cdef public double _now
     cdef public double _max_lag
 
+    @cython.locals(chosen=PoolMember, member=PoolMember)
     cpdef choose(self, members, key)
     @cython.locals(step=cython.double, turn=cython.double, earliest=cython.double)
     cpdef postpone(self, PoolMember chosen)

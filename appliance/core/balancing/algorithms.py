@@ -9,14 +9,12 @@ lasts.
 import hashlib
 from collections.abc import Sequence
 from math import log
-from operator import attrgetter
 from random import Random
 from typing import Final, Protocol, assert_never
 
 from appliance.core.balancing.pool_member import PoolMember
 from appliance.model.snapshot.pools import Balance
 
-_TURN: Final = attrgetter("turn")
 _MASK: Final = (1 << 64) - 1
 _CACHE_SIZE: Final = 8192
 """Keys whose member is remembered: one client makes many connections, and each score costs a logarithm."""
@@ -57,7 +55,10 @@ class RoundRobin:
 
     def choose(self, members: Sequence[PoolMember], key: bytes) -> PoolMember:  # noqa: ARG002  # of no use here
         """Return the member whose turn it is."""
-        chosen = min(members, key=_TURN) if len(members) > 1 else members[0]
+        chosen = members[0]
+        for member in members:
+            if member.turn < chosen.turn:
+                chosen = member
         self.postpone(chosen)
         return chosen
 

@@ -4,19 +4,27 @@ HAProxy has a queue for each server and one for the backend. Here there is one, 
 whether it waits for one server alone: so it keeps its place in the order when the servers change.
 """
 
-from collections.abc import Callable, Collection, Hashable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Collection
+from typing import Protocol
 
 from appliance.core.balancing.pool_member import PoolMember
-
-Waiter = TypeVar("Waiter", bound=Hashable)
 
 Wish = tuple[PoolMember | None, Collection[PoolMember]]
 """The member that a connection counts as queued at, None for none, and the members that it avoids."""
 
 
-class PoolQueue(Generic[Waiter]):
-    """Connections in the order in which they came. A waiter is anything hashable."""
+class Waiter(Protocol):
+    """A connection as the queue sees it."""
+
+    def __hash__(self) -> int: ...
+
+    def place_free(self) -> None:
+        """Try to find a server again: the pool has just taken this connection out of its queue."""
+        ...
+
+
+class PoolQueue:
+    """Connections in the order in which they came."""
 
     def __init__(self) -> None:
         self.waiting: dict[Waiter, Wish] = {}

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from enum import Enum
 from operator import attrgetter
 from random import Random
-from typing import Final, Generic
+from typing import Final
 
 from appliance.core.balancing.algorithms import Balancer, balancer, seed
 from appliance.core.balancing.eligible_members import eligible_members, is_up
@@ -56,7 +56,7 @@ class LostMembers:
     closing: tuple[PoolMember, ...]
 
 
-class PoolState(Generic[Waiter]):
+class PoolState:
     """A pool as one of `workers` workers sees it; every limit is this worker's share.
 
     Each worker begins the round with another server, so that several of them together stay even.
@@ -68,7 +68,7 @@ class PoolState(Generic[Waiter]):
         self._removed: dict[str, PoolMember] = {}
         self._workers, self._index, self._random = workers, index, random
         self._health: Health = {}
-        self._queue: PoolQueue[Waiter] = PoolQueue()
+        self._queue = PoolQueue()
         self._waiting = self._queue.waiting  # the same dict: asked with every end, where a call would cost
         self._eligible: tuple[PoolMember, ...] = ()
         self._checking = False
@@ -138,7 +138,7 @@ class PoolState(Generic[Waiter]):
             return down
         return (member for member in self.members if member.unreachable and member not in unreachable)
 
-    def place(self, key: bytes, *, avoid: Collection[PoolMember] = ()) -> PoolMember | MustWait | EndReason:
+    def place(self, key: bytes, avoid: Collection[PoolMember] = ()) -> PoolMember | MustWait | EndReason:
         """Return the member that takes a connection, which now counts there, or what else happens to it.
 
         `key` is what the algorithms `source` and `hash` look at. Members in `avoid` are used only where there
@@ -197,6 +197,9 @@ class PoolState(Generic[Waiter]):
             self._removed.pop(member.name, None)
         if not self._waiting or member.full or member not in self._eligible:
             return None
+        return self._take_from_queue(member)
+
+    def _take_from_queue(self, member: PoolMember) -> Waiter | None:
         return self._queue.take_first(lambda wish: self._suits(wish, member))
 
     def depart(self, member: PoolMember) -> None:

@@ -82,7 +82,7 @@ def server_name(frontend: str, pool: str, server: str) -> str:
 def plan(
     family: Family,
     frontends: Iterable[KernelFrontend],
-    pools: Mapping[str, PoolState[None]],
+    pools: Mapping[str, PoolState],
     *,
     number: Callable[[str], int],
     networks: Iterable[str],
@@ -99,7 +99,7 @@ def plan(
 def _frontend(
     family: Family,
     frontend: KernelFrontend,
-    pool: PoolState[None],
+    pool: PoolState,
     number: Callable[[str], int],
     networks: tuple[str, ...],
 ) -> ForwardedFrontend:

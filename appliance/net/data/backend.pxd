@@ -1,10 +1,12 @@
 # Types for a compiled backend.py (Cython's pure Python mode): the source stays as it is.
+from appliance.core.balancing.pool_state cimport PoolState
 
 cdef class Backend:
-    cdef public object pool
+    cdef public PoolState pool
     cdef public list connects
     cdef public tuple options
     cdef public tuple keepalive
+    cdef public int far
     cdef public bint hashed
     cdef public bint proxied
     cdef public int retries

@@ -6,7 +6,6 @@ from typing import Final
 from appliance.core.balancing.pool_state import LostMembers, PoolState
 from appliance.model.snapshot.pools import Balance, Pool, SendProxy
 from appliance.net.data import tcp
-from appliance.net.data.traffic import QueuedSession
 from appliance.wire import proxy_protocol, sockaddr
 from appliance.wire.boards.worker_board import CONNECT_BOUNDS, PoolTimes
 
@@ -19,12 +18,14 @@ class Backend:
 
     The configuration's values are copied into plain attributes, because every connection reads them.
     `options` are set before a connect, `keepalive` on a connection that lasts. `connects` counts connects by
-    how long they took (`CONNECT_BOUNDS`). `hashed` says that the
-    algorithm needs a key, `proxied` that servers expect a PROXY header.
+    how long they took (`CONNECT_BOUNDS`). `far` is for how many of the next connects an event is waited for:
+    the servers are not on this machine. `hashed` says that the algorithm needs a key, `proxied` that servers
+    expect a PROXY header.
     """
 
     __slots__ = (
         "connects",
+        "far",
         "hashed",
         "keepalive",
         "options",
@@ -38,9 +39,10 @@ class Backend:
         "timeout_server_fin",
     )
 
-    def __init__(self, pool: PoolState[QueuedSession]) -> None:
+    def __init__(self, pool: PoolState) -> None:
         self.pool = pool
         self.connects = [0] * (len(CONNECT_BOUNDS) + 1)
+        self.far = 0
         self._copy(pool.config)
 
     def apply(self, config: Pool) -> LostMembers:

@@ -17,8 +17,11 @@ ERROR: Final = select.EPOLLERR
 EDGE_TRIGGERED: Final = select.EPOLLET
 """Tell each change once. It is bit 31, and does not fit a C int."""
 
-ALL: Final = READABLE | WRITABLE | URGENT | FIN | EDGE_TRIGGERED
-"""What a session asks for."""
+INCOMING: Final = READABLE | URGENT | FIN | EDGE_TRIGGERED
+"""What a session asks for of a connection that takes what is written: it always has room at first."""
+
+ALL: Final = INCOMING | WRITABLE
+"""What it asks for of a connect that is under way, and where something is held for a connection."""
 
 CONNECTION_WAITS: Final = READABLE | select.EPOLLEXCLUSIVE
 """What is asked for of a listener: told again while one waits, and to one worker of those that sleep."""

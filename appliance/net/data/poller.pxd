@@ -10,7 +10,7 @@ cdef extern from "sys/epoll.h" nogil:
     int epoll_create1(int)
     int epoll_ctl(int, int, int, epoll_event*)
     int epoll_wait(int, epoll_event*, int, int)
-    int EPOLL_CLOEXEC, EPOLL_CTL_ADD, EPOLL_CTL_DEL
+    int EPOLL_CLOEXEC, EPOLL_CTL_ADD, EPOLL_CTL_DEL, EPOLL_CTL_MOD
     unsigned int EPOLLIN, EPOLLOUT, EPOLLPRI, EPOLLRDHUP, EPOLLET
 
 cdef enum:
@@ -40,6 +40,7 @@ cdef class Poller:
     cdef epoll_event _events[_BATCH]
 
     cpdef register(self, int fd, Pollable side, unsigned int events=*)
+    cpdef change(self, int fd, unsigned int events)
     cpdef forget(self, int fd)
     cpdef unregister(self, int fd)
     cpdef later(self, Pollable side)

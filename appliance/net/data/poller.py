@@ -85,6 +85,10 @@ class Poller:
         side.turn = self.turn
         self._epoll.register(fd, events)
 
+    def change(self, fd: int, events: int) -> None:
+        """Tell of other events of a descriptor from now on, first of the state that it has."""
+        self._epoll.modify(fd, events)
+
     def forget(self, fd: int) -> None:
         """Tell nobody of a connection that is about to be closed."""
         self._sides[fd] = None
@@ -115,10 +119,10 @@ class Poller:
         self._leads = True
         self.register(self.loop.fileno(), self._hub, READABLE)
 
-    def wait(self, until: float) -> None:
+    def wait(self, until: float) -> bool:
         """Tell of events, and do what was put off, until gevent's loop has something to do, or this moment.
 
-        Only after `lead`. The moment is of the monotonic clock.
+        Only after `lead`. The moment is of the monotonic clock. Returns whether gevent's loop has something.
         """
         hub, left = self._hub, until - monotonic()
         hub.ready = False
@@ -128,7 +132,7 @@ class Poller:
                 self._go_on()
             left = until - monotonic()
             if hub.ready or left <= 0.0:
-                return
+                return hub.ready
 
     def close(self) -> None:
         """Close the set; no descriptor of a session is left."""

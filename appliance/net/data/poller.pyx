@@ -17,6 +17,21 @@ cdef double _monotonic() nogil:
     return now.tv_sec + now.tv_nsec * 1e-9
 
 
+cdef extern from "Python.h" nogil:
+    ctypedef struct PyInterpreterState:
+        pass
+    ctypedef struct PyThreadState:
+        pass
+    PyInterpreterState* PyInterpreterState_Get()
+    PyThreadState* PyInterpreterState_ThreadHead(PyInterpreterState*)
+    PyThreadState* PyThreadState_Next(PyThreadState*)
+
+
+cdef inline bint _is_alone():
+    """Whether this is the only thread: then nobody waits for the interpreter's lock, and it is kept."""
+    return PyThreadState_Next(PyInterpreterState_ThreadHead(PyInterpreterState_Get())) == NULL
+
+
 cdef unsigned int _ALL = EPOLLIN | EPOLLOUT | EPOLLPRI | EPOLLRDHUP | EPOLLET  # EPOLLET is bit 31
 cdef class Pollable:
     """What a descriptor belongs to. `turn` is the poller's when it was registered."""
@@ -76,6 +91,14 @@ cdef class Poller:
         Py_INCREF(side)
         self._sides[fd] = <PyObject*>side
 
+    cpdef change(self, int fd, unsigned int events):
+        """Tell of other events of a descriptor from now on, first of the state that it has."""
+        cdef epoll_event event
+        event.events = events
+        event.data.fd = fd
+        if epoll_ctl(self._epoll, EPOLL_CTL_MOD, fd, &event) < 0:
+            raise OSError(errno, "epoll_ctl")
+
     cpdef forget(self, int fd):
         """Tell nobody of a descriptor that is about to be closed."""
         cdef PyObject* side = self._sides[fd]
@@ -107,7 +130,10 @@ cdef class Poller:
         self.register(self.loop.fileno(), self._hub, EPOLLIN)
 
     def wait(self, double until):
-        """Tell of events, and do what was put off, until gevent's loop has something to do, or this moment."""
+        """Tell of events, and do what was put off, until this moment, or until gevent's loop has something.
+
+        Returns whether it has.
+        """
         cdef double left = until - _monotonic()
         self._hub.ready = False
         while True:
@@ -116,7 +142,7 @@ cdef class Poller:
                 self._go_on()
             left = until - _monotonic()
             if self._hub.ready or left <= 0.0:
-                return
+                return self._hub.ready
 
     def close(self):
         """Close the set; no descriptor of a session is left."""
@@ -146,8 +172,8 @@ cdef class Poller:
         cdef int each, fd, found, code
         cdef Pollable side
         self.turn += 1
-        if milliseconds == 0:
-            found = epoll_wait(self._epoll, self._events, _BATCH, 0)
+        if milliseconds == 0 or _is_alone():
+            found = epoll_wait(self._epoll, self._events, _BATCH, milliseconds)
             code = errno
         else:
             with nogil:

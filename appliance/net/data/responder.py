@@ -14,7 +14,7 @@ from appliance.model.end_reasons import EndReason
 from appliance.net.data.poll_events import READABLE
 from appliance.net.data.poller import Pollable
 from appliance.net.data.raw_sockets import reset, shutdown_write
-from appliance.net.data.traffic import QueuedSession, Traffic
+from appliance.net.data.traffic import Traffic
 from appliance.wire.http import http_request
 from appliance.wire.http.http_request import Request, RequestError
 from appliance.wire.need import Need
@@ -43,7 +43,7 @@ class Responder(Pollable):
         self,
         traffic: Traffic,
         frontend: FrontendState,
-        pool: PoolState[QueuedSession] | None,
+        pool: PoolState | None,
         fd: int,
         address: bytes,
     ) -> None:

@@ -8,7 +8,7 @@ from appliance.net.data.transfer cimport Transfer
 
 # Constants that the module imports or sets: as C integers they are compared without a look-up.
 cdef int AGAIN, CHUNK, PIPE_SIZE, _BULK, _IN_A_ROW
-cdef unsigned int ERROR, FIN, URGENT, WRITABLE
+cdef unsigned int ALL, ERROR, FIN, INCOMING, URGENT, WRITABLE
 
 cdef class Side(Pollable):
     cdef public object session
@@ -22,6 +22,7 @@ cdef class Side(Pollable):
     cdef public int full_reads
     cdef public int unacknowledged
     cdef public bint copied
+    cdef public bint hears_room
     cdef public bint in_line
     cdef public bint registered
     cdef public bint relays
@@ -33,6 +34,7 @@ cdef class Side(Pollable):
     cdef public bint shut
 
     cpdef watch(self)
+    cpdef hear_of_room(self)
     cpdef pause(self)
     cpdef on_events(self, unsigned int events)
     cpdef note(self, unsigned int events)

@@ -15,7 +15,7 @@ from typing import Final, Protocol
 
 from appliance.model.end_reasons import EndReason
 from appliance.net.data.pipes import PIPE_SIZE, Pipe
-from appliance.net.data.poll_events import ERROR, FIN, URGENT, WRITABLE
+from appliance.net.data.poll_events import ALL, ERROR, FIN, INCOMING, URGENT, WRITABLE
 from appliance.net.data.poller import Pollable
 from appliance.net.data.raw_sockets import set_on_connection, shutdown_write
 from appliance.net.data.tcp import IN_LINE, NO_DELAY, unacknowledged
@@ -70,6 +70,7 @@ class Side(Pollable):
         "fin",
         "first",
         "full_reads",
+        "hears_room",
         "in_line",
         "other",
         "pipe",
@@ -96,6 +97,7 @@ class Side(Pollable):
         self.full_reads = 0
         self.turn = 0
         self.copied = False
+        self.hears_room = False
         self.in_line = False
         self.registered = False
         self.relays = False
@@ -111,7 +113,14 @@ class Side(Pollable):
         """Ask for events from now on; the first one tells what there is already."""
         if not self.registered:
             self.registered = True
-            self.traffic.poller.register(self.fd, self)
+            self.hears_room = not self.relays or self.other.held() > 0
+            self.traffic.poller.register(self.fd, self, ALL if self.hears_room else INCOMING)
+
+    def hear_of_room(self) -> None:
+        """Ask for an event when there is room for what is held for this side; most never need one."""
+        if self.registered and not self.hears_room:
+            self.hears_room = True
+            self.traffic.poller.change(self.fd, ALL)
 
     def pause(self) -> None:
         """Hear of no more events until `watch`, which tells first what there is then."""
@@ -268,11 +277,15 @@ class Side(Pollable):
             other.active_at = self.traffic.now
         elif size != AGAIN:
             self.session.side_failed(other)
+            return
+        if pipe.held > 0:
+            other.hear_of_room()
 
     def hold(self, rest: memoryview) -> None:
         """Keep what the other side has not taken; nothing is read until it has."""
         self.full_reads = 0
         self.backlog = rest
+        self.other.hear_of_room()
 
     def on_writable(self) -> None:
         """Give the other side what is held, and read again once it has taken all."""

@@ -14,6 +14,7 @@ cdef class Traffic:
     cdef public Transfer transfer
     cdef public dict reasons
     cdef public object fault
+    cdef public int hub_ticks
     cdef public object accept_failed
     cdef public object report
     cdef public object make_room

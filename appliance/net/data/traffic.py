@@ -16,6 +16,7 @@ from typing import Final, Protocol
 import gevent
 
 from appliance.core.balancing.pool_member import PoolMember
+from appliance.core.balancing.pool_queue import Waiter
 from appliance.core.balancing.worker_shares import pipe_limit, session_limit
 from appliance.model.end_reasons import EndReason
 from appliance.net.data.pipes import Pipes
@@ -24,6 +25,15 @@ from appliance.net.data.transfer import Transfer
 
 TICK: Final = 0.05
 """Seconds between ticks: how exactly connect, queue and fin timeouts are kept."""
+
+HUB_TICKS: Final = 4
+"""Ticks from one look of gevent's loop at its timers to the next, while nothing else happens there.
+
+Such a look takes many times as long as the rest of a tick, and meanwhile the traffic waits.
+"""
+
+_HUB_LIVELY: Final = 1.0
+"""Seconds after something has happened in gevent's loop in which it looks at its timers on each tick."""
 
 _SWEEP_EVERY: Final = 1.0
 """Seconds from one look at every session to the next."""
@@ -52,16 +62,6 @@ class Resting(Protocol):
         ...
 
 
-class QueuedSession(Protocol):
-    """A session as the queue of a pool sees it."""
-
-    def __hash__(self) -> int: ...
-
-    def place_free(self) -> None:
-        """Try to find a server again: the pool has just taken this session out of its queue."""
-        ...
-
-
 class Traffic:
     """The connections of a worker. `limit` of them fit the process's descriptors.
 
@@ -71,7 +71,7 @@ class Traffic:
     The worker is told of a bug by `fault`, of the errno of a failed accept by `accept_failed`, and of every
     session that ends by `report`, with the reason. `pause_full` is called when a limit is reached,
     `make_room` when a session ends while accepting is `paused`. `failing_servers` holds servers that failed
-    clients, until `health` has been told.
+    clients, until `health` has been told. `hub_ticks` is how often gevent's loop looks at its timers.
     """
 
     __slots__ = (
@@ -82,6 +82,7 @@ class Traffic:
         "every_tick",
         "failing_servers",
         "fault",
+        "hub_ticks",
         "last_number",
         "limit",
         "live",
@@ -116,6 +117,7 @@ class Traffic:
         self.transfer = Transfer()
         self.reasons = dict.fromkeys(EndReason, 0)
         self.fault = fault
+        self.hub_ticks = HUB_TICKS
         self.accept_failed = accept_failed
         self.report: Callable[..., None] | None = None
         self.make_room = make_room
@@ -135,17 +137,29 @@ class Traffic:
         self.pipes.close()
         self.poller.close()
 
-    def run_until(self, done: Callable[[], bool]) -> None:
-        """Move connections until `done`, as the outermost loop of the process.
+    def run_until(self, done: Callable[[], bool], *, on_tick: Callable[[], None]) -> None:
+        """Move connections until `done`, as the outermost loop of the process; `on_tick` calls `tick`.
 
-        What is gevent's, the tick and the control socket, has its turn when it has something to do, and when
-        the next tick is due. A thread that calls back into gevent's loop waits until then.
+        What is gevent's, the control socket above all, has its turn when it has something to do. Its timers,
+        and a thread that calls back into its loop, may be late by a few ticks.
         """
-        self.poller.lead()
+        poller, ticks, lively_until = self.poller, 0, 0.0
+        poller.lead()
+        tick_at = time.monotonic()
         while not done():
-            self.poller.wait(self.now + TICK)
-            # Not less: libev asks the kernel only in its next turn for what is watched in this one.
-            gevent.idle()
+            hub_ready = poller.wait(tick_at)
+            now = time.monotonic()
+            hub_due = hub_ready
+            if now >= tick_at:
+                on_tick()
+                tick_at = now + TICK
+                ticks += 1
+                hub_due = hub_ready or now < lively_until or ticks % self.hub_ticks == 0
+            if hub_ready:
+                lively_until = now + _HUB_LIVELY
+            if hub_due:
+                # Not less: libev asks the kernel only in its next turn for what is watched in this one.
+                gevent.idle()
 
     def tick(self) -> None:
         """Move the clock on and end what has waited too long."""
@@ -167,7 +181,7 @@ class Traffic:
         for each in resting:
             each.resume()
 
-    def wake_queued(self, waiter: "QueuedSession | None") -> None:
+    def wake_queued(self, waiter: Waiter | None) -> None:
         """Let the session that the pool has taken out of its queue, if any, have the place that is free."""
         if waiter is not None:
             waiter.place_free()

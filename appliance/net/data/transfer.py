@@ -63,6 +63,10 @@ class Transfer:
         self._sent = sent
         return sent
 
+    def left(self) -> int:
+        """Return how many bytes of what was read last are not yet written."""
+        return len(self._data) - self._sent
+
     def rest(self) -> memoryview:
         """Return what was read last and not yet written."""
         return memoryview(self._data)[self._sent :]

@@ -70,6 +70,10 @@ cdef class Transfer:
         self._sent = sent
         return sent
 
+    cpdef Py_ssize_t left(self) except? -9999:
+        """Return how many bytes of what was read last are not yet written."""
+        return self._size - self._sent
+
     cpdef rest(self):
         """Return what was read last and not yet written."""
         return memoryview(self._buffer[self._sent:self._size])

@@ -41,7 +41,7 @@ def main(argv: list[str]) -> int:
     _tune_collector()
     _write_ready_byte(worker)
     gevent.spawn(limiter().follow, gevent.sleep)
-    worker.traffic.run_until(worker.done.is_set)
+    worker.run()
     control.close()
     worker.close()
     return 0

@@ -10,7 +10,7 @@ from appliance.model.snapshot.pools import Pool
 from appliance.model.snapshot.snapshot import Snapshot
 from appliance.net.data import tcp
 from appliance.net.data.backend import Backend
-from appliance.net.data.traffic import QueuedSession, Traffic
+from appliance.net.data.traffic import Traffic
 from appliance.programs.worker import pool_changes
 from appliance.wire.lines.worker_arguments import WorkerArguments
 
@@ -74,7 +74,7 @@ class LiveSettings:
             pool_changes.follow(self._traffic, known, known.apply(config))
             return
         workers, index = self._arguments.workers, self._arguments.index
-        state: PoolState[QueuedSession] = PoolState(config, workers=workers, index=index, random=self._random)
+        state = PoolState(config, workers=workers, index=index, random=self._random)
         self.backends[config.name] = Backend(state)
 
 

@@ -4,7 +4,6 @@ import os
 import time
 from typing import Final
 
-import gevent
 from gevent.event import Event
 from structlog.typing import FilteringBoundLogger
 
@@ -18,7 +17,7 @@ from appliance.net.boards.heartbeats import Heartbeat
 from appliance.net.data import tcp
 from appliance.net.data.acceptors import Acceptors
 from appliance.net.data.connect_failures import ConnectFailureSender
-from appliance.net.data.traffic import TICK, Traffic, descriptor_limit
+from appliance.net.data.traffic import Traffic, descriptor_limit
 from appliance.net.data.transfer import COMPILED
 from appliance.net.events.event_board import EventBoard
 from appliance.net.logging import log
@@ -82,8 +81,10 @@ class Worker:
         self._obey(snapshot)
         self.acceptors.inherit(arguments.listeners)
         self.publish()
-        self._timer = gevent.get_hub().loop.timer(TICK, TICK)
-        self._timer.start(self._tick)
+
+    def run(self) -> None:
+        """Move connections until this worker has drained."""
+        self.traffic.run_until(self.done.is_set, on_tick=self._tick)
 
     def apply(self, snapshot: Snapshot) -> None:
         """Obey a snapshot: limits, times, pools and servers. What it no longer has stays as it was.
@@ -116,6 +117,7 @@ class Worker:
         """
         stays = self.phase is not WorkerPhase.READY and linger_s > 0
         self.phase = WorkerPhase.DRAINING
+        self.traffic.hub_ticks = 1  # greenlets move the sessions, and wait for them
         self.draining.begin(deadline, linger=linger_s, now=time.monotonic(), wall=time.time())
         self.acceptors.close(keep=linger if stays else frozenset())
         self.publish()
@@ -140,7 +142,6 @@ class Worker:
 
     def close(self) -> None:
         """End the sessions that are left, and remove the heartbeat, and a board that counts nothing."""
-        self._timer.close()
         self.departing.close()
         self.traffic.end_all(EndReason.KILLED)
         self.acceptors.close()

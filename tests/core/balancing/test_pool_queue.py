@@ -16,7 +16,7 @@ def member(name: str) -> PoolMember:
 
 def test_the_first_whose_wish_suits_is_taken():
     """Others keep their place in the order."""
-    queue: PoolQueue[str] = PoolQueue()
+    queue = PoolQueue()
     one, other = member("a"), member("b")
     queue.add("first", one, avoid=())
     queue.add("second", other, avoid=())
@@ -31,7 +31,7 @@ def test_the_first_whose_wish_suits_is_taken():
 
 def test_who_waits_for_no_server_is_counted_at_none():
     """Before the first checks nobody knows whom a connection waits for."""
-    queue: PoolQueue[str] = PoolQueue()
+    queue = PoolQueue()
     queue.add("first", None, avoid=())
     assert list(queue.waiting) == ["first"]
     queue.remove("first")

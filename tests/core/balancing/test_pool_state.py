@@ -62,26 +62,26 @@ def config(**changes: object) -> Pool:
     return pool("pool", **{"servers": [server(name) for name in NAMES], **changes})
 
 
-def state(given: Pool, *records: ServerHealthRecord, workers: int = 1, index: int = 0) -> PoolState[str]:
+def state(given: Pool, *records: ServerHealthRecord, workers: int = 1, index: int = 0) -> PoolState:
     """Return the pool with its board seen; without records all servers are up."""
-    made: PoolState[str] = PoolState(given, workers=workers, index=index, random=dice())
+    made = PoolState(given, workers=workers, index=index, random=dice())
     made.observe(health(*(records or [record(each.name) for each in given.servers])))
     return made
 
 
-def place(made: PoolState[str], key: bytes = b"", *avoid: PoolMember) -> PoolMember:
+def place(made: PoolState, key: bytes = b"", *avoid: PoolMember) -> PoolMember:
     """Return the member that a connection was given."""
     chosen = made.place(key, avoid=avoid)
     assert isinstance(chosen, PoolMember)
     return chosen
 
 
-def member(made: PoolState[str], name: str) -> PoolMember:
+def member(made: PoolState, name: str) -> PoolMember:
     """Return a member by name."""
     return next(each for each in made.members if each.name == name)
 
 
-def names(made: PoolState[str]) -> set[str]:
+def names(made: PoolState) -> set[str]:
     """Return who is eligible."""
     return {each.name for each in made.eligible}
 
@@ -102,7 +102,7 @@ def test_workers_begin_with_different_servers():
 
 def test_unknown_servers_make_connections_wait():
     """Before the prober knows a server nobody is refused: the connection waits."""
-    made: PoolState[str] = PoolState(config(), workers=1, index=0, random=dice())
+    made = PoolState(config(), workers=1, index=0, random=dice())
     assert made.place(b"") is WAIT
     made.observe(health(record("a", verdict=HealthVerdict.UNKNOWN)))
     assert made.place(b"") is WAIT
@@ -166,7 +166,7 @@ def test_panic_obeys_the_operator_where_a_server_is_down_too():
 
 def test_panic_waits_for_the_first_checks():
     """Before a check has ended connections wait, and so they do while none is up and others are checked."""
-    made: PoolState[str] = PoolState(config(panic=0.9), workers=1, index=0, random=dice())
+    made = PoolState(config(panic=0.9), workers=1, index=0, random=dice())
     assert made.place(b"") is WAIT
     made.observe(health(record("a", verdict=HealthVerdict.DOWN), record("b", verdict=HealthVerdict.UNKNOWN)))
     assert made.place(b"") is WAIT
@@ -370,7 +370,7 @@ def test_place_at_a_server_out_of_service_is_given_to_nobody():
 
 def test_waiters_try_again_when_servers_change():
     """Once a server is up all who waited for one may try; while all are being checked nobody need."""
-    made: PoolState[str] = PoolState(config(), workers=1, index=0, random=dice())
+    made = PoolState(config(), workers=1, index=0, random=dice())
     made.enqueue("first", b"")
     made.enqueue("second", b"")
     assert made.dequeue_all() == []

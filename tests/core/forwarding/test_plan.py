@@ -38,7 +38,7 @@ def planned(
     given: Frontend, *, family: Family = Family.IPV4, up: tuple[str, ...] = (), networks: tuple[str, ...] = ()
 ) -> tuple[ForwardedFrontend, ...]:
     """Return the plan of one frontend whose servers of these names are up, others being checked."""
-    state: PoolState[None] = PoolState(MIXED, workers=1, index=0, random=Random(1))  # noqa: S311  # unused
+    state = PoolState(MIXED, workers=1, index=0, random=Random(1))  # noqa: S311  # unused
     state.observe({("pool", name): boards.health(name) for name in up})
     found = forwarded(one(given))
     return plan(family, found, {"pool": state}, number=Numbers().number, networks=networks)
@@ -57,7 +57,7 @@ def test_a_family_has_its_own_servers():
 def test_a_server_with_a_scope_is_none():
     """One that was found or resolved on a link: nft would refuse all servers for its sake."""
     linked = pool(servers=[server("a", host="fe80::1%eth0"), server("b", host="2001:db8::1")])
-    state: PoolState[None] = PoolState(linked, workers=1, index=0, random=Random(1))  # noqa: S311  # unused
+    state = PoolState(linked, workers=1, index=0, random=Random(1))  # noqa: S311  # unused
     state.observe({("pool", name): boards.health(name) for name in ("a", "b")})
     found = forwarded(one(kernel(), linked))
     (six,) = plan(Family.IPV6, found, {"pool": state}, number=Numbers().number, networks=("fe80::9/64",))
@@ -76,7 +76,7 @@ def test_a_frontend_is_only_where_it_has_binds():
 
 def test_who_drains_stays_among_the_servers():
     """It has no slots any more, and its address still: connections go on."""
-    state: PoolState[None] = PoolState(MIXED, workers=1, index=0, random=Random(1))  # noqa: S311  # unused
+    state = PoolState(MIXED, workers=1, index=0, random=Random(1))  # noqa: S311  # unused
     state.observe(
         {
             ("pool", "a"): boards.health("a", admin=AdminState.DRAIN, weight=0.0),

@@ -17,7 +17,7 @@ pytestmark = pytest.mark.pure
 def members(**weights: float) -> list[PoolMember]:
     """Return members with these weights."""
     config = pool(servers=[server(name, weight=1) for name in weights])
-    state: PoolState[None] = PoolState(config, workers=1, index=0, random=Random(1))  # noqa: S311  # unused
+    state = PoolState(config, workers=1, index=0, random=Random(1))  # noqa: S311  # unused
     for each in state.members:
         each.weight = weights[each.name]
     return list(state.members)

@@ -4,6 +4,7 @@ import os
 import socket
 from collections.abc import Iterator
 from contextlib import closing
+from errno import ENOENT
 from time import monotonic
 
 import gevent
@@ -11,7 +12,7 @@ import gevent.socket
 import pytest
 from support.processes.greenlets import until
 
-from appliance.net.data.poll_events import FIN, READABLE, WRITABLE
+from appliance.net.data.poll_events import ALL, FIN, INCOMING, READABLE, WRITABLE
 from appliance.net.data.poller import Pollable, Poller
 
 pytestmark = pytest.mark.programs
@@ -98,6 +99,21 @@ def test_each_change_is_told_once(poller: Poller, pair: tuple[socket.socket, soc
     assert side.events[2] & FIN
 
 
+def test_what_is_asked_for_changes(poller: Poller, pair: tuple[socket.socket, socket.socket]):
+    """Room is told only once it is asked for, and at once where there is some already."""
+    one, _ = pair
+    side = Seen()
+    poller.register(one.fileno(), side, INCOMING)
+    settle()
+    assert side.events == []
+    poller.change(one.fileno(), ALL)
+    until(lambda: side.events)
+    assert side.events == [WRITABLE]
+    poller.unregister(one.fileno())
+    with pytest.raises(OSError, match=rf"Errno {ENOENT}"):
+        poller.change(one.fileno(), ALL)
+
+
 def test_who_is_forgotten_is_told_nothing(poller: Poller, pair: tuple[socket.socket, socket.socket]):
     """An event of a descriptor that is about to be closed reaches nobody."""
     one, two = pair
@@ -173,7 +189,7 @@ def test_leading_it_tells_of_events_and_ends_in_time(
     one, two = pair
     side = Seen()
     leading.register(one.fileno(), side)
-    leading.wait(monotonic() - 1.0)
+    assert not leading.wait(monotonic() - 1.0)
     assert side.events == [WRITABLE]
     two.sendall(b"x")
     leading.wait(monotonic() + 0.01)
@@ -203,7 +219,7 @@ def test_leading_it_hears_of_what_gevent_has_to_do(
     gevent.idle()
     two.sendall(b"x")
     while not reader.ready():
-        leading.wait(far())
+        assert leading.wait(far())
         gevent.idle()
     assert reader.successful()
 

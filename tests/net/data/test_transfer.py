@@ -54,6 +54,7 @@ def test_the_rest_stays_as_it_was(pairs: tuple[Pair, Pair]):
         assert transfer.receive(source.fileno()) == CHUNK
         full = transfer.send(target.fileno()) != CHUNK
     rest = transfer.rest()
+    assert transfer.left() == len(rest) > 0
     assert bytes(rest) == data[CHUNK - len(rest) :]
     client.sendall(b"something else")
     assert transfer.receive(source.fileno()) == 14

@@ -4,6 +4,7 @@ import os
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 
 import pytest
 import structlog
@@ -11,6 +12,7 @@ from support.network.ports import free_port
 from support.programs.lone_worker import up
 from support.values.snapshots import bind, frontend, group, pool, server, snapshot
 
+from appliance.core.balancing.pool_state import Health, LostMembers, PoolState
 from appliance.model.paths import Paths
 from appliance.model.server_states import HealthVerdict, ServerState
 from appliance.net.boards.board_writer import BoardWriter
@@ -50,7 +52,6 @@ class Setup:
         self.path = paths.health_board
         given = snapshot(groups=[group("api", frontends=fronts)], pools=self._pools)
         self.worker = Worker(arguments, given, paths=paths, logger=structlog.get_logger())
-        self.worker._timer.close()
 
     def publish(self, verdict: HealthVerdict) -> None:
         """Publish one verdict on both servers."""
@@ -100,16 +101,23 @@ def test_a_verdict_is_not_missed_by_a_look_in_the_middle_of_its_publish(setup: S
     assert setup.look() == [ServerState.DOWN, ServerState.DOWN]
 
 
+class Broken(PoolState):
+    """A pool with a bug: no record of the board is obeyed."""
+
+    def observe(self, health: Health) -> LostMembers:
+        """Raise it."""
+        if health:
+            raise ZeroDivisionError
+        return super().observe(health)
+
+
 def test_a_bug_in_one_pool_hides_no_verdict_from_the_others(setup: Setup):
     """It is logged, and the pools after it obey."""
-
-    def observe(_: object) -> None:
-        raise ZeroDivisionError
-
-    setup.worker.settings.backends[POOLS[0]].pool.observe = observe  # type: ignore[method-assign]  # the bug
+    backend = setup.worker.settings.backends[POOLS[0]]
+    backend.pool = Broken(backend.pool.config, workers=1, index=0, random=Random(1))  # noqa: S311  # unused
     setup.publish(HealthVerdict.DOWN)
     with structlog.testing.capture_logs() as logs:
-        assert setup.look() == [ServerState.UP, ServerState.DOWN]
+        assert setup.look() == [ServerState.CHECKING, ServerState.DOWN]
         setup.look()
     assert [each["event"] for each in logs] == ["internal-error"]
 

@@ -15,7 +15,7 @@ from appliance.core.balancing.pool_state import PoolState
 from appliance.net.data import raw_sockets
 from appliance.net.data.backend import Backend
 from appliance.net.data.session.session import Session
-from appliance.net.data.traffic import QueuedSession, Traffic
+from appliance.net.data.traffic import Traffic
 
 
 class LoneSessions:
@@ -40,7 +40,7 @@ class LoneSessions:
         ports = [origin.getsockname()[1] for origin in self.origins]
         given = [server(f"s{number}", port=port, **(each or {})) for number, port in enumerate(ports)]
         config = pool("pool", servers=given, **changes)
-        state: PoolState[QueuedSession] = PoolState(config, workers=1, index=0, random=Random(1))  # noqa: S311  # unused
+        state = PoolState(config, workers=1, index=0, random=Random(1))  # noqa: S311  # unused
         state.observe({("pool", each.name): up(config, each) for each in config.servers})
         self.backend = Backend(state)
 

@@ -10,7 +10,7 @@ from appliance.net.data.traffic cimport Traffic
 from appliance.net.data.transfer cimport Transfer
 
 # Constants that the module imports or sets: as C integers they are compared without a look-up.
-cdef int CLOSED, CONNECTING, DELAYED, OPEN, QUEUED, AGAIN, CHUNK
+cdef int CLOSED, CONNECTING, DELAYED, OPEN, QUEUED, AGAIN, CHUNK, _FAR
 cdef unsigned int WRITABLE
 
 cdef class Session(SessionState):
@@ -25,10 +25,14 @@ cdef class Session(SessionState):
     cpdef connect(self, PoolMember member)
     @cython.locals(server=Side)
     cpdef on_connected(self, unsigned int events)
-    @cython.locals(client=Side, transfer=Transfer, sent=cython.Py_ssize_t)
+    @cython.locals(size=cython.Py_ssize_t)
+    cpdef write_at_once(self, Side server)
+    @cython.locals(size=cython.Py_ssize_t)
     cpdef bint send_first(self, Side server)
+    @cython.locals(client=Side, transfer=Transfer, sent=cython.Py_ssize_t)
+    cpdef bint write_first(self, Side server)
     @cython.locals(transfer=Transfer, size=cython.Py_ssize_t)
-    cpdef bint receive_first(self, Side client)
+    cpdef Py_ssize_t receive_first(self, Side client)
     @cython.locals(client=Side, traffic=Traffic)
     cpdef enter_open(self, Side server)
     @cython.locals(member=PoolMember, seconds=cython.double)

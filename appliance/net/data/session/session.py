@@ -32,6 +32,9 @@ from appliance.net.data.session.session_state import SessionState
 from appliance.net.data.sides import Side
 from appliance.net.data.transfer import AGAIN, CHUNK
 
+_FAR: Final = 64
+"""Connects that wait for their end after one that had not ended at once."""
+
 
 class Session(SessionState):
     """A client's connection to a server: placed by its pool, queued, connected, and tried again.
@@ -185,7 +188,26 @@ class Session(SessionState):
             self.connect_failed(-fd)
             return
         self.server = server = Side(self, fd)
-        server.watch()
+        if backend.far > 0:
+            backend.far -= 1
+            server.watch()
+        else:
+            self.write_at_once(server)
+
+    def write_at_once(self, server: Side) -> None:
+        """Write without waiting for the connect's end, where the client has sent something.
+
+        To a server on this machine the handshake is over when connect(2) returns: the event that would tell
+        so is saved, and what the client does not wait for comes after the write.
+        """
+        if self.early is None:
+            size = self.receive_first(self.client)
+            if size == AGAIN:
+                server.watch()
+                return
+            if size < 0:
+                return
+        self.write_first(server)
 
     def on_connected(self, events: int) -> None:
         """Learn by the first write whether the connection was made, and relay; the connect has ended."""
@@ -198,15 +220,21 @@ class Session(SessionState):
             server.go_on()
 
     def send_first(self, server: Side) -> bool:
-        """Write the first bytes: PROXY header and what the client has sent so far; tell whether it relays.
+        """Read what the client has sent so far, and write it; tell whether the session relays now."""
+        if self.early is None:
+            size = self.receive_first(self.client)
+            if size < 0 and size != AGAIN:
+                return False
+        return self.write_first(server)
+
+    def write_first(self, server: Side) -> bool:
+        """Write the first bytes: PROXY header and what was read of the client; tell whether it relays now.
 
         A socket is writable when its connect has ended, well or not. A write to a connection that was not
         made says why, even one of no bytes at all: that saves a getsockopt of SO_ERROR.
         """
         client, transfer = self.client, self.traffic.transfer
         early = self.early
-        if early is None and not self.receive_first(client):
-            return False
         if self.backend.proxied:
             early = bytes(transfer.rest()) if early is None else early
             transfer.put(self.backend.header(client.fd, self.address) + early)
@@ -216,30 +244,36 @@ class Session(SessionState):
         if sent < 0:
             # Kept for the next server, without the header: the next connect makes one anew.
             self.early = (bytes(transfer.rest()) if early is None else early) or None
-            self.connect_failed(-sent)
+            if sent == AGAIN and not server.registered:
+                self.backend.far = _FAR
+                server.watch()
+            else:
+                self.connect_failed(-sent)
             return False
         self.enter_open(server)
-        rest = transfer.rest()
-        if rest:
-            client.hold(rest)
+        if transfer.left() > 0:
+            client.hold(transfer.rest())
         elif client.eof:
             client.finish()
+        server.watch()
         if client.registered:
             client.go_on()
         else:
             client.watch()
         return True
 
-    def receive_first(self, client: Side) -> bool:
-        """Read what the client has sent so far; tell whether the session goes on."""
+    def receive_first(self, client: Side) -> int:
+        """Read what the client has sent so far; return how much, 0 for a FIN, or minus the errno.
+
+        After any errno but AGAIN the session has ended.
+        """
         size = self.traffic.transfer.receive(client.fd)
         if size >= 0:
             client.count += size
             client.eof = size == 0
         elif size != AGAIN:
             self.side_failed(client)
-            return False
-        return True
+        return size
 
     def enter_open(self, server: Side) -> None:
         """Relay in both directions from now on: the sides follow their events themselves."""

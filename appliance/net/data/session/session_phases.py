@@ -3,7 +3,7 @@
     phase       the session                                      what is watched
     ----------  -----------------------------------------------  ----------------------------------
     queued      waits for a place at a server                    the client, so that it may leave
-    delayed     has a place, and connects in a while             nothing
+    delayed     has a place, and connects in a while             the client, if it has been queued
     connecting  is placed, or its connect is under way           the server, for the connect's end
     open        moves bytes                                      both sides
     closed      has ended                                        nothing
@@ -13,14 +13,14 @@ session may be after it, by their first letter (closed is `x`); `-` is what cann
 
     event         queued  delayed  connecting  open   closed
     ------------  ------  -------  ----------  -----  ------
-    start         -       -        qcx         -      -
-    client-sends  qx      -        -           ox     -
+    start         -       -        qdcox       -      -
+    client-sends  qx      dx       -           ox     -
     server-sends  -       -        -           ox     -
     place-free    qdx     -        -           -      -
-    delay-over    q       qdcx     c           o      x
+    delay-over    q       qdcox    c           o      x
     connected     -       -        qdcox       -      -
-    deadline      x       qdcx     qdcx        ox     x
-    server-down   -       qdcx     qdcx        x      -
+    deadline      x       qdcox    qdcox       ox     x
+    server-down   -       qdcox    qdcox       x      -
     end           x       x        x           x      x
 
 The events of the data path (`client-sends`, `server-sends`, `connected`) are those of its two sockets, and
@@ -59,12 +59,19 @@ class SessionEvent(StrEnum):
     END = "end"
 
 
-_PLACED_ANEW: Final = frozenset({QUEUED, DELAYED, CONNECTING, CLOSED})
-"""After a connect that failed: another server, the same one after a while, a wait for one, or the end."""
+_PLACED_ANEW: Final = frozenset({QUEUED, DELAYED, CONNECTING, OPEN, CLOSED})
+"""After a connect that failed: another server, the same one after a while, a wait for one, or the end.
+
+Open where the server is on this machine: its connect ends at once.
+"""
 
 TRANSITIONS: Final[Mapping[SessionEvent, Mapping[int, frozenset[int]]]] = {
-    SessionEvent.START: {CONNECTING: frozenset({QUEUED, CONNECTING, CLOSED})},
-    SessionEvent.CLIENT_SENDS: {QUEUED: frozenset({QUEUED, CLOSED}), OPEN: frozenset({OPEN, CLOSED})},
+    SessionEvent.START: {CONNECTING: _PLACED_ANEW},
+    SessionEvent.CLIENT_SENDS: {
+        QUEUED: frozenset({QUEUED, CLOSED}),
+        DELAYED: frozenset({DELAYED, CLOSED}),
+        OPEN: frozenset({OPEN, CLOSED}),
+    },
     SessionEvent.SERVER_SENDS: {OPEN: frozenset({OPEN, CLOSED})},
     SessionEvent.PLACE_FREE: {QUEUED: frozenset({QUEUED, DELAYED, CLOSED})},
     SessionEvent.DELAY_OVER: {
@@ -74,7 +81,7 @@ TRANSITIONS: Final[Mapping[SessionEvent, Mapping[int, frozenset[int]]]] = {
         OPEN: frozenset({OPEN}),
         CLOSED: frozenset({CLOSED}),
     },
-    SessionEvent.CONNECTED: {CONNECTING: _PLACED_ANEW | {OPEN}},
+    SessionEvent.CONNECTED: {CONNECTING: _PLACED_ANEW},
     SessionEvent.DEADLINE: {
         QUEUED: frozenset({CLOSED}),
         DELAYED: _PLACED_ANEW,

@@ -114,6 +114,7 @@ def test_one_in_a_queue_ends_where_no_server_is_left():
 def test_a_connect_that_is_under_way_goes_on():
     """The same connect: the server sees one connection, and the PROXY header once and whole."""
     with _two(send_proxy=SendProxy.V1) as two:
+        two[0].backend.far = 1  # as if the server were on another machine
         client, session = two[0].session(b"hello")
         assert session.phase == CONNECTING
         moved = move(session, two[1])

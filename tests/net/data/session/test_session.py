@@ -5,6 +5,7 @@ import socket
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
 from dataclasses import replace
+from random import Random
 
 import gevent
 import pytest
@@ -14,6 +15,7 @@ from support.programs.lone_worker import up
 from support.programs.trace import is_reset, read_all
 
 from appliance.core.balancing.pool_member import PoolMember
+from appliance.core.balancing.pool_state import PoolState
 from appliance.model.end_reasons import EndReason
 from appliance.model.server_states import HealthVerdict
 from appliance.model.snapshot.pools import Balance, SendProxy
@@ -140,6 +142,53 @@ def test_end_is_harmless_twice(setup: LoneSessions):
     session.expire(1e12)
     assert setup.traffic.reasons[EndReason.DRAIN_CUT] == 0
     assert (setup.member.current, setup.frontend.current) == (0, 0)
+
+
+def test_what_the_client_has_sent_is_written_at_once(setup: LoneSessions):
+    """A connect to this machine has ended when the call returns: no event is waited for."""
+    client, session = setup.session(b"hello")
+    assert session.phase == OPEN
+    server = setup.server()
+    assert server.recv(10) == b"hello"
+    server.sendall(b"answer")
+    setup.until(lambda: session.server.count == 6)
+    assert client.recv(10) == b"answer"
+
+
+def test_connect_that_has_not_ended_is_waited_for(setup: LoneSessions):
+    """What was to be written at once is kept, and the next sessions do not try."""
+    with ExitStack() as stack:
+        full = stack.enter_context(socket.create_server(("127.0.0.1", 0), backlog=0))
+        setup.member.address = full.getsockname()
+        for _ in range(2):  # with these its queue is full, and a SYN more is not answered
+            filler = stack.enter_context(socket.socket())
+            filler.setblocking(False)  # noqa: FBT003  # the standard library's signature
+            filler.connect_ex(full.getsockname())
+        _, session = setup.session(b"hello")
+        assert (session.phase, session.early, session.client.count) == (CONNECTING, b"hello", 5)
+        far = setup.backend.far
+        assert far > 0
+        _, another = setup.session(b"hello")
+        assert (another.phase, another.early, setup.backend.far) == (CONNECTING, None, far - 1)
+        setup.traffic.end_all(EndReason.KILLED)
+
+
+def test_connect_that_ends_later_is_followed_by_what_was_kept(setup: LoneSessions):
+    """The first bytes arrive once, and the rest behind them."""
+    setup.backend.far = 1
+    client, session = setup.session(b"hello")
+    assert session.phase == CONNECTING
+    session.early, session.client.count = client_bytes(session), 5
+    client.sendall(b" again")
+    setup.until(lambda: session.client.count == 11)
+    client.shutdown(socket.SHUT_WR)
+    setup.until(lambda: session.client.eof)
+    assert read_all(setup.server()) == b"hello again"
+
+
+def client_bytes(session: Session) -> bytes:
+    """Read what the client has sent, as the session would."""
+    return os.read(session.client.fd, 100)
 
 
 def test_server_that_resets_before_the_first_byte_is_left_for_another():
@@ -457,10 +506,18 @@ def test_early_bytes_do_not_grow_with_each_wait(setup: LoneSessions):
     assert len(session.early or b"") <= 2 * CHUNK
 
 
+class Broken(PoolState):
+    """A pool with a bug: it counts nobody off."""
+
+    def release(self, member: PoolMember) -> None:
+        """Raise it."""
+        raise KeyError(member)
+
+
 def test_bug_in_a_session_whose_server_goes_down_costs_that_one(setup: LoneSessions):
     """Whoever closes the sessions of a server goes on with the others."""
     client, session = setup.session()
-    session.backend.pool.release = {}.__getitem__  # type: ignore[method-assign]  # the bug
+    session.backend.pool = Broken(session.backend.pool.config, workers=1, index=0, random=Random(1))  # noqa: S311  # unused
     session.server_down()
     assert [type(fault) for fault in setup.faults] == [KeyError]
     assert not setup.traffic.live
