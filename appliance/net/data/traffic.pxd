@@ -22,6 +22,7 @@ cdef class Traffic:
     cdef public bint paused
     cdef public bint changed
     cdef public long long last_number
+    cdef public double _lively_until
     cdef public list _sweep
     cdef public double _sweep_at
 

@@ -75,6 +75,7 @@ class Traffic:
     """
 
     __slots__ = (
+        "_lively_until",
         "_sweep",
         "_sweep_at",
         "accept_failed",
@@ -118,6 +119,7 @@ class Traffic:
         self.reasons = dict.fromkeys(EndReason, 0)
         self.fault = fault
         self.hub_ticks = HUB_TICKS
+        self._lively_until = 0.0
         self.accept_failed = accept_failed
         self.report: Callable[..., None] | None = None
         self.make_room = make_room
@@ -143,9 +145,10 @@ class Traffic:
         What is gevent's, the control socket above all, has its turn when it has something to do. Its timers,
         and a thread that calls back into its loop, may be late by a few ticks.
         """
-        poller, ticks, lively_until = self.poller, 0, 0.0
+        poller, ticks = self.poller, 0
         poller.lead()
         tick_at = time.monotonic()
+        self.keep_lively()  # greenlets begin with the first tick
         while not done():
             hub_ready = poller.wait(tick_at)
             now = time.monotonic()
@@ -154,12 +157,16 @@ class Traffic:
                 on_tick()
                 tick_at = now + TICK
                 ticks += 1
-                hub_due = hub_ready or now < lively_until or ticks % self.hub_ticks == 0
+                hub_due = hub_ready or now < self._lively_until or ticks % self.hub_ticks == 0
             if hub_ready:
-                lively_until = now + _HUB_LIVELY
+                self.keep_lively()
             if hub_due:
                 # Not less: libev asks the kernel only in its next turn for what is watched in this one.
                 gevent.idle()
+
+    def keep_lively(self) -> None:
+        """Let gevent's loop look at its timers on each tick for a while: a greenlet has much to do."""
+        self._lively_until = time.monotonic() + _HUB_LIVELY
 
     def tick(self) -> None:
         """Move the clock on and end what has waited too long."""

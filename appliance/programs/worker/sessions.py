@@ -27,6 +27,7 @@ def listing(worker: Worker) -> Answer:
     for position, each in enumerate(tuple(worker.traffic.live)):
         described.append(_describe(worker, each))
         if position % _SLICE == _SLICE - 1:
+            worker.traffic.keep_lively()
             gevent.sleep(0)
     return listed_session.encode(described)
 
