@@ -21,6 +21,7 @@ from bench import (
     kernel,
     listeners,
     many_routers,
+    moves,
     proxies,
     reload,
     rounds,
@@ -37,6 +38,7 @@ _MINUTES = {
     "listeners": 5,
     "reload": 2,
     "failover": 10,
+    "moves": 3,
     "routers": 2,
     "kernel": 3,
 }
@@ -55,6 +57,7 @@ def main() -> int:
         "listeners": _listeners,
         "reload": _reload,
         "failover": _failover,
+        "moves": _moves,
         "routers": _routers,
         "kernel": _kernel,
     }
@@ -181,6 +184,23 @@ def _failover(arguments: argparse.Namespace) -> int:
     results = failover.measure(rounds=count, say=lambda text: print(text, file=sys.stderr))
     text = f"{_machine(_keepalived())} {count} rounds.\n\n{failover.markdown(results)}"
     return _report("failover", text, arguments)
+
+
+def _moves(arguments: argparse.Namespace) -> int:
+    objection = tools.objection(["keepalived", "haproxy", "ip", "nft"], root=True)
+    if objection is not None:
+        print(f"bench: planned moves are not measured: {objection}")
+        return 0
+    count = arguments.rounds or (1 if arguments.quick else 3)
+    results = moves.measure(
+        rounds=count,
+        connections=moves.CONNECTIONS // (10 if arguments.quick else 1),
+        say=lambda text: print(text, file=sys.stderr),
+    )
+    load = ", ".join(f"{value:.0f}" for value in os.getloadavg())
+    rivals = f"{_keepalived()}, {_haproxy()}"
+    text = f"{_machine(rivals)} {count} rounds; load average {load}.\n\n{moves.markdown(results)}"
+    return _report("moves", text, arguments)
 
 
 def _routers(arguments: argparse.Namespace) -> int:

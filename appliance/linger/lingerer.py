@@ -35,7 +35,10 @@ from appliance.wire.linger_report import ReportedAddress
 PROGRAM: Final = "linger"
 
 _GLANCE: Final = 0.1  # seconds between two looks at vrrp's board
-_COUNTED: Final = 1.0  # seconds between two counts of connections
+_TRIED: Final = 1.0  # seconds between two tries to listen for reports
+_COUNTED: Final = 1.0  # least seconds between two counts of connections
+_COUNTED_AT_LEAST: Final = 10.0  # most seconds between two
+_COUNTING: Final = 0.02  # most of the time that counts may take: with many connections they are rarer
 
 
 class Lingerer:
@@ -64,7 +67,7 @@ class Lingerer:
         self._led = LedPackets()
         self._beyond = ""
         self._news = Event()
-        self._counted_at = float("-inf")
+        self._count_due = float("-inf")
         self._reported_at = float("-inf")
         self._tried_at = float("-inf")
         self._unheard = ""
@@ -108,7 +111,7 @@ class Lingerer:
 
     def _listen(self, settings: Linger, now: float) -> None:
         """Begin to talk with the others, where that has not been possible; raises OSError."""
-        if self.reports is not None or now - self._tried_at < _COUNTED:
+        if self.reports is not None or now - self._tried_at < _TRIED:
             return
         self._tried_at = now
         try:
@@ -212,15 +215,18 @@ class Lingerer:
     def _counts(self, now: float) -> dict[str, int]:
         """Return the connections of addresses that are kept, when they are to be counted again."""
         left = [each.address for each in self.served.values() if not each.active]
-        if not left or now - self._counted_at < _COUNTED:
+        if not left or now < self._count_due:
             return {}
-        self._counted_at = now
-        return self._connections.count(left, forwards=self._forwards)
+        begun = time.thread_time()
+        counted = self._connections.count(left, forwards=self._forwards)
+        pause = (time.thread_time() - begun) / _COUNTING
+        self._count_due = now + min(max(pause, _COUNTED), _COUNTED_AT_LEAST)
+        return counted
 
     def _cut(self, address: str) -> None:
         """End the connections of an address that was kept for the longest time."""
         cut = self._connections.cut(address, forwards=self._forwards)
-        self._counted_at = float("-inf")
+        self._count_due = float("-inf")
         self.log.warning("linger-cut", address=address, connections=cut.connections)
         if cut.trouble:
             self.log.error("linger-not-cut", address=address, reason=cut.trouble)

@@ -48,7 +48,7 @@ class OpenConnections:
     def count(self, addresses: Iterable[str], *, forwards: bool) -> dict[str, int]:
         """Return the number of each; `forwards` is whether frontends have `forward: kernel`."""
         forwarded = self._forwarded() if forwards else Counter[str]()
-        return {each: len(self._sockets.at(each)) + forwarded[each] for each in addresses}
+        return {each: self._sockets.count(each) + forwarded[each] for each in addresses}
 
     def cut(self, address: str, *, forwards: bool) -> Cut:
         """End all connections of an address; `forwards` as for `count`."""

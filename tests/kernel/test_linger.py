@@ -3,10 +3,12 @@
 `E2E_FULL=1` holds 1,000 connections, and has a node die.
 """
 
+import contextlib
 import json
 import os
 import signal
 import socket
+import struct
 import sys
 from contextlib import ExitStack
 from pathlib import Path
@@ -115,6 +117,35 @@ def test_a_node_is_left_when_it_is_empty():
         one.appliance.command("leave", "--wait", "--timeout", "40")
         assert not one.kept()
         assert not one.node.holds(VIP, "lo")
+
+
+def test_a_port_that_a_client_uses_again():
+    """What a node remembers of a connection that has ended is not taken for the next one of the same port."""
+    with pair() as (client, one, two):
+        with client.inside():
+            first = socket.create_connection((VIP, PORT), timeout=10)
+        port = first.getsockname()[1]
+        assert first.recv(100) == b"one\n"
+        first.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        first.close()  # by a reset: the port is free at once
+        wait_until(lambda: _remembered(one, port) <= 1, what="one forgets the connection soon")
+        _moved(one, two)
+        with client.inside():
+            second = socket.create_connection((VIP, PORT), timeout=10, source_address=("", port))
+        with second:
+            assert second.recv(100) == b"two\n"
+            wait_until(lambda: _remembered(one, port) < 0, what="one has forgotten it")
+            one.appliance.command("vip", "reclaim", "api")
+            wait_until(lambda: two.kept().get("active") is False, what="one serves again")
+            second.sendall(b".")
+            assert second.recv(100) == b"two\n"
+
+
+def _remembered(node: LingerNode, port: int) -> int:
+    """Return for how many seconds a node's kernel knows a client's connection by its port, -1 for none."""
+    with node.node.inside(), contextlib.closing(Conntrack()) as tracked:
+        found = [each for each in tracked.connections(0, 0) if each.client.source_port == port]
+    return max((each.remaining or 0 for each in found), default=-1)
 
 
 def test_a_restart_of_the_program_ends_no_connection():

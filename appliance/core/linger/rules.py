@@ -26,6 +26,13 @@ _ICMP: Final = {
     Family.IPV6: "icmpv6 type { destination-unreachable, packet-too-big }",
 }
 _FLAGS: Final = "tcp flags & (fin | syn | rst | ack)"
+_ENDED: Final = "close: 1, time_wait: 5"
+"""Seconds for which the kernel remembers connections that have ended; its own are 10 and 120.
+
+By nf_conntrack_proto_tcp.c, reset ones and those that both have closed. A client may use the port again
+at once, for a connection to the node that serves the address then. Once the address is back here, that one
+would be taken for the former, as one of ours.
+"""
 
 
 def make(family: Family, entrances: Iterable[tuple[str, str]], *, longest: float, table: str = TABLE) -> str:
@@ -44,6 +51,7 @@ def make(family: Family, entrances: Iterable[tuple[str, str]], *, longest: float
         f"add set {name} nodes {{ type ether_addr; flags timeout; }}",
         f"add set {name} served {{ type {kind}; flags timeout; }}",
         f"add set {name} ours {{ type {ends}; flags timeout; timeout {max(round(longest), 1)}s; }}",
+        f"add ct timeout {name} ended {{ protocol tcp; l3proto {family.value}; policy = {{ {_ENDED} }}; }}",
         f"add chain {name} strangers",
         f"add chain {name} prerouting {{ type filter hook prerouting priority {_BEFORE}; policy accept; }}",
         f"flush chain {name} prerouting",
@@ -95,6 +103,7 @@ def _prerouting(family: Family, entrances: Iterable[tuple[str, str]]) -> list[st
     word, late = family.value, f"ct state invalid {_ICMP[family]}"
     return [
         f"{word} daddr != @served return",
+        f'ct state new {_FLAGS} == syn ct timeout set "ended" return',
         f"ct state new {_FLAGS} == ack goto strangers",
         "ct state { new, invalid } tcp flags & (fin | rst) != 0 goto strangers",
         *(

@@ -23,6 +23,7 @@ CREATE: Final = 0x400  # NLM_F_CREATE
 DUMP: Final = 0x300  # NLM_F_DUMP: answer with all objects, then NLMSG_DONE
 
 _HEADER: Final = struct.Struct("=IHHII")
+_LENGTH: Final = struct.Struct("=I")
 _SEQUENCE: Final = struct.Struct("=I")
 _SEQUENCE_AT: Final = 8
 _WORD: Final = 0xFFFFFFFF
@@ -104,6 +105,14 @@ class Requests:
         # After the last try there may be a gap. What changed meanwhile is notified as well (links.Links).
         return found
 
+    def count(self, request: bytes) -> int:
+        """Return how many messages answer a dump; raises OSError. None is read: there may be thousands."""
+        for _ in range(_TRIES):
+            found, whole = self._count(request)
+            if whole:
+                break
+        return found
+
     def _ask(self, requests: Sequence[bytes]) -> list[int]:
         first = (self._sequence + 1) & _WORD
         numbered = b"".join(self._number(request) for request in requests)
@@ -133,16 +142,36 @@ class Requests:
                 found.append(message)
         raise OSError(errno.ENOBUFS, "the kernel's answer was lost")
 
+    def _count(self, request: bytes) -> tuple[int, bool]:
+        self._socket.send(self._number(request))
+        found, whole = 0, True
+        while datagram := self._datagram():
+            for at, kind, flags, sequence in heads(datagram):
+                if sequence != self._sequence:
+                    continue
+                whole = whole and not flags & _INTERRUPTED
+                if kind in (_ERROR, _DONE):
+                    (end, *_) = split(datagram[at:])
+                    if end.status:
+                        raise OSError(end.status, os.strerror(end.status))
+                    return found, whole
+                found += 1
+        raise OSError(errno.ENOBUFS, "the kernel's answer was lost")
+
     def _number(self, request: bytes) -> bytes:
         self._sequence = (self._sequence + 1) & _WORD
         number = _SEQUENCE.pack(self._sequence)
         return request[:_SEQUENCE_AT] + number + request[_SEQUENCE_AT + _SEQUENCE.size :]
 
     def _received(self) -> list[Message]:
+        return list(split(self._datagram()))
+
+    def _datagram(self) -> bytes:
+        """Return what has come, empty where nothing has."""
         try:
-            return list(split(self._socket.recv(_RECEIVED)))
+            return self._socket.recv(_RECEIVED)
         except BlockingIOError:
-            return []
+            return b""
 
 
 def open_socket(
@@ -166,9 +195,19 @@ def open_socket(
 
 
 def split(datagram: bytes) -> Iterator[Message]:
-    """Yield the messages of one datagram (struct nlmsghdr, each at a multiple of four bytes)."""
+    """Yield the messages of one datagram."""
+    for at, kind, flags, sequence in heads(datagram):
+        (length,) = _LENGTH.unpack_from(datagram, at)
+        yield Message(kind=kind, flags=flags, sequence=sequence, data=datagram[at : at + length])
+
+
+def heads(datagram: bytes) -> Iterator[tuple[int, int, int, int]]:
+    """Yield where each message begins, its type, flags and sequence.
+
+    By struct nlmsghdr of linux/netlink.h; each is at a multiple of four bytes.
+    """
     at = 0
     while at + _HEADER.size <= len(datagram):
         length, kind, flags, sequence, _port = _HEADER.unpack_from(datagram, at)
-        yield Message(kind=kind, flags=flags, sequence=sequence, data=datagram[at : at + length])
+        yield at, kind, flags, sequence
         at += max((length + 3) & ~3, _HEADER.size)

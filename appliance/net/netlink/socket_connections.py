@@ -26,7 +26,9 @@ _NAME: Final = slice(4, 52)  # struct inet_diag_sockid in it: ports, addresses, 
 _OPERATION: Final = struct.Struct("=BBH")  # struct inet_diag_bc_op
 _CONDITION: Final = struct.Struct("=BBHi")  # struct inet_diag_hostcond without its address
 _BYTECODE: Final = 1  # INET_DIAG_REQ_BYTECODE
+_JUMP: Final = 1  # INET_DIAG_BC_JMP
 _FROM_HOST: Final = 7  # INET_DIAG_BC_S_COND
+_TO_HOST: Final = 8  # INET_DIAG_BC_D_COND
 _ANY_PORT: Final = -1
 _REJECT: Final = 4  # bytes beyond the end of the program: no match
 # All states of linux/tcp_states.h in which somebody still waits for something, the handshake included.
@@ -62,13 +64,15 @@ class SocketConnections:
 
     def at(self, address: str) -> tuple[SocketConnection, ...]:
         """Return the connections that other machines have to this address."""
-        families = (socket.AF_INET, socket.AF_INET6) if "." in address else (socket.AF_INET6,)
-        found = (
+        return tuple(
             each
-            for family in families
+            for family in _families(address)
             for each in readable(decode, self._requests.dump(request(family, address)))
         )
-        return tuple(each for each in found if each.client != address)
+
+    def count(self, address: str) -> int:
+        """Return how many those are."""
+        return sum(self._requests.count(request(family, address)) for family in _families(address))
 
     def end(self, connections: Sequence[SocketConnection]) -> int:
         """Have the kernel end connections: clients are reset, programs read ECONNABORTED (tcp_abort).
@@ -101,7 +105,7 @@ def decode(message: Message) -> SocketConnection | None:
 def request(family: int, address: str) -> bytes:
     """Return the request for the connections at an address; `family` is that of the sockets."""
     body = _REQUEST.pack(family, socket.IPPROTO_TCP, 0, 0, _OPEN, bytes(48))
-    body += attribute(_BYTECODE, _only(address))
+    body += attribute(_BYTECODE, _program(address))
     return _HEADER.pack(_HEADER.size + len(body), _BY_FAMILY, REQUEST | DUMP, 0, 0) + body
 
 
@@ -111,13 +115,26 @@ def destruction(connection: SocketConnection) -> bytes:
     return _HEADER.pack(_HEADER.size + len(body), _DESTROY, REQUEST | ACKNOWLEDGE, 0, 0) + body
 
 
-def _only(address: str) -> bytes:
-    """Return the program that the kernel runs for each socket: its own address has to be this one."""
+def _families(address: str) -> tuple[int, ...]:
+    """Return the families of sockets that may have the address: a socket of IPv6 may be used for IPv4."""
+    return (socket.AF_INET, socket.AF_INET6) if "." in address else (socket.AF_INET6,)
+
+
+def _program(address: str) -> bytes:
+    """Return what the kernel runs for each socket: its own address has to be this one, the other's not.
+
+    An operation says how many bytes further the next one is, if its condition holds and if it does not. The
+    end of the program is a match, what is beyond it none. All who say yes have to arrive there; only a jump
+    may refuse them (net/ipv4/inet_diag.c, inet_diag_bc_audit and inet_diag_bc_run).
+    """
     packed = ip_address(address).packed
     family = socket.AF_INET if len(packed) == 4 else socket.AF_INET6
     condition = _CONDITION.pack(family, len(packed) * 8, 0, _ANY_PORT) + packed
     size = _OPERATION.size + len(condition)
-    return _OPERATION.pack(_FROM_HOST, size, size + _REJECT) + condition
+    end = size + size + _OPERATION.size
+    ours = _OPERATION.pack(_FROM_HOST, size, end + _REJECT) + condition
+    theirs = _OPERATION.pack(_TO_HOST, size, end - size) + condition
+    return ours + theirs + _OPERATION.pack(_JUMP, _OPERATION.size, _OPERATION.size + _REJECT)
 
 
 def _address(family: int, raw: bytes) -> str:

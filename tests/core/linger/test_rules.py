@@ -29,6 +29,15 @@ def test_a_trial_touches_nothing_of_ours():
     assert "lb_linger " not in rules.trial(Family.IPV4)
 
 
+@pytest.mark.parametrize("family", list(Family))
+def test_connections_that_have_ended_are_forgotten_soon(family: Family):
+    """New ones get time-outs of our own, before any rule for what is none of ours."""
+    script = rules.make(family, [("eth0", "eth0")], longest=3600.0)
+    assert f"l3proto {family.value}; policy = {{ close: 1, time_wait: 5 }}" in script
+    begun = script.index('== syn ct timeout set "ended"')
+    assert script.index("daddr != @served return") < begun < script.index("goto strangers")
+
+
 def test_elements_are_renewed():
     """All elements come with a time-out, in the place of those that were there."""
     hops = Hops(direct={"192.0.2.100": "192.0.2.1"}, led={})

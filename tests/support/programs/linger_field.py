@@ -18,7 +18,7 @@ from support.programs.appliance import Appliance, Values
 VIP: Final = "192.0.2.100"
 VIP6: Final = "fd00::100"
 PORT: Final = 9445
-_SERVER_PORT: Final = 7001
+SERVER_PORT: Final = 7001
 KEY: Final = "ab" * 32
 
 
@@ -35,7 +35,7 @@ def config(
         "pools": {
             "masters": {
                 "check": {"type": "tcp", "interval": "1s"},
-                "servers": {"own": {"address": f"127.0.0.1:{_SERVER_PORT}"}},
+                "servers": {"own": {"address": f"127.0.0.1:{SERVER_PORT}"}},
             }
         },
         "defaults": {"drain": "2s"},
@@ -56,11 +56,13 @@ def config(
 
 
 class LingerNode:
-    """One node with a whole appliance. Use it as a context manager."""
+    """One node with a whole appliance, and a server that says `name`. Use it as a context manager."""
 
-    def __init__(self, node: Node, name: str, config: dict[str, object]) -> None:
+    def __init__(
+        self, node: Node, name: str, config: dict[str, object], *, server: str = greeter.__file__
+    ) -> None:
         self.node, self.name = node, name
-        node.start([sys.executable, str(Path(greeter.__file__)), name, str(_SERVER_PORT)])
+        node.start([sys.executable, server, name, str(SERVER_PORT)])
         with node.inside():
             self.appliance = Appliance(config)
 
@@ -80,17 +82,17 @@ class LingerNode:
 
     def kept(self, vip: str = VIP) -> Values:
         """Return what this node has of an address, empty for nothing."""
-        return next((each for each in _listed(self.status(), "addresses") if each["address"] == vip), {})
+        return next((each for each in listed(self.status(), "addresses") if each["address"] == vip), {})
 
     def others(self, vip: str = VIP) -> dict[str, Values]:
         """Return what the other nodes say of an address, by their addresses."""
-        listed = _listed(self.status(), "others")
-        return {str(each["node"]): each for each in listed if each["address"] == vip}
+        said = listed(self.status(), "others")
+        return {str(each["node"]): each for each in said if each["address"] == vip}
 
     def state(self) -> str:
         """Return the state of the virtual router, "" while `vrrp` does not answer."""
         with contextlib.suppress(OSError, ValueError):
-            routers = _listed(self.appliance.ask("vrrp", "status"), "routers")
+            routers = listed(self.appliance.ask("vrrp", "status"), "routers")
             return str(routers[0]["state"]) if routers else ""
         return ""
 
@@ -107,7 +109,8 @@ class LingerNode:
         return self.node.run(["nft", "list", "ruleset"])
 
 
-def _listed(values: Values, key: str) -> list[Values]:
+def listed(values: Values, key: str) -> list[Values]:
+    """Return a list of what a program has answered; none where it has not."""
     found = values.get(key, [])
     assert isinstance(found, list)
     return found
