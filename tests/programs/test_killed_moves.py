@@ -18,15 +18,15 @@ from support.programs.interposed_control import interposed
 from support.programs.lone_worker import generations
 from support.values.snapshots import bind, frontend, group, pool, server, snapshot
 
-from appliance.programs.worker.departing_sessions import BATCH
+from appliance.wire.lines.moving_sessions import MOST_SESSIONS
 
 pytestmark = pytest.mark.programs
 
-_SESSIONS = 2 * BATCH + 20
+_SESSIONS = 2 * MOST_SESSIONS + 20
 """They move in three batches, of which the second one is disturbed."""
 
-_MOVED = BATCH
-_LEFT = _SESSIONS - 2 * BATCH
+_MOVED = MOST_SESSIONS
+_LEFT = _SESSIONS - 2 * MOST_SESSIONS
 
 
 @pytest.mark.parametrize(
@@ -34,8 +34,8 @@ _LEFT = _SESSIONS - 2 * BATCH
     [
         ("old", "offer", "asked", _MOVED),
         ("old", "offer", "answered", _MOVED),
-        ("old", "take", "asked", _MOVED + BATCH),  # the word was said, and the kernel passes it on
-        ("old", "take", "answered", _MOVED + BATCH),
+        ("old", "take", "asked", _MOVED + MOST_SESSIONS),  # the word was said, and the kernel passes it on
+        ("old", "take", "answered", _MOVED + MOST_SESSIONS),
         ("new", "offer", "asked", _SESSIONS - _MOVED),
         ("new", "offer", "answered", _SESSIONS - _MOVED),
         ("new", "take", "asked", _LEFT),  # the only step at which a batch is lost that nobody owns

@@ -138,10 +138,11 @@ def _waiting(session: Session, now: float) -> Waiting | None:
 
 def descriptors(session: Session) -> list[int]:
     """Return the descriptors of a session, in their order beside an offer."""
-    found = [each.fd for each in _sides(session)]
-    for each in _sides(session):
-        if each.pipe is not None and each.pipe.held:
-            found += [each.pipe.reader, each.pipe.writer]
+    sides = _sides(session)
+    found = [side.fd for side in sides]
+    for side in sides:
+        if side.pipe is not None and side.pipe.held:
+            found += [side.pipe.reader, side.pipe.writer]
     return found
 
 
