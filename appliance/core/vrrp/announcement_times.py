@@ -39,6 +39,11 @@ class AnnouncementTimes:
         self._delayed = now + self.settings.delay if self.settings.delay > 0 else None
         self._refresh = self._next_refresh(now)
 
+    def plan_refresh(self, now: float) -> None:
+        """Plan what has to follow where nothing was announced now, because everybody knows."""
+        self._planned = True
+        self._refresh = self._next_refresh(now)
+
     def cancel(self) -> None:
         """Cancel all of it: the addresses were removed."""
         self._planned = False

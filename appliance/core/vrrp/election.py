@@ -18,8 +18,10 @@ from appliance.core.vrrp.election_messages import (
     Entered,
     HandOverEnded,
     Heard,
+    KeepAnnounced,
     Left,
     ReleaseAddresses,
+    Resumption,
     RouterState,
     SendAdvert,
     SplitBrain,
@@ -40,8 +42,10 @@ __all__ = [
     "Entered",
     "HandOverEnded",
     "Heard",
+    "KeepAnnounced",
     "Left",
     "ReleaseAddresses",
+    "Resumption",
     "RouterState",
     "SendAdvert",
     "SplitBrain",
@@ -177,9 +181,9 @@ class Election:
         """Take part (RFC 9568 section 6.4.1): listen first, whatever the priority."""
         return self._run(table.STARTUP, Cause.STARTED, now)
 
-    def resume(self, now: float) -> list[Effect]:
+    def resume(self, now: float, how: Resumption = Resumption.AFTER_CRASH) -> list[Effect]:
         """Go on as Active: the run of this program before was it, and the addresses are still here."""
-        return self._run(table.RESUME, Cause.RESUMED, now)
+        return self._run(table.RESUME, how, now)
 
     def stop(self, now: float) -> list[Effect]:
         """Stop (Shutdown in RFC 9568 section 6.4): an active hands over first. Ends with `Left`."""

@@ -16,8 +16,10 @@ from appliance.core.vrrp.election_messages import (
     Entered,
     HandOverEnded,
     Heard,
+    KeepAnnounced,
     Left,
     ReleaseAddresses,
+    Resumption,
     RouterState,
     SendAdvert,
     SplitBrain,
@@ -131,10 +133,13 @@ class ElectionActions:
             self.down_timer.extend(now + self.active_down_interval)
         return [self._entered(cause, now)]
 
-    def resume(self, cause: Cause, now: float) -> list[Effect]:
+    def resume(self, how: Resumption, now: float) -> list[Effect]:
         """Go on as Active: the run of this program before was it, and the addresses are still here."""
         self._joined = now
-        return self.become_active(cause, now)
+        effects = self.become_active(Cause.RESUMED, now)
+        if how is Resumption.AFTER_CRASH:
+            return effects
+        return [KeepAnnounced() if isinstance(each, AnnounceAddresses) else each for each in effects]
 
     # Backup: RFC 9568 section 6.4.2
 

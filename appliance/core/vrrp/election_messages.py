@@ -4,7 +4,7 @@ The driver, `vrrp.groups.router_group`, performs the effects in the order in whi
 """
 
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 from typing import Final, Literal
 
 from appliance.model.snapshot.virtual_router import AnnounceSettings
@@ -37,6 +37,17 @@ class Cause(StrEnum):
     RECOVERED = "recovered"
     GROUP = "sync-group"
     STOPPED = "stopped"
+
+
+class Resumption(Enum):
+    """How a router goes on as Active that an earlier run of the program held.
+
+    HANDED_ON: that run served until this moment, so switches and neighbours know all that there is to know.
+    AFTER_CRASH: nobody knows what they have heard meanwhile.
+    """
+
+    HANDED_ON = auto()
+    AFTER_CRASH = auto()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +108,11 @@ class AnnounceAddresses:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class KeepAnnounced:
+    """Tell nobody now: the addresses are where they were. What refreshes announcements begins."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Entered:
     """A state was entered, and why; `peer` is the address of the router that caused it, None for none."""
 
@@ -143,6 +159,7 @@ Effect = (
     | TakeAddresses
     | ReleaseAddresses
     | AnnounceAddresses
+    | KeepAnnounced
     | Entered
     | SplitBrain
     | HandOverEnded

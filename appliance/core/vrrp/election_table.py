@@ -31,7 +31,7 @@ from enum import StrEnum
 from typing import Concatenate, Final, Generic, ParamSpec
 
 from appliance.core.vrrp.election_actions import ElectionActions as Actions
-from appliance.core.vrrp.election_messages import Cause, Effect, Heard, RouterState
+from appliance.core.vrrp.election_messages import Cause, Effect, Heard, Resumption, RouterState
 
 _Given = ParamSpec("_Given")
 
@@ -120,7 +120,7 @@ STARTUP: Final[Row[Cause, float]] = Row(
         _BACKUP: Step(_BACKUP, Actions.stay),
     },
 )
-RESUME: Final[Row[Cause, float]] = Row(
+RESUME: Final[Row[Resumption, float]] = Row(
     ElectionEvent.RESUME,
     {
         _INITIALIZE: Step(_ACTIVE, Actions.resume),

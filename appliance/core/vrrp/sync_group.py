@@ -12,6 +12,7 @@ with one member, and both groups would follow both ways without end. Three rules
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from appliance.core.vrrp.election import (
@@ -21,6 +22,7 @@ from appliance.core.vrrp.election import (
     ElectionSettings,
     Entered,
     Heard,
+    Resumption,
     RouterState,
 )
 from appliance.core.vrrp.hand_over import SuccessorsHeard
@@ -66,9 +68,14 @@ class SyncGroup:
             return self._all(lambda member: member.follow_group(RouterState.ACTIVE, now), now)
         return self._all(lambda member: _start(member, now), now)
 
-    def resume(self, now: float) -> list[MemberEffect]:
-        """Go on as active, all of them, because an earlier run of the program was."""
-        return self._all(lambda member: member.resume(now), now)
+    def resume(self, now: float, how: Mapping[str, Resumption] = MappingProxyType({})) -> list[MemberEffect]:
+        """Go on as active, all of them, because an earlier run of the program was; `how` is by name."""
+        effects = [
+            tagged
+            for name, member in self.members.items()
+            for tagged in _tagged(name, member.resume(now, how.get(name, Resumption.AFTER_CRASH)))
+        ]
+        return self._followed(effects, now)
 
     def tick(self, now: float, late: float = 0.0) -> list[MemberEffect]:
         """Have the members do what is due; `late` is by how many seconds this wake-up missed its time."""

@@ -17,7 +17,7 @@ _PATIENCE: Final = 10.0
 
 
 class SuccessionListener:
-    """Calls `on_line` with each line of each connection, and the connection, which is then the callee's."""
+    """Calls `on_line` with each connection, which is then the callee's, and its first line."""
 
     def __init__(
         self, path: Path, socket_map: SocketMap, on_line: Callable[[LineConnection, bytes], None]
@@ -78,7 +78,9 @@ class SuccessionListener:
         self._map[self._listener.fileno()] = self
 
     def _heard(self, connection: LineConnection, line: bytes) -> None:
+        """Pass a question on; whoever says more before it is answered breaks the rules."""
         self._forget(connection)
+        connection.on_line = lambda _: connection.close()
         self._on_line(connection, line)
 
     def _forget(self, connection: LineConnection) -> None:

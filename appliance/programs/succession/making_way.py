@@ -48,9 +48,7 @@ class MakingWay:
         self._relieved, self._resumed = relieved, resumed
 
     def asked(self, connection: LineConnection, question: Question, now: float) -> None:
-        """Stand by for who asks over a connection, or refuse; who has gone already wants nothing."""
-        if not connection.is_open:
-            return
+        """Stand by for who asks over a connection, or refuse."""
         try:
             theirs = party(question.values)
         except SuccessionError as error:

@@ -150,6 +150,9 @@ class Succession:
         self._due.add(lambda now: self._answer(connection, line, now))
 
     def _answer(self, connection: LineConnection, line: bytes, now: float) -> None:
+        """Answer a question; who has gone already wants nothing."""
+        if not connection.is_open:
+            return
         try:
             question = decode_question(line)
         except ControlError as error:

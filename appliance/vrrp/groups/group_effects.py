@@ -8,6 +8,7 @@ from appliance.core.vrrp.election import (
     Effect,
     Entered,
     HandOverEnded,
+    KeepAnnounced,
     Left,
     ReleaseAddresses,
     RouterState,
@@ -31,6 +32,8 @@ def perform(instance: VrrpInstance, effect: Effect, now: float) -> None:
             instance.release()
         case AnnounceAddresses(repeat=repeat):
             instance.announcer.begin(repeat, now)
+        case KeepAnnounced():
+            instance.announcer.keep(now)
         case Entered():
             instance.counters.entered(effect, wall=time.time())
             if effect.state is RouterState.ACTIVE:

@@ -7,11 +7,19 @@ address and its announcement.
 import contextlib
 import math
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
+from types import MappingProxyType
 from typing import Final
 
 from appliance.core.vrrp.conflicts import ClaimAdvice
-from appliance.core.vrrp.election import AnnounceAddresses, Effect, Left, RouterState, TakeAddresses
+from appliance.core.vrrp.election import (
+    AnnounceAddresses,
+    Effect,
+    Left,
+    Resumption,
+    RouterState,
+    TakeAddresses,
+)
 from appliance.core.vrrp.sync_group import MemberEffect, SyncGroup
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.net.netlink.links import Link
@@ -130,16 +138,17 @@ class RouterGroup:
             self._perform(self.sync.start(now), now)
             self._probe(new, now)
 
-    def resume(self, now: float) -> None:
-        """Go on as active, after a crash of the program or with another router id.
+    def resume(self, now: float, how: Mapping[str, Resumption] = MappingProxyType({})) -> None:
+        """Go on as active, after an earlier run of the program or with another router id.
 
+        `how` is by name for those instances that an earlier run held; the others tell that they are new.
         A track whose result is not known yet is no reason to stop.
         """
         with Guard(self, now):
             for each in self.instances.values():
                 each.tracked.stop_waiting()
                 each.tracked.update()
-            self._perform(self.sync.resume(now), now)
+            self._perform(self.sync.resume(now, how), now)
             for each in self.instances.values():
                 self._apply_faults(each, now)
 

@@ -4,10 +4,10 @@ A router that did not change keeps its instance: its sockets, its state and its 
 """
 
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
-from appliance.core.vrrp.election import RouterState
+from appliance.core.vrrp.election import Resumption, RouterState
 from appliance.core.vrrp.reload_plan import Added, Removed, Replaced, Revised, changes
 from appliance.model.snapshot.virtual_router import VirtualRouter
 from appliance.vrrp.groups.group_observer import GroupObserver
@@ -38,7 +38,7 @@ class RouterGroups:
         self._groups: list[RouterGroup] = []
         self._instances: dict[str, VrrpInstance] = {}
         self._opening = Opening(
-            open_instance=open_instance, begin=lambda instances, now: self._begin(instances, set(), now)
+            open_instance=open_instance, begin=lambda instances, now: self._begin(instances, {}, now)
         )
         self._kept_up_at = float("-inf")
         environment.loop.add(self._opening)
@@ -62,12 +62,12 @@ class RouterGroups:
         self,
         routers: Iterable[VirtualRouter],
         *,
-        resume: Callable[[tuple[VrrpInstance, ...]], set[str]],
+        resume: Callable[[tuple[VrrpInstance, ...]], Mapping[str, Resumption]],
     ) -> None:
         """Open the first configuration, before the loop runs.
 
-        `resume` returns the names of the instances that go on as active because an earlier run was. It is
-        called when all are open.
+        `resume` returns by name how instances go on as active because an earlier run was. It is called when
+        all are open.
         """
         for router in routers:
             self._instances[router.name] = self._opened(router, time.monotonic())
@@ -120,13 +120,13 @@ class RouterGroups:
 
     def _change(
         self, routers: Iterable[VirtualRouter], now: float
-    ) -> tuple[set[str], tuple[VrrpInstance, ...]]:
+    ) -> tuple[Mapping[str, Resumption], tuple[VrrpInstance, ...]]:
         """Add, remove, reconfigure and replace instances.
 
-        Return the names of those that go on as active in the place of another one, and the instances whose
+        Return by name how those go on that are active in the place of another one, and the instances whose
         surplus addresses are to be removed at the end.
         """
-        resumed = set[str]()
+        resumed = dict[str, Resumption]()
         reconfigured, replaced = list[VrrpInstance](), list[VrrpInstance]()
         known = dict(self._instances)  # by their old names, which others may have by now
         for change in changes((each.router for each in self.instances), routers):
@@ -137,7 +137,7 @@ class RouterGroups:
                     old = known[before.name]
                     if keeps and old.election.state is RouterState.ACTIVE:
                         self._replace(old, after, now)
-                        resumed.add(after.name)
+                        resumed[after.name] = Resumption.AFTER_CRASH  # its router id is new to all
                         replaced.append(old)
                     else:
                         self._remove_instance(old, now, why="the virtual IP was replaced by another one")
@@ -195,12 +195,12 @@ class RouterGroups:
                 self._drop(group)
                 others = [each for each in group.instances.values() if each is not instance]
                 if others:
-                    self._begin(others, set(), now)
+                    self._begin(others, {}, now)
                 break
 
     # Groups
 
-    def _regroup(self, resumed: set[str], now: float) -> None:
+    def _regroup(self, resumed: Mapping[str, Resumption], now: float) -> None:
         """Put instances of one sync group into one group; groups that are right already stay as they are."""
         wanted: dict[tuple[str, str], list[VrrpInstance]] = {}
         for each in self._instances.values():
@@ -236,12 +236,12 @@ class RouterGroups:
                 group.tick(now)
         self._kept_up_at = time.monotonic()
 
-    def _begin(self, instances: list[VrrpInstance], resumed: set[str], now: float) -> None:
+    def _begin(self, instances: list[VrrpInstance], resumed: Mapping[str, Resumption], now: float) -> None:
         group = self._new_group(instances, now)
         self._groups.append(group)
         group.on_change = self._environment.loop.add_one_of_many(group, prompt=group.prompt)
         if any(each.name in resumed for each in instances):
-            group.resume(now)  # an instance that is new to the group follows it
+            group.resume(now, resumed)  # an instance that is new to the group follows it
         else:
             group.start(now)
         for bug in self._opening.take_bugs(instances):

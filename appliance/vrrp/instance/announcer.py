@@ -44,6 +44,10 @@ class AddressAnnouncer:
         self.announce(repeat, now)
         self._times.plan(now)
 
+    def keep(self, now: float) -> None:
+        """Announce nothing now, and refresh from now on."""
+        self._times.plan_refresh(now)
+
     def announce(self, repeat: int, now: float) -> None:
         """Announce every address `repeat` times now."""
         if self._port.open_port is None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from structlog.typing import FilteringBoundLogger
 
 from appliance.core.tracking.priority import TrackResult
-from appliance.core.vrrp.election import RouterState
+from appliance.core.vrrp.election import Resumption, RouterState
 from appliance.net.netlink.addresses import Addresses, HeldAddress
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 from appliance.vrrp.takeover.predecessor import Predecessor, PredecessorError, PredecessorLeavingError
@@ -37,8 +37,8 @@ class ResumedState:
         self._predecessor = before.predecessor
         self._log = log
 
-    def resume(self, instances: Iterable[VrrpInstance]) -> set[str]:
-        """Give instances what is known of them; return the names of those that go on as active.
+    def resume(self, instances: Iterable[VrrpInstance]) -> Mapping[str, Resumption]:
+        """Give instances what is known of them; return by name how those go on that are active.
 
         The predecessor is asked now, so that its answer is as new as can be: everything that takes time has
         to be done before.
@@ -47,7 +47,8 @@ class ResumedState:
         instances = tuple(instances)
         self._count_on(instances)
         now = time.monotonic()  # after the answer, for which it may have waited
-        return {each.name for each in instances if self._resumes(each, told.get(each.name), left, now)}
+        found = {each.name: self._resumes(each, told.get(each.name), left, now) for each in instances}
+        return {name: how for name, how in found.items() if how}
 
     def _resumes(
         self,
@@ -55,11 +56,13 @@ class ResumedState:
         told: KnownRouter | None,
         left: Collection[HeldAddress],
         now: float,
-    ) -> bool:
+    ) -> Resumption | None:
+        """Give one instance what is known of it; return how it goes on as active, None where it does not."""
         if told is None or told.router_id != instance.router.router_id:
-            return self._was_active_just_now(instance, now) and _has_addresses(instance, left)
+            crashed = self._was_active_just_now(instance, now) and _has_addresses(instance, left)
+            return Resumption.AFTER_CRASH if crashed else None
         instance.resume(_results(told), yielded=told.yielded)
-        return told.active and _has_addresses(instance, left)
+        return Resumption.HANDED_ON if told.active and _has_addresses(instance, left) else None
 
     def _count_on(self, instances: Iterable[VrrpInstance]) -> None:
         for each in instances:

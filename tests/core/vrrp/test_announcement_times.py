@@ -33,6 +33,16 @@ def test_nothing_to_announce_before_it_begins():
     assert (announcing.deadline, announcing.due(100.0)) == (None, 0)
 
 
+def test_what_was_not_announced_is_refreshed():
+    """Nothing follows an announcement that there was not but the refresh."""
+    announcing = AnnouncementTimes(replace(ANNOUNCE, refresh=60.0))
+    announcing.plan_refresh(0.0)
+    assert [at for at, _ in due_times(announcing, until=120.0)] == [60.0, 120.0]
+    announcing = AnnouncementTimes(replace(ANNOUNCE, refresh=0.0))
+    announcing.plan_refresh(0.0)
+    assert announcing.deadline is None
+
+
 def test_once_more_and_again_after_the_delay():
     """After the effect's five come one more an instant later and, as in keepalived, five after 5 s."""
     assert due_times(planned(), until=1000.0) == [(FIRST_REPEAT, 1), (5.0, 5)]

@@ -11,11 +11,14 @@ from appliance.core.vrrp.election import (
     ElectionSettings,
     Entered,
     HandOverEnded,
+    KeepAnnounced,
     Left,
     ReleaseAddresses,
+    Resumption,
     RouterState,
     SendAdvert,
     SplitBrain,
+    TakeAddresses,
 )
 from appliance.core.vrrp.hand_over import SuccessorsHeard
 from appliance.core.vrrp.timers import ClaimHold
@@ -131,6 +134,15 @@ def test_resumes_as_active():
     election = Election(terms())
     assert election.resume(5.0) == became_active(100, Cause.RESUMED, previous=RouterState.INITIALIZE)
     assert election.deadline == 6.0
+
+
+def test_what_is_handed_on_is_not_announced():
+    """Nobody has to learn where the addresses are: they were here all the time, and refreshes go on."""
+    effects = Election(terms()).resume(5.0, Resumption.HANDED_ON)
+    entered = Entered(
+        state=RouterState.ACTIVE, previous=RouterState.INITIALIZE, cause=Cause.RESUMED, peer=None
+    )
+    assert effects == [TakeAddresses(), SendAdvert(priority=100), KeepAnnounced(), entered]
 
 
 def test_hears_nothing_before_the_start_and_in_fault():

@@ -4,13 +4,16 @@ import pytest
 from support.values.elections import heard, packed, terms
 
 from appliance.core.vrrp.election import (
+    AnnounceAddresses,
     Cause,
     Effect,
     Election,
     Entered,
     HandOverEnded,
+    KeepAnnounced,
     Left,
     ReleaseAddresses,
+    Resumption,
     RouterState,
     SendAdvert,
     SplitBrain,
@@ -121,6 +124,13 @@ def test_resumes_together():
     group = pair()
     group.resume(0.0)
     assert states(group) == {RouterState.ACTIVE}
+
+
+def test_resumes_together_as_each_was():
+    """A member that an earlier run handed on announces nothing, one that is new does."""
+    effects = pair().resume(0.0, {FOUR: Resumption.HANDED_ON})
+    assert [name for name, effect in effects if isinstance(effect, KeepAnnounced)] == [FOUR]
+    assert [name for name, effect in effects if isinstance(effect, AnnounceAddresses)] == [SIX]
 
 
 def test_comes_to_an_active_group():

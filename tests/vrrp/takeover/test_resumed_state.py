@@ -1,6 +1,7 @@
 """What a start resumes of the run before it, from its answer or from its board."""
 
 import time
+from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
@@ -8,6 +9,7 @@ from support.programs.simulated_vrrp import Machine, SimulatedLog
 from support.values.snapshots import virtual_router
 from support.values.tracks import track
 
+from appliance.core.vrrp.election import Resumption
 from appliance.model.drop_reasons import DropReason
 from appliance.net.netlink.addresses import HeldAddress
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
@@ -97,8 +99,8 @@ def board(*, state: str = "active", age: float = 0.5) -> VrrpBoard:
 
 def resumed(
     before: VrrpBoard | Predecessor | None, *left: HeldAddress
-) -> tuple[set[str], VrrpInstance, SimulatedLog]:
-    """Return who goes on as active, the instance, and the log."""
+) -> tuple[Mapping[str, Resumption], VrrpInstance, SimulatedLog]:
+    """Return who goes on as active, and how, the instance, and the log."""
     machine, log = Machine(), SimulatedLog()
     instance = machine.instance(virtual_router(track=(track("web"),)), 0.0)
     found = EarlierRun(
@@ -111,35 +113,35 @@ def resumed(
 
 def test_a_first_start_resumes_nothing():
     """Addresses that are there by chance make nobody active."""
-    assert resumed(None, ADDRESS)[0] == set()
+    assert resumed(None, ADDRESS)[0] == {}
 
 
 def test_after_a_crash_the_board_counts_while_no_peer_has_noticed():
     """Who was active, with its addresses, and advertised less than two intervals ago goes on."""
-    assert resumed(board(), ADDRESS)[0] == {"api"}
-    assert resumed(board(age=2.5), ADDRESS)[0] == set()
-    assert resumed(board(state="backup"), ADDRESS)[0] == set()
-    assert resumed(board())[0] == set()
+    assert resumed(board(), ADDRESS)[0] == {"api": Resumption.AFTER_CRASH}
+    assert resumed(board(age=2.5), ADDRESS)[0] == {}
+    assert resumed(board(state="backup"), ADDRESS)[0] == {}
+    assert resumed(board())[0] == {}
 
 
 def test_a_predecessor_says_what_it_knows():
     """Whether it is active, what its tracks are, and that an operator has moved it away."""
     names, instance, _ = resumed(Predecessor((known(yielded=True),)), ADDRESS)
-    assert (names, instance.election.yielded) == ({"api"}, True)
+    assert (names, instance.election.yielded) == ({"api": Resumption.HANDED_ON}, True)
     assert instance.tracked.results["web"].up is True
-    assert resumed(Predecessor((known(active=False),)), ADDRESS)[0] == set()
+    assert resumed(Predecessor((known(active=False),)), ADDRESS)[0] == {}
 
 
 def test_another_router_of_that_name_is_not_resumed():
     """Its id is another one: to the peers it is another virtual router."""
     names, instance, _ = resumed(Predecessor((known(router_id=9),)), ADDRESS)
-    assert (names, instance.tracked.results) == (set(), {})
+    assert (names, instance.tracked.results) == ({}, {})
 
 
 def test_a_predecessor_that_cannot_answer_is_killed():
     """It hangs, and does not advertise for long; one that stops by itself is left to that."""
     broken, leaving = Predecessor(PredecessorError("no answer")), Predecessor(PredecessorLeavingError())
-    assert resumed(broken, ADDRESS)[0] == set()
+    assert resumed(broken, ADDRESS)[0] == {}
     assert broken.killed == ["no answer"]
     _, _, log = resumed(leaving, ADDRESS)
     assert (leaving.killed, log.fields("predecessor-leaves")) == ([], [{"pid": 77}])

@@ -1,0 +1,44 @@
+"""The socket for take-overs and upgrades, with peers that send whatever they like."""
+
+import json
+from pathlib import Path
+
+import gevent
+import pytest
+from support.fuzzing.connections import conversation, nothing_left, unix
+from support.fuzzing.fuzzing import Target, fuzz
+from support.programs.appliance import ask
+from support.programs.lone_succession import LoneSuccession
+
+from appliance.wire.lines.control import Question, encode_question
+from appliance.wire.lines.succession import DONE, Party, request, wanted
+
+pytestmark = pytest.mark.programs
+
+_ASKS = encode_question(request(Party(version="9.9.9", instance="7-a")))
+_SEEDS = (
+    _ASKS,
+    _ASKS + encode_question(Question(command=DONE)),
+    encode_question(wanted(("/opt/appliance/bin/appliance",))),
+)
+_WORDS = (b"\n", b'"form": 2', b'"words": ["/"]', b"[" * 300, b"\xff", b"null", b"x" * 70_000)
+
+
+def test_succession_socket(tmp_path: Path, fuzz_seconds: float, fuzz_seed: int):
+    """What is no question is refused, and a peer that has gone leaves the programs supervised."""
+
+    def run(data: bytes) -> None:
+        with LoneSuccession(tmp_path) as lone:
+            conversation(unix(lone.paths.succession_socket), data)
+            if not lone.succession.relieved:
+                answer = ask(lone.paths.succession_socket, "none")
+                assert "unknown command 'none'" in json.dumps(answer)
+                assert not lone.standing_by
+
+    gevent.sleep(0)  # its hub has descriptors of its own, from the first use on
+    with nothing_left():
+        fuzz(
+            Target(name="succession-socket", run=run, seeds=_SEEDS, words=_WORDS, longest=1 << 17),
+            seconds=fuzz_seconds,
+            seed=fuzz_seed,
+        )
