@@ -1,4 +1,4 @@
-"""One listener that all workers share (EPOLLEXCLUSIVE) against one for each of them (SO_REUSEPORT).
+"""How workers share an address: one accept queue for all, one for each, or one for each, kept by the master.
 
 Three questions: how evenly new connections are spread and what they cost; how many calls of accept find
 nothing; and what becomes of the connections in the accept queues when workers are replaced. For the last one
@@ -32,8 +32,10 @@ from bench.cores import accepted
 from bench.measures import Effort
 from bench.proxies import Proxy
 
-SHARED: Final = "shared"
-OWN: Final = "SO_REUSEPORT"
+SHARED: Final = "one queue"
+OWN: Final = "own queue"
+KEPT: Final = "own queue, kept"
+_KINDS: Final = (SHARED, OWN, KEPT)
 _COUNTS: Final = (1, 2, 4)
 _CLIENTS: Final = (32, 1000)
 _WAITING: Final = 200
@@ -60,14 +62,14 @@ def measure(
         for number in range(rounds):
             say(f"round {number + 1} of {rounds}")
             for count in counts:
-                for kind in (SHARED, OWN) if number % 2 == 0 else (OWN, SHARED):
+                for kind in _KINDS if number % 2 == 0 else reversed(_KINDS):
                     with _workers(server.port, count, kind, package) as proxy:
                         for what, value in _numbers(proxy, effort):
                             rows[what, count][kind].append(value)
                         if tracing:
                             in_vain = 100 * _in_vain(proxy)
                             rows["accepts that find nothing, %", count][kind].append(in_vain)
-            for kind in (SHARED, OWN):
+            for kind in _KINDS:
                 lost = _lost_by_a_reload(server.port, kind, package)
                 rows[f"lost of {_WAITING} in the queues, reload", 2][kind].append(lost)
     return rows
@@ -88,7 +90,7 @@ class _Place:
     def __init__(self, port: int, server_port: int, count: int, kind: str) -> None:
         self.count, self.kind = count, kind
         # A worker with a listener of its own accepts as one that is alone.
-        self.snapshot = proxies.snapshot_of(port, server_port, count=count if kind == SHARED else 1)
+        self.snapshot = proxies.snapshot_of(port, server_port, count=1 if kind == OWN else count)
         self._kept: lone_worker.Listeners | None = None
 
     def listeners(self, stack: ExitStack) -> lone_worker.Listeners:
@@ -96,7 +98,8 @@ class _Place:
         if self.kind == OWN:
             return lone_worker.open_listeners(self.snapshot, stack, reuse_port=True)
         if self._kept is None:
-            self._kept = lone_worker.open_listeners(self.snapshot, stack)
+            queues = self.count if self.kind == KEPT else 1
+            self._kept = lone_worker.open_listeners(self.snapshot, stack, queues=queues)
         return self._kept
 
 
@@ -108,8 +111,8 @@ def _generation(
     with ExitStack() as stack, ExitStack() as copies:
         yielded = []
         for index in range(place.count):
-            listeners = place.listeners(ours if ours is not None and place.kind == SHARED else copies)
-            own_index = index if place.kind == SHARED else 0
+            listeners = place.listeners(ours if ours is not None and place.kind != OWN else copies)
+            own_index = 0 if place.kind == OWN else index
             yielded.append(
                 stack.enter_context(
                     lone_worker.accepting(place.snapshot, listeners, package, index=own_index)
@@ -189,10 +192,11 @@ def _answered(client: socket.socket) -> bool:
 
 
 def markdown(rows: Rows) -> str:
-    """Return the table: median and range of both, in the order of what is measured."""
-    lines = [f"| measure | workers | {SHARED} | {OWN} |", "|---|---|---|---|"]
+    """Return the table: median and range of each kind, in the order of what is measured."""
+    lines = [f"| measure | workers | {' | '.join(_KINDS)} |", "|---|---|" + "---|" * len(_KINDS)]
     for (name, count), by_kind in rows.items():
-        lines.append(f"| {name} | {count} | {_three(by_kind[SHARED])} | {_three(by_kind[OWN])} |")
+        cells = " | ".join(_three(by_kind[kind]) for kind in _KINDS)
+        lines.append(f"| {name} | {count} | {cells} |")
     return "\n".join(lines) + "\n"
 
 

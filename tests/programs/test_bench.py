@@ -55,9 +55,11 @@ def test_kinds_of_listeners_are_compared():
     rows = listeners.measure(
         None, rounds=1, effort=measures.Effort(slices=1), counts=(2,), tracing=False, say=lambda _: None
     )
-    assert {tuple(sorted(by_kind)) for by_kind in rows.values()} == {(listeners.OWN, listeners.SHARED)}
+    assert {tuple(sorted(by_kind)) for by_kind in rows.values()} == {
+        tuple(sorted((listeners.OWN, listeners.KEPT, listeners.SHARED)))
+    }
     (lost,) = (by_kind for (what, _), by_kind in rows.items() if what.startswith("lost of 200"))
-    assert lost[listeners.SHARED] == [0]
+    assert lost[listeners.SHARED] == lost[listeners.KEPT] == [0]
     assert len(listeners.markdown(rows).splitlines()) == len(rows) + 2
 
 

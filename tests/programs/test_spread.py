@@ -1,4 +1,4 @@
-"""New connections are spread over the workers that share a listener."""
+"""New connections are spread over the workers of an address."""
 
 import socket
 
@@ -13,25 +13,29 @@ from appliance.wire.boards import worker_board
 
 pytestmark = pytest.mark.programs
 
-_CONNECTIONS = 400
+_CONNECTIONS = 1000
+_WORKERS = 4
 
 
 def totals(appliance: Appliance) -> list[int]:
     """Return how many connections each worker has accepted."""
     found = []
-    for index in (0, 1):
+    for index in range(_WORKERS):
         with BoardReader(appliance.paths.worker_board("proxy-api", 1, index)) as reader:
             found.append(sum(each.total for each in worker_board.decode(reader.read()).frontends))
     return found
 
 
-def test_workers_that_are_idle_take_turns():
-    """Of connections that come one after the other no worker has a fifth more than the other."""
+def test_each_worker_has_its_part():
+    """No worker has half more than its part of the connections: the kernel divides them by a hash.
+
+    By chance one of four has a tenth more in every eighth run, and none ever half more.
+    """
     port = free_port()
     with Backend("one") as backend:
         config = {
             "api": {
-                "workers": 2,
+                "workers": _WORKERS,
                 "frontends": {"through": {"bind": [f"127.0.0.1:{port}"], "pool": "servers"}},
             },
             "pools": {"servers": {"servers": {"one": {"address": f"127.0.0.1:{backend.port}"}}}},
@@ -45,4 +49,4 @@ def test_workers_that_are_idle_take_turns():
                     assert client.recv(10)
             wait_until(lambda: sum(totals(appliance)) >= sum(before) + _CONNECTIONS, what="all are counted")
             taken = [after - earlier for after, earlier in zip(totals(appliance), before, strict=True)]
-    assert max(taken) <= 1.2 * sum(taken) / len(taken), taken
+    assert max(taken) <= 1.5 * sum(taken) / len(taken), taken

@@ -13,7 +13,8 @@ cdef class Acceptor(Pollable):
     cdef public object _open
     cdef public bint _started
     cdef public bint _watching
-    cdef public bint _shared
+    cdef public bint _rotates
+    cdef public object claim
     cdef public int _in_a_row
     cdef public int _batch
     cdef public int _most

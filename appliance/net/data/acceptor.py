@@ -1,11 +1,12 @@
 """Accepting: one connection when the poller finds a listener ready, and more where that is not enough.
 
-Several workers may share a listener. The kernel wakes one of those that sleep, always the one that has
-watched it for longest (EPOLLEXCLUSIVE), so each goes to the end of that line after a few connections. Each
-takes one and is told of the next: the others are left to workers that are idle, and hardly a call finds none.
-A worker that is alone takes more with each turn in a row that finds one, which saves it turns. A socket for
-each worker (SO_REUSEPORT) would need no line, but to close one resets the connections in its queue, and each
-reload closes some.
+An address has an accept queue for each worker, of which it is told; those of others it looks at now and
+then (`neglected_queues.py`). Where several workers have to share a queue, the kernel wakes one of those that
+sleep, always the one that has watched it for longest (EPOLLEXCLUSIVE), so each goes to the end of that line
+after a few connections.
+
+A worker that is alone takes more with each turn in a row that finds one, which saves it turns. Others take
+one, and are told of the next: hardly a call finds none.
 
 Where a limit is reached or descriptors run out nothing is watched for a while. The connections wait in the
 kernel's backlog, where clients of a full server wait with HAProxy too.
@@ -17,6 +18,7 @@ from errno import EAGAIN, ECONNABORTED, EINTR, EMFILE, ENFILE, ENOBUFS, ENOMEM
 from typing import Final
 
 from appliance.core.balancing.frontend_state import FrontendState
+from appliance.model.accept_claims import AcceptClaim
 from appliance.model.end_reasons import EndReason
 from appliance.net.data.poll_events import CONNECTION_WAITS
 from appliance.net.data.poller import Pollable
@@ -49,7 +51,7 @@ down.
 class Acceptor(Pollable):
     """Accepts on one listener for one frontend, and owns its descriptor until `close`.
 
-    `shared` says that other workers accept on it too.
+    `claim` says what other workers leave it, which accept there too.
     """
 
     def __init__(
@@ -59,7 +61,7 @@ class Acceptor(Pollable):
         descriptor: int,
         *,
         open_session: Open,
-        shared: bool = False,
+        claim: AcceptClaim = AcceptClaim.SOLE,
     ) -> None:
         self.frontend = frontend
         self.descriptor = descriptor
@@ -67,8 +69,9 @@ class Acceptor(Pollable):
         self._open = open_session
         self._started = False
         self._watching = False
-        self._shared = shared
-        self._most = 1 if shared else _BATCH
+        self.claim = claim
+        self._rotates = claim is AcceptClaim.EQUAL
+        self._most = _BATCH if claim is AcceptClaim.SOLE else 1
         self._in_a_row = 0
         self._batch = 1
         self._last_turn = 0
@@ -110,6 +113,19 @@ class Acceptor(Pollable):
         except Exception as error:  # noqa: BLE001  # the boundary: the listener is ready again at once
             self._traffic.fault(error)
 
+    def take(self, most: int) -> None:
+        """Accept so many of the connections that wait, or fewer, without being told that there are any."""
+        try:
+            while most > 0 and not self.frontend.is_full() and not self._traffic.is_full():
+                most -= 1
+                fd = accept(self.descriptor)
+                if fd < 0:
+                    self._accept_failed(-fd)
+                    return
+                self._check_access(fd)
+        except Exception as error:  # noqa: BLE001  # the boundary: as in `on_events`
+            self._traffic.fault(error)
+
     def _accept(self) -> None:
         frontend, traffic = self.frontend, self._traffic
         turn = traffic.poller.turn
@@ -129,7 +145,7 @@ class Acceptor(Pollable):
         if frontend.is_full() or traffic.is_full():
             self._pause()
             traffic.pause_full()
-        elif self._shared and self._in_a_row >= _IN_A_ROW and self._watching:
+        elif self._rotates and self._in_a_row >= _IN_A_ROW and self._watching:
             self._unwatch()
             self._watch()
 

@@ -3,10 +3,10 @@ from appliance.core.balancing.frontend_state cimport FrontendState
 from appliance.net.data.traffic cimport Traffic
 
 cdef class Acceptors:
-    cdef public bint _shared
     cdef public Traffic _traffic
     cdef public object _frontends
     cdef public object _backends
     cdef public list _acceptors
+    cdef public object _neglected
 
     cpdef _relay(self, FrontendState frontend, int fd, bytes address)

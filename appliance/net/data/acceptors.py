@@ -7,9 +7,11 @@ import os
 from collections.abc import Iterable, Mapping
 
 from appliance.core.balancing.frontend_state import FrontendState
+from appliance.model.accept_claims import AcceptClaim
 from appliance.net.data import tcp
 from appliance.net.data.acceptor import Acceptor
 from appliance.net.data.backend import Backend
+from appliance.net.data.neglected_queues import NeglectedQueues
 from appliance.net.data.responder import Responder
 from appliance.net.data.session.session import Session
 from appliance.net.data.traffic import Traffic
@@ -17,10 +19,7 @@ from appliance.wire.lines.worker_arguments import InheritedListener
 
 
 class Acceptors:
-    """All acceptors of a worker. `frontends` and `backends` are the worker's, by name, and stay current.
-
-    `shared` says that there are other workers with the same listeners.
-    """
+    """All acceptors of a worker. `frontends` and `backends` are the worker's, by name, and stay current."""
 
     def __init__(
         self,
@@ -28,11 +27,10 @@ class Acceptors:
         *,
         frontends: Mapping[str, FrontendState],
         backends: Mapping[str, Backend],
-        shared: bool = False,
     ) -> None:
-        self._shared = shared
         self._traffic, self._frontends, self._backends = traffic, frontends, backends
         self._acceptors: list[Acceptor] = []
+        self._neglected = NeglectedQueues()
         traffic.make_room = self.resume
         traffic.pause_full = self.pause_full
 
@@ -46,7 +44,7 @@ class Acceptors:
             frontend = self._frontends[listener.frontend]
             opening = self._relay if frontend.config.respond is None else self._respond
             acceptor = Acceptor(
-                self._traffic, frontend, listener.fd, open_session=opening, shared=self._shared
+                self._traffic, frontend, listener.fd, open_session=opening, claim=listener.claim
             )
             acceptor.place = (listener.host, listener.port)
             self._acceptors.append(acceptor)
@@ -61,7 +59,14 @@ class Acceptors:
         # Not before: the options hold for whoever else accepts on these listeners.
         self.set_options()
         for acceptor in self._acceptors:
-            acceptor.start()
+            if acceptor.claim is AcceptClaim.SPARE:
+                self._neglected.add(acceptor)
+            else:
+                acceptor.start()
+
+    def help_others(self) -> None:
+        """Take what waits for too long in the queues of other workers."""
+        self._neglected.look()
 
     def set_options(self) -> None:
         """Set the listeners' socket options; on Linux a connection inherits them when it is accepted.
@@ -88,6 +93,7 @@ class Acceptors:
         staying = [each for each in self._acceptors if each.place in keep]
         for acceptor in self._acceptors:
             if acceptor not in staying:
+                self._neglected.remove(acceptor)
                 acceptor.close()
         self._acceptors = staying
 

@@ -4,10 +4,10 @@ A socket is known by the address it is bound to, not by the frontend it serves, 
 frontend to another, and a socket taken over from an orphaned worker finds its place. `reserve` binds what is
 not there yet, all or nothing; nothing is closed before `keep_only`.
 
-One socket is shared by all workers, of all generations. With SO_REUSEPORT each worker could have its own, but
-each of those has an accept queue of its own too: when an old worker closes its socket, the kernel resets
-every client that has finished its handshake and stands in that queue (socket(7); net.ipv4.tcp_migrate_req is
-off by default). A shared queue has no owner, so a reload loses nobody.
+An address has several sockets where several workers take its connections, each with an accept queue of its
+own (`added_queues.py`). All of them are here for as long as the address is served, and belong to no worker:
+who closes a socket that nobody else holds has the kernel reset every client that has finished its handshake
+and stands in its queue (socket(7); net.ipv4.tcp_migrate_req is off by default). So a reload loses nobody.
 
 Where a bind overlaps one that is there, of ours or of another group's program, which lends it:
 
@@ -24,11 +24,13 @@ for that moment only: otherwise two appliances could share a port without anybod
 import errno
 import os
 import socket
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from appliance.core.balancing import accept_queues
 from appliance.model.snapshot.frontends import Bind
+from appliance.net.workers.added_queues import AddedQueues, cookie
 from appliance.net.workers.bind_addresses import Address, candidates, covers, same_or_covers
 from appliance.net.workers.bind_refusals import BindProblem, BindRefused, reason
 from appliance.net.workers.listening_sockets import address_of, backlog, bound_socket, listening, side_by_side
@@ -50,10 +52,14 @@ Lend = Callable[[int], Iterable[socket.socket]]
 
 
 class Listeners:
-    """The listening sockets of one program. `borrowed_last`: the last `reserve` was lent some by others."""
+    """The listening sockets of one program. `borrowed_last`: the last `reserve` was lent some by others.
+
+    `_sockets` has the first of each address.
+    """
 
     def __init__(self, lend: Lend = lambda _: ()) -> None:
         self._sockets: dict[Address, socket.socket] = {}
+        self._queues = AddedQueues()
         self._lend = lend
         # Bound, and not listening before `open`; with the sockets beside which each will listen.
         self._not_listening: dict[Address, tuple[socket.socket, ...]] = {}
@@ -64,8 +70,16 @@ class Listeners:
         return iter(tuple(self._sockets))
 
     def fileno(self, address: Address) -> int:
-        """Return the descriptor of a held address, still owned here."""
+        """Return the descriptor of the first socket of a held address, still owned here."""
         return int(self._sockets[address].fileno())
+
+    def descriptors(self, address: Address, *, opening: bool = False) -> tuple[int, ...]:
+        """Return those of all its sockets, still owned here, in an order that every process finds.
+
+        With `opening` those too that listen from `open` on.
+        """
+        found = [self._sockets[address], *self._queues.of(address, bound=opening)]
+        return tuple(each.fileno() for each in sorted(found, key=cookie))
 
     def take_over(self, descriptors: Iterable[int]) -> tuple[Address, ...]:
         """Own listening sockets that another process sent; what we hold already, or cannot use, is closed."""
@@ -73,27 +87,34 @@ class Listeners:
         for descriptor in descriptors:
             received = socket.socket(fileno=descriptor)
             address = address_of(received)
-            if address is None or address in self._sockets:
+            if address is None or self._holds(address, received):
                 received.close()
-                continue
-            self._sockets[address] = received
-            taken.append(address)
+            elif address in self._sockets:
+                self._queues.keep(address, received)
+            else:
+                self._sockets[address] = received
+                taken.append(address)
         return tuple(taken)
 
-    def at(self, port: int) -> dict[Address, int]:
+    def _holds(self, address: Address, received: socket.socket) -> bool:
+        held = [self._sockets[address], *self._queues.of(address)] if address in self._sockets else []
+        return cookie(received) in map(cookie, held)
+
+    def at(self, port: int) -> dict[Address, tuple[int, ...]]:
         """Return the descriptors of what listens on a port."""
         return {
-            address: each.fileno()
-            for address, each in self._sockets.items()
+            address: self.descriptors(address)
+            for address in self._sockets
             if address.port == port and address not in self._not_listening
         }
 
     def reserve(
-        self, binds: Iterable[Bind], *, virtual: Container[str] = ()
+        self, binds: Iterable[Bind], *, virtual: Container[str] = (), workers: int = 1
     ) -> ReservedBinds | tuple[BindProblem, ...]:
         """Bind what is not held yet; with any problem, all are returned and nothing has changed.
 
-        `virtual` are addresses that may come to this machine later: it binds them beforehand.
+        `virtual` are addresses that may come to this machine later: it binds them beforehand. Each of so many
+        `workers` gets an accept queue of its own at each address.
         """
         self.borrowed_last = False
         addresses: dict[Bind, tuple[Address, ...]] = {}
@@ -108,6 +129,7 @@ class Listeners:
         if problems:
             self.release(fresh)
             return tuple(problems)
+        notes += self._add_queues(addresses, workers)
         return ReservedBinds(addresses=addresses, fresh=frozenset(fresh), notes=tuple(notes))
 
     def open(self, addresses: Iterable[Address]) -> None:
@@ -117,13 +139,20 @@ class Listeners:
                 with side_by_side(self._sockets[address], *self._not_listening[address]):
                     self._sockets[address].listen(backlog())
                 del self._not_listening[address]
+        self._queues.open(self._sockets)
         self._return_borrowed()
+
+    def give_up(self, fresh: Iterable[Address]) -> None:
+        """Close what the last `reserve` has bound."""
+        self._queues.give_up()
+        self.release(fresh)
 
     def release(self, addresses: Iterable[Address]) -> None:
         """Close the sockets of these addresses, and what was borrowed to bind them."""
         for address in tuple(addresses):
             self._not_listening.pop(address, None)
             self._sockets.pop(address).close()
+            self._queues.close(address)
         self._return_borrowed()
 
     def _return_borrowed(self) -> None:
@@ -137,6 +166,21 @@ class Listeners:
         surplus = tuple(self._sockets.keys() - set(addresses))
         self.release(surplus)
         return surplus
+
+    def _add_queues(self, addresses: Mapping[Bind, Iterable[Address]], workers: int) -> Iterator[BindProblem]:
+        """Bind what is missing of a queue for each worker; yield where that cannot be done."""
+        self._queues.give_up()
+        bind_of = {address: bind for bind, found in addresses.items() for address in found}
+        wanted = accept_queues.queues(workers=workers, addresses=len(bind_of))
+        for address, bind in bind_of.items():
+            missing = wanted - len(self.descriptors(address))
+            if missing <= 0:
+                continue
+            beside = [each for place, each in self._sockets.items() if place.port == address.port]
+            try:
+                self._queues.add(address, self._sockets[address], missing, beside=beside)
+            except OSError as error:
+                yield BindProblem(bind=bind, reason=f"fewer accept queues than workers ({error.strerror})")
 
     def _reserve(
         self, bind: Bind, fresh: set[Address], notes: list[BindProblem], virtual: Container[str]
@@ -177,12 +221,19 @@ class Listeners:
         """Bind where own sockets, or those of another program of ours, are in the way; raises OSError."""
         lent = {each: address_of(each) for each in self._lend(address.port)}
         self.borrowed_last = self.borrowed_last or bool(lent)
+        taken = {
+            place
+            for place in lent.values()
+            if place is not None and place not in self._sockets and same_or_covers(address, place)
+        }
         for each, place in lent.items():
-            if place is not None and place not in self._sockets and same_or_covers(address, place):
-                self._sockets[place] = each
-                fresh.add(place)
-            else:
+            if place is None or place not in taken:
                 self._borrowed.append(each)
+            elif place in self._sockets:
+                self._queues.keep(place, each)
+            else:
+                self._sockets[place] = each
+        fresh |= taken
         if address in self._sockets:
             return
         others = {place: each for place, each in self._sockets.items() if place.port == address.port}

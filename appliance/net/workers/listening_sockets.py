@@ -20,22 +20,38 @@ _FREE_BIND: Final[dict[int, tuple[int, int]]] = {
 def side_by_side(*sockets: socket.socket) -> Iterator[None]:
     """Let sockets be bound, and listen, where others are: all of them have to agree (socket(7)).
 
-    The kernel looks at SO_REUSEPORT in bind(2) and listen(2) only. It is off again after that: otherwise
-    another process of this user could bind there, and would get a part of the connections without anybody
-    being told.
+    The kernel looks at SO_REUSEPORT in bind(2) and listen(2), and for each connection to a group
+    (`added_queues.py`). Where there is no group it is off again after that: otherwise another process of this
+    user could bind there, and would get a part of the connections without anybody being told.
     """
-    for each in sockets:
-        _share(each, 1)
+    # One that was closed meanwhile is in nobody's way.
+    alone = [each for each in sockets if each.fileno() >= 0 and not _is_shared(each)]
+    for each in alone:
+        each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
     try:
         yield
     finally:
-        for each in sockets:
-            _share(each, 0)
+        for each in alone:
+            each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 0)
 
 
-def _share(each: socket.socket, value: int) -> None:
-    if each.fileno() >= 0:  # one that was closed meanwhile is in nobody's way
-        each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, value)
+def let_others_join(each: socket.socket) -> None:
+    """Let sockets of this user be bound to the same address from now on, as one group of accept queues."""
+    each.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+
+
+def _is_shared(each: socket.socket) -> bool:
+    return bool(each.getsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT))
+
+
+def queue_beside(first: socket.socket) -> socket.socket:
+    """Return another socket for the address of one that agrees, bound with its options; raises OSError."""
+    address = address_from(first.getsockname())
+    dual = address.family == socket.AF_INET6 and not first.getsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY)
+    early = bool(first.getsockopt(*_FREE_BIND[address.family]))
+    bound = bound_socket(address, dual=dual, early=early, shared=True)
+    let_others_join(bound)
+    return bound
 
 
 def listening(address: Address, *, dual: bool, early: bool) -> socket.socket:

@@ -59,7 +59,8 @@ class MovedBinds:
         Without the lock: two groups that get binds of each other in one reload would wait for each other.
         """
         found = self._state.listeners.at(call.question.integer("port"))
-        return WithDescriptors(answer=good(lent=len(found)), descriptors=tuple(found.values()))
+        descriptors = tuple(each for queues in found.values() for each in queues)
+        return WithDescriptors(answer=good(lent=len(found)), descriptors=descriptors)
 
     def taken(self, call: Call) -> Answer:
         """Answer `taken`: another group's program accepts on what it got."""

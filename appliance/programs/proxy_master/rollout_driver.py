@@ -1,13 +1,14 @@
 """Gives the rollout its events and its time, and does what it orders: effects are performed here only."""
 
 import time
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import assert_never
 
 import gevent
 from gevent.event import AsyncResult, Event
 
+from appliance.core.balancing import accept_queues
 from appliance.core.rollout import effects
 from appliance.core.rollout.events import Event as RolloutEvent
 from appliance.core.rollout.states import WorkerId, WorkerState
@@ -92,7 +93,7 @@ class RolloutDriver:
         log = self._state.log
         match effect:
             case effects.Spawn(worker=worker, snapshot=snapshot, workers=workers):
-                self.workers.spawn(worker, self._start_of(worker.generation, snapshot, workers))
+                self.workers.spawn(worker, self._start_of(worker, snapshot, workers))
             case effects.Accept(worker):
                 self.workers.accept(worker)
             case effects.Apply(worker, snapshot):
@@ -153,24 +154,34 @@ class RolloutDriver:
             values = {"generation": newest.number, "workers": accepting}
             self.workers.order(worker, Question(command="move", values=values))
 
-    def _start_of(self, generation: int, snapshot: int, workers: int) -> WorkerStart:
+    def _start_of(self, worker: WorkerId, snapshot: int, workers: int) -> WorkerStart:
         state = self._state
-        held = set(state.listeners)
         return WorkerStart(
             group=state.group,
             workers=workers,
             snapshot=snapshot,
-            listeners=tuple(
-                InheritedListener(
-                    frontend=frontend,
-                    host=address.host,
-                    port=address.port,
-                    fd=state.listeners.fileno(address),
-                )
-                for frontend, address in state.frontends[generation]
-                if address in held
-            ),
+            listeners=tuple(self._listeners_of(worker, workers)),
         )
+
+    def _listeners_of(self, worker: WorkerId, workers: int) -> Iterator[InheritedListener]:
+        """Yield the accept queues that a worker has a claim to."""
+        state = self._state
+        held = set(state.listeners)
+        opening = state.pending is not None and state.pending.generation == worker.generation
+        for frontend, address in state.frontends[worker.generation]:
+            queues = state.listeners.descriptors(address, opening=opening) if address in held else ()
+            for number, descriptor in enumerate(queues):
+                claim = accept_queues.claim(
+                    queue=number, queues=len(queues), worker=worker.index, workers=workers
+                )
+                if claim is not None:
+                    yield InheritedListener(
+                        frontend=frontend,
+                        host=address.host,
+                        port=address.port,
+                        fd=descriptor,
+                        claim=claim,
+                    )
 
 
 def _place(worker: WorkerId) -> dict[str, int]:

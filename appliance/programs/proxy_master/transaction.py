@@ -103,7 +103,8 @@ class Transaction:
         self._wait_for_moves()
         if state.stopping:
             return bad(f"{state.program} is stopping")
-        reserved = state.listeners.reserve(binds, virtual=snapshot.virtual_addresses)
+        workers = group.workers or processors()
+        reserved = state.listeners.reserve(binds, virtual=snapshot.virtual_addresses, workers=workers)
         if not isinstance(reserved, ReservedBinds):
             return bad(*_bind_problems(group, reserved))
         for note in reserved.notes:
@@ -111,7 +112,7 @@ class Transaction:
         try:
             generation = self._numbers.next()
         except OSError as error:
-            state.listeners.release(reserved.fresh)
+            state.listeners.give_up(reserved.fresh)
             why = f"the number of a generation cannot be written: {error.strerror}"
             return bad(f"{state.program}: {why}")
         return self._start(generation, snapshot, group, reserved)
@@ -277,7 +278,7 @@ class Transaction:
             state.frontends.pop(pending.generation, None)
             if outcome := self._driver.outcomes.pop(pending.generation, None):
                 outcome.ready.set("given up")
-        state.listeners.release(pending.fresh & set(state.listeners))
+        state.listeners.give_up(pending.fresh & set(state.listeners))
 
 
 def _prepared(pending: PreparedSnapshot) -> Answer:

@@ -103,9 +103,10 @@ def _status(worker: Worker) -> WorkerStatus:
 def _worker_listeners(worker: Worker) -> tuple[WorkerListener, ...]:
     if worker.phase is WorkerPhase.DRAINING:
         return ()
+    places = ((each.frontend, each.host, each.port) for each in worker.arguments.listeners)
     return tuple(
-        WorkerListener(frontend=each.frontend, host=each.host, port=each.port)
-        for each in worker.arguments.listeners
+        WorkerListener(frontend=frontend, host=host, port=port)
+        for frontend, host, port in dict.fromkeys(places)
     )
 
 

@@ -62,7 +62,6 @@ class Worker:
             self.traffic,
             frontends=self.settings.frontends,
             backends=backends,
-            shared=arguments.workers > 1,
         )
         self.health = HealthFollower(paths.health_board, self.traffic, backends, fault=self._fault)
         self._connect_failures = ConnectFailureSender(paths.health_connect_failures)
@@ -214,6 +213,7 @@ class Worker:
             self._connect_failures.send(self.traffic.failing_servers)
             if self.traffic.paused:
                 self.acceptors.resume()
+            self.acceptors.help_others()
             if self._ticks % _PUBLISH_TICKS == 0 and (self.traffic.changed or self._board.is_gone()):
                 self._log_full_frontends()
                 self.publish()

@@ -4,6 +4,8 @@ from dataclasses import dataclass
 
 import msgspec
 
+from appliance.model.accept_claims import AcceptClaim
+
 
 class WorkerArgumentsError(Exception):
     """The argument is not what a master gives."""
@@ -11,12 +13,16 @@ class WorkerArgumentsError(Exception):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InheritedListener:
-    """A listening socket that the worker inherits as descriptor `fd`."""
+    """A listening socket that the worker inherits as descriptor `fd`.
+
+    Releases without `claim` had one socket for all their workers.
+    """
 
     frontend: str
     host: str
     port: int
     fd: int
+    claim: AcceptClaim = AcceptClaim.EQUAL
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from support.programs.trace import is_reset
 from support.values.snapshots import frontend
 
 from appliance.core.balancing.frontend_state import FrontendState
+from appliance.model.accept_claims import AcceptClaim
 from appliance.model.end_reasons import EndReason
 from appliance.net.data.acceptor import Acceptor
 from appliance.net.data.traffic import Traffic
@@ -22,8 +23,14 @@ pytestmark = pytest.mark.programs
 class Setup:
     """An acceptor on a listener of its own, with everything that it reports."""
 
-    def __init__(self, *, limit: int = 0, shared: bool = False) -> None:
-        self.listener = socket.create_server(("127.0.0.1", 0))
+    def __init__(
+        self,
+        *,
+        limit: int = 0,
+        claim: AcceptClaim = AcceptClaim.SOLE,
+        listener: socket.socket | None = None,
+    ) -> None:
+        self.listener = listener or socket.create_server(("127.0.0.1", 0))
         self.faults: list[Exception] = []
         self.accept_failed: list[int] = []
         self.taken: list[int] = []
@@ -37,9 +44,7 @@ class Setup:
         self.bug: Exception | None = None
         descriptor = os.dup(self.listener.fileno())
         os.set_blocking(descriptor, False)  # the standard library's signature
-        self.acceptor = Acceptor(
-            self.traffic, self.frontend, descriptor, open_session=self.open, shared=shared
-        )
+        self.acceptor = Acceptor(self.traffic, self.frontend, descriptor, open_session=self.open, claim=claim)
 
     def make_room(self) -> None:
         """Do what a worker does when a session ends."""
@@ -99,9 +104,10 @@ def test_connections_are_handed_on(setup: Setup):
     assert len(clients) == 20
 
 
-def test_worker_that_shares_a_listener_goes_on_after_its_turn():
-    """It leaves the line of those that wait for connections now and then, and loses none."""
-    setup = Setup(shared=True)
+@pytest.mark.parametrize("claim", [AcceptClaim.SOLE, AcceptClaim.FIRST, AcceptClaim.EQUAL])
+def test_a_worker_takes_all_that_waits(claim: AcceptClaim):
+    """Whatever its claim, it is told of all connections, also where it goes to the end of the line."""
+    setup = Setup(claim=claim)
     setup.acceptor.start()
     clients = [setup.connect() for _ in range(50)]
     setup.until(lambda: len(setup.taken) == 50)

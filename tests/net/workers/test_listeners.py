@@ -128,9 +128,9 @@ def accepted_by(listeners: Listeners, host: str, port: int) -> Address:
     """Connect, and return which of our sockets has the connection."""
     with socket.create_connection((host, port), timeout=5):
         found = listeners.at(port)
-        ready, _, _ = select.select(list(found.values()), [], [], 5)
-        (address,) = (each for each, descriptor in found.items() if descriptor in ready)
-        with socket.socket(fileno=os.dup(found[address])) as listener:
+        ready, _, _ = select.select([each for (each,) in found.values()], [], [], 5)
+        ((address, descriptor),) = ((each, one) for each, (one,) in found.items() if one in ready)
+        with socket.socket(fileno=os.dup(descriptor)) as listener:
             listener.accept()[0].close()
     return address
 
@@ -184,7 +184,7 @@ def test_moved_from_another_program(listeners: Listeners, before: str, after: st
     reserved(listeners, Bind(host=before, port=port))
 
     def lend(wanted: int) -> list[socket.socket]:
-        return [socket.socket(fileno=os.dup(each)) for each in listeners.at(wanted).values()]
+        return [socket.socket(fileno=os.dup(each)) for (each,) in listeners.at(wanted).values()]
 
     taker = Listeners(lend)
     bind = Bind(host=after, port=port)
@@ -202,7 +202,7 @@ def test_a_move_that_is_given_up(listeners: Listeners) -> None:
     port = free_port()
     reserved(listeners, Bind(host="::", port=port))
     for host in ("::", "127.0.0.1"):
-        taker = Listeners(lambda _: [socket.socket(fileno=os.dup(listeners.at(port)[Address("::", port)]))])
+        taker = Listeners(lambda _: [socket.socket(fileno=os.dup(listeners.fileno(Address("::", port))))])
         taker.release(reserved(taker, Bind(host=host, port=port)).fresh)
         assert list(taker) == []
         assert accepted_by(listeners, "127.0.0.1", port) == Address("::", port)

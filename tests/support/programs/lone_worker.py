@@ -14,6 +14,7 @@ from pathlib import Path
 from support.processes.processes import end
 from support.programs.appliance import Values, ask
 
+from appliance.core.balancing import accept_queues
 from appliance.model.check_results import CheckResult
 from appliance.model.paths import Paths
 from appliance.model.server_states import AdminState, HealthVerdict
@@ -105,7 +106,7 @@ def lone_worker(snapshot: model.Snapshot, *, package: Path | None = None) -> Ite
 def workers(snapshot: model.Snapshot, *, package: Path | None = None) -> Iterator[list[LoneWorker]]:
     """Run as many workers of the snapshot's first group as it asks for, on the same listeners."""
     with contextlib.ExitStack() as stack, contextlib.ExitStack() as ours:
-        listeners = open_listeners(snapshot, ours)
+        listeners = open_listeners(snapshot, ours, queues=snapshot.groups[0].workers)
         made = [
             stack.enter_context(accepting(snapshot, listeners, package, index=index))
             for index in range(snapshot.groups[0].workers)
@@ -130,7 +131,8 @@ def generations(
         yield old, new
 
 
-Listeners = list[tuple[frontends.Frontend, frontends.Bind, socket.socket]]
+Listeners = list[tuple[frontends.Frontend, frontends.Bind, list[socket.socket]]]
+"""Each address with its accept queues."""
 
 
 @contextlib.contextmanager
@@ -201,16 +203,13 @@ def _start(
             "index": index,
             "workers": group.workers,
             "snapshot": snapshot.number,
-            "listeners": [
-                {"frontend": frontend.name, "host": bind.host, "port": bind.port, "fd": listener.fileno()}
-                for frontend, bind, listener in listeners
-            ],
+            "listeners": list(_claimed(listeners, index=index, workers=group.workers)),
             "ready_fd": theirs,
         }
         log = stack.enter_context((paths.runtime / "log").open("ab"))
         process = subprocess.Popen(
             [sys.executable, "-m", "appliance.programs.worker", json.dumps(argument)],
-            pass_fds=[theirs, *(listener.fileno() for _, _, listener in listeners)],
+            pass_fds=[theirs, *(each.fileno() for _, _, sockets in listeners for each in sockets)],
             env={**os.environ, **({"PYTHONPATH": str(package)} if package else {}), **paths.environment()},
             cwd=package,
             stdin=subprocess.DEVNULL,
@@ -220,12 +219,37 @@ def _start(
     return process, ready
 
 
+def _claimed(listeners: Listeners, *, index: int, workers: int) -> Iterator[Values]:
+    """Yield what a worker is told of the listeners that it has a claim to."""
+    for frontend, bind, sockets in listeners:
+        for queue, listener in enumerate(sockets):
+            claim = accept_queues.claim(queue=queue, queues=len(sockets), worker=index, workers=workers)
+            if claim is not None:
+                yield {
+                    "frontend": frontend.name,
+                    "host": bind.host,
+                    "port": bind.port,
+                    "fd": listener.fileno(),
+                    "claim": claim,
+                }
+
+
 def open_listeners(
-    snapshot: model.Snapshot, stack: contextlib.ExitStack, *, reuse_port: bool = False
+    snapshot: model.Snapshot, stack: contextlib.ExitStack, *, queues: int = 1, reuse_port: bool = False
 ) -> Listeners:
-    """Bind the listeners of the first group; with `reuse_port` others may have some at the same addresses."""
+    """Bind the listeners of the first group, with so many accept queues at each address.
+
+    With `reuse_port` others may have some at the same addresses.
+    """
     return [
-        (frontend, bind, stack.enter_context(_listener(bind, reuse_port=reuse_port)))
+        (
+            frontend,
+            bind,
+            [
+                stack.enter_context(_listener(bind, reuse_port=reuse_port or queues > 1))
+                for _ in range(queues)
+            ],
+        )
         for frontend in snapshot.groups[0].frontends
         for bind in frontend.binds
     ]
