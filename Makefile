@@ -92,7 +92,9 @@ dist: $(RUN)/.ready  ## make dist/lb-appliance-VERSION.tar.gz: wheel, all that i
 OTHER_MACHINE  = $(if $(filter aarch64,$(shell uname -m)),x86_64,aarch64)
 OTHER_COMPILER = $(OTHER_MACHINE)-linux-gnu-gcc
 OTHER_HEADERS ?= $(shell $(BIN)/python -c 'import sysconfig; print(sysconfig.get_path("include"))')
-MANYLINUX      = LB_COMPILED=yes LB_MANYLINUX=yes $(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir $(DIST)/wheels .
+WHEELS         = $(DIST)/wheels
+MANYLINUX      = LB_COMPILED=yes LB_MANYLINUX=yes $(BIN)/pip wheel --quiet --no-deps --no-build-isolation --wheel-dir $(WHEELS) .
+OTHER_WHEEL    = CC=$(OTHER_COMPILER) LB_PLATFORM=linux_$(OTHER_MACHINE) LB_PYTHON_HEADERS=$(OTHER_HEADERS) $(MANYLINUX)
 
 # make wheels [PYTHON=python3.12 VENV=.venv-3.12 for another Python] [OTHER_HEADERS=folder of Python.h for the other processor]
 # No registry and no container: what the wheels need of glibc is read from them. docs/installing.md says what is needed.
@@ -100,7 +102,31 @@ wheels: venv  ## make dist/wheels/*manylinux*.whl for x86_64 and aarch64, of the
 	$(MANYLINUX)
 	@command -v $(OTHER_COMPILER) >/dev/null || { echo "wheels: NOT MADE for $(OTHER_MACHINE): no $(OTHER_COMPILER)" \
 	  "(Debian: apt-get install gcc-$(subst _,-,$(OTHER_MACHINE))-linux-gnu)"; exit 1; }
-	CC=$(OTHER_COMPILER) LB_PLATFORM=linux_$(OTHER_MACHINE) LB_PYTHON_HEADERS=$(OTHER_HEADERS) $(MANYLINUX)
+	$(OTHER_WHEEL)
+
+OTHER_ROOT   = build/$(OTHER_MACHINE)
+OTHER_DEBIAN = $(if $(filter aarch64,$(OTHER_MACHINE)),arm64,amd64)
+OTHER_KINDS  = $(foreach each,manylinux2014 manylinux_2_17 manylinux_2_24 manylinux_2_27 manylinux_2_28,--platform $(each)_$(OTHER_MACHINE))
+OTHER_TESTS ?= tests/net/data tests/core/balancing tests/programs/worker
+
+# A Debian of the other processor, whose Python has to be as new as PYTHON is: 3.11.
+$(OTHER_ROOT)/.debian:
+	mkdir -p $(@D)
+	mmdebstrap --quiet --architectures=$(OTHER_DEBIAN) --variant=minbase --include=python3,iproute2 bookworm $(@D)/root
+	@touch $@
+
+test-other: WHEELS = $(OTHER_ROOT)/root/wheel
+test-other: venv $(OTHER_ROOT)/.debian  ## the data path's tests with the other processor's wheel, emulated; as root, takes long
+	cd $(OTHER_ROOT)/root && rm -rf wheel packages checkout && mkdir wheel packages checkout
+	$(OTHER_WHEEL)
+	$(BIN)/python -m zipfile --extract $(WHEELS)/*.whl $(WHEELS)
+	$(BIN)/pip install --quiet $(OTHER_KINDS) --only-binary :all: --no-deps --require-hashes \
+	  --target $(OTHER_ROOT)/root/packages -r requirements.lock
+	cp -r pyproject.toml config tests $(OTHER_ROOT)/root/checkout
+	unshare --mount sh -ec 'for each in dev proc sys; do mount --rbind /$$each $(OTHER_ROOT)/root/$$each; done; \
+	  exec chroot $(OTHER_ROOT)/root env -i HOME=/root LANG=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin LB_TEST_PATIENCE=10 \
+	  PYTHONSAFEPATH=1 PYTHONPATH=/wheel:/packages:/checkout/tests \
+	  sh -c "cd /checkout && python3 -m pytest -n $(JOBS) --compiled $(OTHER_TESTS) $(ARGS)"'
 
 VERSION    = $(shell sed -n 's/^__version__ = "\(.*\)"/\1/p' appliance/__init__.py)
 IMAGE     ?= lb-appliance
@@ -189,5 +215,5 @@ lock: $(VENV)/.ready  ## renew the locks: development, what runs, the demo, maki
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) $(RUN) $(DOCS) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .hypothesis dist
 
-.PHONY: help venv demo dist wheels debian test test-pure test-compiled test-programs test-kernel test-image test-full chaos fuzz image image-full ova sbom \
+.PHONY: help venv demo dist wheels debian test test-pure test-compiled test-other test-programs test-kernel test-image test-full chaos fuzz image image-full ova sbom \
 	lint bench docs pages lock clean

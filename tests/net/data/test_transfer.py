@@ -6,6 +6,7 @@ import socket
 import struct
 from collections.abc import Iterator
 from contextlib import closing
+from typing import Final
 
 import pytest
 
@@ -88,11 +89,15 @@ def test_put(pairs: tuple[Pair, Pair]):
     assert transfer.send(target.fileno()) == 0
 
 
+_SEGMENTS_IN: Final = 140  # where linux/tcp.h has tcpi_segs_in
+
+
 def segments(connection: socket.socket) -> int:
     """Return how many segments have come (`tcpi_segs_in`)."""
-    return int(
-        struct.unpack_from("I", connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 200), 140)[0]
-    )
+    told = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 200)
+    if len(told) < _SEGMENTS_IN + 4:
+        pytest.skip(f"TCP_INFO has only {len(told)} bytes: an emulator's")
+    return int(struct.unpack_from("I", told, _SEGMENTS_IN)[0])
 
 
 def test_what_is_last_goes_with_the_fin():

@@ -40,5 +40,5 @@ def wait_until(
     while not (value := condition()):
         if time.monotonic() > deadline:
             raise Late(f"after {timeout:g} s still not: {what} (last seen: {value!r})")
-        sleep(pause)
+        sleep(patient(pause))
     return value
