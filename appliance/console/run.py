@@ -104,7 +104,8 @@ def run(paths: Paths, *, user: str | None, take_over: bool | None) -> NoReturn:
             click.echo(levelled(complaint, SyslogSeverity.ERROR, STDERR), err=True)
         click.echo(levelled(f"Next: {error.step}", SyslogSeverity.ERROR, STDERR), err=True)
         if refusals is not None:
-            os.write(refusals, str(error).encode(errors="replace")[:_LONGEST_REFUSAL])
+            words = "; ".join(located(each, paths.config) for each in error.problems)
+            os.write(refusals, words.encode(errors="replace")[:_LONGEST_REFUSAL])
         goes_on = incumbent is not None or isinstance(error, boot.TakenError)
         raise SystemExit(OTHER_GOES_ON if goes_on else 1) from error
     log = _announce(start, not_kept, paths)

@@ -87,7 +87,7 @@ def test_a_configuration_that_is_refused(site: Site, tmp_path: Path):
     made.paths.config.write_text("api: 1\n")
     done = Release(tmp_path / "newer", "9.9.9").command("upgrade", paths=made.paths)
     assert done.returncode == 1
-    assert "api" in done.stderr
+    assert f"{made.paths.config}:1:6: api: must be a mapping" in done.stderr
     assert not made.events("standing-by")
     assert site.programs() == before
     site.wait_for_traffic()
