@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import signal
 import sys
 import tempfile
@@ -20,6 +21,11 @@ VIP6: Final = "fd00::100"
 PORT: Final = 9445
 SERVER_PORT: Final = 7001
 KEY: Final = "ab" * 32
+COUNT: Final = 1000 if os.environ.get("E2E_FULL") else 50
+"""Connections of one group of clients."""
+
+PERIOD: Final = 0.5 if os.environ.get("E2E_FULL") else 0.05
+"""Seconds between two questions of one connection."""
 
 
 def config(
@@ -127,6 +133,18 @@ def wait_until_ready(nodes: list[LingerNode], vip: str = VIP) -> None:
         return all(any(said["active"] for said in each.others(vip).values()) for each in rest)
 
     wait_until(ready, what="all have heard who serves", timeout=30.0)
+
+
+def moved(source: LingerNode, target: LingerNode, vip: str = VIP) -> None:
+    """Move the virtual IP, and wait until both know."""
+    source.move()
+    wait_until(lambda: target.kept(vip).get("active"), what=f"{target.name} serves")
+    wait_until(lambda: source.kept(vip).get("active") is False, what=f"{source.name} has left")
+
+
+def established(client: Node) -> int:
+    """Return how many connections the client has."""
+    return client.run(["ss", "-tnH", "state", "established"]).count("\n")
 
 
 class SteadyClients:
