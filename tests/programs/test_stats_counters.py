@@ -163,6 +163,30 @@ def _die_and_count(site: StatsSite) -> None:
     watch.look()
 
 
+def test_page_and_counters_outlive_a_killed_supervisord():
+    """Without it they are told on; the next start takes over, and its counters go on from there."""
+    with stats_site(workers=2) as site:
+        appliance = site.cluster.appliance
+        _ask(site.cluster.port, 5)
+        site.wait_for("haproxy_frontend_sessions_total", 5, proxy="kube-api")
+        watch, former = Watch(site), appliance.program_pid("stats")
+        kill(appliance.pid)
+        watch.look()
+        assert "HAProxy version" in site.page("/haproxy_stats")
+        _ask(site.cluster.port, 5)
+        site.wait_for("haproxy_frontend_sessions_total", 10, proxy="kube-api")
+        watch.look()
+        appliance.start()
+        wait_until(lambda: appliance.program_pid("stats") not in {None, former}, what="another stats answers")
+        wait_until(
+            lambda: _answers(site) and site.value("appliance_ok") == 1, what="everything runs", timeout=30.0
+        )
+        watch.look()
+        _ask(site.cluster.port, 5)
+        site.wait_for("haproxy_frontend_sessions_total", 15, proxy="kube-api")
+        watch.look()
+
+
 def _answers(site: StatsSite) -> bool:
     """Return whether stats can be asked; it was killed perhaps."""
     with contextlib.suppress(OSError):
