@@ -3,7 +3,8 @@
 A program of its own, run by `CheckedStreams`. Each stream sends a piece of known bytes every period, whether
 earlier ones have come back or not: a byte that is lost, doubled or moved, in either direction, is seen in
 what comes back. A pause is the time from a piece until all of it is back. Where streams `return`, one that
-was ended connects at once and again until it is taken, and its pause goes on until a piece has come back.
+was ended connects at once and again until it is taken, and its pause goes on until a piece has come back. So
+does one that waits for 5 s: a packet may come upon what is left of an older connection of its port, and hang.
 """
 
 import argparse
@@ -33,6 +34,7 @@ _AT_ONCE: Final = 100
 _CONNECT: Final = 30.0
 _CONNECT_AGAIN: Final = 1.0
 _AGAIN: Final = 0.02
+_GIVEN_UP: Final = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +113,10 @@ class CheckedStreams:
 
 
 class _Stream(asyncio.Protocol):
-    """One stream. `owed` is when the pause began that a lost connection has left, None for none."""
+    """One stream. `owed` is when the pause began that a lost connection has left, None for none.
+
+    `returns` is that it is being connected again.
+    """
 
     def __init__(self, program: "_Program", host: str, number: int) -> None:
         self.host = host
@@ -119,6 +124,7 @@ class _Stream(asyncio.Protocol):
         self.longest = 0.0
         self.answered = 0.0  # when the last piece was sent that has come back
         self.owed: float | None = None
+        self.returns = False
         self.transport: asyncio.Transport | None = None
         self._program = program
         self._begin = number * 7919 % len(_BLOCK)
@@ -162,13 +168,26 @@ class _Stream(asyncio.Protocol):
 
     def send(self, now: float) -> None:
         """Send a piece unless much is under way."""
-        if not self.name or self._finishes or self._sent - self._checked > _MOST_UNDER_WAY:
+        if (
+            not self.name
+            or self._finishes
+            or self.transport is None
+            or self._sent - self._checked > _MOST_UNDER_WAY
+        ):
             return
-        assert self.transport is not None
         at, size = (self._begin + self._sent) % len(_BLOCK), _RANDOM.randint(1, _LARGEST_PIECE)
         self.transport.write(_TWICE[at : at + size])
         self._sent += size
         self._under_way.append((self._sent, now))
+
+    def waits(self, now: float) -> bool:
+        """Say whether it has waited for so long that a client would try another connection."""
+        return bool(self._under_way) and now - self._under_way[0][1] > _GIVEN_UP
+
+    def give_up(self) -> None:
+        """Drop the connection: `connection_lost` is called next."""
+        if self.transport is not None:
+            self.transport.abort()
 
     def finish(self) -> None:
         """End when all that was sent has come back."""
@@ -245,18 +264,21 @@ class _Program:
     def lost(self, stream: _Stream, reason: str) -> None:
         """Count a stream that was ended from outside."""
         self.ended[reason] += 1
-        if self._returns:
-            self._start(self._return(stream))
-        else:
+        if not self._returns:
             self.streams.discard(stream)
+        elif not stream.returns:  # else it goes on trying
+            stream.returns = True
+            self._start(self._return(stream))
 
     async def send(self) -> None:
-        """Have all send a piece every period, a part of them at a time."""
+        """Have all send a piece every period, a part of them at a time; where they return, some give up."""
         while True:
             for part in range(_SLICES):
                 await asyncio.sleep(self._period / _SLICES)
                 now = time.monotonic()
                 for each in list(self.streams)[part::_SLICES]:
+                    if self._returns and each.waits(now):
+                        each.give_up()
                     each.send(now)
 
     async def _connect(self, stream: _Stream) -> None:
@@ -274,6 +296,7 @@ class _Program:
                 await self._open(stream, _CONNECT_AGAIN)
             except OSError:
                 await asyncio.sleep(_AGAIN)
+        stream.returns = False
 
     async def _open(self, stream: _Stream, patience: float) -> None:
         loop = asyncio.get_running_loop()
