@@ -88,6 +88,7 @@ dist: $(RUN)/.ready  ## make dist/lb-appliance-VERSION.tar.gz: wheel, all that i
 	  && cat requirements-runtime.lock) > $(BUNDLE)/requirements.txt
 	cp image/node/install config/appliance.service $(BUNDLE)
 	tar --create --gzip --file $(BUNDLE).tar.gz --directory $(DIST) --sort=name --owner=0 --group=0 $(notdir $(BUNDLE))
+	cd $(DIST) && sha256sum $(notdir $(BUNDLE)).tar.gz > $(notdir $(BUNDLE)).tar.gz.sha256
 
 OTHER_MACHINE  = $(if $(filter aarch64,$(shell uname -m)),x86_64,aarch64)
 OTHER_COMPILER = $(OTHER_MACHINE)-linux-gnu-gcc

@@ -1,27 +1,35 @@
-"""`appliance upgrade`: this release takes the place of the one that runs."""
+"""`appliance upgrade`: this release, that of an archive or the former one takes the place of what runs."""
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import Final
 
 import click
 
 from appliance import __version__
+from appliance.console import releases
 from appliance.console.output.printing import print_json
 from appliance.console.output.refusal import LOOK, Refused
 from appliance.console.runtime_access import require_access
 from appliance.model.paths import Paths
 from appliance.net.process import python
+from appliance.net.releases import installation
+from appliance.net.releases.release_folders import PREFIX, ReleaseFolders
 from appliance.net.supervision import upgrade_request
-from appliance.net.supervision.upgrade_request import NobodyToUpgrade, Upgraded
+from appliance.net.supervision.upgrade_request import NobodyThere, NobodyToUpgrade, Upgraded
 
 _TIMEOUT: Final = 240.0  # seconds: longer than a release may take to come up, or to fail
 _LOG: Final = f"the one that ran goes on; its log has the rest, and {LOOK}"
 _START: Final = "`systemctl start appliance`, where it does not run"
 
 
-@click.command(epilog="Example: /opt/appliance-1.1.0/bin/appliance upgrade && appliance status")
+@click.command(epilog="Example: appliance upgrade lb-appliance-0.2.0.tar.gz && appliance status")
+@click.argument("file", required=False, type=click.Path(path_type=Path))
+@click.option("--back", is_flag=True, help="Have the release take over that started before this one.")
+@click.option("--sha256", "checksum", metavar="HEX", help="The checksum of FILE, where FILE.sha256 has none.")
 @click.option("--json", "as_json", is_flag=True, help="Print the outcome as JSON.")
 @click.pass_obj
-def upgrade(paths: Paths, *, as_json: bool) -> None:
+def upgrade(paths: Paths, *, file: Path | None, back: bool, checksum: str | None, as_json: bool) -> None:
     """Have this release take over from the one that runs, with everything that is open.
 
     The supervisord that runs starts `appliance run` of the release whose command this is, in its own service:
@@ -30,33 +38,69 @@ def upgrade(paths: Paths, *, as_json: bool) -> None:
     command of the former release. For root; for its owner too where the appliance runs without rights that
     an ordinary user lacks.
 
-    Waits for the outcome. Exits 0 when this release is in charge, and 1 when it is not: then the one that ran
+    With FILE, an archive of `make dist`, that release is installed below /opt first: compared with its
+    checksum, each part with its hash, without a network. It starts from then on, also after a reboot, when it
+    is in charge, and is removed where it could not. --back is the way to the one before.
+
+    Waits for the outcome. Exits 0 when the release is in charge, and 1 when it is not: then the one that ran
     goes on as before.
 
     JSON: ok, version and pid (of what is in charge now), or errors.
     """
+    if (file and back) or (checksum and not file):
+        raise click.UsageError("--back takes no FILE, and --sha256 is of one")
     require_access(paths.runtime)
-    errors: list[str] = []
-    found: Upgraded | None = None
     try:
-        answer = upgrade_request.ask(paths.succession_socket, python.own_command(), timeout=_TIMEOUT)
-        errors = [each.message for each in answer.errors]
-        found = upgrade_request.upgraded(answer) if answer.ok else None
-    except NobodyToUpgrade as error:
+        if file or back:
+            found = _of_folder(paths, ReleaseFolders(), file=file, checksum=checksum)
+        else:
+            found = _taken_over(paths, python.own_command(), f"version {__version__}")
+    except Refused as error:
         if not as_json:
-            raise Refused(f"nobody to take over from: {error}", step=_START) from error
-        errors = [str(error)]
+            raise
+        print_json({"ok": False, "errors": [error.message]})
+        raise SystemExit(1) from error
     if as_json:
-        print_json(
-            {"ok": True, "version": found.version, "pid": found.pid}
-            if found
-            else {"ok": False, "errors": errors}
-        )
-    elif found:
+        print_json({"ok": True, "version": found.version, "pid": found.pid})
+    elif found.pid:
         click.echo(
             f"Version {found.version} is in charge, with everything that was open: process {found.pid}."
         )
-    else:
-        raise Refused(f"version {__version__} has not taken over: {'; '.join(errors)}", step=_LOG)
-    if not found:
-        raise SystemExit(1)
+
+
+def _of_folder(paths: Paths, folders: ReleaseFolders, *, file: Path | None, checksum: str | None) -> Upgraded:
+    """Have the release of an archive take over, or the former one; process 0 where nobody runs."""
+    name = releases.installed(file, checksum, folders) if file else releases.way_back(folders)
+    try:
+        found = _taken_over(paths, [str(folders.command(name))], name)
+    except _NobodyRunsError:
+        found = Upgraded(version=name.removeprefix(PREFIX), pid=0)
+        click.echo("No appliance runs here that it could take over from.", err=True)
+    except _NotTakenOverError:
+        if file:
+            installation.remove(folders, name)
+        raise
+    releases.choose(name, folders)
+    return found
+
+
+class _NobodyRunsError(Refused):
+    """There is nobody to take over from."""
+
+
+class _NotTakenOverError(Refused):
+    """The release could not take over, and the one that ran goes on."""
+
+
+def _taken_over(paths: Paths, command: Sequence[str], named: str) -> Upgraded:
+    """Ask the supervisord that runs to start this command, and wait; raises Refused."""
+    try:
+        answer = upgrade_request.ask(paths.succession_socket, command, timeout=_TIMEOUT)
+        if answer.ok:
+            return upgrade_request.upgraded(answer)
+    except NobodyThere as error:
+        raise _NobodyRunsError(f"nobody to take over from: {error}", step=_START) from error
+    except NobodyToUpgrade as error:
+        raise Refused(f"it is not known whether {named} has taken over: {error}", step=LOOK) from error
+    reasons = "; ".join(each.message for each in answer.errors)
+    raise _NotTakenOverError(f"{named} has not taken over: {reasons}", step=_LOG)

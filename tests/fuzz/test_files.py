@@ -3,12 +3,16 @@
 State is disposable: a file that cannot be understood is an error that its reader expects, or as good as none.
 """
 
+import io
+import tarfile
+import tempfile
 from collections.abc import Callable
 from pathlib import Path
 from struct import pack_into, unpack_from
 
 import pytest
 from support.fuzzing.fuzzing import Target, fuzz
+from support.values import releases
 from support.values import snapshots as given
 
 from appliance.model.guest.placement import Placed
@@ -30,6 +34,7 @@ from appliance.net.files.degraded import Degraded, degraded_path, read_degraded,
 from appliance.net.files.operator_words import STATES, WEIGHTS, OperatorWordsError
 from appliance.net.guest import report_file
 from appliance.net.guest.record import Record
+from appliance.net.releases.archive import ArchiveRefused, unpack
 from appliance.net.workers.generation_numbers import GenerationNumbers
 from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.seal import seal
@@ -107,6 +112,14 @@ def write_board(path: Path) -> None:
     board.publish(b"first")
     board.publish(b"second", changed=True)
     board.close()
+
+
+def unpack_release(path: Path, *, as_read: Callable[[bytes], bytes] = bytes) -> None:
+    """Unpack an archive: what is written then are plain files of one folder."""
+    with tempfile.TemporaryDirectory() as folder:
+        name = unpack(io.BytesIO(as_read(path.read_bytes())), Path(folder))
+        assert name.startswith("lb-appliance-")
+        assert all(each.is_file() for each in Path(folder).iterdir())
 
 
 def number(path: Path) -> None:
@@ -210,6 +223,20 @@ def targets(root: Path) -> dict[str, Target]:
             words=(b"\n", b'"kind":', b"\\u001b"),
             mend=right_checksums,
         ),
+        Target(
+            name="release-archive",
+            run=feed(root / "release.tar.gz", unpack_release),
+            seeds=(releases.compressed(releases.archive()),),
+            errors=(ArchiveRefused,),
+        ),
+        Target(
+            name="release-tar",
+            run=feed(root / "release.tar", lambda path: unpack_release(path, as_read=releases.compressed)),
+            seeds=(releases.archive(), releases.archive(kind=tarfile.PAX_FORMAT)),
+            errors=(ArchiveRefused,),
+            words=(b"../", b"/", b"\0" * 8, b"lb-appliance-", b"77777777777", b"S", b"x", b"g", b"5"),
+            mend=releases.with_checksums,
+        ),
     )
     return {each.name: each for each in found}
 
@@ -226,6 +253,8 @@ NAMES = (
     "guest-report",
     "kept-events",
     "event-board",
+    "release-archive",
+    "release-tar",
 )
 PLACED = Placed(yaml="a" * 64, properties="b" * 64)
 TAKE_OVERS = (

@@ -48,6 +48,7 @@ _NOT_RUN: Final = {
     "ovftool": "it needs a vSphere",
     "sudo systemctl enable --now apt": "in the virtual machine, and it needs a mirror, which no test's has",
     "printf": "in the virtual machine, and of no use without a mirror",
+    "sudo appliance upgrade": "in the virtual machine: test_systemd_upgrade.py",
 }
 
 

@@ -19,6 +19,10 @@ class NobodyToUpgrade(Exception):  # noqa: N818  # a state of the other side, no
     """Nobody answers who could start a release, or not in time."""
 
 
+class NobodyThere(NobodyToUpgrade):
+    """Nobody has been asked: nobody listens."""
+
+
 class Upgraded(msgspec.Struct, frozen=True, kw_only=True):
     """The release that is in charge now, and its process."""
 
@@ -27,12 +31,18 @@ class Upgraded(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def ask(path: Path, command: Sequence[str], *, timeout: float) -> Answer:
-    """Ask who listens at a path; return what it answers within `timeout` seconds, raises NobodyToUpgrade."""
+    """Ask who listens at a path, and return what it answers within `timeout` seconds.
+
+    Raises NobodyToUpgrade, which is NobodyThere where nothing was asked.
+    """
     lines = LineBuffer(_LIMIT)
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
         connection.settimeout(timeout)
         try:
             connection.connect(str(path))
+        except OSError as error:
+            raise NobodyThere(f"{path}: {error.strerror or error}") from error
+        try:
             connection.sendall(encode_question(wanted(command)))
             while chunk := connection.recv(_CHUNK):
                 for line in lines.feed(chunk):

@@ -18,8 +18,10 @@ _STATES = ("running", "degraded")
 class SystemdMachine:
     """One that runs; commands are run as its root."""
 
-    def __init__(self, leader: int) -> None:
+    def __init__(self, leader: int, root: Path) -> None:
         self._leader = leader
+        self.root = root
+        """Its files, as this machine sees them."""
 
     def run(
         self, *command: str, check: bool = True, timeout: float = 200.0
@@ -48,28 +50,32 @@ _ENVIRONMENT = ("PATH=/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "TERM=dumb"
 
 
 @contextlib.contextmanager
-def systemd_machine(folder: Path, prepare: dict[str, str]) -> Iterator[SystemdMachine]:
-    """Boot it with these files written before, by their paths in it; a network of its own, without a peer."""
+def systemd_machine(folder: Path, prepare: dict[str, str], *, network: str = "") -> Iterator[SystemdMachine]:
+    """Boot it with these files written before, by their paths in it.
+
+    Its network is the namespace of that name, or one of its own, without a peer.
+    """
     with _root(folder) as root:
         for name, text in prepare.items():
             (root / name).parent.mkdir(parents=True, exist_ok=True)
             (root / name).write_text(text)
             (root / name).chmod(0o644)
         command = ["systemd-nspawn", "--register=no", "--keep-unit", "--quiet", "--directory", str(root)]
-        command += ["--private-network", "--capability=all", "--boot", "--console=pipe"]
+        command += [f"--network-namespace-path=/run/netns/{network}" if network else "--private-network"]
+        command += ["--capability=all", "--boot", "--console=pipe"]
         with (folder / "console").open("ab") as console:
             process = subprocess.Popen(
                 command, stdin=subprocess.DEVNULL, stdout=console, stderr=console, start_new_session=True
             )
         try:
-            yield _booted(process.pid)
+            yield _booted(process.pid, root)
         finally:
             end(process, patience=60)
 
 
-def _booted(pid: int) -> SystemdMachine:
+def _booted(pid: int, root: Path) -> SystemdMachine:
     leader = int(wait_until(lambda: _leader(pid), what="systemd runs in it", timeout=_BOOT))
-    machine = SystemdMachine(leader)
+    machine = SystemdMachine(leader, root)
     wait_until(
         lambda: machine.says("systemctl", "is-system-running") in _STATES,
         what="it has booted",

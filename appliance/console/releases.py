@@ -1,0 +1,70 @@
+"""Releases below /opt, as `appliance upgrade FILE` and `--back` install, choose and remove them."""
+
+import os
+from pathlib import Path
+from typing import Final
+
+import click
+
+from appliance.console.output.refusal import Refused
+from appliance.net.releases import archive, installation
+from appliance.net.releases.archive import ArchiveRefused
+from appliance.net.releases.installation import InstallationFailed
+from appliance.net.releases.release_folders import ReleaseFolders
+
+_NOTHING: Final = "nothing was changed, and what runs goes on"
+_ROOT: Final = "sudo appliance upgrade ..."
+
+
+def installed(file: Path, checksum: str | None, folders: ReleaseFolders) -> str:
+    """Install the release of an archive and return its name; raises Refused.
+
+    `checksum` is what the operator says, else that of the file beside it counts, where there is one.
+    """
+    _look_for_folders(folders)
+    try:
+        given = archive.checksum(checksum, where="--sha256") if checksum else archive.expected_checksum(file)
+        name = installation.install(file, folders, checksum=given)
+    except (ArchiveRefused, InstallationFailed) as error:
+        raise Refused(str(error), step=f"copy or make the archive again; {_NOTHING}") from error
+    except OSError as error:
+        raise Refused(f"{error.filename}: {error.strerror}", step=_NOTHING) from error
+    compared = "its SHA-256 is as expected" if given else "no SHA-256 was there to compare"
+    click.echo(f"Installed {folders.place / name}: {compared}, and each part is what the archive says.")
+    return name
+
+
+def way_back(folders: ReleaseFolders) -> str:
+    """Return the name of the release that ran before; raises Refused."""
+    _look_for_folders(folders)
+    if former := folders.former:
+        return former
+    raise Refused(
+        f"{folders.place}: no former release is kept", step="appliance upgrade FILE, with its archive"
+    )
+
+
+def choose(name: str, folders: ReleaseFolders) -> None:
+    """Have a release start from now on, and remove those that are neither it nor the way back."""
+    try:
+        folders.choose(name)
+        removed = folders.remove_others()
+    except OSError as error:
+        raise Refused(
+            f"{error.filename}: {error.strerror}",
+            step=f"{name} may not start after a reboot; see: ls -l {folders.place}",
+        ) from error
+    kept = f"; {folders.former} is kept for --back" if folders.former else ""
+    click.echo(f"{name} starts from now on{kept}.")
+    if removed:
+        click.echo(f"Removed: {', '.join(removed)}.")
+
+
+def _look_for_folders(folders: ReleaseFolders) -> None:
+    if os.geteuid() != 0:
+        raise Refused("needs root: it installs below /opt", step=_ROOT)
+    if folders.current is None:
+        raise Refused(
+            f"{folders.place}/appliance is no link to a release: it is installed in another way here",
+            step="upgrade it the way it was installed, then: appliance upgrade",
+        )

@@ -1,0 +1,1 @@
+"""Releases of the appliance that are installed beside each other."""

@@ -1,0 +1,157 @@
+"""An archive of `make dist`, lb-appliance-VERSION.tar.gz: compared with a checksum, and unpacked.
+
+It has one folder of that name, and in it plain files: wheels, the hashes of all of them, units. Anything else
+is refused before it is written, and so is one that is larger than any of ours.
+"""
+
+import gzip
+import hashlib
+import os
+import re
+import stat
+import tarfile
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import IO, Final, Protocol
+
+MOST_BYTES: Final = 128 << 20
+"""Bytes of an archive; ours have about 10 MB."""
+
+MOST_UNPACKED: Final = 256 << 20
+"""Bytes of all that is in it."""
+
+_MOST_FILES: Final = 500
+_CHUNK: Final = 1 << 16
+_NAME: Final = re.compile(r"lb-appliance-[0-9][0-9A-Za-z.+]{0,63}")
+_FILE: Final = re.compile(r"[0-9A-Za-z_][0-9A-Za-z_.+-]{0,199}")
+_CHECKSUM: Final = re.compile(r"[0-9a-f]{64}")
+_LONGEST_CHECKSUM: Final = 4096  # bytes of a file that holds one, with the archive's name behind it
+
+_UNREADABLE: Final = (tarfile.TarError, OSError, EOFError, zlib.error, ValueError, OverflowError)
+"""What reading of a damaged archive may raise; its files are in memory or on a disk that was read before."""
+
+_NO_ARCHIVE: Final = "it is damaged, or no archive"
+
+
+class ArchiveRefused(Exception):  # noqa: N818  # what was found, not a mistake of ours
+    """It is not an archive of ours, or not the one that was meant."""
+
+
+def open_archive(path: Path) -> IO[bytes]:
+    """Return a file that may be an archive; raises ArchiveRefused and OSError."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    file = os.fdopen(descriptor, "rb")
+    found = os.fstat(descriptor)
+    if stat.S_ISREG(found.st_mode) and found.st_size <= MOST_BYTES:
+        return file
+    file.close()
+    raise ArchiveRefused(f"{path}: no file of at most {MOST_BYTES >> 20} MB")
+
+
+def expected_checksum(path: Path) -> str | None:
+    """Return the checksum in `path`.sha256, as sha256sum(1) writes it, None without that file.
+
+    Raises ArchiveRefused and OSError.
+    """
+    beside = path.with_name(f"{path.name}.sha256")
+    try:
+        with beside.open("rb") as file:
+            words = file.read(_LONGEST_CHECKSUM).decode(errors="replace").split()
+    except FileNotFoundError:
+        return None
+    return checksum(words[0] if words else "", where=str(beside))
+
+
+def checksum(text: str, *, where: str) -> str:
+    """Return what was given as a SHA-256 checksum; raises ArchiveRefused, which names `where`."""
+    if not _CHECKSUM.fullmatch(text.lower()):
+        raise ArchiveRefused(f"{where}: not a SHA-256 checksum of 64 hexadecimal digits")
+    return text.lower()
+
+
+def compare(file: IO[bytes], wanted: str) -> None:
+    """Raise ArchiveRefused where an open archive has another checksum; it is at its beginning after that."""
+    found = hashlib.file_digest(file, "sha256").hexdigest()  # type: ignore[arg-type]  # typeshed wants readinto
+    file.seek(0)
+    if found != wanted:
+        raise ArchiveRefused(
+            f"it is damaged, or another one: its SHA-256 is {found}, and {wanted} was expected"
+        )
+
+
+def unpack(file: IO[bytes], folder: Path) -> str:
+    """Write the files of an archive into an empty folder, and return the name of the release.
+
+    Raises ArchiveRefused, and OSError where they cannot be written.
+    """
+    stream = _Bounded(gzip.GzipFile(fileobj=file))
+    with _opened(stream) as archive:
+        names = [_unpacked(archive, member, folder) for member in _members(archive)]
+    while _read(stream):  # to the end, where gzip's checksum is
+        continue
+    if not names or len(set(names)) > 1 or not _NAME.fullmatch(names[0]):
+        raise ArchiveRefused("it is not one folder lb-appliance-VERSION with files")
+    return names[0]
+
+
+def _opened(stream: "_Bounded") -> tarfile.TarFile:
+    try:
+        return tarfile.open(fileobj=stream, mode="r|")  # type: ignore[call-overload,no-any-return]  # typeshed wants more than is called
+    except _UNREADABLE as error:
+        raise ArchiveRefused(f"{_NO_ARCHIVE}: {error}") from error
+
+
+def _unpacked(archive: tarfile.TarFile, member: tarfile.TarInfo, folder: Path) -> str:
+    """Write one file, and return the folder that it has in the archive; the folder itself is no file."""
+    name, _, short = member.name.partition("/")
+    if member.isdir() and not short:
+        return name
+    # A sparse one may claim any size, of which the archive has nothing.
+    if not member.isfile() or member.issparse() or not _FILE.fullmatch(short):
+        raise ArchiveRefused(f"it has an entry that is no plain file of its folder: {member.name!r}")
+    if (folder / short).exists():
+        raise ArchiveRefused(f"it has two files of one name: {member.name!r}")
+    source = archive.extractfile(member)
+    with (folder / short).open("xb") as target:
+        while source and (chunk := _read(source)):
+            target.write(chunk)
+    return name
+
+
+def _read(source: "_Readable") -> bytes:
+    try:
+        return source.read(_CHUNK)
+    except _UNREADABLE as error:
+        raise ArchiveRefused(f"{_NO_ARCHIVE}: {error}") from error
+
+
+class _Readable(Protocol):
+    def read(self, size: int = ..., /) -> bytes: ...
+
+
+class _Bounded:
+    """What is unpacked, up to a limit."""
+
+    def __init__(self, source: _Readable) -> None:
+        self._source, self._left = source, MOST_UNPACKED
+
+    def read(self, size: int = -1) -> bytes:
+        """Return bytes; raises ArchiveRefused when there were too many."""
+        chunk = self._source.read(size if size >= 0 else self._left + 1)
+        self._left -= len(chunk)
+        if self._left < 0:
+            raise ArchiveRefused(f"it holds more than {MOST_UNPACKED >> 20} MB")
+        return chunk
+
+
+def _members(archive: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    for _ in range(_MOST_FILES):
+        try:
+            member = archive.next()
+        except _UNREADABLE as error:
+            raise ArchiveRefused(f"{_NO_ARCHIVE}: {error}") from error
+        if member is None:
+            return
+        yield member
+    raise ArchiveRefused(f"it holds more than {_MOST_FILES} files")

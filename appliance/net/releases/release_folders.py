@@ -1,0 +1,69 @@
+"""The folders of releases, below /opt, and the links that say which one runs and which one ran before.
+
+/opt/lb-appliance-0.1.0  /opt/lb-appliance-0.2.0
+/opt/appliance -> lb-appliance-0.2.0            what the command and the service are
+/opt/appliance.former -> lb-appliance-0.1.0     the way back
+"""
+
+import shutil
+from pathlib import Path
+from typing import Final
+
+PLACE: Final = Path("/opt")
+PREFIX: Final = "lb-appliance-"
+"""What stands before the version in the name of a release."""
+
+_CURRENT: Final = "appliance"
+_FORMER: Final = "appliance.former"
+
+
+class ReleaseFolders:
+    """All of them on this machine."""
+
+    def __init__(self, place: Path = PLACE) -> None:
+        self.place = place
+
+    @property
+    def current(self) -> str | None:
+        """The name of the release that starts, None where it is none of these folders."""
+        return self._linked(_CURRENT)
+
+    @property
+    def former(self) -> str | None:
+        """The name of the one before it, None where there is none any more."""
+        found = self._linked(_FORMER)
+        return found if found and self.command(found).exists() else None
+
+    def command(self, name: str) -> Path:
+        """Return the `appliance` command of a release."""
+        return self.place / name / "bin" / "appliance"
+
+    def choose(self, name: str) -> None:
+        """Make a release the one that starts from now on; the current one is the former then. Raises OSError.
+
+        A link is renamed into its place, so that at no moment there is no appliance to start.
+        """
+        if current := self.current:
+            self._link(_FORMER, current)
+        self._link(_CURRENT, name)
+
+    def remove_others(self) -> tuple[str, ...]:
+        """Remove all but the current and the former one, and return their names; raises OSError."""
+        kept = {self.current, self.former}
+        others = tuple(sorted(each.name for each in self.place.glob(f"{PREFIX}*") if each.name not in kept))
+        for name in others:
+            shutil.rmtree(self.place / name)
+        return others
+
+    def _linked(self, link: str) -> str | None:
+        try:
+            target = (self.place / link).readlink()
+        except OSError:
+            return None
+        return target.name if len(target.parts) == 1 or target.parent == self.place else None
+
+    def _link(self, link: str, name: str) -> None:
+        scratch = self.place / f"{link}.new"
+        scratch.unlink(missing_ok=True)
+        scratch.symlink_to(name)
+        scratch.replace(self.place / link)

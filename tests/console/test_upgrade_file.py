@@ -1,0 +1,87 @@
+"""`appliance upgrade FILE` and `--back`, where nobody runs: what is chosen, removed, and refused."""
+
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+from support.values import releases
+
+from appliance.console import upgrade
+from appliance.console.command import main
+from appliance.net.releases import installation
+from appliance.net.releases.release_folders import ReleaseFolders
+
+pytestmark = [pytest.mark.programs, pytest.mark.needs(root=True)]
+
+_OLD, _OLDER, _OLDEST = "lb-appliance-3", "lb-appliance-2", "lb-appliance-1"
+
+
+@pytest.fixture
+def folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ReleaseFolders:
+    """Three releases in a place of their own: one that starts, the former one, and an older one."""
+    made = ReleaseFolders(tmp_path / "opt")
+    for name in (_OLDEST, _OLDER, _OLD):
+        made.command(name).parent.mkdir(parents=True)
+        made.command(name).touch()
+        made.choose(name)
+    monkeypatch.setattr(upgrade, "ReleaseFolders", lambda: made)
+    return made
+
+
+def _upgrade(tmp_path: Path, *arguments: str) -> Result:
+    shared = ["--runtime-dir", str(tmp_path / "run"), "--state-dir", str(tmp_path / "state")]
+    return CliRunner().invoke(main, [*shared, "upgrade", *arguments])
+
+
+def test_back_where_nobody_runs(folders: ReleaseFolders, tmp_path: Path):
+    """The former release starts next, the way back is to the other one then, and others are removed."""
+    done = _upgrade(tmp_path, "--back")
+    assert done.exit_code == 0, done.output
+    assert "No appliance runs here" in done.output
+    assert f"{_OLDER} starts from now on; {_OLD} is kept for --back." in done.output
+    assert f"Removed: {_OLDEST}." in done.output
+    assert (folders.current, folders.former) == (_OLDER, _OLD)
+
+
+@pytest.mark.parametrize("arguments", [("--back", "file"), ("--sha256", "0" * 64)])
+def test_misuse(folders: ReleaseFolders, tmp_path: Path, arguments: tuple[str, ...]):
+    """What does not go together ends with 2."""
+    assert _upgrade(tmp_path, *arguments).exit_code == 2
+    assert folders.current == _OLD
+
+
+def _archive(tmp_path: Path, data: bytes) -> str:
+    path = tmp_path / "release.tar.gz"
+    path.write_bytes(data)
+    return str(path)
+
+
+def test_what_cannot_be_installed_leaves_nothing(folders: ReleaseFolders, tmp_path: Path):
+    """No archive, one without what it should hold, and one of a release that is there already."""
+    before = sorted(folders.place.iterdir())
+    for data, reason in (
+        (b"no archive", "damaged, or no archive"),
+        (releases.compressed(releases.archive({"requirements.txt": b"click==0 --hash=sha256:0\n"})), "click"),
+        (releases.compressed(releases.archive(name=_OLD)), f"{_OLD} is installed already"),
+        (releases.compressed(releases.archive(name=_OLDER)), f"{_OLDER} is installed already"),
+    ):
+        done = _upgrade(tmp_path, _archive(tmp_path, data))
+        assert (done.exit_code, reason in done.output) == (1, True), done.output
+        assert "nothing was changed" in done.output
+    assert sorted(folders.place.iterdir()) == before
+
+
+def test_a_full_disk(folders: ReleaseFolders, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """What is needed is asked for before anything is unpacked."""
+    monkeypatch.setattr(installation, "_ROOM", 1 << 50)
+    done = _upgrade(tmp_path, _archive(tmp_path, releases.compressed(releases.archive())))
+    assert (done.exit_code, "MB are needed" in done.output) == (1, True), done.output
+    assert not (folders.place / releases.NAME).exists()
+
+
+def test_another_kind_of_installation(folders: ReleaseFolders, tmp_path: Path):
+    """Where no link says what starts, nothing is installed."""
+    (folders.place / "appliance").unlink()
+    done = _upgrade(tmp_path, _archive(tmp_path, releases.compressed(releases.archive())))
+    assert (done.exit_code, "is no link to a release" in done.output) == (1, True)
+    assert not (folders.place / releases.NAME).exists()
