@@ -47,5 +47,5 @@ cdef class Poller:
     cpdef soon(self, callback)
     cdef _create(self)
     cdef _ask(self)
-    cdef _take(self, int milliseconds)
+    cdef int _take(self, int milliseconds) except -1
     cdef _grow(self, int fd)

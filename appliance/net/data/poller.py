@@ -124,10 +124,11 @@ class Poller:
 
         Only after `lead`. The moment is of the monotonic clock. Returns whether gevent's loop has something.
         """
-        hub, left = self._hub, until - monotonic()
+        hub, left, found = self._hub, until - monotonic(), False
         hub.ready = False
         while True:
-            self._turn(0.0 if self._asked else max(0.0, left))
+            # More has often come meanwhile, and to fall asleep and be woken costs more than a look.
+            found = self._turn(0.0 if found or self._asked else max(0.0, left))
             if self._asked:
                 self._go_on()
             left = until - monotonic()
@@ -145,13 +146,16 @@ class Poller:
             if not self._leads:
                 self.loop.run_callback(self._go_on)
 
-    def _turn(self, seconds: float = 0.0) -> None:
+    def _turn(self, seconds: float = 0.0) -> bool:
+        """Tell of the events of so many seconds; return whether there were any."""
         self.turn = turn = self.turn + 1
         sides = self._sides
-        for fd, events in self._epoll.poll(seconds, _BATCH):
+        ready = self._epoll.poll(seconds, _BATCH)
+        for fd, events in ready:
             side = sides[fd]
             if side is not None and side.turn != turn:
                 side.on_events(events)
+        return bool(ready)
 
     def _go_on(self) -> None:
         self._asked = False

@@ -135,9 +135,11 @@ cdef class Poller:
         Returns whether it has.
         """
         cdef double left = until - _monotonic()
+        cdef bint found = False
         self._hub.ready = False
         while True:
-            self._take(0 if self._asked or left <= 0.0 else <int>ceil(left * 1000.0))
+            # More has often come meanwhile, and to fall asleep and be woken costs more than a look.
+            found = self._take(0 if found or self._asked or left <= 0.0 else <int>ceil(left * 1000.0)) > 0
             if self._asked:
                 self._go_on()
             left = until - _monotonic()
@@ -168,7 +170,7 @@ cdef class Poller:
     def _on_ready(self):
         self._take(0)
 
-    cdef _take(self, int milliseconds):
+    cdef int _take(self, int milliseconds) except -1:
         cdef int each, fd, found, code
         cdef Pollable side
         self.turn += 1
@@ -190,6 +192,7 @@ cdef class Poller:
                 side = <Pollable>self._sides[fd]
                 if side.turn != self.turn:
                     side.on_events(self._events[each].events)
+        return max(0, found)
 
     def _go_on(self):
         cdef Pollable side
