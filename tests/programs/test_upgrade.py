@@ -1,11 +1,14 @@
 """`appliance upgrade` and SIGUSR2: the supervisord that runs starts the release that takes over from it."""
 
+import contextlib
 import json
 import signal
 import socket
 import struct
+import threading
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Self
 
 import pytest
 from support.network.ports import free_port
@@ -103,29 +106,45 @@ def test_nobody_to_upgrade(tmp_path: Path):
 
 def test_what_systemd_hears(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The former one names its successor, and is silent then; the new one has said nothing before."""
-    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as heard:
-        heard.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        heard.bind(str(tmp_path / "notify"))
-        heard.settimeout(60)
-        monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
-        monkeypatch.setenv("WATCHDOG_USEC", "600000")
-        config = {"api": {"frontends": {"a": {"bind": [f"127.0.0.1:{free_port()}"], "respond": "/alive"}}}}
-        with Appliance(config) as made:
-            former = made.pid
-            done = json.loads(made.command("upgrade", "--json").stdout)
-            made.process = NotOurChild(done["pid"])
-            told = [_hear(heard)]
-            while told[-1] != (done["pid"], "READY=1"):
-                told.append(_hear(heard))
-            at = told.index((former, f"MAINPID={done['pid']}"))
-            assert (former, "READY=1") in told[:at]
-            assert {pid for pid, _ in told[:at]} == {former}
-            assert {pid for pid, _ in told[at + 1 :]} == {done["pid"]}
-            wait_until(lambda: _hear(heard) == (done["pid"], "WATCHDOG=1"), what="the watchdog is fed")
+    monkeypatch.setenv("NOTIFY_SOCKET", str(tmp_path / "notify"))
+    monkeypatch.setenv("WATCHDOG_USEC", "600000")
+    config = {"api": {"frontends": {"a": {"bind": [f"127.0.0.1:{free_port()}"], "respond": "/alive"}}}}
+    with Receiver(tmp_path / "notify") as receiver, Appliance(config) as made:
+        former = made.pid
+        done = json.loads(made.command("upgrade", "--json").stdout)
+        made.process = NotOurChild(done["pid"])
+        wait_until(lambda: (done["pid"], "READY=1") in receiver.told, what="it is ready", timeout=60.0)
+        told = list(receiver.told)
+        at = told.index((former, f"MAINPID={done['pid']}"))
+        assert (former, "READY=1") in told[:at]
+        assert {pid for pid, _ in told[:at]} == {former}
+        assert {pid for pid, _ in told[at + 1 :]} == {done["pid"]}
+        wait_until(lambda: receiver.told[-1] == (done["pid"], "WATCHDOG=1"), what="the watchdog is fed")
 
 
-def _hear(heard: socket.socket) -> tuple[int, str]:
-    """Return the process that has sent the next notification, and the notification."""
-    text, ((_, _, sender),), _, _ = heard.recvmsg(4096, socket.CMSG_SPACE(_UCRED.size))
-    pid, _, _ = _UCRED.unpack(sender)
-    return pid, text.decode()
+class Receiver:
+    """Takes notifications as systemd does; `told` is each with the process that has sent it."""
+
+    def __init__(self, path: Path) -> None:
+        self.told: list[tuple[int, str]] = []
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        self._socket.bind(str(path))
+        self._socket.settimeout(0.1)
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._receive)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        self._socket.close()
+
+    def _receive(self) -> None:
+        while not self._over.is_set():
+            with contextlib.suppress(TimeoutError):
+                text, ((_, _, sender),), _, _ = self._socket.recvmsg(4096, socket.CMSG_SPACE(_UCRED.size))
+                self.told.append((_UCRED.unpack(sender)[0], text.decode()))

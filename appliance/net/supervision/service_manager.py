@@ -11,6 +11,7 @@ from typing import Final
 _SOCKET: Final = "NOTIFY_SOCKET"
 _PERIOD: Final = "WATCHDOG_USEC"
 _PROCESS: Final = "WATCHDOG_PID"
+_PATIENCE: Final = 5.0  # seconds for what must not be lost
 _SHARE: Final = 3  # of the period: systemd advises half of it at the most
 
 
@@ -29,8 +30,7 @@ class ServiceManager:
     def ready(self) -> None:
         """Tell systemd, once, that the start is over."""
         if not self._ready_sent:
-            self._ready_sent = True
-            self._notify("READY=1")
+            self._ready_sent = self._notify("READY=1")
 
     def alive(self, now: float) -> None:
         """Tell systemd's watchdog that we live, when it is time; called at each turn of the main loop."""
@@ -43,20 +43,26 @@ class ServiceManager:
         self._notify("STOPPING=1")
 
     def main_process(self, pid: int) -> None:
-        """Tell systemd that another process is the service's now: from its word on only that one is heard."""
-        self._notify(f"MAINPID={pid}")
+        """Tell systemd that another process is the service's now: from its word on only that one is heard.
+
+        Waits where systemd is busy: without that word it would take our end for the service's.
+        """
+        self._notify(f"MAINPID={pid}", patience=_PATIENCE)
 
     def environment(self) -> dict[str, str]:
         """Return the variables that give a process of the same service these notifications."""
         given = {_SOCKET: self._address, _PERIOD: self._given}
         return {name: value for name, value in given.items() if value}
 
-    def _notify(self, text: str) -> None:
+    def _notify(self, text: str, *, patience: float = 0.0) -> bool:
+        """Send a notification, waiting that many seconds for room; return False where it was not taken."""
         if not self._address:
-            return
+            return True
         address = "\0" + self._address[1:] if self._address.startswith("@") else self._address
-        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as sender:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            sender.settimeout(patience)
             try:
                 sender.sendto(text.encode(), address)
             except OSError:
-                return  # it will find out by itself, and nothing here depends on it
+                return False  # it will find out by itself, and nothing here depends on it
+        return True
