@@ -4,11 +4,13 @@ import contextlib
 import os
 from collections.abc import Iterator, Mapping
 from http.client import HTTPConnection
+from pathlib import Path
 
 import pytest
 from support.load.load import Load
 from support.processes.processes import kill
 from support.processes.waiting import wait_until
+from support.programs.release import Release
 from support.programs.stats_site import Sample, StatsSite, stats_site
 
 from appliance.net.workers import ended_workers
@@ -184,6 +186,23 @@ def test_page_and_counters_outlive_a_killed_supervisord():
         watch.look()
         _ask(site.cluster.port, 5)
         site.wait_for("haproxy_frontend_sessions_total", 15, proxy="kube-api")
+        watch.look()
+
+
+def test_counters_outlive_an_upgrade(tmp_path: Path):
+    """Another release takes over, and goes on with all that the former one has counted."""
+    with stats_site(workers=2) as site:
+        made = site.cluster.appliance
+        _ask(site.cluster.port, 5)
+        site.wait_for("haproxy_frontend_sessions_total", 5, proxy="kube-api")
+        watch, former = Watch(site), made.process
+        made.process = Release(tmp_path / "newer", "9.9.9").run(made.paths, made.log_file)
+        made.wait_for_event("appliance-taken-over", timeout=60.0)
+        assert former.wait(60) == 0
+        wait_until(lambda: _answers(site), what="stats answers", timeout=30.0)
+        watch.look()
+        _ask(site.cluster.port, 5)
+        site.wait_for("haproxy_frontend_sessions_total", 10, proxy="kube-api")
         watch.look()
 
 

@@ -1,6 +1,7 @@
 """Another release of the appliance: a copy of this one with another version, and with changes where given."""
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -35,6 +36,13 @@ class Release:
         """Put lines before everything else in a module."""
         path = self._package / name
         path.write_text(text + path.read_text())
+
+    def change(self, name: str, old: re.Pattern[bytes], new: bytes) -> None:
+        """Put other text in the one place of a module that `old` finds."""
+        path = self._package / name
+        text, count = old.subn(new, path.read_bytes())
+        assert count == 1, f"{name} has {old.pattern!r} {count} times"
+        path.write_bytes(text)
 
     def environment(self, paths: Paths) -> dict[str, str]:
         """Return the environment in which everything is of this release."""
