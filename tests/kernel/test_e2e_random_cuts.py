@@ -45,16 +45,18 @@ def test_connections_cut_at_any_moment_leave_nothing(balanced: ForwardField, for
             _replace(balanced, name, _BY_CHANCE)
         _cut(balanced, appliance, seed=1, count=_CONNECTIONS // 5)  # what is made once is there now
         _wait_for_none(balanced, appliance)
-        before, memory, rules = _held(appliance), _memory(appliance), _rules(balanced)
+        _wait_for_servers(appliance)
+        before, memory, rules = _held(appliance), _memory(appliance), _settled_rules(balanced)
         ended = _cut(balanced, appliance, seed=2, count=_CONNECTIONS)
         assert set(ended) >= {*_ENDS, *(f"early {each}" for each in _ENDS)}
         assert sum(ended.values()) == _CONNECTIONS
         _wait_for_none(balanced, appliance)
+        _wait_for_servers(appliance)
         # A question of somebody, or a check, is under way now and then: one descriptor more for that moment.
         wait_until(lambda: _no_more(_held(appliance), before), what=f"no more is held than {before}")
         _assert_no_more(_held(appliance, pipes=True), pipes, _SPARE)
         _assert_no_more(_memory(appliance), memory, _GROWTH)
-        assert _rules(balanced) == rules
+        assert _settled_rules(balanced) == rules
         assert appliance.events("internal-error") == []
         assert all(_counted(appliance, name) > _CONNECTIONS // 30 for name in _ALL)
         for name in _ALL:
@@ -156,6 +158,15 @@ def _wait_for_none(balanced: ForwardField, appliance: Appliance) -> None:
     wait_until(lambda: counted() == [0, 0, 0], what="none is counted", timeout=60.0, pause=0.5)
 
 
+def _wait_for_servers(appliance: Appliance) -> None:
+    """Wait until all are up: one that was killed last is not in the rules before that."""
+
+    def states() -> set[str]:
+        return {each["state"] for each in appliance.status()["pools"][0]["servers"]}  # type: ignore[index]  # JSON
+
+    wait_until(lambda: states() == {"up"}, what="all servers are up", timeout=60.0, pause=0.2)
+
+
 def _held(appliance: Appliance, *, pipes: bool = False) -> dict[str, int]:
     """Return how many pipes, or how many other descriptors, each process of the appliance has."""
     return {
@@ -184,6 +195,18 @@ def _no_more(found: dict[str, int], before: dict[str, int], more: int = 0) -> bo
 
 def _assert_no_more(found: dict[str, int], before: dict[str, int], more: int) -> None:
     assert _no_more(found, before, more), f"{found} after {before}"
+
+
+def _settled_rules(balanced: ForwardField) -> list[list[str]]:
+    """Return the rules when they stay as they are: `forward` writes a verdict a moment after it was made."""
+    seen: list[list[list[str]]] = []
+
+    def unchanged() -> bool:
+        seen.append(_rules(balanced))
+        return seen[-1] in seen[-2:-1]
+
+    wait_until(unchanged, what="the rules stay as they are", pause=1.0)
+    return seen[-1]
 
 
 def _rules(balanced: ForwardField) -> list[list[str]]:
