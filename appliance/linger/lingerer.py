@@ -271,7 +271,7 @@ class Lingerer:
                 family,
                 entrances=entrances(here),
                 addresses=addresses,
-                hops=hops(mine, self.served),
+                hops=hops(mine, self.served, nodes=nodes),
                 nodes=nodes,
                 longest=self._settings.longest,
             )

@@ -6,6 +6,7 @@
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import struct
@@ -13,7 +14,7 @@ import sys
 from contextlib import ExitStack
 
 import pytest
-from support.network.namespaces import INTERFACE, Segment
+from support.network.namespaces import INTERFACE, Node, Segment
 from support.peers.keepalived import Instance, Keepalived
 from support.processes.processes import kill
 from support.processes.waiting import wait_until
@@ -80,9 +81,19 @@ def test_three_nodes_that_take_over_from_each_other():
             clients.append(stack.enter_context(SteadyClients(client, count=COUNT, period=PERIOD)))
         for each in running[:2]:
             wait_until(lambda: each.kept().get("connections") == COUNT, what=f"{each.name} keeps its own")  # noqa: B023  # called at once
+        # Never back: the one that leads it here serves already, perhaps, and has not been heard since.
+        one, two, three = nodes
+        wait_until(lambda: _led_on(by=three, of=one) == [two.address], what="one's packets go to two")
+        wait_until(lambda: _led_on(by=three, of=two) == [one.address], what="two's packets go to one")
         seen = [each.end() for each in clients]
         sys.stderr.write(f"{seen}\n")
         assert [(each["ended"], each["by"]) for each in seen] == [(0, {name: COUNT}) for name in names]
+
+
+def _led_on(*, by: Node, of: Node) -> list[str]:
+    """Return where the kernel of a node leads what another one has led to it."""
+    rules = by.run(["nft", "list", "map", "ip", "lb_linger", "onward"])
+    return re.findall(rf"{of.mac} \. {re.escape(VIP)} timeout \S+ expires \S+ : ([\d.]+)", rules)
 
 
 def test_a_node_is_left_when_it_is_empty():

@@ -1,8 +1,9 @@
 """Where packets go that belong to no connection of this node: to which other node, by what they report.
 
 A packet that comes from a client goes to the node that serves the address, else to the one that left it last.
-A packet that another node has led here goes only to one that left the address earlier than this node did. So
-it goes from node to node backwards through the times of their service, and never in a circle.
+A packet that another node has led here goes only to one that left the address earlier than this node did, and
+never back. So it goes from node to node backwards through the times of their service, and not in a circle:
+not even while a node has not yet heard that another one serves the address now.
 """
 
 from collections.abc import Iterable, Mapping
@@ -29,10 +30,11 @@ MOST_NODES: Final = 64
 class Keeper:
     """What another node said of one address: it serves it, or left it at `left_at`, with `connections`.
 
-    `heard` are the MACs of the nodes that it has heard itself.
+    `mac` is that of its packets, `heard` are those of the nodes that it has heard itself.
     """
 
     node: str
+    mac: bytes
     address: str
     active: bool
     left_at: float
@@ -42,10 +44,13 @@ class Keeper:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hops:
-    """To which node packets of an address go: those of clients, and those that another node has led here."""
+    """To which node packets of an address go: those of clients, and those that another node has led here.
+
+    `led` is by the MAC of the one that has led it, and the address.
+    """
 
     direct: Mapping[str, str]
-    led: Mapping[str, str]
+    led: Mapping[tuple[bytes, str], str]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,6 +104,7 @@ class Nodes:
         return tuple(
             Keeper(
                 node=node,
+                mac=heard.report.mac,
                 address=each.address,
                 active=each.active,
                 left_at=heard.at - each.left,
@@ -114,11 +120,17 @@ class Nodes:
         return [(*place, each) for place, each in self._heard.items() if now - each.at < each.silent]
 
 
-def hops(keepers: Iterable[Keeper], served: Mapping[str, ServedAddress]) -> Hops:
-    """Return where packets go, by address; `served` are our own. No packet comes back to a later node."""
+def hops(keepers: Iterable[Keeper], served: Mapping[str, ServedAddress], *, nodes: Iterable[bytes]) -> Hops:
+    """Return where packets go; `served` are our own addresses, `nodes` the MACs of who may lead some here."""
     ordered = sorted(keepers, key=lambda each: (each.active, each.left_at, each.node))
     direct = {each.address: each.node for each in ordered}
-    led = {each.address: each.node for each in ordered if _is_earlier(each, served.get(each.address))}
+    earlier = [each for each in ordered if _is_earlier(each, served.get(each.address))]
+    led = {
+        (sender, each.address): each.node
+        for sender in sorted(nodes)
+        for each in earlier
+        if each.mac != sender
+    }
     return Hops(direct=direct, led=led)
 
 

@@ -47,7 +47,7 @@ def make(family: Family, entrances: Iterable[tuple[str, str]], *, longest: float
     lines = [
         f"add table {name}",
         f"add map {name} direct {{ type {kind} : {kind}; flags timeout; }}",
-        f"add map {name} led {{ type {kind} : {kind}; flags timeout; }}",
+        f"add map {name} onward {{ type ether_addr . {kind} : {kind}; flags timeout; }}",
         f"add set {name} nodes {{ type ether_addr; flags timeout; }}",
         f"add set {name} served {{ type {kind}; flags timeout; }}",
         f"add set {name} ours {{ type {ends}; flags timeout; timeout {max(round(longest), 1)}s; }}",
@@ -76,7 +76,12 @@ def refresh(family: Family, addresses: Iterable[str], hops: Hops, nodes: Iterabl
             *_elements(name, "set", "served", sorted(addresses)),
             *_elements(name, "set", "nodes", macs),
             *_elements(name, "map", "direct", hops.direct),
-            *_elements(name, "map", "led", hops.led),
+            *_elements(
+                name,
+                "map",
+                "onward",
+                {f"{mac.hex(':')} . {address}": node for (mac, address), node in hops.led.items()},
+            ),
         )
     )
 
@@ -119,7 +124,7 @@ def _strangers(family: Family, entrances: Iterable[tuple[str, str]]) -> list[str
     for into, out in entrances:
         at, to = f'iifname "{into}"', f'device "{out}" drop'
         found += [
-            f"{at} ether saddr @nodes dup to {word} daddr map @led {to}",
+            f"{at} ether saddr @nodes dup to ether saddr . {word} daddr map @onward {to}",
             # Nobody has it: a reset would end a connection whose packet only looked late.
             f"{at} ether saddr @nodes tcp flags & (fin | rst) != 0 drop",
             f"{at} ether saddr != @nodes dup to {word} daddr map @direct {to}",

@@ -17,9 +17,17 @@ A, B, C = "192.0.2.1", "192.0.2.2", "192.0.2.3"
 ETH = 2
 
 
+def mac(node: str) -> bytes:
+    """Return the MAC of a node."""
+    return b"\2\0" + bytes(map(int, node.split(".")))
+
+
 def keeper(node: str, *, active: bool = False, left_at: float = 0.0) -> Keeper:
     """Return what a node said of VIP."""
-    return Keeper(node=node, address=VIP, active=active, left_at=left_at, connections=1)
+    return Keeper(node=node, mac=mac(node), address=VIP, active=active, left_at=left_at, connections=1)
+
+
+MACS = tuple(map(mac, (A, B, C)))
 
 
 def ours(left_at: float | None) -> dict[str, ServedAddress]:
@@ -35,27 +43,34 @@ def report(sequence: int, *, mac: int = 1, left: float = 0.0, active: bool = Tru
 
 def test_to_the_one_that_serves():
     """A backup is ready to lead to the active node before it takes its place."""
-    found = hops([keeper(A, active=True)], {})
+    found = hops([keeper(A, active=True)], {}, nodes=MACS)
     assert (found.direct, found.led) == ({VIP: A}, {})
 
 
 def test_to_the_one_that_left_last():
     """The active node leads to the latest of those before, who leads to the one before that."""
-    found = hops([keeper(A, left_at=1.0), keeper(B, left_at=2.0)], ours(None))
-    assert (found.direct, found.led) == ({VIP: B}, {VIP: B})
-    found = hops([keeper(A, left_at=1.0), keeper(C, active=True)], ours(2.0))
-    assert (found.direct, found.led) == ({VIP: C}, {VIP: A})
+    found = hops([keeper(A, left_at=1.0), keeper(B, left_at=2.0)], ours(None), nodes=[mac(C)])
+    assert (found.direct, found.led) == ({VIP: B}, {(mac(C), VIP): B})
+    found = hops([keeper(A, left_at=1.0), keeper(C, active=True)], ours(2.0), nodes=[mac(C)])
+    assert (found.direct, found.led) == ({VIP: C}, {(mac(C), VIP): A})
 
 
 def test_never_back():
     """The first of those that left leads nothing further that another node has led to it."""
-    found = hops([keeper(B, left_at=2.0), keeper(C, active=True)], ours(1.0))
+    found = hops([keeper(B, left_at=2.0), keeper(C, active=True)], ours(1.0), nodes=MACS)
     assert (found.direct, found.led) == ({VIP: C}, {})
+
+
+def test_never_back_to_the_one_that_led_it():
+    """Who leads a packet here has it not, though we have not heard yet that it serves the address now."""
+    found = hops([keeper(A, left_at=1.0), keeper(B, left_at=2.0)], ours(None), nodes=[mac(B), mac(C)])
+    assert found.led == {(mac(B), VIP): A, (mac(C), VIP): B}
+    assert hops([keeper(B, left_at=2.0)], ours(None), nodes=[mac(B)]).led == {}
 
 
 def test_nobody():
     """Where nobody else has anything the kernel answers as ever."""
-    found = hops([], ours(None))
+    found = hops([], ours(None), nodes=MACS)
     assert (found.direct, found.led) == ({}, {})
 
 
@@ -67,15 +82,15 @@ def test_no_circle(left: list[float | None], data: st.DataObject):
         keeper(node, active=at is None, left_at=0.0 if at is None else at)
         for node, at in zip(nodes, left, strict=True)
     ]
-    first = data.draw(st.sampled_from(nodes))
-    place, led = first, 0
+    place, sender, led = data.draw(st.sampled_from(nodes)), "", 0
     while True:
-        index = nodes.index(place)
-        found = hops([each for each in said if each.node != place], ours(left[index]))
-        target = (found.direct if not led else found.led).get(VIP)
+        at = left[nodes.index(place)]
+        found = hops([each for each in said if each.node != place], ours(at), nodes=map(mac, nodes))
+        target = found.led.get((mac(sender), VIP)) if sender else found.direct.get(VIP)
         if target is None:
             return
-        place, led = target, led + 1
+        assert target != sender
+        place, sender, led = target, place, led + 1
         assert led <= len(nodes)
 
 
@@ -95,7 +110,9 @@ def test_keepers_of_our_addresses():
     nodes.hear(A, report(1, left=3.0, active=False), interface=ETH, now=10.0)
     nodes.hear(B, report(1, mac=2), interface=ETH + 1, now=10.0)
     (found,) = nodes.keepers({VIP: ETH}, 11.0)
-    assert found == Keeper(node=A, address=VIP, active=False, left_at=7.0, connections=5)
+    assert found == Keeper(
+        node=A, mac=bytes(5) + b"\1", address=VIP, active=False, left_at=7.0, connections=5
+    )
     assert nodes.keepers({}, 11.0) == ()
     assert nodes.macs(11.0) == {bytes(5) + b"\1", bytes(5) + b"\2"}
     assert nodes.keepers({VIP: ETH}, 10.0 + SILENT) == ()

@@ -15,7 +15,13 @@ START = 100.0
 def keeper(address: str = VIP, *, active: bool = True, heard: tuple[bytes, ...] = (OURS, OTHERS)) -> Keeper:
     """Return what another node says."""
     return Keeper(
-        node="192.0.2.1", address=address, active=active, left_at=0.0, connections=5, heard=frozenset(heard)
+        node="192.0.2.1",
+        mac=OTHERS,
+        address=address,
+        active=active,
+        left_at=0.0,
+        connections=5,
+        heard=frozenset(heard),
     )
 
 

@@ -40,7 +40,9 @@ def test_connections_that_have_ended_are_forgotten_soon(family: Family):
 
 def test_elements_are_renewed():
     """All elements come with a time-out, in the place of those that were there."""
-    hops = Hops(direct={"192.0.2.100": "192.0.2.1"}, led={})
+    hops = Hops(
+        direct={"192.0.2.100": "192.0.2.1"}, led={(bytes.fromhex("020000000001"), "192.0.2.100"): "192.0.2.2"}
+    )
     script = rules.refresh(Family.IPV4, ["192.0.2.100"], hops, [bytes.fromhex("020000000001")])
     assert script.splitlines() == [
         "flush set ip lb_linger served",
@@ -49,7 +51,8 @@ def test_elements_are_renewed():
         "add element ip lb_linger nodes { 02:00:00:00:00:01 timeout 20s }",
         "flush map ip lb_linger direct",
         "add element ip lb_linger direct { 192.0.2.100 timeout 20s : 192.0.2.1 }",
-        "flush map ip lb_linger led",
+        "flush map ip lb_linger onward",
+        "add element ip lb_linger onward { 02:00:00:00:00:01 . 192.0.2.100 timeout 20s : 192.0.2.2 }",
     ]
 
 
