@@ -111,6 +111,8 @@ def _field() -> Iterator[Field]:
         directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="lb-kernel-")))
         balancer, client, server = (segment.node(each) for each in ("balancer", "client", "server"))
         let_forward(balancer)
+        for node in (balancer, client, server):
+            _free_ports_soon(node)
         (directory / "nginx.conf").write_text(_NGINX.format(directory=directory))
         server.start(["nginx", "-c", str(directory / "nginx.conf")])
         (directory / "haproxy.cfg").write_text(_HAPROXY.format(server=server.address))
@@ -127,6 +129,16 @@ def _field() -> Iterator[Field]:
         assert forward is not None, "its rules are there"
         pids = {_HAPROXY_PORT: haproxy.pid, _KERNEL_PORT: forward}
         yield Field(client=client, balancer=balancer, server=server, pids=pids)
+
+
+def _free_ports_soon(node: Node) -> None:
+    """Let ports be used again after a second, as loopback does, and have more of them.
+
+    Else HAProxy searches for a free one for a millisecond after its first 28,000 connections.
+    """
+    with node.inside():
+        for name, value in (("tcp_tw_reuse", "1"), ("ip_local_port_range", "2048 65000")):
+            Path("/proc/sys/net/ipv4", name).write_text(value)
 
 
 def _config(balancer: Node, server: Node) -> dict[str, object]:
