@@ -18,7 +18,13 @@ from appliance.wire.boards.worker_board import FrontendCounters, ServerCounters
 from appliance.wire.lines.forward_status import ForwardedGroup
 
 _PAUSE: Final = 0.25  # seconds for which counters of rules count as new: who looks each second sees rates
-_OPEN_PAUSE: Final = 1.0  # the same of open connections: ten thousands of them take a while
+_OPEN_PAUSE: Final = 1.0  # the same of open connections, at least
+_OPEN_PAUSE_AT_MOST: Final = 10.0
+_OPEN_COST: Final = 0.02
+"""Most of a processor that counting open connections may take.
+
+The kernel lists those that have ended for two minutes, too: tens of thousands take a fifth of a second.
+"""
 _NOTHING: Final = KernelCount(packets=0, bytes=0)
 
 Counts = tuple[tuple[ForwardedGroup, ...], tuple[ServerCounters, ...]]
@@ -47,10 +53,11 @@ class Counting:
         with contextlib.suppress(NftablesError):  # `trouble` tells
             self._counted = self._forwarder.tables.counts()
         if time.monotonic() >= self._look_again:
-            self._open = {}
+            self._open, begun = {}, time.thread_time()
             with contextlib.suppress(OSError), contextlib.closing(Conntrack()) as conntrack:
                 self._open = conntrack.open_by_mark(MARK, MARK_MASK)
-            self._look_again = time.monotonic() + _OPEN_PAUSE
+            pause = (time.thread_time() - begun) / _OPEN_COST
+            self._look_again = time.monotonic() + min(max(pause, _OPEN_PAUSE), _OPEN_PAUSE_AT_MOST)
 
     def _summed(self) -> Counts:
         servers: dict[tuple[str, str], ServerCounters] = {}
