@@ -475,7 +475,7 @@ def test_another_configuration_was_accepted_without_a_master(site: Site) -> None
             proxy.kill()
             proxy.accept(site.snapshot(2, drain=60.0))
             proxy.run()
-            assert proxy.status()["generation"] == 2
+            wait_until(lambda: proxy.status()["generation"] == 2, what="the new generation accepts")
             wait_until(lambda: proxy.phase(1) == "draining", what="orphans drain")
             settle(load)
             assert_nothing_lost(load)
