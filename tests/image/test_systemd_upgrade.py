@@ -10,6 +10,7 @@ from support.machines.other_release import other_release
 from support.machines.systemd_machine import SystemdMachine, systemd_machine
 from support.network.namespaces import Node, Segment
 from support.peers.backend import Backend
+from support.programs.release import DIES
 
 import appliance
 
@@ -22,7 +23,6 @@ _UNIT = "appliance.service"
 _PORT, _SERVER = 9445, 6443
 _FIRST = f"lb-appliance-{appliance.__version__}"
 _NEWER, _BROKEN = "9.9.9", "9.9.10"
-_DIES = "import sys\nif __name__ == '__main__':\n    sys.exit('it does not like this machine')\n"
 _LONG = 120.0
 _SEVERAL_MINUTES = 600.0
 
@@ -81,7 +81,7 @@ def machine(dist: Path, tmp_path: Path) -> Iterator[_Machine]:
         files = {"etc/appliance/appliance.yaml": _yaml(servers)}
         with server, systemd_machine(folder, files, network=node.name) as inner:
             other_release(dist, _NEWER, inner.root / "root")
-            other_release(dist, _BROKEN, inner.root / "root", changes={"programs/worker/__main__.py": _DIES})
+            other_release(dist, _BROKEN, inner.root / "root", changes={"programs/worker/__main__.py": DIES})
             inner.run("systemctl", "start", _UNIT)
             yield _Machine(inner, node, client)
 

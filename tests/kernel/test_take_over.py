@@ -14,7 +14,7 @@ from support.peers.keepalived import Instance, Keepalived
 from support.peers.nginx import nginx
 from support.processes.waiting import wait_until
 from support.programs.appliance import Appliance
-from support.programs.release import Release
+from support.programs.release import DIES, Release
 from support.programs.vrrp_field import VIP, AddressMonitor, Field
 
 pytestmark = [
@@ -25,7 +25,6 @@ pytestmark = [
 _FULL = os.environ.get("E2E_FULL") == "1"
 _PORT = 9445
 _ADVERT = 0.2
-_DIES = "import sys\nif __name__ == '__main__':\n    sys.exit('it does not like this machine')\n"
 
 
 def _config(server: str) -> dict[str, object]:
@@ -107,5 +106,5 @@ def test_an_upgrade_is_not_seen(ground: Field, tmp_path: Path):
 @pytest.mark.skipif(not _FULL, reason="it takes half a minute: E2E_FULL=1")
 def test_an_upgrade_that_fails_is_not_seen(ground: Field, tmp_path: Path):
     """Nor is one whose workers do not start, where vrrp has changed its process twice."""
-    broken = Release(tmp_path / "broken", "9.9.9", changes={"programs/worker/__main__.py": _DIES})
+    broken = Release(tmp_path / "broken", "9.9.9", changes={"programs/worker/__main__.py": DIES})
     judged(lambda: _unseen(ground, lambda made: _try_to_upgrade(made, broken)), longest=_ADVERT)

@@ -11,7 +11,7 @@ import pytest
 from support.processes.waiting import wait_until
 from support.programs.appliance import Appliance
 from support.programs.loaded_site import Site, loaded_site
-from support.programs.release import Release
+from support.programs.release import DIES, Release
 
 import appliance
 from appliance.model.take_overs import TakeOvers
@@ -100,7 +100,6 @@ def test_a_release_that_is_not_whole(site: Site, tmp_path: Path):
     site.wait_for_traffic()
 
 
-_DIES = "import sys\nif __name__ == '__main__':\n    sys.exit('it does not like this machine')\n"
 _BROKEN = ["worker/__main__.py", *(["supervisor.py", "health.py", "proxy.py"] if _FULL else [])]
 
 
@@ -108,7 +107,7 @@ _BROKEN = ["worker/__main__.py", *(["supervisor.py", "health.py", "proxy.py"] if
 def test_a_program_that_does_not_come_up(site: Site, tmp_path: Path, module: str):
     """The new one gives back and ends with exit code 3; the former one has all its programs again."""
     former = site.appliance.process
-    broken = Release(tmp_path / "broken", "9.9.9", changes={f"programs/{module}": _DIES})
+    broken = Release(tmp_path / "broken", "9.9.9", changes={f"programs/{module}": DIES})
     assert site.start(broken).wait(120) == 3
     (failed,) = _told(site.appliance, "take-over-failed")
     assert "9.9.9" in failed["detail"]

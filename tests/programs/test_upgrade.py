@@ -15,7 +15,7 @@ from support.network.ports import free_port
 from support.processes.waiting import wait_until
 from support.programs.appliance import Appliance
 from support.programs.loaded_site import Site, loaded_site
-from support.programs.release import NotOurChild, Release
+from support.programs.release import DIES, NotOurChild, Release
 
 from appliance.model.paths import Paths
 
@@ -63,9 +63,6 @@ def test_a_signal(site: Site):
     site.wait_for_traffic()
 
 
-_DIES = "import sys\nif __name__ == '__main__':\n    sys.exit('it does not like this machine')\n"
-
-
 def test_a_release_that_fails(site: Site, tmp_path: Path):
     """Before it asks, or after that: the command ends with 1 and the reason, the one that ran goes on."""
     made, before = site.appliance, site.programs()
@@ -75,7 +72,7 @@ def test_a_release_that_fails(site: Site, tmp_path: Path):
     assert "No module named 'no_such_library'" in done.stderr
     assert site.programs() == before
     assert "a release could not take over" in made.command("status", check=False).stdout
-    dies = Release(tmp_path / "dies", "9.9.9", changes={"programs/worker/__main__.py": _DIES})
+    dies = Release(tmp_path / "dies", "9.9.9", changes={"programs/worker/__main__.py": DIES})
     said = json.loads(dies.command("upgrade", "--json", paths=made.paths).stdout)
     assert said["ok"] is False
     assert said["errors"]

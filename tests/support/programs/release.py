@@ -15,6 +15,9 @@ from support.processes.waiting import wait_until
 import appliance
 from appliance.model.paths import Paths
 
+DIES: Final = "import sys\nif __name__ == '__main__':\n    sys.exit('it does not like this machine')\n"
+"""Put before a program's module: it ends at once where it is run, and can be loaded."""
+
 _SOURCE: Final = Path(appliance.__file__).parent
 
 
