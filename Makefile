@@ -46,7 +46,7 @@ test: lint debian test-pure  ## lint, then every layer of tests that this machin
 
 # A C compiler and Python's headers, without which wheel and image are made in plain Python.
 COMPILER = cd $(CURDIR) && $(BIN)/python -c 'import hatch_build; hatch_build.compiler()'
-COMPILED = tests/net/data tests/core/balancing tests/programs/worker tests/programs/test_e2e_kill.py tests/programs/test_e2e_leaks.py tests/programs/test_moved_kinds.py
+COMPILED = tests/net/data tests/core/balancing tests/programs/worker tests/programs/proxy/test_e2e_kill.py tests/programs/worker/test_e2e_leaks.py tests/programs/proxy/test_moved_kinds.py
 
 test-compiled: venv  ## the tests of the data path again, with the package compiled as wheel and image ship it
 	@if $(COMPILER) 2>$(VENV)/compiler; then $(MAKE) --no-print-directory build/compiled/.ready && \
@@ -63,7 +63,7 @@ test-pure: venv  ## only the tests without processes and sockets, with complete 
 	$(PYTEST) -m pure $(COVERAGE) --cov-report=term-missing:skip-covered $(ARGS)
 
 chaos: debian  ## 100 schedules of random kills during reloads under load; CHAOS=number, CHAOS_SEED=one of them
-	CHAOS=$(or $(CHAOS),100) $(PYTEST) -n 0 tests/programs/test_chaos.py $(ARGS)
+	CHAOS=$(or $(CHAOS),100) $(PYTEST) -n 0 tests/programs/supervisor/test_chaos.py $(ARGS)
 
 # make fuzz [FUZZ_SECONDS=30 for each target] [FUZZ_SEED=a number from a failure] [ARGS="-k vrrp"]
 FUZZ_SECONDS ?= 30
@@ -73,7 +73,7 @@ fuzz: venv  ## feed every decoder and every file of state with damaged inputs; a
 
 # Every file that has a larger form, and those of the data path compiled as well.
 FULL = $(sort $(shell grep -rl E2E_FULL tests/programs tests/kernel tests/fuzz) $(wildcard tests/programs/test_e2e_*.py tests/kernel/test_e2e_*.py))
-FULL_COMPILED = $(COMPILED) tests/programs/test_e2e_reload.py tests/programs/test_kept_connections.py tests/programs/test_moved_sessions.py
+FULL_COMPILED = $(COMPILED) tests/programs/proxy/test_e2e_reload.py tests/programs/proxy/test_kept_connections.py tests/programs/proxy/test_moved_sessions.py
 
 test-full: debian  ## the tests under load at full size: 1,000 sessions, 1,000 reloads, 100,000 connections; hours
 	E2E_FULL=1 $(PYTEST) -n 0 $(FULL) $(ARGS)

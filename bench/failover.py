@@ -14,11 +14,11 @@ from typing import Final
 
 from support.network.capture import Capture
 from support.network.namespaces import Node, Segment
-from support.network.vip_client import Outage, VipClient, serve
-from support.network.vrrp_packets import Advert
-from support.peers.keepalived import Instance, Keepalived
 from support.processes.waiting import wait_until
-from support.programs.vrrp_node import VrrpNode, router
+from support.vrrp.keepalived import Instance, Keepalived
+from support.vrrp.vip_client import Outage, VipClient, serve
+from support.vrrp.vrrp_node import VrrpNode, router
+from support.vrrp.vrrp_packets import Advert
 
 _ADDRESS: Final = "192.0.2.100"
 _HIGH: Final = 150

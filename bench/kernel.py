@@ -17,11 +17,11 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
+from support.forward.forward_field import let_forward
 from support.network.namespaces import Node, Segment
 from support.processes.processes import cpu_seconds
 from support.processes.waiting import wait_until
-from support.programs.appliance import Appliance
-from support.programs.forward_field import let_forward
+from support.supervisor.appliance import Appliance
 
 from bench.table import ratio
 

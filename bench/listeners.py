@@ -24,8 +24,8 @@ from support.network.ports import accepts, free_port
 from support.peers.nginx import nginx
 from support.processes.processes import kill
 from support.processes.waiting import wait_until
-from support.programs import lone_worker
 from support.run import tools
+from support.worker import lone_worker
 
 from bench import measures, proxies
 from bench.cores import accepted

@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Final
 
 from support.network.namespaces import Node, Segment
-from support.peers.keepalived import Instance, Keepalived
 from support.processes.waiting import wait_until
-from support.programs.vrrp_node import VrrpNode, router
+from support.vrrp.keepalived import Instance, Keepalived
+from support.vrrp.vrrp_node import VrrpNode, router
 
 COUNTS: Final = (510, 1000)
 _SETTLED: Final = 20.0

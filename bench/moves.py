@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Final
 
+from support.linger.linger_field import PORT
+from support.linger.moving_nodes import NAMES, VIPS, moving_nodes
+from support.linger.rival_nodes import RivalNodes
 from support.network.checked_streams import CheckedStreams
 from support.network.namespaces import Node, Segment
-from support.programs.linger_field import PORT
-from support.programs.moving_nodes import NAMES, VIPS, moving_nodes
-from support.programs.rival_nodes import RivalNodes
 
 RIVAL: Final = "keepalived and HAProxy"
 OURS: Final = "appliance"

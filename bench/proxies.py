@@ -9,9 +9,9 @@ from pathlib import Path
 from support.network.ports import accepts, free_port
 from support.processes.processes import running
 from support.processes.waiting import wait_until
-from support.programs.lone_worker import LoneWorker, lone_worker, workers
 from support.run import tools
 from support.values.snapshots import bind, frontend, group, pool, server, snapshot
+from support.worker.lone_worker import LoneWorker, lone_worker, workers
 
 from appliance.model.snapshot.keepalive import KeepAlive
 from appliance.model.snapshot.snapshot import Snapshot

@@ -22,8 +22,8 @@ from support.network.ports import free_port
 from support.peers.backend import Backend
 from support.processes.processes import alive, cpu_seconds
 from support.processes.waiting import wait_until
-from support.programs.lone_worker import generations
 from support.run import tools
+from support.worker.lone_worker import generations
 
 from bench import proxies
 from bench.measures import Numbers

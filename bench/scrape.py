@@ -20,7 +20,7 @@ from typing import Final
 import gevent
 import structlog
 from support.network.ports import free_port
-from support.peers.haproxy_clients import get
+from support.stats.haproxy_clients import get
 from support.values import boards, snapshots
 
 from appliance.model.paths import Paths

@@ -1,4 +1,4 @@
-"""docs/migrating.md: what it shows is right; its commands are given by tests/kernel/test_replaced_pair.py."""
+"""docs/migrating.md: what it shows is right. Its commands: tests/kernel/console/test_replaced_pair.py."""
 
 import re
 from pathlib import Path

@@ -7,13 +7,13 @@ from typing import Final
 
 import pytest
 import yaml
-from support.peers.pod_templates import (
+from support.openshift.openshift_templates import MASTERS, RELEASES, Release, haproxy_cfg
+from support.openshift.pod_templates import (
     IMAGE,
     KeepalivedNode,
     haproxy_place,
     openshifts_haproxy_template,
 )
-from support.values.openshift_templates import MASTERS, RELEASES, Release, haproxy_cfg
 
 from appliance.model.loading.loading import load
 from appliance.model.paths import Paths

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
-from support.values import releases
+from support.supervisor import releases
 
 from appliance.console import upgrade
 from appliance.console.command import main

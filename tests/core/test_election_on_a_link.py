@@ -6,8 +6,8 @@ from dataclasses import dataclass, replace
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from support.values.elections import packed, terms
-from support.values.simulated_link import Link, Quality
+from support.vrrp.elections import packed, terms
+from support.vrrp.simulated_link import Link, Quality
 
 from appliance.core.vrrp.election import ElectionSettings, SplitBrain
 from appliance.core.vrrp.hand_over import LINGER

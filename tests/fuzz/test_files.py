@@ -12,7 +12,7 @@ from struct import pack_into, unpack_from
 
 import pytest
 from support.fuzzing.fuzzing import Target, fuzz
-from support.values import releases
+from support.supervisor import releases
 from support.values import snapshots as given
 
 from appliance.model.guest.placement import Placed

@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 from support.fuzzing.fuzzing import Target, fuzz
 from support.fuzzing.mutation import Mutator
-from support.values.openshift_templates import RELEASES, haproxy_cfg
+from support.openshift.openshift_templates import RELEASES, haproxy_cfg
 
 from appliance.model.config.configuration import Config
 from appliance.model.document.tree import plain

@@ -11,7 +11,7 @@ from typing import Final
 import pytest
 from support.fuzzing.fuzzing import Target, fuzz
 from support.fuzzing.mutation import Mutator
-from support.values.openshift_templates import RELEASES, keepalived_conf
+from support.openshift.openshift_templates import RELEASES, keepalived_conf
 
 from appliance.translation.composing import load_together
 from appliance.translation.keepalived.meaning.globals import DEFAULTS

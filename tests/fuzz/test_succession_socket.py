@@ -7,8 +7,8 @@ import gevent
 import pytest
 from support.fuzzing.connections import conversation, nothing_left, unix
 from support.fuzzing.fuzzing import Target, fuzz
-from support.programs.appliance import ask
-from support.programs.lone_succession import LoneSuccession
+from support.supervisor.appliance import ask
+from support.supervisor.lone_succession import LoneSuccession
 
 from appliance.wire.lines.control import Question, encode_question
 from appliance.wire.lines.succession import DONE, Party, request, wanted

@@ -9,11 +9,12 @@ from random import Random
 
 import msgspec
 import pytest
+from support.discovery import kube_api
 from support.fuzzing.fuzzing import Target, fuzz, round_trip
 from support.machines import ovf
-from support.peers import kube_api
-from support.values import boards, vip_answers
+from support.values import boards
 from support.values.snapshots import server, track
+from support.vrrp import vip_answers
 
 from appliance import wire
 from appliance.core.discovery import finding

@@ -3,8 +3,8 @@
 from collections.abc import Iterator
 
 import pytest
+from support.health.health import Health
 from support.peers.backend import Backend
-from support.programs.health import Health
 
 
 @pytest.fixture

@@ -8,12 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.network.ports import free_port
-from support.peers.backend import Backend
-from support.peers.hostile import SECURE, hostile
-from support.peers.nginx import nginx
-from support.processes.waiting import wait_until
-from support.programs.health import (
+from support.health.health import (
     QUICK,
     SLOW,
     Health,
@@ -21,6 +16,11 @@ from support.programs.health import (
     of,
     server,
 )
+from support.network.ports import free_port
+from support.peers.backend import Backend
+from support.peers.hostile import SECURE, hostile
+from support.peers.nginx import nginx
+from support.processes.waiting import wait_until
 from support.values import certificates, snapshots
 
 from appliance.model.check_results import CheckResult

@@ -4,9 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.health.health import SLOW, Health, admins, of, server, weight
 from support.peers.backend import Backend
 from support.processes.waiting import wait_until
-from support.programs.health import SLOW, Health, admins, of, server, weight
 from support.values import snapshots
 
 from appliance.model.check_results import CheckResult

@@ -4,10 +4,10 @@ import socket
 from dataclasses import replace
 
 import pytest
+from support.health.health import SLOW, Health, checks, connects_failed, of, server
 from support.peers.backend import Backend
 from support.processes.processes import end
 from support.processes.waiting import wait_until
-from support.programs.health import SLOW, Health, checks, connects_failed, of, server
 
 from appliance.model.check_results import CheckResult
 from appliance.model.server_states import HealthVerdict

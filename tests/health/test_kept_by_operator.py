@@ -1,9 +1,9 @@
 """Drain, maint and weights outlive the program, and a damaged file."""
 
 import pytest
+from support.health.health import Health, admins, of, server
 from support.peers.backend import Backend
 from support.processes.waiting import wait_until
-from support.programs.health import Health, admins, of, server
 
 from appliance.model.server_states import AdminState, HealthVerdict
 

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 import pytest
+from support.health.health import QUICK, SLOW, Health, connects_failed, of, server
 from support.network.ports import free_port
 from support.peers.haproxy import HAProxy
 from support.processes.waiting import wait_until
-from support.programs.health import QUICK, SLOW, Health, connects_failed, of, server
 
 from appliance.model.server_states import HealthVerdict
 

@@ -5,10 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from support.health.health import QUICK, Health, all_checked, newer, of, server
 from support.peers.backend import Backend
 from support.peers.nginx import nginx
 from support.processes.waiting import wait_until
-from support.programs.health import QUICK, Health, all_checked, newer, of, server
 from support.values import certificates, snapshots
 
 from appliance.model.check_results import CheckResult

@@ -12,8 +12,8 @@ import pytest
 import yaml
 from support.machines import podman
 from support.machines.container_site import VIP, Site
-from support.peers.node_api import NodeApi
-from support.peers.pod_templates import HAPROXY, IMAGE, KEEPALIVED
+from support.openshift.node_api import NodeApi
+from support.openshift.pod_templates import HAPROXY, IMAGE, KEEPALIVED
 from support.processes.waiting import wait_until
 
 pytestmark = [
@@ -24,11 +24,11 @@ pytestmark = [
 _STAND_IN: Final = "localhost/lb-test-runtimecfg:1"
 _EMPTY: Final = ("run-dir", "appliance-run", "appliance-state")
 _SUPPORT: Final = (
-    "peers/monitor.py",
-    "peers/dynkeepalived.py",
-    "peers/pod_templates.py",
-    "values/go_template.py",
-    "values/openshift_templates.py",
+    "openshift/monitor.py",
+    "openshift/dynkeepalived.py",
+    "openshift/pod_templates.py",
+    "openshift/go_template.py",
+    "openshift/openshift_templates.py",
 )
 
 # OpenShift's command lines, whose kubeconfig has two lines here: where the API is, and this node's address.
@@ -40,7 +40,7 @@ _COMMANDS: Final = {
 _COMMAND: Final = """\
 #!/bin/sh
 { read -r server; read -r own; } <"$1"
-PYTHONPATH=/opt/stand-in exec /opt/appliance/bin/python -m support.peers.%s %s
+PYTHONPATH=/opt/stand-in exec /opt/appliance/bin/python -m support.openshift.%s %s
 """
 _NFT: Final = "#!/bin/sh\nexit 1\n"
 

@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 from support.machines.container_site import say
-from support.machines.other_release import other_release
 from support.machines.systemd_machine import SystemdMachine, systemd_machine
 from support.network.namespaces import Node, Segment
 from support.peers.backend import Backend
-from support.programs.release import DIES
+from support.supervisor.other_release import other_release
+from support.supervisor.release import DIES
 
 import appliance
 

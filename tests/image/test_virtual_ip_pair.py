@@ -5,8 +5,8 @@ from collections.abc import Callable
 import pytest
 from support.machines.container_site import VIP, Site
 from support.machines.podman import measured
-from support.network.vip_client import VipClient, serve, short_name
-from support.peers.keepalived import Instance, Keepalived
+from support.vrrp.keepalived import Instance, Keepalived
+from support.vrrp.vip_client import VipClient, serve, short_name
 
 pytestmark = [
     pytest.mark.image,

@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 
 import pytest
-from support.programs.forward_field import ForwardField, forward_field
-from support.programs.forward_pair import ForwardPair
-from support.programs.forward_pair import forward_pair as two_balancers
-from support.programs.redirect_field import RedirectField, redirect_field
-from support.programs.vrrp_field import Field
-from support.programs.vrrp_field import field as vrrp_field
+from support.forward.forward_field import ForwardField, forward_field
+from support.forward.forward_pair import ForwardPair
+from support.forward.forward_pair import forward_pair as two_balancers
+from support.redirect.redirect_field import RedirectField, redirect_field
+from support.vrrp.vrrp_field import Field
+from support.vrrp.vrrp_field import field as vrrp_field
 
 
 @pytest.fixture

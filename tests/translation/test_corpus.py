@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final
 
 import pytest
-from support.values.openshift_templates import RELEASES, haproxy_cfg, keepalived_conf
+from support.openshift.openshift_templates import RELEASES, haproxy_cfg, keepalived_conf
 
 from appliance.model.loading.loading import load
 from appliance.model.messages.problems import Problem

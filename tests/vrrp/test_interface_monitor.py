@@ -4,9 +4,9 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.programs.simulated_vrrp import Machine, port_of
 from support.values.snapshots import virtual_router
-from support.values.tracks import track
+from support.vrrp.simulated_vrrp import Machine, port_of
+from support.vrrp.tracks import track
 
 from appliance.core.vrrp.election import RouterState
 from appliance.model.snapshot.virtual_router import TrackKind, VirtualRouter

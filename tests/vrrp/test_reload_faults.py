@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import pytest
-from support.programs.simulated_vrrp import Machine
 from support.values.snapshots import virtual_router
-from support.values.tracks import track
+from support.vrrp.simulated_vrrp import Machine
+from support.vrrp.tracks import track
 
 from appliance.model.snapshot.virtual_router import TrackKind, VirtualRouter
 from appliance.vrrp.reload_faults import endangered

@@ -7,7 +7,7 @@ import pytest
 from click.testing import CliRunner, Result
 from support.network.ports import free_port
 from support.peers.backend import Backend
-from support.programs.appliance import Appliance
+from support.supervisor.appliance import Appliance
 
 from appliance.console.command import main
 

@@ -14,7 +14,7 @@ from support.processes.processes import running
 from support.processes.waiting import wait_until
 from support.values import boards
 from support.values.snapshots import frontend, group, pool, server, snapshot, virtual_router
-from support.values.vip_answers import answer, router
+from support.vrrp.vip_answers import answer, router
 
 from appliance.console.command import main
 from appliance.model.check_results import CheckResult
@@ -287,7 +287,7 @@ def vrrp(paths: Paths, said: dict[str, object]) -> Iterator[None]:
     paths.accepted.write_bytes(encode(snapshot(groups=[], pools=[], virtual_routers=routers)))
     file = paths.runtime / "answer.json"
     file.write_text(json.dumps(said))
-    arguments = [sys.executable, "-m", "support.peers.fake_vrrp", str(paths.control("vrrp")), str(file)]
+    arguments = [sys.executable, "-m", "support.vrrp.fake_vrrp", str(paths.control("vrrp")), str(file)]
     tests = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
     with running(arguments, log=paths.runtime / "log", environment=tests):
         wait_until(paths.control("vrrp").exists, what="the program listens")

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from support.processes.processes import running
 from support.processes.waiting import wait_until
 from support.values.snapshots import snapshot, virtual_router
-from support.values.vip_answers import answer, heard, part, router
+from support.vrrp.vip_answers import answer, heard, part, router
 
 from appliance.console.command import main
 from appliance.model.paths import Paths
@@ -44,7 +44,7 @@ def answering(paths: Paths, said: dict[str, object], successor: str | None = Non
     """Have a program answer on vrrp's socket."""
     file = paths.runtime / "answer.json"
     file.write_text(json.dumps(said))
-    arguments = [sys.executable, "-m", "support.peers.fake_vrrp", str(paths.control("vrrp")), str(file)]
+    arguments = [sys.executable, "-m", "support.vrrp.fake_vrrp", str(paths.control("vrrp")), str(file)]
     arguments += [successor] if successor else []
     with running(arguments, log=paths.runtime / "log", environment={**os.environ, "PYTHONPATH": _TESTS}):
         wait_until(paths.control("vrrp").exists, what="the program listens")

@@ -1,7 +1,7 @@
 """When checks are due: after which pause, at which place in the interval, and for clients that failed."""
 
 import pytest
-from support.values.server_health import CHECK, GOOD, feed, settings_of
+from support.health.server_health import CHECK, GOOD, feed, settings_of
 
 from appliance.core.checks.check_schedule import phase
 from appliance.core.checks.server_health import ServerHealth

@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from support.values.server_health import CHECK, feed, record_of, settings_of
+from support.health.server_health import CHECK, feed, record_of, settings_of
 
 from appliance.core.checks.check_outcome import CheckOutcome
 from appliance.core.checks.server_health import HealthEvent, ServerHealth

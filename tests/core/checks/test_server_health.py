@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.values.server_health import BAD, CHECK, fallen, feed, record_of, settings_of
+from support.health.server_health import BAD, CHECK, fallen, feed, record_of, settings_of
 
 from appliance.core.checks.server_health import HealthEvent, ServerHealth
 from appliance.model.check_results import CheckResult

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
-from support.values.server_health import CHECK, fallen, feed, record_of, settings_of
+from support.health.server_health import CHECK, fallen, feed, record_of, settings_of
 
 from appliance.core.checks.health_settings import HealthSettings
 from appliance.core.checks.server_health import HealthEvent, ServerHealth

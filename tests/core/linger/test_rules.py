@@ -1,4 +1,4 @@
-"""The scripts for nftables; what the kernel makes of them is shown by tests/kernel/test_linger.py."""
+"""The scripts for nftables; what the kernel makes of them is shown by tests/kernel/linger/test_moves.py."""
 
 import pytest
 

@@ -7,7 +7,7 @@ from msgspec import structs
 from support.values import boards
 from support.values.observations import NAMES, NOW, observations
 from support.values.snapshots import snapshot, virtual_router
-from support.values.vrrp_boards import vrrp_board
+from support.vrrp.vrrp_boards import vrrp_board
 
 from appliance.core.metrics.appliance import appliance_metrics
 from appliance.core.status.assessment import assess

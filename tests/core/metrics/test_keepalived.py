@@ -3,7 +3,7 @@
 import pytest
 from support.values.observations import observations
 from support.values.snapshots import snapshot, virtual_router
-from support.values.vrrp_boards import vrrp_board
+from support.vrrp.vrrp_boards import vrrp_board
 
 from appliance.core.metrics.keepalived import keepalived_metrics
 from appliance.model.drop_reasons import DropReason

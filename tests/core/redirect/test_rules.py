@@ -1,4 +1,4 @@
-"""The rules of nftables, as values; tests/kernel/test_redirect.py has the kernel obey them."""
+"""The rules of nftables, as values; tests/kernel/redirect/test_rules.py has the kernel obey them."""
 
 import json
 from collections.abc import Iterable

@@ -3,7 +3,7 @@
 import time
 
 import pytest
-from support.values.vip_answers import answer, heard, router
+from support.vrrp.vip_answers import answer, heard, router
 
 from appliance.core.status.vrrp_troubles import troubles
 from appliance.wire.lines.vrrp_status import VrrpStatus, decode

@@ -1,7 +1,7 @@
 """Missing verdicts of tracks, with literal times."""
 
 import pytest
-from support.values.tracks import track
+from support.vrrp.tracks import track
 
 from appliance.core.tracking.first_verdicts import TRACKER_START, FirstVerdicts, FirstVerdictState
 from appliance.core.tracking.priority import MissingVerdict

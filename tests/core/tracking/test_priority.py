@@ -3,7 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.values.tracks import track
+from support.vrrp.tracks import track
 
 from appliance.core.tracking.priority import (
     MissingVerdict,

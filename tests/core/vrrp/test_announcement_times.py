@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from support.values.elections import ANNOUNCE
+from support.vrrp.elections import ANNOUNCE
 
 from appliance.core.vrrp.announcement_times import FIRST_REPEAT, AnnouncementTimes
 from appliance.model.snapshot.virtual_router import AnnounceSettings

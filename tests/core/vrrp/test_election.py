@@ -1,7 +1,7 @@
 """One election, event by event, with literal times: RFC 9568 section 6.4 and what operators add to it."""
 
 import pytest
-from support.values.elections import became_active, heard, sent, terms, tick_at
+from support.vrrp.elections import became_active, heard, sent, terms, tick_at
 
 from appliance.core.vrrp.election import (
     AnnounceAddresses,

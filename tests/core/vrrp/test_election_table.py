@@ -3,7 +3,7 @@
 from collections.abc import Callable
 
 import pytest
-from support.values.elections import heard, terms, tick_at
+from support.vrrp.elections import heard, terms, tick_at
 
 from appliance.core.vrrp import election_table
 from appliance.core.vrrp.election import Effect, Election, RouterState, UnexpectedEvent

@@ -1,7 +1,7 @@
 """When a Backup may take over from a living active, and when an active offers itself."""
 
 import pytest
-from support.values.elections import heard
+from support.vrrp.elections import heard
 
 from appliance.core.vrrp.preemption import OTHERS, ActivePeer, PreemptOffer
 

@@ -1,7 +1,7 @@
 """A sync group of an IPv4 and an IPv6 member: whatever happens to one holds for both."""
 
 import pytest
-from support.values.elections import heard, packed, terms
+from support.vrrp.elections import heard, packed, terms
 
 from appliance.core.vrrp.election import (
     AnnounceAddresses,

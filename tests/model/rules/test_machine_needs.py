@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 from support.values.snapshots import frontend, redirect, snapshot, virtual_router
-from support.values.tracks import track
+from support.vrrp.tracks import track
 
 from appliance.model.operator_events import Severity
 from appliance.model.rules.machine_needs import (

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from support.processes.greenlets import until
-from support.programs.trace import is_reset
 from support.values.snapshots import frontend
+from support.worker.trace import is_reset
 
 from appliance.core.balancing.frontend_state import FrontendState
 from appliance.model.accept_claims import AcceptClaim

@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 import trustme
 import yaml
-from support.network.ports import free_port
-from support.peers.kube_api import (
+from support.discovery.kube_api import (
     NODES,
     Credentials,
     KubeApi,
@@ -20,6 +19,7 @@ from support.peers.kube_api import (
     credentials,
     node,
 )
+from support.network.ports import free_port
 from support.processes.waiting import wait_until
 
 from appliance.core.discovery import retries

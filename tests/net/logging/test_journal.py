@@ -8,7 +8,7 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from support.peers.journald import journald
+from support.notifying.journald import journald
 
 from appliance.net.logging.journal import SyslogSeverity, levelled, listens, marked
 

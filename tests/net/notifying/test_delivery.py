@@ -15,9 +15,9 @@ import pytest
 import structlog
 from structlog.testing import capture_logs
 from support.network.ports import free_port
-from support.peers.alertmanager import alertmanager, firing
-from support.peers.rsyslog import Rsyslog, rsyslog
-from support.peers.webhook import Webhook
+from support.notifying.alertmanager import alertmanager, firing
+from support.notifying.rsyslog import Rsyslog, rsyslog
+from support.notifying.webhook import Webhook
 from support.processes.waiting import wait_until
 from support.run import tools
 from support.values.certificates import issue

@@ -11,7 +11,7 @@ import pytest
 from support.peers.hostile import PLAIN, SECURE, hostile
 from support.values import certificates, snapshots
 from support.values.certificates import Certificates
-from support.values.tracks import track
+from support.vrrp.tracks import track
 
 from appliance.model.check_results import CheckResult
 from appliance.model.snapshot.virtual_router import TrackKind

@@ -7,7 +7,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
-from support.values import releases
+from support.supervisor import releases
 
 from appliance.net.releases import archive
 from appliance.net.releases.archive import ArchiveRefused, compare, expected_checksum, open_archive, unpack

@@ -13,7 +13,7 @@ import pytest
 import structlog
 from gevent import socket
 from structlog.testing import CapturingLogger
-from support.peers.fake_programs import FakeProgram
+from support.reload.fake_programs import FakeProgram
 
 from appliance.model.paths import Paths
 from appliance.model.snapshot.snapshot import Snapshot

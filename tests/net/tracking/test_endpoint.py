@@ -12,7 +12,7 @@ from support.network.ports import free_port
 from support.peers.nginx import nginx
 from support.values import certificates
 from support.values.certificates import Certificates
-from support.values.tracks import track
+from support.vrrp.tracks import track
 
 from appliance.model.snapshot.virtual_router import TrackKind
 from appliance.net.probing.tls_contexts import TlsContexts

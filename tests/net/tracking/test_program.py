@@ -11,8 +11,8 @@ import gevent
 import pytest
 from support.network.ports import free_port
 from support.processes.greenlets import until
-from support.programs.lone_worker import LoneWorker, lone_worker
 from support.values import boards, snapshots
+from support.worker.lone_worker import LoneWorker, lone_worker
 
 from appliance.model.paths import Paths
 from appliance.model.worker_phases import WorkerPhase

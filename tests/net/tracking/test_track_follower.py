@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import gevent
 import pytest
 from support.processes.greenlets import until
-from support.values.tracks import track
+from support.vrrp.tracks import track
 
 from appliance.model.snapshot.virtual_router import Track
 from appliance.net.tracking.track_check import LookResult, TrackUnknown

@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from support.programs.trace import Origin, Relay, Setting, is_reset, relay
+from support.worker.trace import Origin, Relay, Setting, is_reset, relay
 
 from appliance.model.snapshot import snapshot as model
 from appliance.model.snapshot.keepalive import KeepAlive

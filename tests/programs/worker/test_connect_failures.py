@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 from support.processes.waiting import wait_until
-from support.programs.trace import Origin, Relay, Setting, is_reset, read_all, relay, reset
 from support.values.snapshots import check
+from support.worker.trace import Origin, Relay, Setting, is_reset, read_all, relay, reset
 
 from appliance.model.end_reasons import EndReason
 from appliance.wire.lines.connect_failure import ConnectFailure, decode

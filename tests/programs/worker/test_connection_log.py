@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from support.programs.trace import Origin, Setting, is_reset, relay
+from support.worker.trace import Origin, Setting, is_reset, relay
 
 from appliance.model.snapshot.snapshot import Log
 

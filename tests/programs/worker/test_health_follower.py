@@ -9,8 +9,8 @@ from random import Random
 import pytest
 import structlog
 from support.network.ports import free_port
-from support.programs.lone_worker import up
 from support.values.snapshots import bind, frontend, group, pool, server, snapshot
+from support.worker.lone_worker import up
 
 from appliance.core.balancing.pool_state import Health, LostMembers, PoolState
 from appliance.model.paths import Paths

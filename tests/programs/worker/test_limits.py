@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 from msgspec import structs
-from support.programs.trace import Origin, Relay, Setting, is_reset, read_all, relay, reset
+from support.worker.trace import Origin, Relay, Setting, is_reset, read_all, relay, reset
 
 from appliance.model.end_reasons import EndReason
 from appliance.model.server_states import AdminState, HealthVerdict

@@ -8,9 +8,9 @@ import pytest
 from support.network.ports import free_port
 from support.peers.backend import Backend
 from support.processes.waiting import wait_until
-from support.programs.lone_proxy import LoneProxy
-from support.programs.trace import Origin, Relay, Setting, read_all, relay
+from support.proxy.lone_proxy import LoneProxy
 from support.values.snapshots import bind, frontend, group, pool, server, snapshot
+from support.worker.trace import Origin, Relay, Setting, read_all, relay
 
 from appliance.core.rollout.needs_generation import needs_generation
 from appliance.model.end_reasons import EndReason

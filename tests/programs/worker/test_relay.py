@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.processes.waiting import wait_until
-from support.programs.trace import Origin, Setting, is_reset, read_all, relay, reset
+from support.worker.trace import Origin, Setting, is_reset, read_all, relay, reset
 
 from appliance.model.end_reasons import EndReason
 from appliance.model.server_states import HealthVerdict

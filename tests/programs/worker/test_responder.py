@@ -4,9 +4,9 @@ import socket
 
 import pytest
 from support.network.ports import free_port
-from support.programs.lone_worker import lone_worker, up
-from support.programs.trace import Relay, Setting, is_reset, read_all
 from support.values.snapshots import bind, frontend, group, pool, server, snapshot
+from support.worker.lone_worker import lone_worker, up
+from support.worker.trace import Relay, Setting, is_reset, read_all
 
 from appliance.model.end_reasons import EndReason
 from appliance.model.server_states import HealthVerdict

@@ -3,7 +3,7 @@
 from contextlib import ExitStack
 
 import pytest
-from support.programs.lone_sessions import LoneSessions
+from support.worker.lone_sessions import LoneSessions
 
 from appliance.model.end_reasons import EndReason
 from appliance.programs.worker.session_ids import SessionIds

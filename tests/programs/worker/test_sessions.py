@@ -3,7 +3,7 @@
 from dataclasses import replace
 
 import pytest
-from support.programs.trace import Origin, Relay, Setting, is_reset, relay
+from support.worker.trace import Origin, Relay, Setting, is_reset, relay
 
 from appliance.model.end_reasons import EndReason
 from appliance.model.server_states import HealthVerdict

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 from support.network.ports import free_port
 from support.processes.waiting import wait_until
-from support.programs.lone_worker import lone_worker
 from support.values.snapshots import bind, frontend, group, snapshot
+from support.worker.lone_worker import lone_worker
 
 from appliance.model.paths import Paths
 from appliance.model.snapshot import snapshot as model

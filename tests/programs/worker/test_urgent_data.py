@@ -12,7 +12,7 @@ import threading
 import pytest
 from support.processes.processes import cpu_seconds
 from support.processes.waiting import wait_until
-from support.programs.trace import Origin, Relay, Setting, read_all, relay
+from support.worker.trace import Origin, Relay, Setting, read_all, relay
 
 from appliance.net.data.transfer import CHUNK
 

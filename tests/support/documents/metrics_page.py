@@ -11,7 +11,7 @@ from support.documents.pages import ROOT
 from support.values import boards
 from support.values.observations import NAMES, NOW, observations
 from support.values.snapshots import snapshot, virtual_router
-from support.values.vrrp_boards import vrrp_board
+from support.vrrp.vrrp_boards import vrrp_board
 
 from appliance.core.haproxy.activity import Activity
 from appliance.core.haproxy.process import process_figures, process_metrics

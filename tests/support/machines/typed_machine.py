@@ -14,7 +14,7 @@ from typing import Final, Self
 from support.network.namespaces import Node
 from support.processes.processes import end
 from support.processes.waiting import wait_until
-from support.programs.release import NotOurChild
+from support.supervisor.release import NotOurChild
 
 _COMMANDS: Final = Path(sys.executable).parent
 _PATIENCE: Final = 60.0

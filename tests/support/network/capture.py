@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Final, Self, TypeVar
 
 from support.network.namespaces import Segment
-from support.network.vrrp_packets import Advert, Announcement, Packet, read
 from support.processes.processes import end
 from support.processes.waiting import wait_until
 from support.run import tools
+from support.vrrp.vrrp_packets import Advert, Announcement, Packet, read
 
 _FILTER: Final = "ip proto 112 or ip6 proto 112 or arp or (icmp6 and ip6[40] == 136)"
 _FILE_HEADER: Final = 24

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from support.network.ports import free_port
 from support.peers.backend import Backend
-from support.programs.appliance import Appliance
+from support.supervisor.appliance import Appliance
 
 Config = dict[str, object]
 

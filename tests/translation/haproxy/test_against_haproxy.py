@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from support.run.tools import path
-from support.values.haproxy_files import TIMES, read
+from support.translation.haproxy_files import TIMES, read
 
 from appliance.translation.haproxy.reader import translate
 from appliance.translation.haproxy.text.variables import Variables

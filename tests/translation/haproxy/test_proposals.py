@@ -1,7 +1,7 @@
 """What would be better than what a file says, apart from the translation."""
 
 import pytest
-from support.values.haproxy_files import TIMES, Read, backend, read
+from support.translation.haproxy_files import TIMES, Read, backend, read
 
 from appliance.model.document.document import read as yaml
 

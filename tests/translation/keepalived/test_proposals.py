@@ -1,7 +1,7 @@
 """What is proposed beside a translation, and that the proposed YAML is ours."""
 
 import pytest
-from support.values.keepalived_files import instance, told, translated
+from support.translation.keepalived_files import instance, told, translated
 
 from appliance.model.loading.loading import load
 from appliance.translation.translation import Outcome, Proposal

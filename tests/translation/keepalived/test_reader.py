@@ -5,7 +5,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support.values.keepalived_files import PATH, instance, translated, virtual_ips
+from support.translation.keepalived_files import PATH, instance, translated, virtual_ips
 
 from appliance.model.loading.loading import load
 from appliance.translation.translation import Outcome

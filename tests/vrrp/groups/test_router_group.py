@@ -3,9 +3,9 @@
 from dataclasses import replace
 
 import pytest
-from support.programs.simulated_vrrp import THEIR_MAC, Machine, advert, port_of
 from support.values.snapshots import virtual_router
-from support.values.tracks import track
+from support.vrrp.simulated_vrrp import THEIR_MAC, Machine, advert, port_of
+from support.vrrp.tracks import track
 
 from appliance.core.tracking.priority import TrackResult
 from appliance.core.vrrp.election import RouterState

@@ -3,8 +3,8 @@
 from dataclasses import replace
 
 import pytest
-from support.programs.simulated_vrrp import Machine, advert, port_of
 from support.values.snapshots import virtual_router
+from support.vrrp.simulated_vrrp import Machine, advert, port_of
 
 from appliance.core.vrrp.election import RouterState
 from appliance.model.snapshot.virtual_router import VirtualRouter

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 import pytest
-from support.programs.simulated_vrrp import SimulatedLog
-from support.values.elections import terms
 from support.values.snapshots import virtual_router
-from support.values.tracks import track
+from support.vrrp.elections import terms
+from support.vrrp.simulated_vrrp import SimulatedLog
+from support.vrrp.tracks import track
 
 from appliance.core.tracking.priority import TrackResult
 from appliance.core.vrrp.election import Election

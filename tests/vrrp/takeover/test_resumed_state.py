@@ -5,9 +5,9 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 import pytest
-from support.programs.simulated_vrrp import Machine, SimulatedLog
 from support.values.snapshots import virtual_router
-from support.values.tracks import track
+from support.vrrp.simulated_vrrp import Machine, SimulatedLog
+from support.vrrp.tracks import track
 
 from appliance.core.vrrp.election import Resumption
 from appliance.model.drop_reasons import DropReason

@@ -1,7 +1,7 @@
 """The status of vrrp travels as the values of an answer."""
 
 import pytest
-from support.values.vip_answers import answer, heard, router
+from support.vrrp.vip_answers import answer, heard, router
 
 from appliance.wire.lines import control
 from appliance.wire.lines.vrrp_status import VrrpStatus, VrrpStatusError, decode, encode

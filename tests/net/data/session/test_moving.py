@@ -13,9 +13,9 @@ from typing import Final
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.programs.lone_sessions import LoneSessions
-from support.programs.moved_sessions import move, told
-from support.programs.trace import is_reset
+from support.worker.lone_sessions import LoneSessions
+from support.worker.moved_sessions import move, told
+from support.worker.trace import is_reset
 
 from appliance.model.end_reasons import EndReason
 from appliance.net.data.session import moving

@@ -9,9 +9,9 @@ from contextlib import ExitStack, contextmanager, suppress
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.programs.lone_sessions import LoneSessions
-from support.programs.moved_sessions import move
-from support.programs.trace import is_reset
+from support.worker.lone_sessions import LoneSessions
+from support.worker.moved_sessions import move
+from support.worker.trace import is_reset
 
 from appliance.model.end_reasons import EndReason
 from appliance.model.snapshot.pools import Balance, SendProxy

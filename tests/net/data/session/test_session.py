@@ -10,9 +10,9 @@ from random import Random
 import gevent
 import pytest
 from support.processes.greenlets import until
-from support.programs.lone_sessions import LoneSessions
-from support.programs.lone_worker import up
-from support.programs.trace import is_reset, read_all
+from support.worker.lone_sessions import LoneSessions
+from support.worker.lone_worker import up
+from support.worker.trace import is_reset, read_all
 
 from appliance.core.balancing.pool_member import PoolMember
 from appliance.core.balancing.pool_state import PoolState

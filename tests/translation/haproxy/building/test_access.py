@@ -4,7 +4,7 @@ from ipaddress import ip_address, ip_network
 from itertools import product
 
 import pytest
-from support.values.haproxy_files import frontend
+from support.translation.haproxy_files import frontend
 
 from appliance.translation.translation import Outcome
 

@@ -1,7 +1,7 @@
 """What sections become: frontends, pools, answers, statistics, or nothing."""
 
 import pytest
-from support.values.haproxy_files import TIMES, Read, frontend, read
+from support.translation.haproxy_files import TIMES, Read, frontend, read
 
 from appliance.translation.haproxy.directives.sections import MOST_SECTIONS
 from appliance.translation.translation import Outcome

@@ -1,7 +1,7 @@
 """Sections with servers as pools: servers, their options, and the checks that they have in common."""
 
 import pytest
-from support.values.haproxy_files import TIMES, backend, read
+from support.translation.haproxy_files import TIMES, backend, read
 
 from appliance.translation.translation import Outcome
 

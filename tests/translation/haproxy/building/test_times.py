@@ -1,7 +1,7 @@
 """Timeouts as HAProxy would apply them."""
 
 import pytest
-from support.values.haproxy_files import read
+from support.translation.haproxy_files import read
 
 from appliance.translation.translation import Outcome
 

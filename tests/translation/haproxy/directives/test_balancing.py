@@ -1,7 +1,7 @@
 """`balance`, and what of it is ours."""
 
 import pytest
-from support.values.haproxy_files import backend
+from support.translation.haproxy_files import backend
 
 from appliance.translation.translation import Outcome
 

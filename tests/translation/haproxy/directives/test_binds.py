@@ -1,7 +1,7 @@
 """`bind` with its options, and the addresses that come out."""
 
 import pytest
-from support.values.haproxy_files import TIMES, frontend, read
+from support.translation.haproxy_files import TIMES, frontend, read
 
 from appliance.translation.translation import Outcome
 

@@ -1,7 +1,7 @@
 r"""How servers are checked: `option httpchk` old and new, `http-check`, `tcp-check`."""
 
 import pytest
-from support.values.haproxy_files import TIMES, backend, read
+from support.translation.haproxy_files import TIMES, backend, read
 
 from appliance.translation.translation import Outcome
 

@@ -1,7 +1,7 @@
 """The section `global`: what of the process has a meaning here."""
 
 import pytest
-from support.values.haproxy_files import TIMES, read
+from support.translation.haproxy_files import TIMES, read
 
 from appliance.translation.haproxy.directives.global_table import Global, verified_path
 from appliance.translation.translation import Outcome

@@ -1,7 +1,7 @@
 """Every directive of the tables: it is understood, or says why not, and never nothing at all."""
 
 import pytest
-from support.values.haproxy_files import TIMES, backend, frontend, read
+from support.translation.haproxy_files import TIMES, backend, frontend, read
 
 from appliance.translation.haproxy.directives.global_table import GLOBAL
 from appliance.translation.haproxy.directives.other_sections import OTHERS

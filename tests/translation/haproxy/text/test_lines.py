@@ -1,7 +1,7 @@
 """Lines of a file: limits, conditional blocks, messages, and a word on each."""
 
 import pytest
-from support.values.haproxy_files import TIMES, read
+from support.translation.haproxy_files import TIMES, read
 
 from appliance.translation.haproxy.reader import translate
 from appliance.translation.translation import Outcome

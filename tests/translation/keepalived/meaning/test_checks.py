@@ -1,7 +1,7 @@
 """Scripts, processes and files that instances track: what each becomes, and for whom."""
 
 import pytest
-from support.values.keepalived_files import BOTH, instance, mapping, told, translated, virtual_ips
+from support.translation.keepalived_files import BOTH, instance, mapping, told, translated, virtual_ips
 
 from appliance.model.document.tree import Plain
 from appliance.translation.translation import Outcome, Translation

@@ -1,7 +1,7 @@
 """`global_defs` and what else stands outside of instances."""
 
 import pytest
-from support.values.keepalived_files import instance, mapping, told, translated, virtual_ips
+from support.translation.keepalived_files import instance, mapping, told, translated, virtual_ips
 
 from appliance.translation.keepalived.meaning.globals import DEFAULTS
 from appliance.translation.keepalived.meaning.instance_rules import INSTANCE

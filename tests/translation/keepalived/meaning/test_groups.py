@@ -1,7 +1,7 @@
 """`vrrp_sync_group`: members, what they track together, and commands of the group."""
 
 import pytest
-from support.values.keepalived_files import instance, mapping, told, translated, virtual_ips
+from support.translation.keepalived_files import instance, mapping, told, translated, virtual_ips
 
 from appliance.model.document.tree import Plain
 from appliance.translation.translation import Outcome, Translation

@@ -1,7 +1,7 @@
 """The directives of a `vrrp_instance`: what each becomes, and what is said of it."""
 
 import pytest
-from support.values.keepalived_files import instance, mapping, told, translated, virtual_ips
+from support.translation.keepalived_files import instance, mapping, told, translated, virtual_ips
 
 from appliance.model.document.tree import Plain
 from appliance.translation.translation import Outcome

@@ -1,7 +1,7 @@
 """Directives and blocks, and braces that do not fit."""
 
 import pytest
-from support.values.keepalived_files import told, translated
+from support.translation.keepalived_files import told, translated
 
 from appliance.model.messages.problems import FilePosition
 from appliance.translation.keepalived.ledger import Ledger

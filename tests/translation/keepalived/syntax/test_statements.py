@@ -1,7 +1,7 @@
 """Files with conditions, variables, sequences and includes, read as statements."""
 
 import pytest
-from support.values.keepalived_files import PATH, Files
+from support.translation.keepalived_files import PATH, Files
 
 from appliance.translation.keepalived.ledger import Ledger
 from appliance.translation.keepalived.syntax.statements import (

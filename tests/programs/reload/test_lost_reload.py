@@ -1,0 +1,149 @@
+"""A reload that is lost does not stay lost, and one that was refused is not forgotten."""
+
+import contextlib
+import json
+import time
+
+import pytest
+from support.network.ports import free_port
+from support.processes.waiting import wait_until
+from support.supervisor.appliance import Appliance
+
+pytestmark = pytest.mark.programs
+
+
+def config(port: int, servers: int, **reload: object) -> dict[str, object]:
+    """Return a file with this many servers, which need not answer."""
+    named = {f"m{number}": {"address": f"127.0.0.{number + 1}:9"} for number in range(servers)}
+    return {
+        "api": {"workers": 1, "frontends": {"kube-api": {"bind": [f"127.0.0.1:{port}"], "pool": "masters"}}},
+        "pools": {"masters": {"check": False, "servers": named}},
+        "defaults": {"drain": "1s"},
+        "reload": reload,
+    }
+
+
+def servers(appliance: Appliance) -> int:
+    """Return how many servers the accepted configuration has."""
+    return len(json.loads(appliance.paths.accepted.read_text())["pools"][0]["servers"])
+
+
+class Monitor:
+    """OpenShift's monitor: holds its connection, and reloads when the file differs from what it wrote last.
+
+    A broken pipe makes it connect anew; by then its file is as it should be, and it says nothing.
+    """
+
+    def __init__(self, appliance: Appliance) -> None:
+        self._appliance = appliance
+        self._connection = appliance.reload_connection()
+
+    def write(self, wanted: dict[str, object]) -> bool:
+        """Write the file and say so; False where the pipe was broken."""
+        self._appliance.write(wanted)
+        try:
+            self._connection.sendall(b"reload\n")
+        except OSError:
+            self._connection.close()
+            self._connection = self._appliance.reload_connection()
+            return False
+        return True
+
+    def close(self) -> None:
+        """Let go of the connection."""
+        self._connection.close()
+
+
+def has_no_problem(appliance: Appliance) -> bool:
+    """Return whether `status` is good within a while."""
+    return bool(
+        wait_until(
+            lambda: appliance.command("status", check=False).returncode == 0, what="status is 0", timeout=60.0
+        )
+    )
+
+
+def test_a_reload_into_a_broken_pipe_is_obeyed_all_the_same():
+    """The program reload is killed, the monitor's line is lost with its pipe, and the file is obeyed soon."""
+    port = free_port()
+    with Appliance(config(port, 3)) as appliance, contextlib.closing(Monitor(appliance)) as monitor:
+        old = appliance.kill("reload")
+        appliance.wait_for_restart("reload", old)
+        assert monitor.write(config(port, 2)) is False
+        wait_until(lambda: servers(appliance) == 2, what="two servers are obeyed", timeout=60.0)
+        done = appliance.wait_for_event("reload-started", lambda event: event["source"] == "watch")
+        assert done
+
+
+def test_a_file_that_changed_while_nobody_was_there_is_obeyed():
+    """Written between the end and the start of the program reload, with no line at all."""
+    port = free_port()
+    with Appliance(config(port, 3)) as appliance:
+        wait_until(lambda: appliance.program_pid("reload"), what="reload answers")
+        old = appliance.kill("reload")
+        appliance.write(config(port, 1))
+        appliance.wait_for_restart("reload", old)
+        wait_until(lambda: servers(appliance) == 1, what="one server is obeyed", timeout=60.0)
+
+
+def test_an_error_in_the_file_is_told_once_and_by_the_status_until_it_is_mended():
+    """Nothing changes, one line is logged, and `status` exits 1 with the error; the mended file is obeyed."""
+    port = free_port()
+    with Appliance(config(port, 3)) as appliance:
+        assert has_no_problem(appliance)
+        appliance.paths.config.write_text("api: 1\n")
+        appliance.wait_for_event("reload-refused", timeout=60.0)
+        said = appliance.command("status", "--json", check=False)
+        assert said.returncode == 1
+        problems = json.loads(said.stdout)["problems"]
+        assert [each for each in problems if "the last reload was refused: line 1: api: " in each]
+        looks_at = time.monotonic() + 8.0
+        wait_until(lambda: time.monotonic() > looks_at, what="two more looks", timeout=30.0)
+        assert len(appliance.events("reload-refused")) == 1
+        assert servers(appliance) == 3
+        appliance.write(config(port, 2))
+        wait_until(lambda: servers(appliance) == 2, what="the mended file is obeyed", timeout=60.0)
+        assert appliance.command("status", check=False).returncode == 0
+
+
+def test_a_refused_reload_is_a_problem_also_after_a_restart():
+    """Who asks the program reload after its restart is told the same."""
+    port = free_port()
+    with Appliance(config(port, 3)) as appliance:
+        appliance.paths.config.write_text("api: 1\n")
+        assert appliance.reload()["ok"] is False
+        assert "refused" in appliance.command("status", check=False).stdout
+        old = appliance.kill("reload")
+        appliance.wait_for_restart("reload", old)
+        wait_until(
+            lambda: "refused" in appliance.command("status", check=False).stdout,
+            what="it is told again",
+            timeout=60.0,
+        )
+
+
+def test_a_refused_file_that_is_put_back_is_no_problem_any_more():
+    """The refusal is over when the file says again what is obeyed, without another line."""
+    port = free_port()
+    with Appliance(config(port, 3)) as appliance:
+        good = appliance.paths.config.read_text()
+        appliance.paths.config.write_text("api: 1\n")
+        assert appliance.reload()["ok"] is False
+        assert "refused" in appliance.command("status", check=False).stdout
+        appliance.paths.config.write_text(good)
+        assert has_no_problem(appliance)
+        assert appliance.wait_for_event("reload-unchanged", lambda event: event["configuration"] == 1)
+
+
+def test_who_wants_to_be_asked_is():
+    """With `watch: off` a changed file is obeyed by the line `reload`, and by nothing else."""
+    port = free_port()
+    with Appliance(config(port, 3, watch="off")) as appliance:
+        appliance.write(config(port, 2, watch="off"))
+        old = appliance.kill("reload")
+        appliance.wait_for_restart("reload", old)
+        looks_at = time.monotonic() + 8.0
+        wait_until(lambda: time.monotonic() > looks_at, what="as long as two looks take", timeout=30.0)
+        assert servers(appliance) == 3
+        assert appliance.reload()["ok"] is True
+        assert servers(appliance) == 2
