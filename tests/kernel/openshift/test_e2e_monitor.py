@@ -1,4 +1,4 @@
-"""OpenShift's `monitor` (a stand-in in tests/support/openshift) drives the appliance through an hour of changes.
+"""OpenShift's `monitor` (a stand-in in tests/support/openshift) drives the appliance for an hour.
 
 One loop of it is 6 s there, and 200 times shorter here; `E2E_FULL=1` makes it 600 loops, 3 times shorter.
 It renders our template, and OpenShift's own as it is: the appliance then reads haproxy.cfg.
