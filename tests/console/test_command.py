@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import appliance
 from appliance.console.command import COMMANDS, main
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 def test_version():
@@ -55,6 +55,7 @@ def test_roots_can_be_moved_by_options_and_variables():
     assert "/nowhere/option/accepted.json" in by_option.output
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("module", ["pydantic", "gevent", "rich", "yaml", "msgspec"])
 def test_vr_ids_loads_little(module: str):
     """A command in a shell loop does not load what it does not need."""
@@ -65,6 +66,7 @@ def test_vr_ids_loads_little(module: str):
     subprocess.run([sys.executable, "-c", code], check=True, stdout=subprocess.DEVNULL)
 
 
+@pytest.mark.programs
 def test_a_closed_pipe_is_no_traceback():
     """Output into a pipe whose reader has gone ends quietly."""
     line = f"{sys.executable} -m appliance.console schema | head -c 1"
@@ -72,6 +74,7 @@ def test_a_closed_pipe_is_no_traceback():
     assert done.stderr == ""
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize(
     ("name", "command"),
     [

@@ -11,7 +11,7 @@ from appliance.console.command import main
 from appliance.net.releases import installation
 from appliance.net.releases.release_folders import ReleaseFolders
 
-pytestmark = [pytest.mark.programs, pytest.mark.needs(root=True)]
+pytestmark = [pytest.mark.sockets, pytest.mark.needs(root=True)]
 
 _OLD, _OLDER, _OLDEST = "lb-appliance-3", "lb-appliance-2", "lb-appliance-1"
 
@@ -56,6 +56,7 @@ def _archive(tmp_path: Path, data: bytes) -> str:
     return str(path)
 
 
+@pytest.mark.programs
 def test_what_cannot_be_installed_leaves_nothing(folders: ReleaseFolders, tmp_path: Path):
     """No archive, one without what it should hold, and one of a release that is there already."""
     before = sorted(folders.place.iterdir())

@@ -10,7 +10,7 @@ from appliance.forward.ended_connections import end_connections
 from appliance.net.netlink.conntrack import Flow, TrackedConnection
 from appliance.net.packets import prods
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 class Kernel:

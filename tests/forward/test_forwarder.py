@@ -31,7 +31,7 @@ from appliance.wire.boards import health_board
 from appliance.wire.nftables.nftables_answer import NftablesObject
 from appliance.wire.nftables.nftables_transaction import Command, Family, list_counters
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 BOTH = pool(servers=[server("a", host="192.0.2.1"), server("b", host="2001:db8::1")])
 PUBLISHED = health_board.encode(boards.health_board(boards.health("a"), boards.health("b")))

@@ -21,7 +21,7 @@ from appliance.net.netlink.conntrack import Flow, TrackedConnection
 from appliance.wire.lines import listed_session
 from appliance.wire.lines.control import Answer, ControlError, Question
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 Ask = Callable[..., Answer]
 Table = list[TrackedConnection]

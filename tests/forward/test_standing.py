@@ -9,7 +9,7 @@ from appliance.net.netlink.table_contents import TableContents
 from appliance.net.nftables.nftables import NftablesError
 from appliance.wire.nftables.nftables_transaction import Family
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 class Contents:

@@ -39,7 +39,7 @@ from appliance.net.workers.generation_numbers import GenerationNumbers
 from appliance.wire.lines.control import AnswerProblem
 from appliance.wire.seal import seal
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 WORDS = (b"null", b"-1", b"1e400", b"9" * 40, b"[" * 2000, b'{"a":' * 2000, b"\xff", b'"\\ud800"', b'"drain"')
 

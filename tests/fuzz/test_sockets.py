@@ -35,7 +35,7 @@ from appliance.net.reloading.reload_socket import ReloadSockets
 from appliance.wire.lines.control import Question, good
 from appliance.wire.lines.reload_line import ReloadLine, SocketLine
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 LINES = (b'{"command": "echo", "say": "hi"}\n', b'{"command": "none"}\n{"command": "echo"}\n')
 WORDS = (b"\n", b'{"command": "echo", "say": ', b"[" * 300, b"\xff", b"null", b"x" * 70_000)

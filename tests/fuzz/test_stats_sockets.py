@@ -21,7 +21,7 @@ from appliance.model.snapshot.stats import Stats
 from appliance.net.files import snapshots
 from appliance.stats.service import StatsService
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 GET = b"GET %s HTTP/1.1\r\nHost: lb\r\nConnection: close\r\n\r\n"
 """One request; the connection ends behind it."""

@@ -13,7 +13,7 @@ from support.supervisor.lone_succession import LoneSuccession
 from appliance.wire.lines.control import Question, encode_question
 from appliance.wire.lines.succession import DONE, Party, request, wanted
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 _ASKS = encode_question(request(Party(version="9.9.9", instance="7-a")))
 _SEEDS = (

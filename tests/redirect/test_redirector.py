@@ -15,7 +15,7 @@ from appliance.redirect.kernel_rules import KernelRules
 from appliance.redirect.redirector import Redirector
 from appliance.wire.nftables.nftables_transaction import Family
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 _GIVEN = snapshot(groups=[group("api", frontends=[frontend("k", redirect=redirect(interval=0.01))])])
 

@@ -11,7 +11,7 @@ from appliance.stats.history_file import HistoryFile
 from appliance.wire import history_ring
 from appliance.wire.history_ring import FrontendMinute, Minute
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 def minute(number: int) -> Minute:

@@ -14,7 +14,7 @@ from appliance.vrrp.commands import VrrpCommands
 from appliance.vrrp.groups.opening import OpeningOutcome
 from appliance.wire.lines.control import Answer, Question, good
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 class Program:

@@ -10,7 +10,7 @@ from appliance.core.vrrp.election import UnexpectedEvent
 from appliance.vrrp.instance.counters import RouterCounters
 from appliance.vrrp.reports import RouterReports
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 def test_unexpected_event_is_told_once():

@@ -25,7 +25,7 @@ from appliance.net.guest.host_keys import HostKey
 from appliance.net.guest.report_file import publish
 from appliance.wire.lines.vrrp_status import RouterStatus, VrrpStatus
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 GOOD = GuestReport(origin=Origin.VMWARE, applied_at=1.0, login_keys=1)
 BAD = replace(GOOD, problems=(GuestProblem(key="dns", message="must be an address"),))
@@ -151,6 +151,7 @@ def test_a_look_at_this_machine(tmp_path: Path):
     assert all(name != "lo" for name, _ in seen.addresses)
 
 
+@pytest.mark.programs
 def test_it_is_kept_as_things_are(tmp_path: Path):
     """The file appears, follows what becomes of the properties, and agetty is told each time and no other."""
     machine = guest(tmp_path)

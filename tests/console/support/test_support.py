@@ -24,7 +24,7 @@ from appliance.model.paths import Paths
 from appliance.net.files import snapshots
 from appliance.net.sources.judging import judge
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 def contents(path: Path) -> Mapping[str, str]:
@@ -44,6 +44,7 @@ def run(root: Path, *arguments: str) -> Result:
     return CliRunner().invoke(main, ["support", *arguments], env=places.environment())
 
 
+@pytest.mark.programs
 def test_of_a_running_appliance(tmp_path: Path):
     """Status, boards, answers, configuration and machine are in it; the file is its owner's alone."""
     file = tmp_path / "ticket.tar.gz"
@@ -100,6 +101,7 @@ def test_a_file_that_cannot_be_written(tmp_path: Path):
     assert "a directory with room" in result.output
 
 
+@pytest.mark.programs
 def test_by_default_it_is_named_by_host_and_time(tmp_path: Path):
     """In the directory where it is called."""
     places = Paths(config=tmp_path / "c.yaml", runtime=tmp_path / "run", state=tmp_path / "state")

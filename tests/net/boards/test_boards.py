@@ -19,7 +19,7 @@ from appliance.net.boards.board_layout import BoardError, Published
 from appliance.net.boards.board_reader import BoardReader
 from appliance.net.boards.board_writer import BoardWriter
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 # Publishes payloads of changing length that carry their own checksum, without pause, until it is killed.
 WRITER = """
@@ -77,6 +77,7 @@ def number_of(payload: bytes) -> int:
     return int.from_bytes(body[:8], "big")
 
 
+@pytest.mark.programs
 def test_a_reader_never_sees_a_torn_payload(path: Path, writer: subprocess.Popen[bytes]):
     """While another process publishes without pause, every read is whole, and none is older than the last."""
     with BoardReader(path) as reader:
@@ -90,6 +91,7 @@ def test_a_reader_never_sees_a_torn_payload(path: Path, writer: subprocess.Popen
     assert len(seen) > 100
 
 
+@pytest.mark.programs
 def test_a_writer_killed_at_any_moment_leaves_a_whole_payload(path: Path):
     """After each of twenty kill -9 the board reads whole, and the next writer goes on."""
     for round_number in range(20):
@@ -299,6 +301,7 @@ def test_a_file_that_cannot_be_made_larger_goes_on(path: Path, name: str):
         assert reader.read() == b"x" * 1000
 
 
+@pytest.mark.programs
 @pytest.mark.skipif(os.geteuid() != 0, reason="an own file system needs root")
 def test_a_full_file_system_is_an_error_to_catch(tmp_path: Path):
     """A writer whose board cannot grow gets ENOSPC, not a signal that kills it."""

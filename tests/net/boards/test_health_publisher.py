@@ -19,7 +19,7 @@ from appliance.net.boards.board_writer import BoardWriter
 from appliance.net.boards.health_publisher import FRESH, RETRY, HealthPublisher
 from appliance.wire.boards.health_board import HealthBoard, PoolHealthRecord, ServerHealthRecord, decode
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 PATIENCE = 10.0
 CHECK = snapshots.check()

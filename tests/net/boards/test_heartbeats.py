@@ -15,7 +15,7 @@ from appliance.net.boards.heartbeats import Heartbeat
 from appliance.net.boards.hub_heartbeat import HubHeartbeat
 from appliance.net.logging import log
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 def _life(path: Path) -> heartbeats.ProcessHeartbeat:
@@ -36,6 +36,7 @@ def test_a_beat_is_seen(tmp_path: Path):
     assert heartbeats.read(ours.path) is None
 
 
+@pytest.mark.programs
 def test_a_number_that_was_used_again_is_not_that_life(tmp_path: Path):
     """A process is known by its number and its start."""
     with subprocess.Popen(["sleep", "60"]) as other:
@@ -133,6 +134,7 @@ time.sleep(60)
 """
 
 
+@pytest.mark.programs
 def test_another_process_is_seen(tmp_path: Path):
     """What counts is what another process reads."""
     path = tmp_path / "a.heartbeat"

@@ -9,7 +9,7 @@ from appliance.net.boards.board_reader import BoardReader
 from appliance.net.boards.board_writer import BoardWriter
 from appliance.net.boards.vrrp_publisher import VrrpPublisher
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 class Described:

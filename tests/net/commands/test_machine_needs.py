@@ -9,7 +9,7 @@ import pytest
 from appliance.model.rules.machine_needs import MachineNeed, MachineNeedKind
 from appliance.net.commands.machine_needs import objection
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 NOBODY = 65534
 

@@ -17,7 +17,7 @@ from appliance.net.control.control_client import ControlClient, ControlUnavailab
 from appliance.net.control.control_server import Call, ControlServer, WithDescriptors
 from appliance.wire.lines.control import Answer, Question, bad, good
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 class Program:

@@ -18,7 +18,7 @@ from appliance.net.control.loop_control_server import LoopControlServer
 from appliance.net.loop.loop import Loop
 from appliance.wire.lines.control import Answer, Question, bad, good
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 class Waker:

@@ -17,7 +17,7 @@ from appliance.model.end_reasons import EndReason
 from appliance.net.data.acceptor import Acceptor
 from appliance.net.data.traffic import Traffic
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 class Setup:

@@ -13,7 +13,7 @@ from appliance.net.data.acceptor import Acceptor
 from appliance.net.data.neglected_queues import NeglectedQueues
 from appliance.net.data.traffic import Traffic
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 class Helper:

@@ -8,7 +8,7 @@ import pytest
 
 from appliance.net.data.pipes import Pipes
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from support.processes.greenlets import until
 from appliance.net.data.poll_events import ALL, FIN, INCOMING, READABLE, WRITABLE
 from appliance.net.data.poller import Pollable, Poller
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 class Seen(Pollable):

@@ -11,7 +11,7 @@ from support.network.ports import free_port
 
 from appliance.net.data import raw_sockets
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 _NO_DELAY = (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 _IMPOSSIBLE = (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 43200)

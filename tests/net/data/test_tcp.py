@@ -11,7 +11,7 @@ from appliance.model.snapshot.keepalive import KeepAlive
 from appliance.net.data import raw_sockets, tcp
 from appliance.wire import sockaddr
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 @pytest.fixture(params=["127.0.0.1", "::1"])

@@ -14,7 +14,7 @@ from appliance.net.data.pipes import Pipe
 from appliance.net.data.raw_sockets import shutdown_write
 from appliance.net.data.transfer import AGAIN, CHUNK, Transfer
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 Pair = tuple[socket.socket, socket.socket]
 

@@ -8,7 +8,7 @@ from appliance.model.operator_events import EventKind, OperatorEvent
 from appliance.net.events.event_board import EventBoard, Mapped
 from appliance.net.events.event_follower import EventFollower, told
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 def event(subject: str, when: float = 1.0) -> OperatorEvent:

@@ -18,7 +18,7 @@ from appliance.net.events.event_file import EventFile, older, tail
 from appliance.net.events.event_keeper import EventKeeper
 from appliance.net.events.kept_events import events_since
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 def event(number: int) -> OperatorEvent:

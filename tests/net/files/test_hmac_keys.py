@@ -8,7 +8,7 @@ import pytest
 from appliance.model.snapshot.virtual_router import Hmac, HmacKey, HmacMode
 from appliance.net.files.hmac_keys import secrets
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 TEXT = "an ASCII key of at least 32 bytes".replace(" ", "-")
 

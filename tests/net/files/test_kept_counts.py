@@ -6,7 +6,7 @@ import pytest
 
 from appliance.net.files.kept_counts import KeptCounts, read
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 def test_counting_goes_on(tmp_path: Path):

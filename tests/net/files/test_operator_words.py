@@ -10,7 +10,7 @@ from appliance.model.server_states import AdminState
 from appliance.model.server_weights import OperatorWeight
 from appliance.net.files.operator_words import STATES, WEIGHTS, OperatorWordsError, load, save
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 SAID = {("pool", "a"): AdminState.DRAIN, ("pool", "b"): AdminState.MAINT, ("other", "a"): AdminState.MAINT}
 

@@ -4,7 +4,7 @@ import pytest
 
 from appliance.net.files.packaged import packaged
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 def test_supervisord_s_configuration_is_found():

@@ -9,7 +9,7 @@ from appliance.net.files import program_failures
 from appliance.net.files.program_failures import ProgramFailure
 from appliance.wire.lines.control import AnswerProblem
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 FAILURE = ProgramFailure(since=1.5, problems=(AnswerProblem(message="no"), AnswerProblem(message="never")))
 

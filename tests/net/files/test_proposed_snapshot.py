@@ -10,7 +10,7 @@ from appliance.model.snapshot import snapshot as model
 from appliance.net.files.proposed_snapshot import ProposedSnapshot
 from appliance.wire.lines.control import ControlError
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from appliance.net.files.degraded import Degraded, clear_degraded, read_degraded
 from appliance.net.logging import log as logs
 from appliance.wire.lines.control import AnswerProblem, ControlError
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 @pytest.fixture
@@ -62,6 +62,7 @@ def test_a_failed_write_leaves_the_old_content(paths: Paths, write: Callable[[Pa
     assert [each.name for each in paths.runtime.iterdir()] == ["taken"]
 
 
+@pytest.mark.programs
 def test_a_directory_that_cannot_be_synced_has_the_new_content(tmp_path: Path):
     """Once the file has its name the write has happened, and is no failure."""
     tmp_path.chmod(0o300)  # no reading: it cannot be opened to be synced
@@ -121,6 +122,7 @@ def test_the_note_of_a_degraded_start(paths: Paths):
     assert read_degraded(paths) is None
 
 
+@pytest.mark.programs
 def test_readers_never_see_half_a_file(paths: Paths):
     """While it is written again and again, every read gives one of the snapshots whole."""
     snapshots.accept(paths, snapshot(number=0))

@@ -12,7 +12,7 @@ import pytest
 from appliance.net.files.standard_input import read_standard_input
 from appliance.net.files.state_files import FileUnusable
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 @pytest.fixture
@@ -69,6 +69,7 @@ def _check(*arguments: str, **given: object) -> "subprocess.CompletedProcess[byt
     return subprocess.run(command, capture_output=True, check=False, timeout=60, **given)  # type: ignore[call-overload, no-any-return]  # whatever run(2) takes
 
 
+@pytest.mark.programs
 def test_the_command_reads_it(tmp_path: Path):
     """Problems have their line in what was given; other files are read beside it as always."""
     done = _check("-", input=b"log: { level: info }\npols: {}\n")
@@ -81,6 +82,7 @@ def test_the_command_reads_it(tmp_path: Path):
         assert _check("-", stdin=file).returncode == 0
 
 
+@pytest.mark.programs
 def test_the_command_does_not_wait_at_a_terminal():
     """It is misuse, and says what is right."""
     master, terminal = pty.openpty()

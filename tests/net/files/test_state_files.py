@@ -31,7 +31,7 @@ from appliance.net.guest.record import Record
 from appliance.net.netlink.owned_addresses import OwnedAddresses
 from appliance.net.workers.generation_numbers import GenerationNumbers
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 every_damage = pytest.mark.parametrize("damage", SPOILS)
 

@@ -7,7 +7,7 @@ from support.machines.guest import guest
 
 from appliance.net.guest.devices import Device, first_device, interfaces, wait_for_device
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 DEVICE = Device(name="ens192", mac="00:50:56:00:00:02", index=2)
 
@@ -39,6 +39,7 @@ def test_without_any_there_is_none(tmp_path: Path):
     assert wait_for_device(tmp_path) is None
 
 
+@pytest.mark.programs
 def test_it_waits_until_udev_is_done_with_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """The driver may be loaded late, and the name changes after that."""
     machine = guest(tmp_path)

@@ -7,7 +7,7 @@ import pytest
 
 from appliance.net.guest.host_keys import host_keys
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 def _make(folder: Path, kind: str) -> str:
@@ -17,6 +17,7 @@ def _make(folder: Path, kind: str) -> str:
     return said.stdout.decode().split()[1]
 
 
+@pytest.mark.programs
 @pytest.mark.needs("ssh-keygen")
 def test_fingerprints_are_those_of_ssh_keygen(tmp_path: Path):
     """A person compares them letter by letter."""

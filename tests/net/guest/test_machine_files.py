@@ -18,7 +18,7 @@ from appliance.net.guest.machine_files import (
     login_keys,
 )
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 DEVICE = Device(name="ens192", mac="00:50:56:00:00:02", index=2)
 STATIC = GuestMachine(

@@ -7,7 +7,7 @@ import pytest
 from appliance.model.guest.placement import Placed
 from appliance.net.guest.record import DIRECTORY, Record, digest_of
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 def test_what_was_kept_is_read_again(tmp_path: Path):

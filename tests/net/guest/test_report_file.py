@@ -8,7 +8,7 @@ from appliance.model.guest.report import GuestProblem, GuestReport, Origin
 from appliance.model.paths import Paths
 from appliance.net.guest.report_file import publish, read
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 REPORT = GuestReport(
     origin=Origin.ISO,

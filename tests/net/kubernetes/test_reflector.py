@@ -29,7 +29,7 @@ from appliance.net.kubernetes.api_servers import ApiServers
 from appliance.net.kubernetes.reflector import Failed, Reflector, Seen
 from appliance.wire.kubernetes import requests
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 @dataclass(slots=True)

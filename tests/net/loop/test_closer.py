@@ -7,7 +7,7 @@ from support.processes.waiting import wait_until
 
 from appliance.net.loop.closer import Closer
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 class Slow:

@@ -10,7 +10,7 @@ import pytest
 
 from appliance.net.loop.loop import Loop
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 class Alarm:

@@ -7,7 +7,7 @@ import pytest
 from appliance.net.loop.loop import Loop
 from appliance.net.loop.schedule import Schedule
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 class Member:

@@ -16,7 +16,7 @@ from appliance.net.netlink.conntrack import Conntrack, Flow, TrackedConnection, 
 from appliance.net.netlink.netlink import Message
 from appliance.net.netlink.rtnetlink import DamagedMessage
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 CLIENT = Flow(source="192.0.2.7", source_port=40000, destination="192.0.2.200", destination_port=443)
 SERVER = Flow(source="10.0.0.4", source_port=6443, destination="192.0.2.1", destination_port=51000)

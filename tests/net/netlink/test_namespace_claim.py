@@ -6,7 +6,7 @@ import pytest
 
 from appliance.net.netlink.namespace_claim import NamespaceClaim
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 def test_the_second_does_not_get_it():

@@ -14,7 +14,7 @@ from appliance.net.netlink.link_messages import decode_link, decode_macvlan
 from appliance.net.netlink.netlink import Message
 from appliance.net.netlink.rtnetlink import DamagedMessage
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 _HEADER = struct.pack("=BBBBI", socket.AF_INET, 24, 0x80, 0, 3)
 _GOOD = _HEADER + struct.pack("=HH", 8, 2) + socket.inet_aton("192.0.2.1")

@@ -9,7 +9,7 @@ from support.processes.waiting import wait_until
 
 from appliance.net.netlink.socket_connections import SocketConnections
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 _ADDRESS = "127.0.77.1"
 _CLIENT = "127.0.77.2"

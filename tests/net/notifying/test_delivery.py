@@ -32,7 +32,7 @@ from appliance.net.notifying.delivery import CommandFailed, DeliveryFailed, deli
 from appliance.net.notifying.notifier import Notifier
 from appliance.net.notifying.secret_files import SecretFiles
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 EVENT = OperatorEvent(
     when=1.5,
@@ -147,6 +147,7 @@ def test_a_disk_that_hangs_stops_nobody_else(
     assert reads.count(hung) >= 2
 
 
+@pytest.mark.programs
 @pytest.mark.needs("rsyslogd")
 @pytest.mark.parametrize("way", ["udp", "tcp", "socket"])
 def test_rsyslogd_understands_every_part(syslogd: Rsyslog, way: str):
@@ -160,6 +161,7 @@ def test_rsyslogd_understands_every_part(syslogd: Rsyslog, way: str):
     assert syslogd.wait_for("3 events")["kind"] == "left-out"
 
 
+@pytest.mark.programs
 @pytest.mark.needs("rsyslogd", tools.RSYSLOG_TLS)
 def test_rsyslogd_understands_tls(tmp_path: Path):
     """RFC 5425, to a server whose certificate an authority of the file has signed, for the name asked for."""
@@ -277,6 +279,7 @@ def test_a_bug_is_logged_and_later_events_are_told(monkeypatch: pytest.MonkeyPat
     assert [(each["event"], each["target"]) for each in lines] == [("notify-crashed", "ops")]
 
 
+@pytest.mark.programs
 def test_a_command_gets_words(tmp_path: Path):
     """Each event is one run, with its kind, severity, subject and text behind the words."""
     script, out = tmp_path / "page", tmp_path / "out"
@@ -289,6 +292,7 @@ def test_a_command_gets_words(tmp_path: Path):
     assert lines[9] == f"{EVENT.subject}: server-down, up -> down, L7STS, 500"
 
 
+@pytest.mark.programs
 def test_a_command_that_hangs_is_killed(tmp_path: Path):
     """With all that it started, after its time; and one that fails says how."""
     script, pid = tmp_path / "page", tmp_path / "pid"
@@ -302,6 +306,7 @@ def test_a_command_that_hangs_is_killed(tmp_path: Path):
         deliver(target(command=("/bin/false",)), BATCH, "lb-1", SecretFiles())
 
 
+@pytest.mark.programs
 def test_a_command_that_cannot_be_started_again_is_not_run_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -370,6 +375,7 @@ def test_a_failure_is_logged_once_and_made_good(webhook: Webhook):
     assert "127.0.0.1" not in str(lines)
 
 
+@pytest.mark.programs
 @pytest.mark.needs("prometheus-alertmanager")
 def test_alertmanager_takes_alerts_and_their_ends(tmp_path: Path):
     """A server that is down is an alert of a real Alertmanager; that it is up again ends this alert."""

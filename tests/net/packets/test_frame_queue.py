@@ -8,7 +8,7 @@ import pytest
 
 from appliance.net.packets.frame_queue import MOST, PATIENCE, FrameQueue
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 FRAMES = [number.to_bytes(2, "big") for number in range(1000)]
 

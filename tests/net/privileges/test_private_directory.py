@@ -12,7 +12,7 @@ from support.machines import nobody
 
 from appliance.net.privileges.private_directory import flaw
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 _ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="needs root to give directories to others")
 _OTHER = 65534
@@ -98,6 +98,7 @@ def volume(place: Path) -> Iterator[Path]:
     subprocess.run(["umount", mounted], check=True)
 
 
+@pytest.mark.programs
 @_ROOT
 def test_a_volume_of_a_container(volume: Path):
     """It is whoever's to whom it was given; one with a sticky bit is a /tmp, and others' are others'."""
@@ -111,6 +112,7 @@ def test_a_volume_of_a_container(volume: Path):
     assert "belongs to user nobody" in str(flaw(volume, owner=9445))
 
 
+@pytest.mark.programs
 @_ROOT
 def test_in_a_user_namespace():
     """The machine's root is nobody's number there, as in a toolbox, and still no stranger."""

@@ -19,7 +19,7 @@ from appliance.model.check_results import CheckResult
 from appliance.net.probing.probe import Probe
 from appliance.net.probing.tls_contexts import TlsContexts
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 _OK: Final = b"HTTP/1.1 200 OK\r\n"
 _CHUNKED: Final = _OK + b"Transfer-Encoding: chunked\r\n\r\n"
@@ -100,6 +100,7 @@ def probe(port: int, **changes: object) -> CheckOutcome:
     return Probe(snapshots.check("http", **settings), "127.0.0.1", port, TlsContexts()).run()
 
 
+@pytest.mark.programs
 @pytest.mark.needs("nginx")
 @pytest.mark.parametrize("host", [None, "api.example.com"])
 def test_a_server_with_the_text_passes(host: str | None):
@@ -148,6 +149,7 @@ def test_a_server_that_says_nothing_is_no_answer():
     )
 
 
+@pytest.mark.programs
 @pytest.mark.needs("haproxy")
 def test_real_haproxy_judges_the_same():
     """Twenty answers, good and broken ones: HAProxy's check and ours give the same result for each."""

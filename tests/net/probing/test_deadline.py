@@ -8,7 +8,7 @@ import pytest
 
 from appliance.net.probing.deadline import Deadline, OutOfTime
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 LATE: Final = 1.0
 """Seconds by which a machine under load may be late."""

@@ -33,7 +33,7 @@ from appliance.model.snapshot.pools import Check, SendProxy
 from appliance.net.probing.probe import Probe, ProbeImpossible, request
 from appliance.net.probing.tls_contexts import TlsContexts
 
-pytestmark = [pytest.mark.programs, pytest.mark.needs("nginx")]
+pytestmark = [pytest.mark.sockets, pytest.mark.needs("nginx")]
 
 Behaviour = Callable[[socket.socket], None]
 RST: Final = struct.pack("ii", 1, 0)
@@ -138,6 +138,7 @@ def reset(connection: socket.socket) -> None:
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, RST)
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 @pytest.mark.parametrize(("kind", "expected"), [("tcp", CheckResult.L4OK), ("http", CheckResult.L7OK)])
 def test_a_healthy_plain_server_passes(web: int, host: str, kind: str, expected: CheckResult):
@@ -148,6 +149,7 @@ def test_a_healthy_plain_server_passes(web: int, host: str, kind: str, expected:
     assert 0 < outcome.duration < ENOUGH
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("host", ["127.0.0.1", "::1"])
 @pytest.mark.parametrize(("kind", "expected"), [("tls", CheckResult.L6OK), ("https", CheckResult.L7OK)])
 def test_a_healthy_tls_server_passes_unverified(secure: int, host: str, kind: str, expected: CheckResult):
@@ -334,6 +336,7 @@ def test_a_certificate_of_another_authority_fails(secure: int, tmp_path: Path):
     assert (outcome.result, outcome.detail[:12]) == (CheckResult.L6RSP, "certificate:")
 
 
+@pytest.mark.programs
 def test_an_expired_authority_fails(tmp_path: Path):
     """An authority whose time is over vouches for nobody."""
     expired = _expired(tmp_path)
@@ -417,6 +420,7 @@ def test_a_tls_check_ends_like_a_client_that_is_done(files: Certificates):
     assert ends == [b""]
 
 
+@pytest.mark.programs
 @pytest.mark.parametrize("version", [SendProxy.V1, SendProxy.V2])
 def test_a_listener_that_wants_a_proxy_header_gets_one(tmp_path: Path, version: SendProxy):
     """A `proxy_protocol` listener of nginx answers a check with the header only."""

@@ -8,7 +8,7 @@ from gevent.event import Event
 
 from appliance.net.probing.resolver import Resolver, lookup
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 PATIENCE = 10.0
 

@@ -17,7 +17,7 @@ from appliance.net.probing.resolver import Resolver
 from appliance.net.probing.server_probe import ServerProbe
 from appliance.net.probing.tls_contexts import TlsContexts
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 CHECK = snapshots.check("tcp", timeout=5.0)
 PATIENCE = 10.0

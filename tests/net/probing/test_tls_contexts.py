@@ -10,7 +10,7 @@ from support.values import certificates
 
 from appliance.net.probing.tls_contexts import AuthorityError, TlsContexts
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 def test_contexts_are_shared(tmp_path: Path):

@@ -8,7 +8,7 @@ import pytest
 
 from appliance.net.process import descriptors
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 def test_our_own():

@@ -9,7 +9,7 @@ import pytest
 
 from appliance.net.process import limits
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 RAISE = """
 import resource
@@ -20,6 +20,7 @@ assert raise_open_files() == open_files() == hard == raise_open_files()
 """
 
 
+@pytest.mark.programs
 def test_open_files() -> None:
     """The limit of open files is raised as far as it may go."""
     subprocess.run([sys.executable, "-c", RAISE], check=True)

@@ -8,7 +8,7 @@ import pytest
 
 from appliance.net.process.process_stat import process_stat
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 _NAMES_ITSELF = "open('/proc/self/comm', 'w').write('a) S (1'); print(flush=True); input()"
 
@@ -20,6 +20,7 @@ def test_our_own_process():
     assert found.started == process_stat(os.getpid()).started > 0
 
 
+@pytest.mark.programs
 def test_a_name_with_parentheses_hides_nothing():
     """A process may call itself anything: the other fields are still found."""
     with subprocess.Popen(

@@ -12,7 +12,7 @@ from support.supervisor import releases
 from appliance.net.releases import archive
 from appliance.net.releases.archive import ArchiveRefused, compare, expected_checksum, open_archive, unpack
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 def _unpacked(data: bytes, folder: Path) -> str:

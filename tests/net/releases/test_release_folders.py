@@ -6,7 +6,7 @@ import pytest
 
 from appliance.net.releases.release_folders import ReleaseFolders
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 def _with(place: Path, *names: str) -> ReleaseFolders:

@@ -13,7 +13,7 @@ from appliance.net.files import snapshots
 from appliance.net.files.degraded import read_degraded
 from appliance.net.reloading import boot
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 _GOOD = """\
 api: { frontends: { ready: { bind: ["127.0.0.1:9444"], respond: /haproxy_ready } } }

@@ -12,7 +12,7 @@ from appliance.net.reloading.participation import Participation
 from appliance.net.reloading.program_clients import Outcome, ProgramDown
 from appliance.wire.lines.control import Answer, AnswerProblem, bad, good
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 _ACCEPTED = snapshots.snapshot(groups=(), pools=(), virtual_routers=(snapshots.virtual_router(name="api"),))
 

@@ -12,7 +12,7 @@ from appliance.net.control.control_server import Call, Caller
 from appliance.net.reloading.reload_commands import ReloadCommands
 from appliance.wire.lines.control import Answer, AnswerProblem, Question
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 class Program:

@@ -12,7 +12,7 @@ from appliance.net.files.kept_counts import KeptCounts
 from appliance.net.reloading import reload_queue
 from appliance.wire.lines.control import Answer, AnswerProblem
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 class BrokenValidator:

@@ -20,7 +20,7 @@ from appliance.net.reloading.reload_socket import Outbox, ReloadSockets
 from appliance.wire.lines.control import Answer, bad, good
 from appliance.wire.lines.reload_line import LINE_LIMIT, SocketLine, UnknownLine
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 class Server:

@@ -24,7 +24,7 @@ from appliance.net.reloading.reload_transaction import ReloadTransaction
 from appliance.net.sources.judging import judge
 from appliance.wire.lines.control import AnswerProblem
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 _CONFIG = """\
 api:
@@ -270,6 +270,7 @@ def test_a_program_that_is_down_does_not_stand_in_the_way(house: House):
     assert house.api.obeys == 2
 
 
+@pytest.mark.programs
 def test_a_program_that_runs_and_cannot_be_asked_refuses(house: House):
     """It would go on with what it obeys, and nobody would know."""
     house.api.stop()

@@ -11,7 +11,7 @@ from appliance.net.sources.judging import first_to_come, judge
 from appliance.net.sources.read_files import ReadFiles
 from appliance.net.sources.watched_files import WatchedFiles
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 HAPROXY = """\
 defaults

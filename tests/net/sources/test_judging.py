@@ -10,7 +10,7 @@ from support.fuzzing.damage import SPOILS
 from appliance.model.paths import Paths
 from appliance.net.sources import judging
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 _GENEROUS = 30.0  # seconds for what takes two on an idle machine, and took minutes when it was quadratic
 

@@ -11,7 +11,7 @@ from appliance.net.files.state_files import FileUnusable
 from appliance.net.sources import read_files
 from appliance.net.sources.read_files import FileMissing, ReadFiles
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 def test_a_file_is_read_once(tmp_path: Path):

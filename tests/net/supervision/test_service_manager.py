@@ -9,7 +9,7 @@ import pytest
 
 from appliance.net.supervision.service_manager import ServiceManager
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 @pytest.fixture(params=["path", "abstract"])

@@ -21,7 +21,7 @@ from appliance.net.tracking.http import http_track
 from appliance.net.tracking.tcp import tcp_track
 from appliance.net.tracking.track_check import LookResult, TrackUnknown
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 ENOUGH = 5.0
 FINE = ((200, 399),)
@@ -189,6 +189,7 @@ def test_a_name_is_resolved():
         subject.close()
 
 
+@pytest.mark.programs
 @pytest.mark.needs("nginx")
 def test_any_certificate_will_do_where_none_is_verified(secure: int):
     """As with curl -k."""

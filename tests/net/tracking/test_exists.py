@@ -15,7 +15,7 @@ from appliance.net.tracking.check_of_kind import check_of
 from appliance.net.tracking.exists import ExistsTrack, OnlyWhileExists
 from appliance.net.tracking.track_check import LookResult
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 ENOUGH = 10.0
 

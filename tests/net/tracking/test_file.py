@@ -12,7 +12,7 @@ from support.processes.greenlets import until
 from appliance.net.tracking.file import FileTrack
 from appliance.net.tracking.track_check import LookResult, TrackUnknown
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 ENOUGH = 10.0
 

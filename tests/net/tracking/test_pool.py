@@ -13,7 +13,7 @@ from appliance.net.tracking.pool import PoolTrack
 from appliance.net.tracking.track_check import LookResult
 from appliance.wire.boards.health_board import ServerHealthRecord, encode
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 AGES = 600.0
 

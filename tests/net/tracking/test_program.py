@@ -24,7 +24,7 @@ from appliance.net.tracking.track_check import LookResult, TrackCheck, TrackUnkn
 from appliance.wire.boards import worker_board
 from appliance.wire.lines.control import bad, good
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 ENOUGH = 5.0
 AGES = 600.0
@@ -46,6 +46,7 @@ def proxy(program: str = "proxy-api") -> Iterator[tuple[LoneWorker, TrackCheck]]
         subject.close()
 
 
+@pytest.mark.programs
 def test_a_proxy_is_up_while_a_worker_accepts():
     """A worker that drains takes no new connections any more, and one that has ended takes none at all."""
     with proxy() as (worker, track):
@@ -60,6 +61,7 @@ def test_a_proxy_is_up_while_a_worker_accepts():
         until(lambda: track.look() == LookResult(up=False, detail="no worker runs"), what="it has ended")
 
 
+@pytest.mark.programs
 def test_the_death_of_a_worker_ends_the_wait():
     """The board that a killed worker leaves says that it accepts, and is not believed."""
     with proxy() as (worker, track):
@@ -72,6 +74,7 @@ def test_the_death_of_a_worker_ends_the_wait():
         assert track.look() == LookResult(up=False, detail="no worker runs")
 
 
+@pytest.mark.programs
 def test_workers_of_another_program_do_not_count():
     """A program whose name is longer has boards whose names begin alike."""
     with proxy("proxy-ap") as (_, track):

@@ -12,7 +12,7 @@ from appliance.model.snapshot.virtual_router import Track
 from appliance.net.tracking.track_check import LookResult, TrackUnknown
 from appliance.net.tracking.track_follower import TrackFollower
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 GOOD = LookResult(up=True, detail="fine")
 BAD = LookResult(up=False, detail="broken")

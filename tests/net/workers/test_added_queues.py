@@ -14,7 +14,7 @@ from appliance.model.snapshot.frontends import Bind
 from appliance.net.workers.bind_addresses import Address
 from appliance.net.workers.listeners import Listeners, ReservedBinds
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 _CLIENTS = 60
 """So many that none of four queues stays empty: that has one chance in ten million."""

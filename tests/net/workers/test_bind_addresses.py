@@ -5,7 +5,7 @@ import pytest
 from appliance.model.snapshot.frontends import Bind
 from appliance.net.workers.bind_addresses import Address, overlap
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ import pytest
 
 from appliance.net.workers.generation_numbers import AlreadyRunning, GenerationNumbers
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 def test_never_used_twice(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from appliance.model.snapshot.frontends import Bind
 from appliance.net.workers.bind_addresses import Address
 from appliance.net.workers.listeners import Listeners, ReservedBinds
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 @pytest.fixture
@@ -257,6 +257,7 @@ for host, prefix in zip(hosts, (32, 128)):
 """
 
 
+@pytest.mark.programs
 @pytest.mark.kernel
 def test_virtual_address_that_comes() -> None:
     """What was bound before its address came takes connections from the moment that it is there."""
@@ -292,6 +293,7 @@ print(Listeners().reserve([Bind(host="127.0.0.1", port=79)])[0])
 """
 
 
+@pytest.mark.programs
 @pytest.mark.kernel
 def test_privileged_port() -> None:
     """An ordinary user reads which capability or setting a low port needs."""
@@ -311,6 +313,7 @@ print(Listeners().reserve([Bind(host="localhost", port=8001)]))
 """
 
 
+@pytest.mark.programs
 @pytest.mark.kernel
 def test_ipv6_is_off() -> None:
     """An IPv6 address alone is refused where IPv6 is off."""
@@ -340,6 +343,7 @@ print(listeners.reserve([Bind(host="::1", port=PORT)])[0])
 """
 
 
+@pytest.mark.programs
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="the filter names system calls by x86_64 numbers")
 def test_kernel_without_ipv6() -> None:
     """Where the kernel has no IPv6, :: is IPv4 alone, with a note; an IPv6 address is refused."""

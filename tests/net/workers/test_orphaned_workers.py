@@ -19,7 +19,7 @@ from appliance.net.workers.orphaned_workers import adopt_all, listeners_of, orph
 from appliance.wire.lines.control import Answer, bad, good
 from appliance.wire.lines.worker_status import WorkerStatus
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 PROGRAM = "proxy-api"
 

@@ -20,7 +20,7 @@ from appliance.vrrp.addresses.address_questions import (
 from appliance.vrrp.addresses.peer_returns import PeerReturns
 from appliance.wire.ethernet import arp
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 PLACE = AskingInterface(interface="eth0", index=2, mac=b"\x02\0\0\0\0\x01", source="192.0.2.1")
 THEIRS = b"\x02\0\0\0\0\x02"

@@ -20,7 +20,7 @@ from appliance.vrrp.groups.opening import Opening, OpeningOutcome, OpeningPhase
 from appliance.vrrp.instance.environment import RouterEnvironment
 from appliance.vrrp.instance.vrrp_instance import VrrpInstance
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 class Watched(VrrpInstance):

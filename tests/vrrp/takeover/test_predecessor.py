@@ -11,7 +11,7 @@ from appliance.vrrp.takeover.predecessor import Predecessor, PredecessorError, P
 from appliance.wire.lines import vrrp_takeover
 from appliance.wire.lines.control import Answer, bad, encode_answer, good
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 @pytest.fixture

@@ -22,7 +22,7 @@ from appliance.net.data.session import moving
 from appliance.net.data.session.session import Session
 from appliance.net.data.session.session_phases import CLOSED, OPEN
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 _DATA: Final = random.Random(5).randbytes(1 << 20)  # noqa: S311  # no secret
 

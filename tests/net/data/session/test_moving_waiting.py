@@ -18,7 +18,7 @@ from appliance.model.snapshot.pools import Balance, SendProxy
 from appliance.net.data.session import moving
 from appliance.net.data.session.session_phases import CLOSED, CONNECTING, DELAYED, OPEN, QUEUED
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 Two = tuple[LoneSessions, LoneSessions]
 

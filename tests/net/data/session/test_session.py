@@ -25,7 +25,7 @@ from appliance.net.data.session.session_phases import CLOSED, CONNECTING, DELAYE
 from appliance.net.data.transfer import AGAIN, CHUNK, Transfer
 from appliance.wire import proxy_protocol
 
-pytestmark = pytest.mark.programs
+pytestmark = pytest.mark.sockets
 
 
 @pytest.fixture
