@@ -6,6 +6,9 @@ BIN     = $(VENV)/bin
 RUN     = $(VENV)-run
 ENOUGH  = import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")
 
+# Every process of a test would compile all sources again.
+unexport PYTHONDONTWRITEBYTECODE
+
 help:  ## list the targets
 	@sed -n 's/^\([a-z -]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
 
@@ -34,23 +37,52 @@ debian: venv
 	@$(BIN)/python tests/debian.py
 
 # JOBS=1 runs one test after the other; files run side by side, each process in a network of its own.
-# Of more than two processors one is left to the programs that tests start.
-JOBS    ?= $(shell n=$$(nproc); echo $$((n > 2 ? n - 1 : n)))
-PYTEST   = $(BIN)/python -m pytest -n $(JOBS)
+# Most tests wait most of the time: two for each processor.
+JOBS    ?= $(shell echo $$((2 * $$(nproc))))
+PYTEST   = $(BIN)/python -m pytest -n $(JOBS) --no-loadscope-reorder
 COVERAGE = --cov=appliance.wire --cov=appliance.model --cov=appliance.core --cov=appliance.translation \
-	--cov-branch --cov-fail-under=100
+	--cov-branch --cov-fail-under=100 --cov-report=term-missing:skip-covered
 
-test: lint debian test-pure  ## lint, then every layer of tests that this machine allows, the data path's twice
+# How much of what can be large: examples of property tests, inputs of fuzzers, and loads where E2E_FULL is set.
+export TIER ?= test
+
+check: export TIER = check
+check: lint  ## a minute: lint, and the pure tests
+	$(PYTEST) -m pure $(ARGS)
+
+test: lint debian test-pure  ## a quarter of an hour: the main promises of every program, kernel facility and container
+	$(PYTEST) -m "not pure and not slow" $(ARGS)
+	@$(MAKE) --no-print-directory test-compiled CHOICE="data_path and not slow"
+
+test-all: export TIER = all
+test-all: lint debian test-pure  ## an hour: everything but what is measured in hours
 	$(PYTEST) -m "not pure" $(ARGS)
 	@$(MAKE) --no-print-directory test-compiled
 
+# One after the other: what is measured under load has the machine for itself.
+test-full: export TIER = full
+test-full: export E2E_FULL = 1
+test-full: JOBS = 0
+test-full: lint debian test-pure chaos fuzz  ## hours: everything in full size
+	$(PYTEST) -m "not pure" $(ARGS)
+	@$(MAKE) --no-print-directory test-compiled JOBS=0
+
+# make test-of FILE=appliance/core/balancing/algorithms.py
+MIRROR   = $(basename $(FILE:appliance/%=%))
+MIRRORED = $(wildcard tests/$(dir $(MIRROR))test_$(notdir $(MIRROR)).py tests/$(dir $(MIRROR))test_$(notdir $(MIRROR))_*.py tests/$(MIRROR))
+test-of: venv  ## the tests of one module: those that mirror it, or else those that import it
+	@test -f "$(FILE)" || { echo "make test-of FILE=appliance/...: no such file: $(FILE)"; exit 2; }
+	$(BIN)/python -m pytest $(or $(MIRRORED),$(shell grep -rlF "appliance.$(subst /,.,$(MIRROR)) " tests --include='test_*.py')) $(ARGS)
+
 # A C compiler and Python's headers, without which wheel and image are made in plain Python.
 COMPILER = cd $(CURDIR) && $(BIN)/python -c 'import hatch_build; hatch_build.compiler()'
-COMPILED = tests/net/data tests/core/balancing tests/programs/worker tests/programs/proxy/test_e2e_kill.py tests/programs/worker/test_e2e_leaks.py tests/programs/proxy/test_moved_kinds.py
+# What `data_path` marks; the folders are named to spare the collection of all others.
+CHOICE   = data_path
+COMPILED = tests/net/data tests/core/balancing tests/programs
 
 test-compiled: venv  ## the tests of the data path again, with the package compiled as wheel and image ship it
 	@if $(COMPILER) 2>$(VENV)/compiler; then $(MAKE) --no-print-directory build/compiled/.ready && \
-	  PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/build/compiled:$(CURDIR)/tests $(PYTEST) --compiled $(COMPILED) $(ARGS); \
+	  PYTHONSAFEPATH=1 PYTHONPATH=$(CURDIR)/build/compiled:$(CURDIR)/tests $(PYTEST) --compiled -m "$(CHOICE)" $(COMPILED) $(ARGS); \
 	else echo "NOT TESTED: the compiled data path: $$(tail -1 $(VENV)/compiler)"; test "$(CI)" != true; fi
 
 build/compiled/.ready: $(VENV)/.ready $(PACKAGED)
@@ -60,7 +92,7 @@ build/compiled/.ready: $(VENV)/.ready $(PACKAGED)
 	@touch $@
 
 test-pure: venv  ## only the tests without processes and sockets, with complete coverage
-	$(PYTEST) -m pure $(COVERAGE) --cov-report=term-missing:skip-covered $(ARGS)
+	$(PYTEST) -m pure $(COVERAGE) $(ARGS)
 
 chaos: debian  ## 100 schedules of random kills during reloads under load; CHAOS=number, CHAOS_SEED=one of them
 	CHAOS=$(or $(CHAOS),100) $(PYTEST) -n 0 tests/programs/supervisor/test_chaos.py $(ARGS)
@@ -70,14 +102,6 @@ FUZZ_SECONDS ?= 30
 FUZZ_SEED    ?= random
 fuzz: venv  ## feed every decoder and every file of state with damaged inputs; about a quarter of an hour
 	$(PYTEST) tests/fuzz --fuzz-seconds=$(FUZZ_SECONDS) --fuzz-seed=$(FUZZ_SEED) $(ARGS)
-
-# Every file that has a larger form, and those of the data path compiled as well.
-FULL = $(sort $(shell grep -rl E2E_FULL tests/programs tests/kernel tests/fuzz) $(wildcard tests/programs/test_e2e_*.py tests/kernel/test_e2e_*.py))
-FULL_COMPILED = $(COMPILED) tests/programs/proxy/test_e2e_reload.py tests/programs/proxy/test_kept_connections.py tests/programs/proxy/test_moved_sessions.py
-
-test-full: debian  ## the tests under load at full size: 1,000 sessions, 1,000 reloads, 100,000 connections; hours
-	E2E_FULL=1 $(PYTEST) -n 0 $(FULL) $(ARGS)
-	@E2E_FULL=1 $(MAKE) --no-print-directory test-compiled JOBS=0 COMPILED="$(FULL_COMPILED)"
 
 # Of one Python and one kind of processor: those that it is made on.
 dist: $(RUN)/.ready  ## make dist/lb-appliance-VERSION.tar.gz: wheel, all that it needs, and the unit for systemd
@@ -108,7 +132,7 @@ wheels: venv  ## make dist/wheels/*manylinux*.whl for x86_64 and aarch64, of the
 OTHER_ROOT   = build/$(OTHER_MACHINE)
 OTHER_DEBIAN = $(if $(filter aarch64,$(OTHER_MACHINE)),arm64,amd64)
 OTHER_KINDS  = $(foreach each,manylinux2014 manylinux_2_17 manylinux_2_24 manylinux_2_27 manylinux_2_28,--platform $(each)_$(OTHER_MACHINE))
-OTHER_TESTS ?= tests/net/data tests/core/balancing tests/programs/worker
+OTHER_TESTS ?= tests/net/data tests/core/balancing tests/programs/worker -m data_path
 
 # A Debian of the other processor, whose Python has to be as new as PYTHON is: 3.11.
 $(OTHER_ROOT)/.debian:
@@ -179,7 +203,7 @@ docs: $(DOCS)/.ready  ## build the documentation as a site: dist/site/index.html
 pages: venv  ## renew the pages and pictures of docs/ that are made of the code and of text
 	cd tests && ../$(BIN)/python -m support.documents
 
-test-programs test-kernel: venv  ## only one layer of tests
+test-sockets test-programs test-kernel: venv  ## only one layer of tests
 	@$(BIN)/python tests/debian.py $(@:test-%=%)
 	$(PYTEST) -m $(@:test-%=%) $(ARGS)
 
@@ -216,5 +240,6 @@ lock: $(VENV)/.ready  ## renew the locks: development, what runs, the demo, maki
 clean:  ## remove what the other targets made
 	rm -rf $(VENV) $(RUN) $(DOCS) build .mypy_cache .ruff_cache .pytest_cache .import_linter_cache .coverage .hypothesis dist
 
-.PHONY: help venv demo dist wheels debian test test-pure test-compiled test-other test-programs test-kernel test-image test-full chaos fuzz image image-full ova sbom \
+.PHONY: help venv demo dist wheels debian check test test-all test-full test-of test-pure test-compiled test-other \
+	test-sockets test-programs test-kernel test-image chaos fuzz image image-full ova sbom \
 	lint bench docs pages lock clean

@@ -1,5 +1,6 @@
 """Makes `tests/support` importable, and decides where a test runs and what happens without what it needs."""
 
+import os
 import sys
 from pathlib import Path
 
@@ -10,6 +11,7 @@ from hypothesis import HealthCheck, settings
 sys.path.insert(0, str(Path(__file__).parent))
 
 from support.run import (
+    claims,
     compiled_package,
     layers,
     tools,  # needs the line above
@@ -21,6 +23,7 @@ settings.register_profile("patient", deadline=None, suppress_health_check=[Healt
 settings.load_profile("patient")
 
 _times = layers.Times()
+_claims = claims.Claims()
 _network = pytest.StashKey[OwnNetwork]()
 
 
@@ -36,10 +39,18 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line(
         "markers", "needs(*tools, root=False): programs, and rights, without which the test cannot run"
     )
+    # Without bytecode every program that a test starts would compile all sources again.
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
     if config.getoption("--compiled"):
         compiled_package.check()
     if OwnNetwork.possible():
         config.stash[_network] = OwnNetwork()
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Mark what runs again with the compiled package, by its room, and note the layer."""
+    layers.mark(item)
 
 
 @pytest.hookimpl(trylast=True)
@@ -61,6 +72,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     Logging is as structlog has it from the start, whatever a test before has made of it in this process.
     """
     structlog.reset_defaults()
+    _claims.hold(layers.layer_of(item))
     for marker in item.iter_markers("needs"):
         objection = tools.objection(marker.args, root=marker.kwargs.get("root", False))
         if objection is None:

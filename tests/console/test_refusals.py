@@ -60,6 +60,7 @@ _WITHOUT_AN_APPLIANCE = [
 ]
 
 
+@pytest.mark.sockets
 @pytest.mark.parametrize("words", _WITHOUT_AN_APPLIANCE, ids=" ".join)
 def test_a_command_without_an_appliance(words: tuple[str, ...], tmp_path: Path):
     """What it says then leads on: to a command, or to --help."""

@@ -17,7 +17,7 @@ from support.supervisor.appliance import Appliance
 
 from appliance.core.rollout.timing import Timing
 
-pytestmark = pytest.mark.programs
+pytestmark = [pytest.mark.programs, pytest.mark.data_path]
 
 _FULL = os.environ.get("E2E_FULL") == "1"
 _SESSIONS = 1000 if _FULL else 200

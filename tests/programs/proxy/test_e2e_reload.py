@@ -13,7 +13,7 @@ from support.load.load import Load, Session
 from support.peers.cluster import Cluster, cluster
 from support.processes.waiting import wait_until
 
-pytestmark = pytest.mark.programs
+pytestmark = [pytest.mark.programs, pytest.mark.data_path]
 
 _FULL = os.environ.get("E2E_FULL") == "1"
 _SESSIONS = 1000 if _FULL else 300

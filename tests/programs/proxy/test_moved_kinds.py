@@ -18,7 +18,7 @@ from support.proxy.moving_site import Site, site
 from support.supervisor.appliance import Appliance
 from support.values import body
 
-pytestmark = pytest.mark.programs
+pytestmark = [pytest.mark.programs, pytest.mark.data_path]
 
 _LARGE = 24 << 20
 

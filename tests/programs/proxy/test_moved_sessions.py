@@ -16,7 +16,7 @@ from support.processes.processes import descriptors, resident
 from support.processes.waiting import wait_until
 from support.proxy.moving_site import Site, site
 
-pytestmark = pytest.mark.programs
+pytestmark = [pytest.mark.programs, pytest.mark.data_path]
 
 _FULL = os.environ.get("E2E_FULL") == "1"
 _SESSIONS = 5000 if _FULL else 100

@@ -1,30 +1,40 @@
 """The layers of tests: which one a test is of, what may run beside what, and how long each took."""
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
-LAYERS: Final = ("pure", "programs", "kernel", "image")
+LAYERS: Final = ("pure", "sockets", "programs", "kernel", "image")
 """The markers that name a layer; each needs more of the machine than the one before."""
 
 
-def layer_of(names: Iterable[str]) -> str:
+def layer_of(item: pytest.Item) -> str:
     """Return the layer of a test by its markers, the one that needs most where a file and a test name two.
 
     Raises UsageError for a test of no layer: no target of the Makefile would ever run it.
     """
-    found = [layer for layer in LAYERS if layer in names]
+    found = [layer for layer in LAYERS if item.get_closest_marker(layer)]
     if not found:
-        raise pytest.UsageError(f"a test has none of the markers {', '.join(LAYERS)}")
+        raise pytest.UsageError(f"{item.nodeid} has none of the markers {', '.join(LAYERS)}")
     return found[-1]
+
+
+DATA_PATH: Final = ("tests/net/data/", "tests/core/balancing/", "tests/programs/worker/")
+"""The rooms whose tests run again with the package compiled; others of the data path have the marker."""
+
+
+def mark(item: pytest.Item) -> None:
+    """Give a test of these rooms the marker `data_path`, and let its reports name its layer."""
+    if item.nodeid.startswith(DATA_PATH):
+        item.add_marker("data_path")
+    item.user_properties.append(("layer", layer_of(item)))
 
 
 def longest_first(items: list[pytest.Item]) -> None:
     """Order tests so that a layer that takes long does not start last, alone."""
-    items.sort(key=lambda item: -LAYERS.index(layer_of(item.keywords)))
+    items.sort(key=lambda item: -LAYERS.index(layer_of(item)))
 
 
 class SideBySide(LoadScopeScheduling):
@@ -60,7 +70,7 @@ class Times:
 
     def add(self, report: pytest.TestReport) -> None:
         """Count one phase (set-up, call, tear-down) of one test."""
-        spent = self._spent.setdefault(layer_of(report.keywords), _Spent())
+        spent = self._spent.setdefault(str(dict(report.user_properties)["layer"]), _Spent())
         spent.tests += report.when == "setup"
         spent.work += report.duration
         spent.first, spent.last = min(spent.first, report.start), max(spent.last, report.stop)

@@ -45,6 +45,7 @@ def test_durations_that_may_be_off(text: str, seconds: float):
     assert duration_or_off(text) == seconds
 
 
+@pytest.mark.sockets
 @pytest.mark.parametrize("text", ["1s", "1000ms", "32767s", "9h"])
 def test_the_kernel_takes_every_keepalive_time(text: str):
     """What is right in the file is what a socket can be told, and is not rounded up to a second."""
@@ -55,6 +56,7 @@ def test_the_kernel_takes_every_keepalive_time(text: str):
             assert plain.getsockopt(IPPROTO_TCP, option) == seconds
 
 
+@pytest.mark.sockets
 @pytest.mark.parametrize("text", ["1ms", "30s", "24d", "2147483647ms"])
 def test_the_kernel_takes_every_user_timeout(text: str):
     """What is right in the file is what a socket can be told."""
@@ -64,6 +66,7 @@ def test_the_kernel_takes_every_user_timeout(text: str):
         assert plain.getsockopt(IPPROTO_TCP, TCP_USER_TIMEOUT) == milliseconds
 
 
+@pytest.mark.sockets
 def test_the_kernel_takes_as_many_probes():
     """The most probes that the file may ask for are what a socket can be told."""
     with socket() as plain:
