@@ -46,10 +46,10 @@ def test_a_file_above_the_limit_is_not_read(tmp_path: Path):
     path = tmp_path / "c.yaml"
     path.write_text("{}")
     os.truncate(path, 100 << 20)
-    begun = time.monotonic()
+    begun = time.process_time()
     (error,) = judging.judge(Paths(config=path), number=1).errors
     assert error.message == f"{path}: cannot be read: is larger than {8 << 20} bytes"
-    assert time.monotonic() - begun < _GENEROUS
+    assert time.process_time() - begun < _GENEROUS
 
 
 _NUMBERS = range(4000)
@@ -72,9 +72,9 @@ def test_many_mistakes_cost_each_the_same_and_a_hundred_are_told(tmp_path: Path,
     """Thousands of mistakes are judged in seconds; an operator reads the first hundred, and the number."""
     path = tmp_path / "c.yaml"
     path.write_text(_MISTAKEN[mistaken])
-    begun = time.monotonic()
+    begun = time.process_time()
     judged = judging.judge(Paths(config=path), number=1)
-    assert time.monotonic() - begun < _GENEROUS
+    assert time.process_time() - begun < _GENEROUS
     assert judged.snapshot is None
     assert len(judged.errors) == 101
     assert "more errors" in judged.errors[-1].message
@@ -99,8 +99,8 @@ def test_bombs_are_refused(tmp_path: Path, content: bytes, said: str):
     """Nesting without end, aliases that multiply, and very many values are one error with its place."""
     path = tmp_path / "c.yaml"
     path.write_bytes(content)
-    begun = time.monotonic()
+    begun = time.process_time()
     (error,) = judging.judge(Paths(config=path), number=1).errors
-    assert time.monotonic() - begun < _GENEROUS
+    assert time.process_time() - begun < _GENEROUS
     assert said in error.message
     assert error.line is not None
