@@ -194,3 +194,22 @@ def test_a_stop_of_everything_under_load_loses_nothing(ground: Field):
         ground.wait_for_holder(ground.two)
         wait_until(lambda: not one.is_running(), what="the appliance has ended")
         assert one.stop(patience=0) == 0
+
+
+def test_supervisorctl_restart_of_vrrp_loses_nothing(ground: Field):
+    """The virtual IP is at the peer until it comes back (`preempt`), and no probe of a client is lost."""
+    serve(ground.one, ground.two)
+    with (
+        _appliance(ground.one, _config(priority=150)) as one,
+        _appliance(ground.two, _config(priority=100)) as two,
+    ):
+        ground.wait_for_holder(ground.one)
+        wait_until(lambda: _state(two) == "backup", what="the other one is backup")
+        with VipClient(ground.client, VIP) as client:
+            client.wait_for_answer_by("one")
+            begin = client.mark()
+            one.supervisorctl("restart", "vrrp")
+            ground.wait_for_holder(ground.one)
+            client.wait_for_answer_by("one")
+            outage = client.stop().since(begin)
+        assert (outage.answerers, outage.lost) == (["one", "two", "one"], 0)
