@@ -35,6 +35,7 @@ def file(tmp_path: Path) -> Path:
     return tmp_path / "appliance.yaml"
 
 
+@pytest.mark.promise("docs/configuring.md", "`check` lists every error with its place")
 def test_every_error_is_a_line_with_its_place(run: Run, file: Path):
     """An editor can jump to each error, and the last line counts them."""
     file.write_text(WRONG)

@@ -65,6 +65,7 @@ def run(here: Path) -> Run:
     return invoke
 
 
+@pytest.mark.promise("docs/foreign-files.md", "`import` writes a configuration that `check` accepts")
 def test_both_files_become_a_configuration_that_check_accepts(run: Run, here: Path):
     """Standard output is the YAML, standard error the report; checks for haproxy ask for our program."""
     result = run("import", "haproxy.cfg", "keepalived.conf")

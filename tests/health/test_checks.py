@@ -31,6 +31,7 @@ from appliance.net.boards.board_reader import BoardReader
 pytestmark = pytest.mark.programs
 
 
+@pytest.mark.promise("program", "health")
 def test_servers_are_known_soon_after_the_start(health: Health, backend: Backend):
     """One check decides on each: up with the status and address, down with the reason."""
     dead = free_port()

@@ -16,6 +16,7 @@ from appliance.wire.lines import connect_failure
 pytestmark = pytest.mark.programs
 
 
+@pytest.mark.promise("docs/concepts.md", "a server that clients cannot connect to is checked at once")
 def test_a_server_that_clients_cannot_connect_to_is_checked_at_once(health: Health, backend: Backend):
     """Its next check is a minute away; a datagram of a worker brings the verdict now."""
     health.accept(of([server("master-0", backend, replace(SLOW, fall=1))]))

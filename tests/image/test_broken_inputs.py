@@ -69,6 +69,7 @@ def test_unreadable_configuration(around: Site):
         assert "ermission denied" in container.log()
 
 
+@pytest.mark.promise("container", "a broken configuration: the last good copy starts")
 @pytest.mark.parametrize(("broken", "said"), [(_BROKEN, "sauce"), (_NO_YAML, "not YAML")])
 def test_last_good_copy(around: Site, broken: str, said: str):
     """With a last good copy in the state volume it starts from that, and says so in log and status."""
@@ -109,6 +110,7 @@ def test_missing_capability_for_a_port(around: Site):
         _shows(container, "proxy-ingress", "CAP_NET_BIND_SERVICE")
 
 
+@pytest.mark.promise("container", "a missing capability is named, the rest serves")
 @pytest.mark.parametrize(("given", "missing"), [("NET_RAW", "NET_ADMIN"), ("NET_ADMIN", "NET_RAW")])
 def test_missing_capability_for_virtual_ips(around: Site, given: str, missing: str):
     """Without one of the two that virtual IPs need log and status name it, once; the rest serves."""

@@ -67,6 +67,7 @@ def shared(image: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tup
             yield made, container
 
 
+@pytest.mark.promise("container", "serves on high and low ports and on a virtual IP")
 def test_serves_on_all_ports(shared: tuple[Site, Container]):
     """Clients get answers on a high port and a low one, at the machine's address and at the virtual one."""
     around, _ = shared
@@ -75,6 +76,7 @@ def test_serves_on_all_ports(shared: tuple[Site, Container]):
             assert around.who(address, port).startswith("master-")
 
 
+@pytest.mark.promise("container", "runs as one ordinary user with few capabilities")
 def test_user_and_capabilities_of_every_process(shared: tuple[Site, Container]):
     """All processes are the same ordinary user; each has in effect what it uses, and its children nothing."""
     _, container = shared
@@ -105,6 +107,7 @@ def test_status(shared: tuple[Site, Container]):
     )
 
 
+@pytest.mark.promise("container", "a reload keeps sessions")
 def test_reload_keeps_sessions(around: Site):
     """A reload of the mounted file takes effect, and a session goes on; a broken file changes nothing."""
     folder = around.write(around.config())
@@ -124,6 +127,7 @@ def test_reload_keeps_sessions(around: Site):
             assert say(session, "after").endswith("after")
 
 
+@pytest.mark.promise("container", "a stop drains, and leaves no virtual IP")
 def test_stop_drains_and_leaves_no_virtual_ip(around: Site):
     """At `podman stop` the virtual IP goes at once, a session may end, and then the container ends with 0."""
     config = around.write(around.config(drain="20s"))
@@ -218,6 +222,7 @@ def test_in_place_of_openshifts_haproxy(around: Site):
             assert json.loads(monitor.recv(65536))["ok"] is True
 
 
+@pytest.mark.promise("container", "started as root it becomes its user")
 def test_started_as_root_it_becomes_its_user(around: Site):
     """Where only root can be given capabilities everything becomes the ordinary user's."""
     config = around.write(around.config())

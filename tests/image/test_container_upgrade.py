@@ -182,6 +182,7 @@ def _version(container: Container) -> str:
     return str(json.loads(container.exec("appliance", "status", "--json", check=False).stdout)["version"])
 
 
+@pytest.mark.promise("container", "an upgrade ends nothing")
 def test_an_upgrade_and_the_way_back(around: Site, host: ContainerHost, traffic: _Traffic, newer: str):
     """Nothing has ended, nothing was refused, no byte is wrong; the former containers have ended with 0.
 

@@ -45,6 +45,7 @@ def on_a_machine(folder: Path, tmp_path: Path, commands: str) -> str:
     return done.stdout
 
 
+@pytest.mark.promise("docs/installing.md", "the archive installs without a registry")
 def test_it_installs_without_a_registry(folder: Path, tmp_path: Path):
     """One command makes the venv, the user, the links and the unit, in a network that reaches nobody."""
     said = on_a_machine(

@@ -50,6 +50,7 @@ def test_no_development_packages(image: str):
     assert found == {*locked, "lb-appliance"}
 
 
+@pytest.mark.promise("container", "the image builds, and its command runs")
 def test_version(image: str):
     """The command runs, also without any configuration."""
     del image
@@ -96,6 +97,7 @@ def test_nothing_is_compiled_at_a_start(image: str):
     assert said == []
 
 
+@pytest.mark.promise("data path", "the image has it compiled")
 def test_the_data_path_is_compiled(image: str):
     """Extension modules move the connections, and their sources are left out."""
     del image

@@ -329,6 +329,7 @@ df --output=avail -B1 / | tail -n 1
 """
 
 
+@pytest.mark.promise("container", "the virtual machine boots, serves, and follows its form")
 def test_boots_serves_and_takes_a_changed_property(around: _Around):
     """With a filled-in form it serves on its virtual IP; after a restart with another form, on that one.
 

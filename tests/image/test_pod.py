@@ -188,6 +188,7 @@ def api(around: Site) -> Iterator[NodeApi]:
         yield made
 
 
+@pytest.mark.promise("container", "static pod in HAProxy's place")
 @pytest.mark.parametrize("owner", _OWNERS)
 def test_in_haproxys_place(around: Site, runtimecfg: str, api: NodeApi, owner: str):
     """From no configuration to an answer: monitor connects, renders, says `reload`; the probe is content."""
@@ -205,6 +206,7 @@ def test_in_haproxys_place(around: Site, runtimecfg: str, api: NodeApi, owner: s
         pod.appliance("status")
 
 
+@pytest.mark.promise("container", "static pod in keepalived's place")
 def test_in_keepaliveds_place(around: Site, runtimecfg: str, api: NodeApi):
     """From no configuration to a held address; at the end of the pod the address is gone."""
     del runtimecfg

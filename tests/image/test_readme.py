@@ -107,6 +107,7 @@ def _answer(nodes: tuple[Node, Node], port: int) -> bytes:
         return connection.recv(100)
 
 
+@pytest.mark.promise("docs/installing.md", "the commands for a container work")
 def test_readme(machine: FreshMachine, nodes: tuple[Node, Node]):
     """What "As a container" says builds, runs and says that all is well, and a client is served."""
     build, run, status = commands(_INSTALLING, "As a container")

@@ -65,6 +65,7 @@ def _main(machine: SystemdMachine) -> int:
     return int(machine.show(_UNIT, "MainPID"))
 
 
+@pytest.mark.promise("docs/installing.md", "the unit of systemd runs it as its user")
 def test_it_runs_as_its_user_with_what_it_needs(serving: SystemdMachine):
     """Ready is said when it serves; no process is root's, and none may gain what it has not."""
     assert serving.show(_UNIT, "ActiveState") == "active"

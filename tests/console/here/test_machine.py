@@ -85,6 +85,7 @@ def test_a_machine_that_has_everything(node: Node, file: Path):
     assert (seen.errors, [each for each in seen.warnings if "in use" in each[1]]) == ([], [])
 
 
+@pytest.mark.promise("docs/configuring.md", "`check --here` says what the machine lacks")
 def test_a_port_that_somebody_has(node: Node, file: Path):
     """Who has it is told by name and number."""
     listener = [

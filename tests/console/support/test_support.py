@@ -146,6 +146,7 @@ _SECRET = st.text(_LETTERS, min_size=8, max_size=24).map(lambda text: f"Zq{text}
 _PASS = st.text(_LETTERS, min_size=2, max_size=4).map(lambda text: f"Zq{text}9x")
 
 
+@pytest.mark.promise("docs/security.md", "no secret is in an archive for a ticket")
 @settings(max_examples=25, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     password=_PASS,

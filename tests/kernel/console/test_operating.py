@@ -16,6 +16,7 @@ _NOT_HERE: Final = "lb-appliance-0.1.0/install"
 """tests/image/test_dist.py gives it."""
 
 
+@pytest.mark.promise("docs/operating.md", "each sequence of commands does what it says")
 def test_the_sequences(tmp_path: Path):
     """Each command succeeds, a client is served after each sequence, and `lb-0` has the address again."""
     steps = [step for step in walk(_PAGE) if step.machine and not step.command.startswith(_NOT_HERE)]

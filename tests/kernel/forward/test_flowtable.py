@@ -45,6 +45,7 @@ def test_what_an_interface_cannot_do_is_refused_and_stops_nothing(balanced: Forw
         assert "no hardware flowtable" in checked.stdout + checked.stderr
 
 
+@pytest.mark.promise("kernel", "flowtables")
 @pytest.mark.parametrize("version", [4, 6])
 def test_the_kernel_gives_connections_back(balanced: ForwardField, version: int):
     """The rules alone, without programs: put into a flowtable, taken out, deleted, and both ends reset."""

@@ -30,6 +30,7 @@ def test_a_dead_server_gets_nothing_more(balanced: ForwardField, forward: str):
         assert appliance.status()["ok"]
 
 
+@pytest.mark.promise("docs/forward.md", "drain holds as with a proxy")
 def test_a_drained_server_keeps_its_sessions(balanced: ForwardField, forward: str):
     """`drain` sends nobody new, and what is open goes on; `ready` ends it."""
     with balanced.appliance(balanced.config(forward=forward)) as appliance:

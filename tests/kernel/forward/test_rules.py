@@ -46,6 +46,7 @@ def test_both_families_reach_every_server(balanced: ForwardField):
     assert balanced.conntrack() == []
 
 
+@pytest.mark.promise("survives", "forward")
 def test_the_rules_outlive_a_crash_and_are_taken_over(balanced: ForwardField):
     """A kill of the program changes nothing; its successor takes over chains, numbers and figures."""
     with balanced.appliance() as appliance:
@@ -81,6 +82,7 @@ def test_a_restart_alone_leaves_everything(balanced: ForwardField):
         session.close()
 
 
+@pytest.mark.promise("program", "forward")
 def test_a_stop_drains(balanced: ForwardField):
     """New connections are refused at once, open ones go on, and the last one that ends ends the appliance."""
     config = {**balanced.config(), "defaults": {"drain": "60s"}}
@@ -95,6 +97,7 @@ def test_a_stop_drains(balanced: ForwardField):
     assert balanced.nft() == ""
 
 
+@pytest.mark.promise("docs/forward.md", "from proxy to kernel and back nobody is refused")
 @pytest.mark.parametrize("version", [4, 6])
 def test_a_switch_there_and_back_loses_nothing(balanced: ForwardField, version: int):
     """From proxy to kernel and back by reload, under clients: none is refused, every session goes on."""
@@ -166,6 +169,7 @@ def test_rules_of_a_program_that_is_down_go_with_a_reload(balanced: ForwardField
         wait_until(lambda: balanced.ask() in ALL, what="the proxy serves")
 
 
+@pytest.mark.promise("docs/forward.md", "rules that somebody flushes come back")
 def test_what_somebody_flushes_comes_back(balanced: ForwardField):
     """`nft flush ruleset` of another program costs a moment, and the warning names it."""
     with balanced.appliance() as appliance:

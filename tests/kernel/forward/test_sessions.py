@@ -75,6 +75,7 @@ def test_forwarded_connections_are_listed(balanced: ForwardField, address: str):
             assert "forwarded" in appliance.command("sessions").stdout
 
 
+@pytest.mark.promise("kernel", "conntrack")
 @pytest.mark.parametrize("address", VIPS)
 def test_forwarded_connections_are_killed(balanced: ForwardField, address: str):
     """By id, by server and by client: both ends are reset at once, conntrack forgets, others go on."""

@@ -8,6 +8,7 @@ from support.processes.waiting import wait_until
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", "tcpdump", root=True)]
 
 
+@pytest.mark.promise("docs/forward.md", "the node that holds the virtual IP forwards")
 @pytest.mark.parametrize("address", VIPS)
 def test_the_active_node_forwards_and_a_lost_one_is_replaced(forward_pair: ForwardPair, address: str):
     """Both nodes are ready; cut off from the network one loses its clients to the other.

@@ -39,6 +39,8 @@ from appliance.net.netlink.conntrack import Conntrack
 pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", "nft", root=True)]
 
 
+@pytest.mark.promise("kernel", "packets led by MAC (nftables dup)")
+@pytest.mark.promise("program", "linger")
 @pytest.mark.parametrize("virtual_mac", [False, True], ids=["own", "virtual"])
 @pytest.mark.parametrize("vip", [VIP, VIP6])
 def test_moves_there_and_back_end_no_connection(vip: str, virtual_mac: bool):  # noqa: FBT001  # a value of a key
@@ -145,6 +147,7 @@ def _remembered(node: LingerNode, port: int) -> int:
     return max((each.remaining or 0 for each in found), default=-1)
 
 
+@pytest.mark.promise("survives", "linger")
 def test_a_restart_of_the_program_ends_no_connection():
     """Killed on either node it comes back, and the kernel has gone on meanwhile."""
     with pair() as (client, one, two), SteadyClients(client, count=COUNT, period=PERIOD) as clients:

@@ -48,6 +48,7 @@ def _line(node: Node, address: str) -> str:
     return next(line for line in shown if f" {address} " in line)
 
 
+@pytest.mark.promise("kernel", "addresses (netlink)")
 @pytest.mark.parametrize("address", [FOUR, "10.9.8.7/32", SIX, "fd00::7/128"])
 def test_take_and_release(addresses: Addresses, node: Node, address: str):
     """An address comes and goes, and both can be repeated."""
@@ -102,6 +103,7 @@ def test_flags(addresses: Addresses, node: Node):
     ) or f"src {node.address6}" in node.ip("route", "get", "fd00::99")
 
 
+@pytest.mark.promise("kernel", "routes (netlink)")
 def test_network_of_its_own(addresses: Addresses, node: Node):
     """An address of a network not yet reached brings the network's route, and takes it along."""
     index = _index(node)

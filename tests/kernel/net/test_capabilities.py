@@ -75,6 +75,7 @@ def test_keep_from_children():
     assert _sets(_run(_KEEP + _SEEN)) == [_NOBODY.pw_uid, given, given, 0, 0]
 
 
+@pytest.mark.promise("kernel", "capabilities")
 @pytest.mark.parametrize(
     ("module", "share"),
     [

@@ -33,6 +33,7 @@ def _mac(text: str) -> bytes:
     return bytes.fromhex(text.replace(":", ""))
 
 
+@pytest.mark.promise("kernel", "gratuitous ARP and unsolicited NA")
 def test_gratuitous_arp_teaches_a_neighbour(segment: Segment):
     """A frame arrives as it was made, and the neighbour's table follows it."""
     first, second = segment.nodes.values()
@@ -75,6 +76,8 @@ def test_own_frames_and_others_are_not_received(segment: Segment):
         assert own.receive() == []
 
 
+@pytest.mark.promise("kernel", "gratuitous ARP and unsolicited NA")
+@pytest.mark.promise("kernel", "packet sockets")
 def test_claims_of_others(segment: Segment):
     """Only frames in which another node claims one of the addresses are received, in both families."""
     first, second = segment.nodes.values()

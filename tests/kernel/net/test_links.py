@@ -65,6 +65,7 @@ def test_state(links: Links, node: Node):
     assert links.read() == []
 
 
+@pytest.mark.promise("kernel", "interfaces (netlink)")
 def test_carrier(links: Links, node: Node):
     """Pulling and putting back the cable is told as down and up, with the addresses left in peace."""
     node.unplug()

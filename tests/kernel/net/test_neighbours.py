@@ -12,6 +12,7 @@ pytestmark = [pytest.mark.kernel, pytest.mark.needs("ip", root=True)]
 MAC = "02:00:00:00:00:77"
 
 
+@pytest.mark.promise("kernel", "neighbours (netlink)")
 def test_a_neighbour_is_named_by_its_addresses():
     """Both families, of this interface and this hardware address alone."""
     with Segment() as segment:

@@ -47,6 +47,7 @@ def _without(*names: str) -> list[str]:
 _MAY_RAISE_LIMITS = needed_capabilities.has(needed_capabilities.Capability.CAP_SYS_RESOURCE)
 
 
+@pytest.mark.promise("kernel", "real-time scheduling and locked memory")
 def test_everything():
     """With root's rights it is real-time, locked and, where root may, spared; its child is ordinary."""
     found = _applied()

@@ -68,6 +68,7 @@ def test_another_bind_is_followed(field: RedirectField):
             assert field.ask(_FOUR, node=node) == SERVER
 
 
+@pytest.mark.promise("survives", "redirect")
 def test_sessions_go_on_without_rules(field: RedirectField):
     """Without other NAT here: `redirect` killed, restarted, stopped, and its rules gone; sessions go on."""
     with field.appliance() as appliance:

@@ -38,6 +38,7 @@ exec "$@"
 """
 
 
+@pytest.mark.promise("program", "redirect")
 def test_every_virtual_ip_leads_to_the_frontend(field: RedirectField):
     """Both families, two addresses of each, from another machine and from the node itself; a stop cleans."""
     with field.appliance() as appliance:
@@ -95,6 +96,7 @@ def test_rules_that_lead_to_nobody_do_no_harm(field: RedirectField, offload: boo
     rules.close(keep_flows=False)
 
 
+@pytest.mark.promise("docs/redirect.md", "without a server up the API server has its port")
 def test_the_api_server_takes_over_when_no_server_is_up(field: RedirectField):
     """Off after `fall` bad looks, on again after `rise` good ones; both are told, with the reason."""
     with field.appliance() as appliance:

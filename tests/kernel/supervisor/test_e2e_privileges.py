@@ -120,6 +120,8 @@ def started(request: pytest.FixtureRequest) -> Iterator[tuple[_Started, int]]:
         appliance.__exit__(None)
 
 
+@pytest.mark.promise("docs/security.md", "each program has what it needs and nothing else")
+@pytest.mark.promise("kernel", "no new privileges")
 def test_each_program_has_what_it_needs_and_nothing_else(started: tuple[_Started, int]):
     """One ordinary user, or a root that owns files only; no exec adds a privilege, in any program."""
     made, uid = started

@@ -196,6 +196,7 @@ def test_a_stop_of_everything_under_load_loses_nothing(ground: Field):
         assert one.stop(patience=0) == 0
 
 
+@pytest.mark.promise("survives", "`supervisorctl restart vrrp`")
 def test_supervisorctl_restart_of_vrrp_loses_nothing(ground: Field):
     """The virtual IP is at the peer until it comes back (`preempt`), and no probe of a client is lost."""
     serve(ground.one, ground.two)

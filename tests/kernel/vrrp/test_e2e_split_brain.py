@@ -70,6 +70,7 @@ def _names(status: "subprocess.CompletedProcess[str]", other: Node) -> bool:
     return status.returncode == 1 and (other.mac in said or f"{other.address} " in said)
 
 
+@pytest.mark.promise("docs/troubleshooting.md", "two active nodes say who")
 @pytest.mark.parametrize("disagreement", _DISAGREEMENTS)
 def test_both_say_who(ground: Field, disagreement: str):
     """Both serve the address, as neither obeys the other: that is a problem on either node, with who."""

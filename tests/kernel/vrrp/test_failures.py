@@ -225,6 +225,7 @@ def test_a_backup_leaves_foreign_addresses_alone(ground: Field):
     assert ground.one.holds(ground.one.address)
 
 
+@pytest.mark.promise("docs/virtual-ips.md", "a planned move loses nothing")
 def test_a_planned_move_loses_nothing(ground: Field):
     """`move` hands the address over without one lost probe, and it stays there though the other is worse."""
     serve(ground.one, ground.two)

@@ -107,6 +107,7 @@ forms = pytest.mark.parametrize(
 )
 
 
+@pytest.mark.promise("docs/virtual-ips.md", "beside keepalived in either role")
 @forms
 def test_backup_of_keepalived(ground: Field, forms: Sequence[Form]):
     """Beside a better keepalived ours is silent; when that one stops ours takes over, and is told so."""
@@ -130,6 +131,7 @@ def test_backup_of_keepalived(ground: Field, forms: Sequence[Form]):
         _announced(ground, form, ground.one)
 
 
+@pytest.mark.promise("docs/virtual-ips.md", "beside keepalived in either role")
 @forms
 def test_active_beside_keepalived(ground: Field, forms: Sequence[Form]):
     """A worse keepalived accepts our advertisements and stays silent; when ours stops it takes over."""

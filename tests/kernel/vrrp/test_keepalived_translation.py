@@ -262,6 +262,7 @@ vrrp_instance six {{
 VIPS: Final = {"old": "192.0.2.100", "new": "192.0.2.101", "six": "fd00::100"}
 
 
+@pytest.mark.promise("docs/foreign-files.md", "the same keepalived.conf: keepalived and we elect the same")
 def test_one_pair_of_two_programs(ground: Field, tmp_path: Path):
     """Each obeys its own file: who has the higher priority is active, with the weights of scripts counted."""
     drained = {node.name: tmp_path / node.name for node in (ground.one, ground.two)}

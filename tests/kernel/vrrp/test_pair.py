@@ -46,6 +46,7 @@ def test_the_better_one_claims(meadow: Field) -> None:
         assert one.status()["held"] is True
 
 
+@pytest.mark.promise("program", "vrrp")
 def test_a_crash_moves_the_address(meadow: Field) -> None:
     """When the active is killed with its machine the other one takes over after its down interval."""
     with agreed(meadow) as (one, two):
@@ -155,6 +156,7 @@ def test_the_same_snapshot_twice_and_an_abort_change_nothing(meadow: Field) -> N
         assert one.transitions() == ["backup", "active"]
 
 
+@pytest.mark.promise("survives", "vrrp")
 def test_killed_and_started_at_once_it_goes_on(meadow: Field) -> None:
     """A restart within the peers' patience keeps the address where it is, and nobody else takes it."""
     patient = {"advert": 1.0, "down_timer_adverts": 5, "listen": 0.5}
@@ -200,6 +202,7 @@ def test_what_a_dead_one_left_goes_although_it_is_not_configured_any_more(meadow
         assert meadow.one.holds("192.0.2.77")
 
 
+@pytest.mark.promise("docs/virtual-ips.md", "a sync group moves together")
 def test_both_families_move_together(meadow: Field) -> None:
     """The members of a sync group are active on one node, and a fault of one moves all."""
     members = [
@@ -331,6 +334,7 @@ def test_version_2_with_a_password(meadow: Field) -> None:
         wait_until(lambda: two.status()["heard"], what="the active is heard")
 
 
+@pytest.mark.promise("docs/virtual-ips.md", "an address in use is named before the first claim")
 def test_an_address_in_use_is_a_conflict(meadow: Field) -> None:
     """An address that answers ARP before the first claim, and is nobody's active, is told and waited for."""
     meadow.client.ip("address", "add", f"{VIP}/24", "dev", "eth0")
@@ -414,6 +418,7 @@ def test_an_active_that_is_there_is_no_conflict(meadow: Field) -> None:
             assert two.status()["conflicts"] == []
 
 
+@pytest.mark.promise("program", "tracker")
 def test_what_is_tracked_moves_the_address(meadow: Field, tmp_path: Path) -> None:
     """A weight that is lost lets the other one take over, and its return brings the address back."""
     flag = tmp_path / "flag"

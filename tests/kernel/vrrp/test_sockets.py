@@ -44,6 +44,7 @@ def _next_datagram(receiver: VrrpSocket) -> Datagram:
     return arrived[0]
 
 
+@pytest.mark.promise("kernel", "raw sockets")
 @pytest.mark.parametrize("family", [4, 6])
 def test_multicast(segment: Segment, family: int):
     """A member hears the group with source, TTL and payload; the sender does not hear itself."""
@@ -77,6 +78,7 @@ def test_unicast(segment: Segment, family: int):
         assert heard == Datagram(source=_source(first, family), destination=peer, ttl=255, payload=ADVERT)
 
 
+@pytest.mark.promise("kernel", "socket filters (BPF)")
 @pytest.mark.parametrize("family", [4, 6])
 def test_router_id(segment: Segment, family: int):
     """The kernel keeps other virtual routers' advertisements away."""

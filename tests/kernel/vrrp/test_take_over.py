@@ -134,6 +134,7 @@ _CASES = [
 ]
 
 
+@pytest.mark.promise("survives", "supervisord")
 @pytest.mark.parametrize(("advert", "busy"), _CASES)
 def test_the_next_run_takes_over_unseen(ground: Field, advert: str, busy: bool):  # noqa: FBT001
     """No transition at the peer, no probe lost, no connection reset, and the address never leaves."""

@@ -79,6 +79,7 @@ def test_both_families_and_several(segment: Segment, requests: Requests):
     assert set(virtual_mac.present(requests)) == {four, six}
 
 
+@pytest.mark.promise("kernel", "virtual MAC (macvlan)")
 def test_neighbours_get_the_virtual_mac(segment: Segment, requests: Requests, tmp_path: Path):
     """A neighbour that asks for the address is told the virtual MAC and no other, and can send to it."""
     second = segment.nodes["second"]

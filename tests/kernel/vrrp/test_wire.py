@@ -135,6 +135,7 @@ def test_an_address_in_use_is_named(ground: Field):
         ours.wait_for("active")
 
 
+@pytest.mark.promise("docs/security.md", "signed advertisements keep strangers out")
 def test_hmac_keeps_strangers_out(ground: Field):
     """Two of ours with a key trust each other, and an advertisement without its trailer moves nothing."""
     key = HmacKey(id=1, secret="00112233445566778899aabbccddeeff" * 2)

@@ -90,6 +90,7 @@ def _living(load: Load) -> int:
     return sum(session.server == SICK for session in load.report().living)
 
 
+@pytest.mark.promise("docs/concepts.md", "a master that loses power costs no request")
 @pytest.mark.parametrize("interval", ["5s", "60s"])
 def test_a_master_that_loses_power_costs_no_request(ground: Ground, interval: str):
     """It is out of use soon, every new connection is served elsewhere in time, and its watches are ended.

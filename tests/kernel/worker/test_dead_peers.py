@@ -22,6 +22,7 @@ def nodes() -> Iterator[dict[str, Node]]:
         yield {name: segment.node(name) for name in ("client", "balancer", "server")}
 
 
+@pytest.mark.promise("kernel", "TCP keepalive and user timeout")
 @pytest.mark.parametrize(
     ("dead", "reason"), [("client", EndReason.CLIENT_ABORT), ("server", EndReason.SERVER_ABORT)]
 )

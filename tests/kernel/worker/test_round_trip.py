@@ -234,6 +234,7 @@ def _ask(address: str, port: int, path: str) -> str:
     return _NOTHING_HERE.get(status, status)
 
 
+@pytest.mark.promise("docs/foreign-files.md", "the same haproxy.cfg: HAProxy and we answer the same")
 @pytest.mark.parametrize("name", _CHOSEN)
 def test_both_answer_the_same(name: str, tmp_path: Path):
     """Ports, servers, shares and health states are the same, with good servers and with bad ones."""

@@ -25,6 +25,7 @@ def _connected(listener: socket.socket, source: str) -> Iterator[int]:
             yield client.getsockname()[1]
 
 
+@pytest.mark.promise("kernel", "lists of sockets (netlink)")
 @pytest.mark.parametrize("family", [socket.AF_INET, socket.AF_INET6])
 def test_connections_of_others_are_listed_and_counted(family: socket.AddressFamily):
     """Those that another address has begun, whatever family the listener is of; a closed one is gone."""

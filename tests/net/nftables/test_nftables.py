@@ -64,6 +64,7 @@ def test_a_list_of_counters_may_be_long(nftables: Nftables):
     assert len(KernelTables(connect=lambda: nftables).taken_over()) == 6000
 
 
+@pytest.mark.promise("kernel", "nftables")
 def test_all_or_nothing(nftables: Nftables):
     """A transaction whose last command is refused has done nothing; the error is the kernel's own."""
     with pytest.raises(NftablesError) as refused:

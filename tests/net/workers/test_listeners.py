@@ -257,6 +257,7 @@ for host, prefix in zip(hosts, (32, 128)):
 """
 
 
+@pytest.mark.promise("kernel", "binding an address that is not here yet")
 @pytest.mark.programs
 @pytest.mark.kernel
 def test_virtual_address_that_comes() -> None:

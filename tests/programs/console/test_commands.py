@@ -76,6 +76,7 @@ def test_status_is_well(made: Cluster):
         assert name in shown
 
 
+@pytest.mark.promise("docs/troubleshooting.md", "`status` works with any program down")
 @pytest.mark.parametrize("program", ["reload", "health", "proxy-api"])
 def test_status_works_while_a_program_is_down(made: Cluster, program: str):
     """With one program stopped the answer is no, says which, and still shows everything else."""
@@ -98,6 +99,7 @@ def test_status_works_while_a_program_is_down(made: Cluster, program: str):
     assert supervised.exists()
 
 
+@pytest.mark.promise("docs/operating.md", "drain, maint and ready")
 def test_server_states(made: Cluster):
     """Drain, maint and ready reach the server, several at once, and say so."""
     said = made.appliance.command("maint", "masters/master-1", "masters/master-2").stdout

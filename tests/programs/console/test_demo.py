@@ -163,6 +163,7 @@ def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
         yield running
 
 
+@pytest.mark.promise("docs/getting-started.md", "the demo serves")
 def test_masters_answer_in_turn(demo: Demo):
     """Three requests in a row are answered by three masters, and three more by the same in that order."""
     answers = [demo.get(9445) for _ in range(6)]
@@ -170,6 +171,7 @@ def test_masters_answer_in_turn(demo: Demo):
     assert answers[:3] == answers[3:]
 
 
+@pytest.mark.promise("program", "proxy-ingress")
 def test_ingress_answers(demo: Demo):
     """Both ingress ports reach a router, and one client always the same."""
     clear = {demo.get(8080, "/", tls=False) for _ in range(4)}
@@ -252,6 +254,7 @@ def test_changes_are_printed(demo: Demo):
     demo.shell("appliance ready masters/master-2")
 
 
+@pytest.mark.promise("docs/getting-started.md", "the demo leaves nothing")
 def test_interrupt_leaves_nothing(demo: Demo):
     """Ctrl-C ends every process, removes every file, and is no failure. Runs last: it ends the demo."""
     root, started = demo.root, demo.processes()

@@ -67,6 +67,7 @@ def following(appliance: Appliance) -> Iterator["subprocess.Popen[str]"]:
         assert process.wait(30) == 130
 
 
+@pytest.mark.promise("docs/monitoring.md", "events have their cause, and outlive everything")
 def test_what_happened_is_told_with_its_cause_and_outlives_everything():
     """Servers, their pool, reloads and killed programs are told once each, before and after a restart."""
     with Backend("m0") as first, Backend("m1") as second, Appliance(config(first, second)) as appliance:
@@ -151,6 +152,7 @@ def test_a_full_frontend_and_a_broken_start_are_told():
             appliance.write(made)
 
 
+@pytest.mark.promise("docs/monitoring.md", "who is to be told is told")
 def test_who_is_to_be_told_is_told(tmp_path: Path):
     """A webhook hears of a server that is down; a reload names another one, and a kill loses nothing."""
     first, second = Webhook(), Webhook()

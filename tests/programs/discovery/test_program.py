@@ -124,6 +124,8 @@ def site(directory: Path, *, masters: int = 3, apis: int = 2, running: bool = Tr
         yield made
 
 
+@pytest.mark.promise("docs/discovery.md", "masters are replaced, and no connection fails")
+@pytest.mark.promise("program", "discover")
 def test_masters_are_replaced_one_after_another_under_load(tmp_path: Path):
     """No new connection fails, sessions of a removed master go on, and no generation is made."""
     with site(tmp_path) as made, Load(port=made.port, sessions=_SESSIONS, rate=_RATE) as load:
@@ -180,6 +182,7 @@ def test_without_the_api_nothing_changes_and_a_relist_replaces(tmp_path: Path):
             assert load.report().ended == []
 
 
+@pytest.mark.promise("docs/discovery.md", "without the API the last list serves")
 def test_a_start_without_the_api_uses_the_last_list(tmp_path: Path):
     """Also where the runtime directory is new, as after a boot; then the API is found again."""
     with site(tmp_path) as made:
@@ -212,6 +215,7 @@ def test_the_first_start_ever_waits_for_nothing(tmp_path: Path):
             assert made.appliance.command("status").returncode == 0
 
 
+@pytest.mark.promise("docs/discovery.md", "an empty list changes nothing")
 def test_an_empty_list_changes_nothing(tmp_path: Path):
     """It is a named problem until Nodes are there again; one that comes is used meanwhile."""
     with site(tmp_path) as made:
@@ -231,6 +235,7 @@ def test_an_empty_list_changes_nothing(tmp_path: Path):
         assert made.appliance.command("discover").returncode == 0
 
 
+@pytest.mark.promise("docs/discovery.md", "more than half go only when others agree")
 def test_more_than_half_go_only_when_others_agree(tmp_path: Path):
     """The API server's own list of those that serve is enough; until it agrees all stay."""
     with site(tmp_path) as made:
@@ -253,6 +258,7 @@ def test_a_broken_file_does_not_stop_what_is_found(tmp_path: Path):
         assert len(made.servers()) == 4
 
 
+@pytest.mark.promise("survives", "discover")
 def test_the_loss_of_discover_costs_freshness_only(tmp_path: Path):
     """Killed under load, it is started again and goes on; the state that it left may be damaged."""
     with site(tmp_path) as made, Load(port=made.port, sessions=10, rate=50) as load:

@@ -71,6 +71,7 @@ def test_without_a_server_connections_fail_and_the_monitor_says_so():
         wait_until(lambda: load.report().completed > before + 20, what="connections are served again")
 
 
+@pytest.mark.promise("survives", "a server")
 def test_a_dead_master_costs_no_request():
     """Connections that meet a server which just died go to another one."""
     with (

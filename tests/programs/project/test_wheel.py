@@ -34,6 +34,7 @@ def extensions(wheel: Path) -> dict[str, bytes]:
         return {name: archive.read(name) for name in archive.namelist() if name.endswith(".so")}
 
 
+@pytest.mark.promise("data path", "without a compiler the wheel is plain Python")
 def test_without_a_compiler_it_runs_everywhere(tmp_path: Path):
     """What is installed of our source archive on a machine without a compiler is plain Python."""
     command = [

@@ -79,6 +79,7 @@ def pids(proxy: LoneProxy) -> set[int]:
     return {int(str(each["pid"])) for each in proxy.workers() if each["phase"] == "accepting"}
 
 
+@pytest.mark.promise("kernel", "accept queues (SO_REUSEPORT)")
 @pytest.mark.parametrize("how", ["killed", "hanging"])
 def test_a_worker_that_serves_nobody(backend: Backend, how: str) -> None:
     """Whoever waits in its queue is served by the others."""

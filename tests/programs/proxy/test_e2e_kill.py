@@ -42,6 +42,7 @@ def load(made: Cluster) -> Iterator[Load]:
         yield running
 
 
+@pytest.mark.promise("survives", "a worker")
 def test_a_killed_worker_loses_only_its_own_connections(made: Cluster, load: Load):
     """Its sessions are lost, the other worker's live; nothing is refused; it is replaced in its place."""
     victim, other = made.appliance.accepting()
@@ -61,6 +62,7 @@ def test_a_killed_worker_loses_only_its_own_connections(made: Cluster, load: Loa
     assert alive(other.pid)
 
 
+@pytest.mark.promise("survives", "a proxy master")
 def test_a_killed_master_loses_nothing(made: Cluster, load: Load):
     """Its workers go on as the generation of its successor: no session ends, long after a drain too."""
     workers = {worker.pid for worker in made.appliance.accepting()}
@@ -82,6 +84,7 @@ def test_a_master_killed_again_and_again_loses_nothing(made: Cluster, load: Load
     _assert_nothing_lost(load)
 
 
+@pytest.mark.promise("survives", "`supervisorctl restart proxy-api`")
 def test_supervisorctl_restart_of_a_master_loses_nothing(made: Cluster, load: Load):
     """A restart on purpose takes the same way as a death."""
     workers = {worker.pid for worker in made.appliance.accepting()}
@@ -93,6 +96,7 @@ def test_supervisorctl_restart_of_a_master_loses_nothing(made: Cluster, load: Lo
     _assert_nothing_lost(load)
 
 
+@pytest.mark.promise("survives", "health")
 def test_a_killed_prober_changes_no_server_and_stops_no_traffic(made: Cluster, load: Load):
     """Workers go by its last verdicts, and its successor takes them over."""
     ups = len(made.appliance.events("server-up"))
@@ -108,6 +112,7 @@ def test_a_killed_prober_changes_no_server_and_stops_no_traffic(made: Cluster, l
     wait_until(lambda: len(made.appliance.events("server-up")) > ups, what="it is up again")
 
 
+@pytest.mark.promise("survives", "reload")
 def test_a_killed_reload_handler_affects_no_traffic(made: Cluster, load: Load):
     """Its successor answers the next reload; nothing else noticed."""
     killed = made.appliance.kill("reload")
@@ -118,6 +123,7 @@ def test_a_killed_reload_handler_affects_no_traffic(made: Cluster, load: Load):
     _assert_nothing_lost(load)
 
 
+@pytest.mark.promise("survives", "supervisord")
 def test_after_a_killed_supervisord_the_next_start_takes_over(made: Cluster, load: Load):
     """In a container everything goes with it; on a host the next start takes over without loss."""
     left = set(made.appliance.processes()) - {made.appliance.pid}

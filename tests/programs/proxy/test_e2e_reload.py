@@ -52,6 +52,7 @@ def test_many_reloads_on_a_connection_whose_answers_are_never_read_lose_nothing(
         load.wait_for_sessions()
 
 
+@pytest.mark.promise("docs/reloading.md", "a broken file changes nothing")
 def test_a_broken_file_changes_nothing_and_every_error_is_answered():
     """A reload of a broken file is refused with all its errors, while connections go on."""
     with cluster(workers=1) as made, Load(port=made.port, sessions=20, rate=50) as load:
@@ -77,6 +78,7 @@ def test_an_unchanged_file_makes_no_generation():
         assert made.appliance.generation() == 1
 
 
+@pytest.mark.promise("docs/reloading.md", "servers come and go live")
 def test_a_server_is_added_and_removed_live():
     """Pool members change in the running generation, and the next connections use what there is."""
     with cluster(masters=3, workers=1) as made, Load(port=made.port, sessions=30, rate=100) as load:

@@ -105,6 +105,7 @@ def settle(load: Load, *, more: int = 100) -> None:
     wait_until(lambda: load.report().completed >= before + more, what="load goes on")
 
 
+@pytest.mark.promise("program", "proxy-api")
 def test_new_generations_under_load(site: Site) -> None:
     """Five new generations under load: no connection fails, and every old session goes on."""
     with LoneProxy(site.snapshot(workers=2, drain=60.0)) as proxy:

@@ -39,6 +39,7 @@ def _listed(made: Site) -> dict[str, dict[str, object]]:
     return {str(each["id"]): each for each in made.listed("--frontend", "kube-api")}
 
 
+@pytest.mark.promise("docs/reloading.md", "open connections move to the new workers")
 def test_nothing_ends_and_no_byte_is_lost():
     """Sessions that talk now and then, streams that never pause, and new connections, over many reloads."""
     with site(workers=_WORKERS) as made, Load(port=made.port) as load:

@@ -26,6 +26,7 @@ def totals(appliance: Appliance) -> list[int]:
     return found
 
 
+@pytest.mark.promise("docs/sizing.md", "each worker has its part of the connections")
 def test_each_worker_has_its_part():
     """No worker has half more than its part of the connections: the kernel divides them by a hash.
 

@@ -142,6 +142,7 @@ def test_a_broken_first_file_is_waited_for_with_its_errors(pod: HaproxyPod, back
         assert wait_until(lambda: not pod.problems(), what="status is good")
 
 
+@pytest.mark.promise("docs/foreign-files.md", "an empty, broken or lost file takes nothing away")
 def test_what_happens_to_the_file_later_takes_nothing_away(pod: HaproxyPod, backend: Backend):
     """Equal: unchanged. Broken, empty, gone: refused, and the accepted one goes on, over a new start too."""
     pod.render(backend.port)

@@ -63,6 +63,7 @@ def has_no_problem(appliance: Appliance) -> bool:
     )
 
 
+@pytest.mark.promise("docs/reloading.md", "a reload that is lost is made good")
 def test_a_reload_into_a_broken_pipe_is_obeyed_all_the_same():
     """The program reload is killed, the monitor's line is lost with its pipe, and the file is obeyed soon."""
     port = free_port()

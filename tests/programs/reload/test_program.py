@@ -122,6 +122,7 @@ def answers(client: socket.socket, count: int) -> list[dict[str, object]]:
     return [json.loads(line) for line in received.splitlines()]
 
 
+@pytest.mark.promise("program", "reload")
 def test_one_line_makes_the_file_real(house: House):
     """The line `reload` is answered with the new number, what changed, and how long it took."""
     house.write(weight=2)

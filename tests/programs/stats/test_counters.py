@@ -61,6 +61,7 @@ def _total(counters: Mapping[Sample, float], name: str, **labels: str) -> float:
     )
 
 
+@pytest.mark.promise("docs/monitoring.md", "counters are what clients counted")
 def test_the_sums_are_what_clients_counted(site: StatsSite):
     """Of generations that are gone too: each connection is counted once, with its bytes, in all places."""
     watch = Watch(site)

@@ -207,6 +207,7 @@ def test_telegraf(pair: Pair):
         assert differ == {}, place
 
 
+@pytest.mark.promise("docs/monitoring.md", "what reads HAProxy reads us")
 def test_telegraf_over_the_socket(pair: Pair):
     """The socket says what the page does."""
     for url, user, control in pair.places:

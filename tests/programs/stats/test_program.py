@@ -61,6 +61,7 @@ def ask_master(site: StatsSite) -> None:
     client.close()
 
 
+@pytest.mark.promise("docs/monitoring.md", "Prometheus reads our metrics")
 def test_prometheus_reads_metrics(site: StatsSite):
     """In its text format, and in OpenMetrics where it asks for that; connections are counted."""
     before = site.value("haproxy_frontend_sessions_total", proxy="kube-api") or 0.0
@@ -76,6 +77,7 @@ def test_prometheus_reads_metrics(site: StatsSite):
         assert f"\n{name}" in text
 
 
+@pytest.mark.promise("program", "stats")
 def test_the_status_is_that_of_the_console(site: StatsSite):
     """With a schema, by which it can be read."""
     found = msgspec.json.decode(site.page("/api/v1/status").encode(), type=Status)

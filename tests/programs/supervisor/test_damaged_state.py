@@ -51,6 +51,7 @@ def spoil(path: Path, damage: str) -> None:
         SPOILS[damage](path)
 
 
+@pytest.mark.promise("docs/installing.md", "damaged state hinders no start")
 @pytest.mark.parametrize("damage", _KINDS)
 def test_a_start_goes_on_with_every_file_damaged(damage: str):
     """Every file in the runtime and state directories is spoilt; the next start serves, and says it."""

@@ -72,6 +72,7 @@ def _hang(appliance: Appliance, pid: int, how: int) -> dict[str, object]:
     return line
 
 
+@pytest.mark.promise("docs/concepts.md", "a program that hangs is ended and started again")
 @_HANGS
 @pytest.mark.parametrize("program", ["health", "reload", "proxy-api"])
 def test_a_program_that_hangs_is_replaced(made: Cluster, load: Load, program: str, how: int):

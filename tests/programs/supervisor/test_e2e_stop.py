@@ -11,6 +11,7 @@ pytestmark = pytest.mark.programs
 _SESSIONS = 40
 
 
+@pytest.mark.promise("docs/operating.md", "TERM drains")
 def test_term_lets_sessions_finish_until_the_drain_deadline():
     """Nothing new is accepted, every session lives to the deadline, and then everything has ended."""
     drain = 4.0

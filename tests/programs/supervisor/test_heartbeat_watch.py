@@ -31,6 +31,7 @@ def hanging() -> Iterator["subprocess.Popen[bytes]"]:
         process.kill()
 
 
+@pytest.mark.promise("program", "watchdog")
 def test_one_that_hangs_is_ended_also_where_its_heartbeat_was_removed(
     paths: Paths, hanging: "subprocess.Popen[bytes]"
 ):

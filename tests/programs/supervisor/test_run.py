@@ -116,6 +116,8 @@ def test_a_second_one_is_refused():
         assert appliance.is_running()
 
 
+@pytest.mark.promise("program", "proxy-ingress")
+@pytest.mark.promise("program", "proxy-api")
 def test_groups_come_and_go():
     """A reload starts the program of a new group, which serves, and stops that of one that is gone."""
     api, ingress = free_port(), free_port()
@@ -216,6 +218,7 @@ def test_term_ends_everything():
         assert appliance.processes() == []
 
 
+@pytest.mark.promise("docs/configuring.md", "an ordinary user runs it")
 @pytest.mark.needs("setpriv", "unshare", root=True)
 @pytest.mark.skipif(not nobody.possible(), reason="this machine gives no mount namespace")
 def test_an_ordinary_user_runs_it():

@@ -40,6 +40,7 @@ def is_open(opened: socket.socket) -> bool:
         return False
 
 
+@pytest.mark.promise("docs/operating.md", "USR1 waits for the last session")
 def test_a_session_ends_by_itself():
     """It lives on beyond the drain time; when it has ended everything has, with exit status 0."""
     with cluster(workers=2, drain=_DRAIN) as made:

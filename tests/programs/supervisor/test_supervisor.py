@@ -197,6 +197,7 @@ def room() -> Iterator[Room]:
         made.close()
 
 
+@pytest.mark.promise("program", "supervisord")
 def test_a_crashed_program_comes_back(room: Room):
     """A program that is killed is started again, and the log says how it ended."""
     room.program("steady", _ENDS.format(then=""))

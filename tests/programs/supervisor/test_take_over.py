@@ -34,6 +34,7 @@ def newer(tmp_path: Path) -> Release:
     return Release(tmp_path / "newer", "9.9.9")
 
 
+@pytest.mark.promise("survives", "an appliance that another `appliance run` takes over from")
 def test_an_upgrade_and_the_way_back(site: Site, newer: Release, tmp_path: Path):
     """Nothing ends, nothing is refused, no byte is wrong; verdicts and the operator's words stay."""
     made = site.appliance
@@ -103,6 +104,7 @@ def test_a_release_that_is_not_whole(site: Site, tmp_path: Path):
 _BROKEN = ["worker/__main__.py", *(["supervisor.py", "health.py", "proxy.py"] if _FULL else [])]
 
 
+@pytest.mark.promise("survives", "an appliance that another `appliance run` takes over from")
 @pytest.mark.parametrize("module", _BROKEN)
 def test_a_program_that_does_not_come_up(site: Site, tmp_path: Path, module: str):
     """The new one gives back and ends with exit code 3; the former one has all its programs again."""

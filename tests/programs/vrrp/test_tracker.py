@@ -175,6 +175,7 @@ def test_its_socket_may_be_its_standard_input(paths: Paths):
         assert process.wait(15) == 0
 
 
+@pytest.mark.promise("program", "tracker")
 def test_every_kind_is_tracked(tracker: Tracker, tmp_path: Path):
     """One of each, all of them up, and those that cannot be asked down with the reason."""
     (tmp_path / "number").write_text("12")
@@ -218,6 +219,7 @@ def test_a_pool_s_change_is_seen_before_the_interval(tracker: Tracker):
     tracker.wait(up=False)
 
 
+@pytest.mark.promise("kernel", "the death of a process (pidfd)")
 def test_a_process_s_death_is_seen_before_the_interval(tracker: Tracker, tmp_path: Path):
     """It is held by its pidfd."""
     program = tmp_path / f"zzz{os.getpid()}"

@@ -178,6 +178,7 @@ def test_adopted_worker_forgets_to_leave():
         assert running.worker.ask("status")["phase"] == "accepting"
 
 
+@pytest.mark.promise("kernel", "descriptors over sockets (SCM_RIGHTS)")
 def test_listeners_are_handed_over():
     """The listening descriptors travel to whoever asks, in the order in which they are named."""
     with relay(Setting(origins=[Origin()])) as running, control(running) as master:

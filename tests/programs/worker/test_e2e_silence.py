@@ -54,6 +54,7 @@ def _of_sick(load: Load) -> tuple[int, int]:
     return len(sessions) - ended, ended
 
 
+@pytest.mark.promise("survives", "a server")
 def test_a_silent_server_loses_its_sessions_in_every_generation():
     """Nobody else would tell their clients; the others' sessions stay."""
     with (

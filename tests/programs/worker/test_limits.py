@@ -227,6 +227,7 @@ def test_mapped_clients_are_looked_up_as_ipv4():
         assert setting.origins[0].accept().recv(10) == b"in"
 
 
+@pytest.mark.promise("docs/faq.md", "`max_age` ends sessions")
 @pytest.mark.parametrize(
     ("front", "back", "reason"),
     [

@@ -21,6 +21,8 @@ pytestmark = pytest.mark.programs
 BULK = 64 << 20
 
 
+@pytest.mark.promise("data path", "bytes pass, compiled and plain")
+@pytest.mark.promise("program", "worker")
 def test_bytes_pass_both_ways():
     """What either side sends reaches the other, and the board counts it as seen from the client."""
     with relay(Setting(origins=[Origin()])) as running:
@@ -46,6 +48,7 @@ def test_server_may_speak_first():
         assert client.recv(100) == b"220 hello"
 
 
+@pytest.mark.promise("data path", "a half-close is passed on, compiled and plain")
 def test_client_half_close_is_passed_on():
     """A client that has ended its half still gets the whole answer."""
     with relay(Setting(origins=[Origin()])) as running:
@@ -100,6 +103,8 @@ def _digest(connection: socket.socket) -> str:
     return digest.hexdigest()
 
 
+@pytest.mark.promise("data path", "bulk arrives whole, compiled and plain")
+@pytest.mark.promise("kernel", "splice")
 def test_bulk_both_ways_at_once_is_intact():
     """64 MB each way at the same time arrive whole: spliced, with both sides' buffers full."""
     up, down = (os.urandom(1 << 20) * (BULK >> 20) for _ in range(2))
@@ -202,6 +207,7 @@ def test_client_reset_resets_the_server(amount: int):
         running.ended(EndReason.CLIENT_ABORT)
 
 
+@pytest.mark.promise("data path", "a reset is passed on, compiled and plain")
 @pytest.mark.parametrize("amount", [0, 100, 1 << 20])
 def test_server_reset_resets_the_client(amount: int):
     """A server that dies in mid-transfer is no clean end for its client."""
@@ -291,6 +297,7 @@ def test_both_families_on_both_sides(bound: str, server: str):
             assert f"{name}:{port}" in {each["client"] for each in running.sessions()}
 
 
+@pytest.mark.promise("docs/faq.md", "a server learns the client's address by the PROXY header")
 @pytest.mark.parametrize("version", [SendProxy.V1, SendProxy.V2])
 def test_proxy_header_comes_first(version: SendProxy):
     """A server that wants it learns the client's address before the first byte, even of a silent client."""
@@ -303,6 +310,7 @@ def test_proxy_header_comes_first(version: SendProxy):
         assert server.recv(10) == b"hello"
 
 
+@pytest.mark.promise("kernel", "TCP keepalive and user timeout")
 def test_options_are_set_on_both_sides():
     """Keepalive and user timeout hold towards clients and servers, as `ss` of the kernel shows."""
     keepalive = KeepAlive(idle=77.0, interval=5.0, count=3)

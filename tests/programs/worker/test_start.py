@@ -21,6 +21,7 @@ from appliance.wire.lines.worker_arguments import WorkerArguments, encode
 pytestmark = pytest.mark.programs
 
 
+@pytest.mark.promise("data path", "a worker says whether it is compiled")
 def test_a_worker_says_whether_it_is_compiled():
     """Its board says what moves its connections, which is what this process would run too."""
     wanted = snapshot(groups=[group(frontends=[frontend(binds=[bind(free_port())])])])
