@@ -13,7 +13,9 @@ from support.discovery import kube_api
 from support.fuzzing.fuzzing import Target, fuzz, round_trip
 from support.machines import ovf
 from support.values import boards
-from support.values.snapshots import server, track
+from support.values import moving_sessions as moved
+from support.values.snapshots import track
+from support.values.statuses import discovery
 from support.vrrp import vip_answers
 
 from appliance import wire
@@ -56,10 +58,9 @@ from appliance.wire.lines import (
     worker_status,
 )
 from appliance.wire.lines.control import Question, bad, good
-from appliance.wire.lines.discovery_status import DiscoveryStatus, FoundStatus, SourceStatus
+from appliance.wire.lines.discovery_status import FoundStatus, SourceStatus
 from appliance.wire.lines.line_buffer import LineBuffer
 from appliance.wire.lines.listed_session import ListedSession
-from appliance.wire.lines.moving_sessions import MovingSession, MovingSide, Waiting
 from appliance.wire.lines.succession import Party, Predecessor
 from appliance.wire.lines.vrrp_takeover import KnownRouter, KnownTrack
 from appliance.wire.lines.worker_arguments import InheritedListener, WorkerArguments
@@ -80,31 +81,6 @@ FORWARD_STATUS = forward_status.ForwardStatus(
         forward_status.ForwardedGroup(program="proxy-api", frontends=(boards.frontend_counters(total=3),)),
     ),
     servers=(boards.server_counters(),),
-)
-_SIDE = MovingSide(count=1, idle=0.5, eof=False, shut=False, first=False, backlog=b"held", piped=3)
-MOVING = MovingSession(
-    id="proxy-api-1-0-1",
-    frontend="kube-api",
-    pool="masters",
-    member=server("master-0"),
-    address=b"\x02\x00",
-    started=1.0,
-    connect=1.0,
-    ready=1.0,
-    attempts=0,
-    counted_in=0,
-    counted_out=0,
-    keepalive_set=False,
-    max_age=None,
-    client=_SIDE,
-    server=_SIDE,
-)
-QUEUED = msgspec.structs.replace(
-    MOVING,
-    member=None,
-    ready=None,
-    server=None,
-    waiting=Waiting(phase="queued", early=b"hello", tried=("master-1",), left=9.0, dialled=0.5),
 )
 REDIRECT_STATUS = redirect_status.RedirectStatus(
     program="redirect",
@@ -435,27 +411,17 @@ contexts: [{name: a, context: {cluster: c, user: u}}]
 clusters: [{name: c, cluster: {server: "https://10.0.0.1:6443", certificate-authority-data: aGVsbG8=}}]
 users: [{name: u, user: {token: abc, client-certificate: me.crt}}]
 """
-DISCOVERY_STATUS = DiscoveryStatus(
-    program="discover",
-    pid=7,
-    started_at=1.5,
-    snapshot=3,
-    pending=None,
-    installed=False,
-    sources=(
-        SourceStatus(
-            name="masters",
-            pools=("masters",),
-            servers=(FoundStatus(name="a", host="10.0.0.1", held=False),),
-            seen_at=2.5,
-            changed_at=None,
-            hold=None,
-            proxy=False,
-            resources=(),
-        ),
-    ),
-    problems=(),
-    not_kept={},
+DISCOVERY_STATUS = discovery(
+    SourceStatus(
+        name="masters",
+        pools=("masters",),
+        servers=(FoundStatus(name="a", host="10.0.0.1", held=False),),
+        seen_at=2.5,
+        changed_at=None,
+        hold=None,
+        proxy=False,
+        resources=(),
+    )
 )
 
 
@@ -641,7 +607,7 @@ TARGETS = (
             control.encode_question(
                 Question(command="offer", values=moving_sessions.values(moving_sessions.offer_of(sessions)))
             )
-            for sessions in ([MOVING], [QUEUED, MOVING])
+            for sessions in ([moved.OPEN], [moved.QUEUED, moved.OPEN])
         ),
         errors=(control.ControlError,),
         words=(b'"piped":', b'"backlog":', b'"version":1', b'"waiting":', *JSON_WORDS),

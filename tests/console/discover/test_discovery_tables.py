@@ -2,9 +2,10 @@
 
 import pytest
 from rich.console import Console
+from support.values.statuses import discovery
 
 from appliance.console.discover.discovery_tables import discovery_tables
-from appliance.wire.lines.discovery_status import DiscoveryStatus, FoundStatus, ResourceStatus, SourceStatus
+from appliance.wire.lines.discovery_status import FoundStatus, ResourceStatus, SourceStatus
 
 pytestmark = pytest.mark.pure
 
@@ -29,17 +30,7 @@ def shown(*, hold: str | None = None, error: str | None = None, held: bool = Fal
         proxy=False,
         resources=(resource,),
     )
-    status = DiscoveryStatus(
-        program="discover",
-        pid=7,
-        started_at=1.5,
-        snapshot=3,
-        pending=None,
-        installed=False,
-        sources=(source,),
-        problems=("something is wrong",) if hold or error else (),
-        not_kept={},
-    )
+    status = discovery(source, problems=("something is wrong",) if hold or error else ())
     console = Console(width=160)
     with console.capture() as capture:
         console.print(discovery_tables(status, NOW))

@@ -6,6 +6,7 @@ import pytest
 from support.values import boards
 from support.values.observations import NAMES, NOW, observations, supervised
 from support.values.snapshots import snapshot, virtual_router
+from support.values.statuses import discovery
 
 from appliance.core.status.assessment import assess
 from appliance.core.status.observations import (
@@ -20,7 +21,6 @@ from appliance.core.status.status import (
 from appliance.model.guest.report import GuestProblem, GuestReport, Origin
 from appliance.model.worker_phases import WorkerPhase
 from appliance.wire.lines.control import AnswerProblem
-from appliance.wire.lines.discovery_status import DiscoveryStatus
 from appliance.wire.lines.forward_status import ForwardedGroup, ForwardStatus
 from appliance.wire.lines.linger_status import LingerStatus
 from appliance.wire.lines.vrrp_status import RouterStatus, VrrpStatus
@@ -177,16 +177,8 @@ def test_what_is_waited_for_is_a_problem(errors: tuple[AnswerProblem, ...] | Non
 
 def test_what_discover_calls_a_problem_is_one():
     """A right that is missing, or a list that is not believed; the sources are shown."""
-    told = DiscoveryStatus(
-        program="discover",
-        pid=7,
-        started_at=1.5,
-        snapshot=3,
-        pending=None,
-        installed=False,
-        sources=(),
+    told = discovery(
         problems=("discover masters: the list is empty: no server is let go",),
-        not_kept={},
     )
     status = assess(observations(discovery=told), NOW)
     assert status.problems == told.problems

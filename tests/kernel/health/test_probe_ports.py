@@ -2,11 +2,9 @@
 
 import os
 import socket
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+from support.network import few_ports
 from support.values import snapshots
 
 from appliance.net.probing.probe import Probe, ProbeImpossible
@@ -14,25 +12,15 @@ from appliance.net.probing.tls_contexts import TlsContexts
 
 pytestmark = pytest.mark.kernel
 
-_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
-
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace needs root")
 def test_out_of_ports_is_no_verdict():
     """With every port in use a check is impossible, not failed; with a freed one it passes again."""
-    ran = subprocess.run(
-        ["unshare", "--net", "sh", "-c", f"ip link set lo up && exec {sys.executable} {__file__}"],
-        check=False,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-        timeout=60,
-    )
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    few_ports.run_alone(__file__)
 
 
 def _use_up() -> None:
-    _PORTS.write_text("50000 50001")
+    few_ports.limit_to_two()
     with socket.create_server(("127.0.0.1", 8080)) as server:
         address = server.getsockname()
         held = [socket.create_connection(address) for _ in range(2)]

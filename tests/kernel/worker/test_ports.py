@@ -1,37 +1,25 @@
 """A worker in a network namespace with hardly any ports: running out of them has a defined outcome."""
 
 import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+from support.network import few_ports
 from support.worker.trace import Origin, Relay, Setting, relay, reset
 
 from appliance.model.end_reasons import EndReason
 
 pytestmark = pytest.mark.kernel
 
-_PORTS = Path("/proc/sys/net/ipv4/ip_local_port_range")
-
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="a network namespace needs root")
 def test_out_of_ports_refuses_and_recovers():
     """Beyond the last port a client is refused, with the reason counted; a freed port serves the next one."""
-    ran = subprocess.run(
-        ["unshare", "--net", "sh", "-c", f"ip link set lo up && exec {sys.executable} {__file__}"],
-        check=False,
-        capture_output=True,
-        text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])},
-        timeout=60,
-    )
-    assert ran.returncode == 0, ran.stdout + ran.stderr
+    few_ports.run_alone(__file__)
 
 
 def _use_up(running: Relay) -> None:
     # Clients bind ports of their own: the two that the kernel may give are the worker's.
-    _PORTS.write_text("50000 50001")
+    few_ports.limit_to_two()
     pairs = []
     for number in range(2):
         client = running.connect(source="127.0.0.1", source_port=40000 + number)

@@ -1,5 +1,6 @@
 """Sessions in these tests are watched: whatever happens to one must be in the table of its phases."""
 
+import socket
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -72,3 +73,12 @@ def seen(monkeypatch: pytest.MonkeyPatch) -> Iterator[Seen]:
         if after not in TRANSITIONS[event].get(before, frozenset())
     ]
     assert impossible == []
+
+
+@pytest.fixture(params=["127.0.0.1", "::1"])
+def listener(request: pytest.FixtureRequest) -> Iterator[socket.socket]:
+    """Give a non-blocking listener of either family."""
+    family = socket.AF_INET6 if ":" in request.param else socket.AF_INET
+    with socket.create_server((request.param, 0), family=family) as listening:
+        listening.setblocking(False)  # noqa: FBT003  # the standard library's signature
+        yield listening

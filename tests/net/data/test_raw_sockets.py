@@ -4,7 +4,6 @@ import errno
 import os
 import resource
 import socket
-from collections.abc import Iterator
 
 import pytest
 from support.network.ports import free_port
@@ -15,15 +14,6 @@ pytestmark = pytest.mark.sockets
 
 _NO_DELAY = (socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
 _IMPOSSIBLE = (socket.IPPROTO_TCP, socket.TCP_KEEPIDLE, 43200)
-
-
-@pytest.fixture(params=["127.0.0.1", "::1"])
-def listener(request: pytest.FixtureRequest) -> Iterator[socket.socket]:
-    """Give a non-blocking listener of either family."""
-    family = socket.AF_INET6 if ":" in request.param else socket.AF_INET
-    with socket.create_server((request.param, 0), family=family) as listening:
-        listening.setblocking(False)  # noqa: FBT003  # the standard library's signature
-        yield listening
 
 
 def _accepted(listener: socket.socket) -> tuple[socket.socket, socket.socket]:

@@ -3,7 +3,6 @@
 import os
 import socket
 from collections import deque
-from collections.abc import Iterator
 
 import pytest
 
@@ -12,15 +11,6 @@ from appliance.net.data import raw_sockets, tcp
 from appliance.wire import sockaddr
 
 pytestmark = pytest.mark.sockets
-
-
-@pytest.fixture(params=["127.0.0.1", "::1"])
-def listener(request: pytest.FixtureRequest) -> Iterator[socket.socket]:
-    """Give a non-blocking listener of either family."""
-    family = socket.AF_INET6 if ":" in request.param else socket.AF_INET
-    with socket.create_server((request.param, 0), family=family) as listening:
-        listening.setblocking(False)  # noqa: FBT003  # the standard library's signature
-        yield listening
 
 
 def _accepted(listener: socket.socket) -> tuple[socket.socket, socket.socket, bytes]:

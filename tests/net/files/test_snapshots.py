@@ -21,15 +21,6 @@ from appliance.wire.lines.control import AnswerProblem, ControlError
 pytestmark = pytest.mark.sockets
 
 
-@pytest.fixture
-def paths(tmp_path: Path) -> Paths:
-    """Give a runtime and a state directory."""
-    made = Paths(config=tmp_path / "c.yaml", runtime=tmp_path / "run", state=tmp_path / "state")
-    made.runtime.mkdir()
-    made.state.mkdir()
-    return made
-
-
 def test_accepted_and_last_good_are_read_back(paths: Paths):
     """What was accepted and kept is what is read, from files that only their owner can read."""
     snapshots.accept(paths, snapshot(number=4))

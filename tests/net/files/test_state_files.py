@@ -36,15 +36,6 @@ pytestmark = pytest.mark.sockets
 every_damage = pytest.mark.parametrize("damage", SPOILS)
 
 
-@pytest.fixture
-def paths(tmp_path: Path) -> Paths:
-    """Give a runtime and a state directory."""
-    made = Paths(config=tmp_path / "c.yaml", runtime=tmp_path / "run", state=tmp_path / "state")
-    made.runtime.mkdir()
-    made.state.mkdir()
-    return made
-
-
 @every_damage
 def test_a_damaged_snapshot_is_an_error_and_written_again(paths: Paths, damage: str):
     """Whatever became of it, reading raises its one error or finds nothing, and writing heals it."""

@@ -5,6 +5,7 @@ from msgspec.structs import replace
 from appliance.core.status.status import CheckStatus, ServerStatus
 from appliance.model.check_results import CheckResult
 from appliance.model.server_states import ServerState
+from appliance.wire.lines.discovery_status import DiscoveryStatus, SourceStatus
 
 _CHECK = CheckStatus(
     result=CheckResult.L7OK, status=None, detail="", duration=0.001, ended_at=190.0, streak=1, failed=0
@@ -53,3 +54,18 @@ def checked(**changes: object) -> CheckStatus:
 def server_status_of(**changes: object) -> ServerStatus:
     """Return a server that is up."""
     return replace(_SERVER, **changes)
+
+
+def discovery(*sources: SourceStatus, problems: tuple[str, ...] = ()) -> DiscoveryStatus:
+    """Return what `discover` answers."""
+    return DiscoveryStatus(
+        program="discover",
+        pid=7,
+        started_at=1.5,
+        snapshot=3,
+        pending=None,
+        installed=False,
+        sources=sources,
+        problems=problems,
+        not_kept={},
+    )

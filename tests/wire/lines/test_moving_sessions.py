@@ -6,6 +6,7 @@ import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from support.values.moving_sessions import OPEN, QUEUED
 from support.values.snapshots import server
 
 from appliance.wire.lines import moving_sessions
@@ -71,37 +72,10 @@ def _sessions(phase: str) -> st.SearchStrategy[MovingSession]:
 
 
 _SESSIONS = st.sampled_from(["open", "queued", "delayed", "connecting"]).flatmap(_sessions)
-ONE = MovingSession(
-    id="proxy-api-1-0-1",
-    frontend="kube-api",
-    pool="masters",
-    member=server("master-0"),
-    address=b"\x02\x00",
-    started=1.0,
-    connect=1.0,
-    ready=1.0,
-    attempts=0,
-    counted_in=0,
-    counted_out=0,
-    keepalive_set=False,
-    max_age=None,
-    client=MovingSide(count=1, idle=0.0, eof=False, shut=False, first=False),
-    server=MovingSide(count=1, idle=0.0, eof=False, shut=False, first=False, piped=7),
-)
-
-
-IN_QUEUE = msgspec.structs.replace(
-    ONE,
-    member=None,
-    connect=None,
-    ready=None,
-    server=None,
-    waiting=Waiting(phase="queued", early=b"hello", tried=("master-1",), left=9.0, dialled=0.0),
-)
 
 
 def _offer(**changes: object) -> dict[str, Any]:
-    made = moving_sessions.values(moving_sessions.offer_of([ONE]))
+    made = moving_sessions.values(moving_sessions.offer_of([OPEN]))
     values: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(made))
     return {**values, **changes}
 
@@ -129,15 +103,15 @@ def test_another_version_is_refused():
 
 def test_the_former_release_is_offered_what_it_reads():
     """Open sessions go in the form that it knows; only an offer with others has the newer version."""
-    assert moving_sessions.offer_of([ONE, ONE]).version == OPEN_ONLY
-    assert moving_sessions.offer_of([ONE, IN_QUEUE]).version == WITH_WAITING
+    assert moving_sessions.offer_of([OPEN, OPEN]).version == OPEN_ONLY
+    assert moving_sessions.offer_of([OPEN, QUEUED]).version == WITH_WAITING
 
 
 def test_the_former_releases_offer_is_read():
     """It says nothing of sessions that wait: all of its are open."""
     values = _offer()
     del values["sessions"][0]["waiting"]
-    assert moving_sessions.offer(values) == Offer(version=OPEN_ONLY, sessions=(ONE,))
+    assert moving_sessions.offer(values) == Offer(version=OPEN_ONLY, sessions=(OPEN,))
 
 
 @pytest.mark.parametrize(
@@ -160,7 +134,7 @@ def test_nonsense_is_refused(values: dict[str, object]):
 
 def test_pipes_have_two_descriptors_more():
     """Client, server, and reader and writer of each pipe that holds bytes."""
-    assert descriptors_of(ONE) == 4
-    empty = msgspec.structs.replace(ONE, server=ONE.client)
+    assert descriptors_of(OPEN) == 4
+    empty = msgspec.structs.replace(OPEN, server=OPEN.client)
     assert descriptors_of(empty) == 2
-    assert descriptors_of(IN_QUEUE) == 1
+    assert descriptors_of(QUEUED) == 1
