@@ -33,6 +33,9 @@ demo: $(RUN)/.ready  ## run the appliance with generated backends, without root
 debian: venv
 	@$(BIN)/python tests/debian.py
 
+# Without compiled modules on the disk each process of the tests, and each program that they start, compiles anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 # JOBS=1 runs one test after the other; files run side by side, each process in a network of its own.
 # Of more than two processors one is left to the programs that tests start.
 JOBS    ?= $(shell n=$$(nproc); echo $$((n > 2 ? n - 1 : n)))

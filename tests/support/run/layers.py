@@ -22,9 +22,32 @@ def layer_of(names: Iterable[str]) -> str:
     return found[-1]
 
 
+def leaves_out(expression: str, text: str) -> bool:
+    """Return whether `-m expression` takes no test of a file with this text, so that it need not be imported.
+
+    That is known where the expression is a layer, or `not` one; a layer that a file has is named in it.
+    """
+    match expression.split():
+        case [layer] if layer in LAYERS:
+            wanted = {layer}
+        case ["not", layer] if layer in LAYERS:
+            wanted = {*LAYERS} - {layer}
+        case _:
+            return False
+    named = {layer for layer in LAYERS if f"mark.{layer}" in text}
+    return bool(named) and not named & wanted
+
+
 def longest_first(items: list[pytest.Item]) -> None:
     """Order tests so that a layer that takes long does not start last, alone."""
     items.sort(key=lambda item: -LAYERS.index(layer_of(item.keywords)))
+
+
+def without_coverage(items: Iterable[pytest.Item]) -> None:
+    """Leave what is fuzzed out of coverage: the lines that it reaches have tests of their own."""
+    for item in items:
+        if item.nodeid.startswith("tests/fuzz/"):
+            item.add_marker("no_cover")
 
 
 class SideBySide(LoadScopeScheduling):
