@@ -6,9 +6,6 @@ BIN     = $(VENV)/bin
 RUN     = $(VENV)-run
 ENOUGH  = import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed")
 
-# Every process of a test would compile all sources again.
-unexport PYTHONDONTWRITEBYTECODE
-
 help:  ## list the targets
 	@sed -n 's/^\([a-z -]*\):.*## /  make \1\t/p' $(MAKEFILE_LIST)
 
@@ -35,6 +32,9 @@ demo: $(RUN)/.ready  ## run the appliance with generated backends, without root
 
 debian: venv
 	@$(BIN)/python tests/debian.py
+
+# Without compiled modules on the disk each process of the tests, and each program that they start, compiles anew.
+unexport PYTHONDONTWRITEBYTECODE
 
 # JOBS=1 runs one test after the other; files run side by side, each process in a network of its own.
 # Most tests wait most of the time: two for each processor.

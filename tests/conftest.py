@@ -1,5 +1,6 @@
 """Makes `tests/support` importable, and decides where a test runs and what happens without what it needs."""
 
+import gc
 import os
 import sys
 from pathlib import Path
@@ -14,12 +15,20 @@ from support.run import (
     claims,
     compiled_package,
     layers,
+    tiers,
     tools,  # needs the line above
 )
 from support.run.own_network import OwnNetwork  # needs the line above
 
-# Property tests have no deadline: other programs may have the machine.
-settings.register_profile("patient", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# Property tests have no deadline: other programs may have the machine. In the short tiers each run has the
+# same examples: so few of them, drawn anew, would cover other lines each time.
+settings.register_profile(
+    "patient",
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+    max_examples=tiers.examples(100),
+    derandomize=tiers.is_short(),
+)
 settings.load_profile("patient")
 
 _times = layers.Times()
@@ -29,7 +38,9 @@ _network = pytest.StashKey[OwnNetwork]()
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Let `make fuzz` say how much is fuzzed, and `make test-compiled` which package is tested."""
-    parser.addoption("--fuzz-seconds", default="0.3", help="seconds for each target in tests/fuzz")
+    parser.addoption(
+        "--fuzz-seconds", default=tiers.fuzz_seconds(), help="seconds for each target in tests/fuzz"
+    )
     parser.addoption("--compiled", action="store_true", help="the package has its data path compiled")
     parser.addoption("--fuzz-seed", default="1", help="where their inputs begin: a number, or `random`")
 
@@ -53,10 +64,24 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     layers.mark(item)
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out files that have no test of the layer that is asked for: importing them takes long."""
+    if not collection_path.match("test_*.py"):
+        return None
+    return layers.leaves_out(config.option.markexpr, collection_path.read_text()) or None
+
+
+def pytest_collection_finish() -> None:
+    """Let no collection of garbage look again at what lives until the end: tests, and what they import."""
+    gc.freeze()
+
+
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Let the layers that take longest start first."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Let the layers that take longest start first, and measure coverage where it is for something."""
     layers.longest_first(items)
+    if config.pluginmanager.hasplugin("_cov"):
+        layers.without_coverage(items)
 
 
 @pytest.hookimpl(optionalhook=True)

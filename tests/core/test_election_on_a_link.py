@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from support.run.tiers import examples
 from support.vrrp.elections import packed, terms
 from support.vrrp.simulated_link import Link, Quality
 
@@ -16,7 +17,7 @@ pytestmark = pytest.mark.pure
 
 FAMILIES = {"4": "192.0.2.{}", "6": "fd00::{}"}
 NAMES = "abc"
-QUICK = settings(deadline=None, max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+QUICK = settings(deadline=None, max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -8,6 +8,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatch
+from functools import cache
 from pathlib import Path
 from typing import Final
 
@@ -43,14 +44,15 @@ class Case:
         """Whether it is a haproxy.cfg."""
         return self.name.startswith("haproxy/") or self.name.endswith(".haproxy")
 
+    @cache  # noqa: B019  # the cases live as long as the module
     def result(self) -> ImportResult:
         """Return what `import` makes of it; a keepalived.conf has a haproxy.cfg beside it, as ever."""
         if self.is_haproxy:
             return import_result([self.translation()])
-        release = RELEASES.get(self.name.removeprefix("openshift/").removesuffix(".keepalived"))
-        beside = haproxy_cfg(release or RELEASES["5.2"])
-        return import_result([haproxy.translate(beside, source=_BESIDE, environment={}), self.translation()])
+        release = self.name.removeprefix("openshift/").removesuffix(".keepalived")
+        return import_result([_beside(release if release in RELEASES else "5.2"), self.translation()])
 
+    @cache  # noqa: B019  # the cases live as long as the module
     def translation(self) -> Translation:
         """Read it."""
         if self.is_haproxy:
@@ -68,6 +70,11 @@ class Case:
         if name.rpartition("/")[2] == "keepalived.conf":
             return self.text.encode()
         return (CORPUS / "keepalived" / name).read_bytes()
+
+
+@cache
+def _beside(release: str) -> Translation:
+    return haproxy.translate(haproxy_cfg(RELEASES[release]), source=_BESIDE, environment={})
 
 
 def _matching(pattern: str) -> list[str]:

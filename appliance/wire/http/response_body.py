@@ -30,6 +30,7 @@ _CHUNK_LINE_LIMIT: Final = 256
 _BODILESS: Final = frozenset({HTTPStatus.SWITCHING_PROTOCOLS, HTTPStatus.NO_CONTENT, HTTPStatus.NOT_MODIFIED})
 _FIELD: Final = re.compile(rb"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([^\r\n]*)\r?\n")
 _HEAD_END: Final = re.compile(rb"\r?\n\r?\n")
+_HEAD_END_BYTES: Final = 4
 _CHUNK: Final = re.compile(rb"([0-9A-Fa-f]{1,8})[ \t]*(?:;[^\r\n]*)?\r?\n")
 _EMPTY_LINES: Final = frozenset({b"\r\n", b"\n"})
 
@@ -66,6 +67,7 @@ class ResponseBody:
         self._whole = False
         self._trailer_bytes = 0
         self._left = 0
+        self._searched = 0  # in what is pending: the headers do not end before
         self._pending = b""
 
     @property
@@ -107,11 +109,12 @@ class ResponseBody:
         if isinstance(found, Need):
             return False
         self.line = found.line
-        end = _HEAD_END.search(self._pending, found.at)
+        end = _HEAD_END.search(self._pending, max(found.at, self._searched))
         size = (len(self._pending) if end is None else end.end()) - found.at
         if size > HEAD_LIMIT:
             raise ResponseError(f"headers of more than {HEAD_LIMIT} bytes")
         if end is None:
+            self._searched = len(self._pending) - _HEAD_END_BYTES + 1
             return False
         self._frame(_fields(self._pending[found.at : end.end()]), found.line)
         self._pending = self._pending[end.end() :]

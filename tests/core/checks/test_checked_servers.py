@@ -5,9 +5,10 @@ from dataclasses import replace
 from itertools import pairwise
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
+from support.run.tiers import examples
 from support.values import snapshots
 
 from appliance.core.checks.check_outcome import CheckOutcome
@@ -131,7 +132,7 @@ def test_only_what_concerns_health_differs():
     assert subject.differs(of([A, B]))
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])  # slow to draw
+@settings(max_examples=examples(50))  # slow to draw
 @given(CONFIGURATIONS, CONFIGURATIONS)
 def test_any_snapshot_can_follow_any_other(first: Snapshot, second: Snapshot):
     """After a change it holds the new servers in their order; applying it again changes nothing."""

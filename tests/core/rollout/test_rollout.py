@@ -7,6 +7,7 @@ import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+from support.run.tiers import examples
 
 from appliance.core.rollout.effects import (
     Accept,
@@ -866,5 +867,5 @@ class AnyOrder(RuleBasedStateMachine):
                 assert timeless == (worker.deadline is None)
 
 
-AnyOrder.TestCase.settings = settings(max_examples=300, stateful_step_count=60, deadline=None)
+AnyOrder.TestCase.settings = settings(max_examples=examples(300), stateful_step_count=60, deadline=None)
 test_any_order = pytest.mark.pure(AnyOrder.TestCase)

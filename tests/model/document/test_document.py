@@ -7,6 +7,7 @@ import pytest
 import yaml
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from support.run.tiers import examples
 
 from appliance.model.document.document import read
 from appliance.model.document.tree import DEPTH_LIMIT, DocumentError
@@ -35,7 +36,7 @@ def _error(text: str | bytes) -> tuple[int, int, str]:
     return caught.value.place.line, caught.value.place.column, caught.value.message
 
 
-@settings(max_examples=30)  # PyYAML is slow
+@settings(max_examples=examples(30))  # PyYAML is slow
 @given(document=DOCUMENTS, indent=st.sampled_from([None, 2, "\t"]), ascii_only=st.booleans())
 @example(document={"\u2028": "\x85\x7f\U0001f600"}, indent=None, ascii_only=False)
 @example(document={"k" * 2000: ["\U0001f600"]}, indent="\t", ascii_only=True)
@@ -46,7 +47,7 @@ def test_json_gives_what_json_gives(document: dict, indent: int | str | None, *,
     assert read(text).value == json.loads(text)
 
 
-@settings(max_examples=30)  # PyYAML is slow
+@settings(max_examples=examples(30))  # PyYAML is slow
 @given(st.dictionaries(st.text(min_size=1), NESTED_TEXT, min_size=1))
 def test_yaml_gives_what_was_dumped(document: dict):
     """What PyYAML writes in block style, its texts in quotes, is read back."""

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
+from support.run.tiers import examples
 from support.values.snapshots import (
     bind,
     check,
@@ -41,14 +42,14 @@ def _api(*frontends: object) -> Snapshot:
     return replace(OLD, groups=(group("api", frontends=frontends),))
 
 
-@settings(max_examples=30)  # whole snapshots are slow to draw
+@settings(max_examples=examples(30))  # whole snapshots are slow to draw
 @given(snapshots(), snapshots())
 def test_the_diff_applied_to_old_gives_new(old: Snapshot, new: Snapshot):
     """Whatever two snapshots hold, the changes turn the content of one into that of the other."""
     assert apply(old, diff(old, new)) == replace(new, number=old.number, source=old.source)
 
 
-@settings(max_examples=30)  # whole snapshots are slow to draw
+@settings(max_examples=examples(30))  # whole snapshots are slow to draw
 @given(snapshots())
 def test_the_same_content_is_no_difference(drawn: Snapshot):
     """Another number and another file name are not a change."""
@@ -57,7 +58,7 @@ def test_the_same_content_is_no_difference(drawn: Snapshot):
     assert (diff(drawn, again), changed(drawn, again)) == ((), ())
 
 
-@settings(max_examples=30)  # whole snapshots are slow to draw
+@settings(max_examples=examples(30))  # whole snapshots are slow to draw
 @given(snapshots(), snapshots())
 def test_every_difference_is_told(old: Snapshot, new: Snapshot):
     """The operator hears of a change exactly where there is one."""

@@ -4,6 +4,7 @@ from dataclasses import replace
 
 import pytest
 from hypothesis import given, settings
+from support.run.tiers import examples
 from support.values.snapshots import frontend, group, pool, server, snapshot, snapshots, virtual_router
 
 from appliance.model.snapshot.frontends import Bind
@@ -12,7 +13,7 @@ from appliance.model.snapshot.snapshot import Snapshot, SnapshotError, decode, e
 pytestmark = pytest.mark.pure
 
 
-@settings(max_examples=30)  # whole snapshots are slow to draw
+@settings(max_examples=examples(30))  # whole snapshots are slow to draw
 @given(snapshots())
 def test_decode_reverses_encode(drawn: Snapshot):
     """Any snapshot comes back from JSON as it was."""
@@ -34,7 +35,7 @@ def test_a_number_that_boards_cannot_hold_is_damage(number: int):
         decode(text)
 
 
-@settings(max_examples=30)  # whole snapshots are slow to draw
+@settings(max_examples=examples(30))  # whole snapshots are slow to draw
 @given(snapshots())
 def test_what_a_group_may_read_has_no_secret(drawn: Snapshot):
     """Keys and passwords are the programs' alone; everything else is there."""

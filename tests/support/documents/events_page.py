@@ -21,6 +21,7 @@ UNKNOWN: Final = "?"
 _CODE: Final = ROOT / "appliance"
 _LOUD: Final = ("warning", "error", "exception", "critical")
 _SEVERITIES: Final = ("debug", "info", *_LOUD)
+_CALLED: Final = tuple(f".{severity}" for severity in _SEVERITIES)
 _AS_ERROR: Final = {"exception": "error", "critical": "error"}
 _HEAD: Final = """# Log events
 
@@ -56,10 +57,30 @@ class Call:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Module:
-    """One module of ours: its name below the package, and its tree."""
+    """One module of ours, its name below the package; its tree is parsed when asked for, and walked once."""
 
     name: str
-    tree: ast.Module
+    text: str
+
+    @property
+    def tree(self) -> ast.Module:
+        """Its tree."""
+        return _parsed(self.text)[0]
+
+    @property
+    def nodes(self) -> tuple[ast.AST, ...]:
+        """All nodes of its tree."""
+        return _parsed(self.text)[1]
+
+    def mentions(self, *words: str) -> bool:
+        """Say whether one of the words is in it: without, its tree has nothing of that name."""
+        return any(word in self.text for word in words)
+
+
+@cache
+def _parsed(text: str) -> tuple[ast.Module, tuple[ast.AST, ...]]:
+    tree = ast.parse(text)
+    return tree, tuple(ast.walk(tree))
 
 
 @cache
@@ -111,21 +132,22 @@ def _of_tables() -> Iterator[Call]:
 
 def unseen() -> frozenset[str]:
     """Return the modules that keep a method of a logger and say elsewhere what it logs."""
-    return frozenset(module.name for module in _modules() if _hidden(module))
+    return frozenset(module.name for module in _modules() if module.mentions(*_CALLED) and _hidden(module))
 
 
 def _hidden(module: _Module) -> bool:
-    nodes = list(ast.walk(module.tree))
-    seen = {id(node.func) for node in nodes if isinstance(node, ast.Call)}
+    seen = {id(node.func) for node in module.nodes if isinstance(node, ast.Call)}
     for choice, _ in _chosen(module):
         seen |= {id(choice.body), id(choice.orelse)}
-    methods = (node for node in nodes if isinstance(node, ast.Attribute) and node.attr in _LOUD)
+    methods = (node for node in module.nodes if isinstance(node, ast.Attribute) and node.attr in _LOUD)
     return any(_is_logger(node.value) and id(node) not in seen for node in methods)
 
 
 def _chosen(module: _Module) -> Iterator[tuple[ast.IfExp, ast.Call]]:
     """Yield each `say = log.warning if ... else log.info` with the call of `say`, if that has a name."""
-    for function in ast.walk(module.tree):
+    if not any(map(_is_choice, module.nodes)):
+        return
+    for function in module.nodes:
         if not isinstance(function, ast.FunctionDef):
             continue
         nodes = list(ast.walk(function))
@@ -135,6 +157,10 @@ def _chosen(module: _Module) -> Iterator[tuple[ast.IfExp, ast.Call]]:
                     for call in nodes:
                         if isinstance(call, ast.Call) and getattr(call.func, "id", "") == say:
                             yield from [(choice, call)] if _is_literal(call.args[0]) else []
+
+
+def _is_choice(node: ast.AST) -> bool:
+    return isinstance(node, ast.Assign) and isinstance(node.value, ast.IfExp)
 
 
 def _is_literal(node: ast.expr) -> bool:
@@ -158,12 +184,14 @@ def _modules() -> tuple[_Module, ...]:
 
 
 def _module(path: Path) -> _Module:
-    return _Module(name=str(path.relative_to(_CODE).with_suffix("")), tree=ast.parse(path.read_text()))
+    return _Module(name=str(path.relative_to(_CODE).with_suffix("")), text=path.read_text())
 
 
 def _calls() -> Iterator[Call]:
     for module in _modules():
-        for node in ast.walk(module.tree):
+        if not module.mentions(*_CALLED):
+            continue
+        for node in module.nodes:
             if isinstance(node, ast.Call):
                 yield from _of(node, module)
         for choice, call in _chosen(module):
@@ -230,7 +258,8 @@ def _given(field: str, modules: tuple[_Module, ...], to: frozenset[str] | None =
     return [
         str(keyword.value.value)
         for module in modules
-        for node in ast.walk(module.tree)
+        if module.mentions(*(to if to is not None else (field,)))
+        for node in module.nodes
         if isinstance(node, ast.Call) and (to is None or getattr(node.func, "id", "") in to)
         for keyword in node.keywords
         if keyword.arg == field and isinstance(keyword.value, ast.Constant)

@@ -1,5 +1,6 @@
 """The layers of tests: which one a test is of, what may run beside what, and how long each took."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -32,9 +33,32 @@ def mark(item: pytest.Item) -> None:
     item.user_properties.append(("layer", layer_of(item)))
 
 
+def leaves_out(expression: str, text: str) -> bool:
+    """Return whether `-m expression` takes no test of a file with this text, so that it need not be imported.
+
+    That is known of a layer, and of `not` one (`and not slow`), as a file names the layers that it has.
+    """
+    match expression.split():
+        case [layer] if layer in LAYERS:
+            wanted = {layer}
+        case ["not", layer, *rest] if layer in LAYERS and rest in ([], ["and", "not", "slow"]):
+            wanted = {*LAYERS} - {layer}
+        case _:
+            return False
+    named = {layer for layer in LAYERS if f"mark.{layer}" in text}
+    return bool(named) and not named & wanted
+
+
 def longest_first(items: list[pytest.Item]) -> None:
     """Order tests so that a layer that takes long does not start last, alone."""
     items.sort(key=lambda item: -LAYERS.index(layer_of(item)))
+
+
+def without_coverage(items: Iterable[pytest.Item]) -> None:
+    """Leave what is fuzzed out of coverage: the lines that it reaches have tests of their own."""
+    for item in items:
+        if item.nodeid.startswith("tests/fuzz/"):
+            item.add_marker("no_cover")
 
 
 class SideBySide(LoadScopeScheduling):

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.run.tiers import examples
 
 from appliance.model.document.tree import Node, plain
 from appliance.model.messages.problems import FilePosition
@@ -90,7 +91,7 @@ def assert_complete(text: str, found: Translation) -> None:
     assert isinstance(plain(found.root), dict)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(file)
 def test_any_words(text: str):
     """Words of HAProxy in any order are understood or refused, line by line."""
