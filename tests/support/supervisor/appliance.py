@@ -251,6 +251,10 @@ class Appliance:
         """Return everything logged so far."""
         return self.log_file.read_text(errors="replace")
 
+    def forget_log(self) -> None:
+        """Empty the log, to which everybody appends: what is found in it from now on is logged from now on."""
+        os.truncate(self.log_file, 0)
+
     def events(self, name: str) -> list[Values]:
         """Return the logged events of that name."""
         return list(_events(self.log(), name))
