@@ -16,7 +16,7 @@ from appliance.programs import proxy
 KILL_GRACE = 1.0
 
 if __name__ == "__main__":
-    orphaned_workers.ANSWER_TIMEOUT = 2.0
+    orphaned_workers.adopt_all.__kwdefaults__["timeout"] = 2.0
     proxy._LEAVE_TIMEOUT = 5.0
     timing = {"startup": 10.0, "accept": 10.0, "move": 60.0, "kill_grace": KILL_GRACE, "silence": 3.0}
     sys.exit(
