@@ -252,7 +252,7 @@ class Appliance:
         return self.log_file.read_text(errors="replace")
 
     def forget_log(self) -> None:
-        """Empty the log, to which everybody appends: what is found in it from now on is logged from now on."""
+        """Empty the log, to which everybody appends: what is found in it later is logged later."""
         os.truncate(self.log_file, 0)
 
     def events(self, name: str) -> list[Values]:
