@@ -21,11 +21,11 @@ from support.network.ports import accepts, free_port
 from support.peers.backend import Backend
 from support.processes.processes import alive, kill, with_environment
 from support.processes.waiting import wait_until as wait
+from support.proxy.impatient_master import KILL_GRACE
 from support.proxy.lone_proxy import LoneProxy
 from support.supervisor.appliance import ask
 from support.values.snapshots import bind, frontend, group, pool, server, snapshot, virtual_router
 
-from appliance.core.rollout.timing import Timing
 from appliance.model.snapshot.keepalive import KeepAlive
 from appliance.model.snapshot.snapshot import Reload, Snapshot
 
@@ -33,6 +33,9 @@ pytestmark = pytest.mark.programs
 
 
 wait_until = partial(wait, timeout=60.0)
+
+# Of a master with short patience: what a test that has no worker fail must not run into.
+_PATIENT = {"startup": 90.0, "silence": 30.0}
 
 _STAY = Reload(sockets=(), max_draining=10, sessions="drain")
 
@@ -99,7 +102,7 @@ def loaded(site: Site, *, sessions: int = 20, rate: float = 200.0) -> Load:
     return Load(port=site.port, sessions=sessions, rate=rate, pause=0.2)
 
 
-def settle(load: Load, *, more: int = 100) -> None:
+def settle(load: Load, *, more: int = 50) -> None:
     """Wait until some more new connections were made."""
     before = load.report().completed
     wait_until(lambda: load.report().completed >= before + more, what="load goes on")
@@ -291,12 +294,15 @@ def test_bind_moves_between_frontends(site: Site) -> None:
 
 
 @pytest.mark.parametrize(
-    ("fault", "reason"), [("crash", "worker 0 exited 3"), ("silent", "was not ready within 10 s")]
+    ("fault", "startup", "reason"),
+    [("crash", 60.0, "worker 0 exited 3"), ("silent", 1.0, "was not ready within 1 s")],
 )
-def test_broken_generation(site: Site, fault: str, reason: str) -> None:
+def test_broken_generation(site: Site, fault: str, startup: float, reason: str) -> None:
     """A generation that crashes or is never ready is answered with why; the old one never noticed."""
     with LoneProxy(site.snapshot()) as proxy:
-        proxy.run(impatient=True)
+        proxy.run()
+        proxy.kill()
+        proxy.run(impatient=True, startup=startup)  # the workers that are to be ready are there already
         before = proxy.workers()
         proxy.fault(2, fault)
         with loaded(site) as load:
@@ -356,8 +362,8 @@ def pids(proxy: LoneProxy) -> list[object]:
 
 
 def beyond_the_drain(load: Load, seconds: float) -> None:
-    """Wait until a generation that drains since now would have been cut, with the grace that it has."""
-    over = time.monotonic() + seconds + Timing().kill_grace + 1.0
+    """Wait until a generation that drains since now would have been cut, with an impatient master's grace."""
+    over = time.monotonic() + seconds + KILL_GRACE + 1.0
     wait_until(lambda: time.monotonic() > over and load.report(), what="the drain time is over")
 
 
@@ -376,14 +382,14 @@ def test_a_new_master_cuts_nothing(site: Site, how: str) -> None:
     Not a session ends, then or when the drain time is over, and no worker is started.
     """
     with LoneProxy(site.snapshot(workers=2, drain=1.0)) as proxy, supervisord(proxy, state=None):
-        proxy.run()
+        proxy.run(impatient=True, **_PATIENT)
         before = pids(proxy)
         with loaded(site) as load:
             load.wait_for_sessions()
             for _ in range(2):
                 end_master(proxy, how)
                 settle(load)
-                proxy.run()
+                proxy.run(impatient=True, **_PATIENT)
             beyond_the_drain(load, 1.0)
             settle(load)
             assert_nothing_lost(load)
@@ -427,13 +433,13 @@ def test_what_a_reload_has_prepared_outlives_a_start_that_is_tried_again(site: S
 def test_a_worker_that_died_without_a_master_is_replaced(site: Site) -> None:
     """The generation goes on, with another worker in the place of the dead one; the others keep sessions."""
     with LoneProxy(site.snapshot(workers=2, drain=1.0)) as proxy:
-        proxy.run()
+        proxy.run(impatient=True, **_PATIENT)
         with loaded(site, rate=100.0) as load:
             load.wait_for_sessions()
             survivor, victim = proxy.workers()
             proxy.kill()
             kill(int(str(victim["pid"])))
-            proxy.run()
+            proxy.run(impatient=True, **_PATIENT)
             wait_until(lambda: len(proxy.workers()) == 2, what="a replacement")
             wait_until(
                 lambda: {each["phase"] for each in proxy.workers()} == {"accepting"}, what="it accepts"
@@ -450,7 +456,7 @@ def test_a_worker_that_died_without_a_master_is_replaced(site: Site) -> None:
 def test_a_live_change_came_while_there_was_no_master(site: Site) -> None:
     """The next master tells the workers of it, and keeps them."""
     with LoneProxy(site.snapshot(drain=1.0)) as proxy:
-        proxy.run()
+        proxy.run(impatient=True, **_PATIENT)
         before = pids(proxy)
         with loaded(site) as load:
             load.wait_for_sessions()
@@ -459,7 +465,7 @@ def test_a_live_change_came_while_there_was_no_master(site: Site) -> None:
                 1, drain=1.0, frontend={"max_connections": 777, "deny": ("192.0.2.1/32",)}
             )
             proxy.accept(replace(changed, number=2))
-            proxy.run()
+            proxy.run(impatient=True, **_PATIENT)
             wait_until(lambda: [w["snapshot"] for w in proxy.workers()] == [2], what="the worker obeys")
             beyond_the_drain(load, 1.0)
             assert_nothing_lost(load)
@@ -507,11 +513,11 @@ def test_a_commit_in_whose_middle_the_master_died(site: Site) -> None:
 def test_reload_during_a_take_over(site: Site) -> None:
     """A reload that comes while the next master waits for a worker that hangs is done after the take-over."""
     with LoneProxy(site.snapshot(workers=2)) as proxy:
-        proxy.run()
+        proxy.run(impatient=True, **_PATIENT)
         hanging = int(str(proxy.workers()[1]["pid"]))
         os.kill(hanging, signal.SIGSTOP)
         proxy.kill()
-        proxy.start()
+        proxy.start(impatient=True, **_PATIENT)
         wait_until(proxy.status, what="the next master answers")
         proxy.reload(site.snapshot(2, workers=2))
         assert proxy.phase(2) == "accepting"
@@ -522,14 +528,14 @@ def test_reload_during_a_take_over(site: Site) -> None:
 def test_a_worker_that_hung_at_the_take_over_goes_on(site: Site) -> None:
     """It keeps its place and its sessions, and obeys again once it answers."""
     with LoneProxy(site.snapshot(workers=2, drain=1.0)) as proxy:
-        proxy.run()
+        proxy.run(impatient=True, **_PATIENT)
         before = pids(proxy)
         with Load(port=site.port, sessions=20, pause=3600.0) as load:
             load.wait_for_sessions()
             hanging = int(str(proxy.workers()[1]["pid"]))
             os.kill(hanging, signal.SIGSTOP)
             proxy.kill()
-            proxy.start()
+            proxy.start(impatient=True, **_PATIENT)
             wait_until(lambda: "worker-silent" in proxy.log(), what="the worker is missed")
             os.kill(hanging, signal.SIGCONT)
             wait_until(lambda: proxy.phase() == "accepting", what="the master serves")
@@ -790,7 +796,7 @@ def test_restart_under_supervisord(site: Site) -> None:
 def test_left_for_good(site: Site) -> None:
     """Workers that were left, and that no master comes for, drain."""
     with LoneProxy(site.snapshot(drain=60.0)) as proxy, supervisord(proxy, state=None):
-        proxy.run()
+        proxy.run(impatient=True)
         proxy.terminate()
         assert proxy.wait(timeout=60.0) == 0
         assert accepts(site.port)

@@ -3,6 +3,7 @@
 import contextlib
 import json
 import time
+from collections.abc import Iterator
 
 import pytest
 from support.network.ports import free_port
@@ -54,6 +55,24 @@ class Monitor:
         self._connection.close()
 
 
+@pytest.fixture(scope="module")
+def started() -> Iterator[tuple[Appliance, int]]:
+    """Run an appliance that the tests of this module share, and return it with its port."""
+    port = free_port()
+    with Appliance(config(port, 3)) as appliance:
+        yield appliance, port
+
+
+@pytest.fixture
+def site(started: tuple[Appliance, int]) -> tuple[Appliance, int]:
+    """Give it with three servers, nothing wrong, and an empty log."""
+    appliance, port = started
+    assert appliance.reload(config(port, 3))["ok"] is True
+    assert has_no_problem(appliance)
+    appliance.forget_log()
+    return started
+
+
 def has_no_problem(appliance: Appliance) -> bool:
     """Return whether `status` is good within a while."""
     return bool(
@@ -76,75 +95,72 @@ def test_a_reload_into_a_broken_pipe_is_obeyed_all_the_same():
         assert done
 
 
-def test_a_file_that_changed_while_nobody_was_there_is_obeyed():
+def test_a_file_that_changed_while_nobody_was_there_is_obeyed(site: tuple[Appliance, int]):
     """Written between the end and the start of the program reload, with no line at all."""
-    port = free_port()
-    with Appliance(config(port, 3)) as appliance:
-        wait_until(lambda: appliance.program_pid("reload"), what="reload answers")
-        old = appliance.kill("reload")
-        appliance.write(config(port, 1))
-        appliance.wait_for_restart("reload", old)
-        wait_until(lambda: servers(appliance) == 1, what="one server is obeyed", timeout=60.0)
+    appliance, port = site
+    wait_until(lambda: appliance.program_pid("reload"), what="reload answers")
+    old = appliance.kill("reload")
+    appliance.write(config(port, 1))
+    appliance.wait_for_restart("reload", old)
+    wait_until(lambda: servers(appliance) == 1, what="one server is obeyed", timeout=60.0)
 
 
-def test_an_error_in_the_file_is_told_once_and_by_the_status_until_it_is_mended():
+def test_an_error_in_the_file_is_told_once_and_by_the_status_until_it_is_mended(site: tuple[Appliance, int]):
     """Nothing changes, one line is logged, and `status` exits 1 with the error; the mended file is obeyed."""
-    port = free_port()
-    with Appliance(config(port, 3)) as appliance:
-        assert has_no_problem(appliance)
-        appliance.paths.config.write_text("api: 1\n")
-        appliance.wait_for_event("reload-refused", timeout=60.0)
-        said = appliance.command("status", "--json", check=False)
-        assert said.returncode == 1
-        problems = json.loads(said.stdout)["problems"]
-        assert [each for each in problems if "the last reload was refused: line 1: api: " in each]
-        looks_at = time.monotonic() + 8.0
-        wait_until(lambda: time.monotonic() > looks_at, what="two more looks", timeout=30.0)
-        assert len(appliance.events("reload-refused")) == 1
-        assert servers(appliance) == 3
-        appliance.write(config(port, 2))
-        wait_until(lambda: servers(appliance) == 2, what="the mended file is obeyed", timeout=60.0)
-        assert appliance.command("status", check=False).returncode == 0
+    appliance, port = site
+    assert has_no_problem(appliance)
+    appliance.paths.config.write_text("api: 1\n")
+    appliance.wait_for_event("reload-refused", timeout=60.0)
+    said = appliance.command("status", "--json", check=False)
+    assert said.returncode == 1
+    problems = json.loads(said.stdout)["problems"]
+    assert [each for each in problems if "the last reload was refused: line 1: api: " in each]
+    looks_at = time.monotonic() + 8.0
+    wait_until(lambda: time.monotonic() > looks_at, what="two more looks", timeout=30.0)
+    assert len(appliance.events("reload-refused")) == 1
+    assert servers(appliance) == 3
+    appliance.write(config(port, 2))
+    wait_until(lambda: servers(appliance) == 2, what="the mended file is obeyed", timeout=60.0)
+    assert appliance.command("status", check=False).returncode == 0
 
 
-def test_a_refused_reload_is_a_problem_also_after_a_restart():
+def test_a_refused_reload_is_a_problem_also_after_a_restart(site: tuple[Appliance, int]):
     """Who asks the program reload after its restart is told the same."""
-    port = free_port()
-    with Appliance(config(port, 3)) as appliance:
-        appliance.paths.config.write_text("api: 1\n")
-        assert appliance.reload()["ok"] is False
-        assert "refused" in appliance.command("status", check=False).stdout
-        old = appliance.kill("reload")
-        appliance.wait_for_restart("reload", old)
-        wait_until(
-            lambda: "refused" in appliance.command("status", check=False).stdout,
-            what="it is told again",
-            timeout=60.0,
-        )
+    appliance, _ = site
+    appliance.paths.config.write_text("api: 1\n")
+    assert appliance.reload()["ok"] is False
+    assert "refused" in appliance.command("status", check=False).stdout
+    old = appliance.kill("reload")
+    appliance.wait_for_restart("reload", old)
+    wait_until(
+        lambda: "refused" in appliance.command("status", check=False).stdout,
+        what="it is told again",
+        timeout=60.0,
+    )
 
 
-def test_a_refused_file_that_is_put_back_is_no_problem_any_more():
+def test_a_refused_file_that_is_put_back_is_no_problem_any_more(site: tuple[Appliance, int]):
     """The refusal is over when the file says again what is obeyed, without another line."""
-    port = free_port()
-    with Appliance(config(port, 3)) as appliance:
-        good = appliance.paths.config.read_text()
-        appliance.paths.config.write_text("api: 1\n")
-        assert appliance.reload()["ok"] is False
-        assert "refused" in appliance.command("status", check=False).stdout
-        appliance.paths.config.write_text(good)
-        assert has_no_problem(appliance)
-        assert appliance.wait_for_event("reload-unchanged", lambda event: event["configuration"] == 1)
+    appliance, _ = site
+    accepted = appliance.accepted()
+    good = appliance.paths.config.read_text()
+    appliance.paths.config.write_text("api: 1\n")
+    assert appliance.reload()["ok"] is False
+    assert "refused" in appliance.command("status", check=False).stdout
+    appliance.paths.config.write_text(good)
+    assert has_no_problem(appliance)
+    assert appliance.wait_for_event("reload-unchanged", lambda event: event["configuration"] == accepted)
 
 
-def test_who_wants_to_be_asked_is():
+def test_who_wants_to_be_asked_is(site: tuple[Appliance, int]):
     """With `watch: off` a changed file is obeyed by the line `reload`, and by nothing else."""
-    port = free_port()
-    with Appliance(config(port, 3, watch="off")) as appliance:
-        appliance.write(config(port, 2, watch="off"))
-        old = appliance.kill("reload")
-        appliance.wait_for_restart("reload", old)
-        looks_at = time.monotonic() + 8.0
-        wait_until(lambda: time.monotonic() > looks_at, what="as long as two looks take", timeout=30.0)
-        assert servers(appliance) == 3
-        assert appliance.reload()["ok"] is True
-        assert servers(appliance) == 2
+    appliance, port = site
+    assert appliance.reload(config(port, 3, watch="off"))["ok"] is True
+    appliance.write(config(port, 2, watch="off"))
+    old = appliance.kill("reload")
+    appliance.wait_for_restart("reload", old)
+    looks_at = time.monotonic() + 8.0
+    wait_until(lambda: time.monotonic() > looks_at, what="as long as two looks take", timeout=30.0)
+    assert servers(appliance) == 3
+    assert appliance.reload()["ok"] is True
+    assert servers(appliance) == 2

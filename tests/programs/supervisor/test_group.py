@@ -35,13 +35,22 @@ def config(server: int, **more: object) -> dict[str, object]:
     }
 
 
-@pytest.fixture
-def running() -> Iterator[Appliance]:
-    """Run an appliance that lets the group in."""
+@pytest.fixture(scope="module")
+def made() -> Iterator[Appliance]:
+    """Run an appliance that lets the group in, and that the tests of this module share."""
     with Backend("one") as backend, Appliance(config(backend.port, group=GROUP)) as appliance:
         appliance.paths.runtime.parent.chmod(0o755)
-        wait_until(lambda: appliance.command("status", check=False).returncode == 0, what="all is well")
         yield appliance
+
+
+@pytest.fixture
+def running(made: Appliance) -> Iterator[Appliance]:
+    """Give it with its own configuration, and with nothing wrong."""
+    before = made.config
+    wait_until(lambda: made.command("status", check=False).returncode == 0, what="all is well")
+    yield made
+    if made.config != before:
+        assert made.reload(before)["ok"]
 
 
 def as_member(

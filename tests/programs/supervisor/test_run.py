@@ -7,6 +7,7 @@ import subprocess
 import sys
 import tempfile
 import urllib.request
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -37,6 +38,30 @@ def _frontends(group: str, port: int) -> dict[str, object]:
         f"ready-{group}": {"bind": [f"127.0.0.1:{port}"], "respond": "/haproxy_ready"},
         f"through-{group}": {"bind": [f"127.0.0.2:{port}"], "pool": "servers"},
     }
+
+
+class Site:
+    """An appliance with one group, `api`, at `port`."""
+
+    def __init__(self, appliance: Appliance, port: int) -> None:
+        self.appliance = appliance
+        self.port = port
+
+
+@pytest.fixture(scope="module")
+def started() -> Iterator[Site]:
+    """Run an appliance that tests of this module share."""
+    port = free_port()
+    with Appliance(config(api=port)) as appliance:
+        yield Site(appliance, port)
+
+
+@pytest.fixture
+def site(started: Site) -> Site:
+    """Give it as it was after its first start, with an empty log."""
+    assert started.appliance.reload(config(api=started.port))["ok"]
+    started.appliance.forget_log()
+    return started
 
 
 def ready(port: int) -> bool:
@@ -87,50 +112,46 @@ def test_a_start_that_cannot_be_names_the_next_step(trouble: str):
     assert "--runtime-dir" in next(each for each in done.stderr.splitlines() if "Next: " in each)
 
 
-def test_a_broken_file_starts_the_last_good_copy_and_says_so():
+def test_a_broken_file_starts_the_last_good_copy_and_says_so(site: Site):
     """It serves what was accepted last; log and status say so until a reload finds the file good."""
-    port = free_port()
-    appliance = Appliance(config(api=port))
-    with appliance:
-        appliance.stop(patience=30)
-        appliance.paths.config.write_text("api: 1\n")
-        appliance.start()
-        assert ready(port)
-        (event,) = appliance.events("started-from-last-good")
-        assert event["level"] == "error"
-        assert appliance.ask("reload", "status")["degraded"]
-        assert appliance.reload()["ok"] is False
-        assert appliance.reload(config(api=port))["unchanged"] is True
-        assert appliance.ask("reload", "status")["degraded"] is None
+    appliance, port = site.appliance, site.port
+    appliance.stop(patience=30)
+    appliance.paths.config.write_text("api: 1\n")
+    appliance.start()
+    assert ready(port)
+    (event,) = appliance.events("started-from-last-good")
+    assert event["level"] == "error"
+    assert appliance.ask("reload", "status")["degraded"]
+    assert appliance.reload()["ok"] is False
+    assert appliance.reload(config(api=port))["unchanged"] is True
+    assert appliance.ask("reload", "status")["degraded"] is None
 
 
-def test_a_second_one_is_refused():
+def test_a_second_one_is_refused(site: Site):
     """Where it may not take over, a second start ends with exit code 3; the first does not notice."""
-    port = free_port()
-    with Appliance(config(api=port)) as appliance:
-        done = appliance.command("run", "--no-take-over", check=False)
-        assert done.returncode == 3
-        assert "runs here already" in done.stderr
-        assert "Next: take its place (--take-over)" in done.stderr
-        assert ready(port)
-        assert appliance.is_running()
+    appliance, port = site.appliance, site.port
+    done = appliance.command("run", "--no-take-over", check=False)
+    assert done.returncode == 3
+    assert "runs here already" in done.stderr
+    assert "Next: take its place (--take-over)" in done.stderr
+    assert ready(port)
+    assert appliance.is_running()
 
 
 @pytest.mark.promise("program", "proxy-ingress")
 @pytest.mark.promise("program", "proxy-api")
-def test_groups_come_and_go():
+def test_groups_come_and_go(site: Site):
     """A reload starts the program of a new group, which serves, and stops that of one that is gone."""
-    api, ingress = free_port(), free_port()
-    with Appliance(config(api=api)) as appliance:
-        answer = appliance.reload(config(api=api, ingress=ingress))
-        assert answer["changed"] == ["ingress"]
-        assert "warnings" not in answer
-        assert ready(ingress)
-        assert appliance.reload(config(ingress=ingress))["changed"] == ["api"]
-        wait_until(lambda: not accepts(api), what="nobody listens for the group that is gone")
-        assert ready(ingress)
-        stopped = appliance.wait_for_event("program-stopped")
-        assert stopped["name"] == "proxy-api"
+    appliance, api, ingress = site.appliance, site.port, free_port()
+    answer = appliance.reload(config(api=api, ingress=ingress))
+    assert answer["changed"] == ["ingress"]
+    assert "warnings" not in answer
+    assert ready(ingress)
+    assert appliance.reload(config(ingress=ingress))["changed"] == ["api"]
+    wait_until(lambda: not accepts(api), what="nobody listens for the group that is gone")
+    assert ready(ingress)
+    stopped = appliance.wait_for_event("program-stopped")
+    assert stopped["name"] == "proxy-api"
 
 
 def virtual_ip(address: str = "192.0.2.200/24") -> dict[str, object]:
@@ -152,62 +173,60 @@ def test_virtual_ips_alone_are_a_configuration():
         assert appliance.stop(patience=30) == 0
 
 
-def test_virtual_ips_come_and_go():
+def test_virtual_ips_come_and_go(site: Site):
     """A reload starts vrrp for the first virtual IP, applies changes live, and stops it after the last."""
-    port = free_port()
-    with Appliance(config(api=port)) as appliance:
-        added = appliance.reload({**config(api=port), **virtual_ip()})
-        assert (added["changed"], "warnings" in added) == (["virtual_ips.api"], False)
-        pid = appliance.program_pid("vrrp")
-        changed = appliance.reload({**config(api=port), **virtual_ip("192.0.2.201/24")})
-        assert (changed["changed"], "warnings" in changed) == (["virtual_ips.api"], False)
-        assert appliance.program_pid("vrrp") == pid
-        assert appliance.ask("vrrp", "status")["routers"][0]["addresses"] == ["192.0.2.201/24"]
-        assert "warnings" not in appliance.reload(config(api=port))
-        wait_until(lambda: state(appliance, "vrrp") == "STOPPED", what="vrrp is stopped")
-        assert ready(port)
+    appliance, port = site.appliance, site.port
+    added = appliance.reload({**config(api=port), **virtual_ip()})
+    assert (added["changed"], "warnings" in added) == (["virtual_ips.api"], False)
+    pid = appliance.program_pid("vrrp")
+    changed = appliance.reload({**config(api=port), **virtual_ip("192.0.2.201/24")})
+    assert (changed["changed"], "warnings" in changed) == (["virtual_ips.api"], False)
+    assert appliance.program_pid("vrrp") == pid
+    assert appliance.ask("vrrp", "status")["routers"][0]["addresses"] == ["192.0.2.201/24"]
+    assert "warnings" not in appliance.reload(config(api=port))
+    wait_until(lambda: state(appliance, "vrrp") == "STOPPED", what="vrrp is stopped")
+    assert ready(port)
 
 
-def test_a_group_that_is_removed_and_added_at_once_serves():
+def test_a_group_that_is_removed_and_added_at_once_serves(site: Site):
     """Its program, still on its way down, is waited for and started; no answer has a warning."""
-    api, ingress = free_port(), free_port()
-    with Appliance(config(api=api, ingress=ingress)) as appliance:
-        for _ in range(4):
-            assert "warnings" not in appliance.reload(config(ingress=ingress))
-            assert "warnings" not in appliance.reload(config(api=api, ingress=ingress))
-            assert ready(api)
-
-
-def test_a_restarted_supervisord_runs_what_is_accepted_now():
-    """A group that came by a reload is there again after `supervisorctl reload`, one that went is not."""
-    api, ingress = free_port(), free_port()
-    with Appliance(config(api=api)) as appliance:
-        assert appliance.reload(config(ingress=ingress))["ok"]
-        before = appliance.program_pid("proxy-ingress")
-        assert before
-        appliance.supervisorctl("reload")
-        appliance.wait_for_restart("proxy-ingress", before)
-        wait_until(lambda: accepts(ingress), what="the new group accepts")
-        wait_until(lambda: state(appliance, "proxy-api") == "STOPPED", what="the old one is stopped")
-
-
-def test_an_occupied_port_of_a_new_group_is_refused():
-    """The port that another program has is an error with its path, and everything goes on."""
-    api = free_port()
-    with Appliance(config(api=api)) as appliance:
-        answer = appliance.reload(config(api=api, ingress=api))
-        assert answer["ok"] is False
-        assert appliance.accepted() == 1
+    appliance, api, ingress = site.appliance, site.port, free_port()
+    assert appliance.reload(config(api=api, ingress=ingress))["ok"]
+    for _ in range(4):
+        assert "warnings" not in appliance.reload(config(ingress=ingress))
+        assert "warnings" not in appliance.reload(config(api=api, ingress=ingress))
         assert ready(api)
 
 
-def test_a_program_that_crashes_is_back():
+def test_a_restarted_supervisord_runs_what_is_accepted_now(site: Site):
+    """A group that came by a reload is there again after `supervisorctl reload`, one that went is not."""
+    appliance, ingress = site.appliance, free_port()
+    assert appliance.reload(config(ingress=ingress))["ok"]
+    before = appliance.program_pid("proxy-ingress")
+    assert before
+    appliance.supervisorctl("reload")
+    appliance.wait_for_restart("proxy-ingress", before)
+    wait_until(lambda: accepts(ingress), what="the new group accepts")
+    wait_until(lambda: state(appliance, "proxy-api") == "STOPPED", what="the old one is stopped")
+
+
+def test_an_occupied_port_of_a_new_group_is_refused(site: Site):
+    """The port that another program has is an error with its path, and everything goes on."""
+    appliance, api = site.appliance, site.port
+    before = appliance.accepted()
+    answer = appliance.reload(config(api=api, ingress=api))
+    assert answer["ok"] is False
+    assert appliance.accepted() == before
+    assert ready(api)
+
+
+def test_a_program_that_crashes_is_back(site: Site):
     """Each of the programs, killed, is there again."""
-    with Appliance(config(api=free_port())) as appliance:
-        for program in ("reload", "proxy-api"):
-            killed = appliance.kill(program)
-            appliance.wait_for_restart(program, killed)
-        assert appliance.reload()["unchanged"] is True
+    appliance = site.appliance
+    for program in ("reload", "proxy-api"):
+        killed = appliance.kill(program)
+        appliance.wait_for_restart(program, killed)
+    assert appliance.reload()["unchanged"] is True
 
 
 def test_term_ends_everything():
@@ -245,21 +264,18 @@ def test_an_ordinary_user_runs_it():
             assert process.wait(30) == 0
 
 
-def test_a_killed_supervisord_is_no_outage():
+def test_a_killed_supervisord_is_no_outage(site: Site):
     """Without it everything serves on, and the next start takes over what it left."""
-    port = free_port()
-    with Appliance(config(api=port)) as appliance:
-        left = {
-            program: wait_until(
-                lambda program=program: appliance.program_pid(program), what=f"{program} answers"
-            )
-            for program in ("reload", "proxy-api")
-        }
-        kill(appliance.pid)
-        assert ready(port)
-        appliance.start()
-        for program, pid in left.items():
-            appliance.wait_for_restart(program, pid)
-            wait_until(lambda pid=pid: not alive(pid), what=f"the old {program} has ended")
-        assert ready(port)
-        wait_until(lambda: appliance.reload()["ok"], what="it reloads")
+    appliance, port = site.appliance, site.port
+    left = {
+        program: wait_until(lambda program=program: appliance.program_pid(program), what=f"{program} answers")
+        for program in ("reload", "proxy-api")
+    }
+    kill(appliance.pid)
+    assert ready(port)
+    appliance.start()
+    for program, pid in left.items():
+        appliance.wait_for_restart(program, pid)
+        wait_until(lambda pid=pid: not alive(pid), what=f"the old {program} has ended")
+    assert ready(port)
+    wait_until(lambda: appliance.reload()["ok"], what="it reloads")

@@ -144,6 +144,14 @@ def site() -> Iterator[Site]:
         yield Site(backend)
 
 
+@pytest.fixture(scope="module")
+def proxy(site: Site) -> Iterator[LoneProxy]:
+    """Give a proxy of two workers that the tests of this module share, each of which reloads it."""
+    with LoneProxy(site.snapshot(1, settings={})) as proxy:
+        proxy.run()
+        yield proxy
+
+
 @pytest.mark.parametrize(
     ("settings", "changes"),
     [
@@ -157,14 +165,14 @@ def site() -> Iterator[Site]:
         ({}, {"drain": 9.0}),
     ],
 )
-def test_no_generation(site: Site, settings: dict[str, object], changes: dict[str, object]):
+def test_no_generation(site: Site, proxy: LoneProxy, settings: dict[str, object], changes: dict[str, object]):
     """The master answers when its workers obey, which are the same as before."""
-    with LoneProxy(site.snapshot(1, settings={})) as proxy:
-        proxy.run()
-        before = {each["pid"] for each in proxy.workers()}
-        answer = proxy.reload(site.snapshot(2, settings=settings, **changes))
-        assert answer == {"ok": True, "changed": True}
-        assert {each["pid"] for each in proxy.workers()} == before
-        assert [each["snapshot"] for each in proxy.workers()] == [2, 2]
-        assert list(proxy.generations()) == [1]
-        wait_until(lambda: proxy.phase() == "accepting", what="it serves")
+    number = int(str(proxy.status()["snapshot"])) + 1
+    proxy.reload(site.snapshot(number, settings={}))
+    before = {each["pid"] for each in proxy.workers()}
+    answer = proxy.reload(site.snapshot(number + 1, settings=settings, **changes))
+    assert answer == {"ok": True, "changed": True}
+    assert {each["pid"] for each in proxy.workers()} == before
+    assert [each["snapshot"] for each in proxy.workers()] == [number + 1] * 2
+    assert list(proxy.generations()) == [1]
+    wait_until(lambda: proxy.phase() == "accepting", what="it serves")

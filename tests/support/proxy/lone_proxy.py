@@ -1,5 +1,6 @@
 """One proxy master without supervisord, reload and health, which the test plays instead."""
 
+import json
 import os
 import signal
 import subprocess
@@ -75,12 +76,17 @@ class LoneProxy:
         self.propose(snapshot)
         self.paths.accepted.write_bytes(model.encode(snapshot))
 
-    def start(self, *, impatient: bool = False) -> None:
-        """Start a master; `impatient` has short patience and workers that can be told to fail."""
+    def start(self, *, impatient: bool = False, **timing: float) -> None:
+        """Start a master; `impatient` has short patience and workers that can be told to fail.
+
+        `timing` is what is to be otherwise of that patience.
+        """
         with self.log_file.open("ab") as log:
-            module = "support.proxy.impatient_master" if impatient else "appliance.programs.proxy"
+            program = ["appliance.programs.proxy", "api"]
+            if impatient:
+                program = ["support.proxy.impatient_master", "api", json.dumps(timing)]
             process = subprocess.Popen(
-                [sys.executable, "-m", module, "api"],
+                [sys.executable, "-m", *program],
                 env={**os.environ, **self.paths.environment(), "PYTHONPATH": str(_TESTS)},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -88,9 +94,9 @@ class LoneProxy:
             )
         self._processes.append(process)
 
-    def run(self, *, impatient: bool = False) -> None:
+    def run(self, *, impatient: bool = False, **timing: float) -> None:
         """Start a master, and return when what it obeys is served."""
-        self.start(impatient=impatient)
+        self.start(impatient=impatient, **timing)
         wait_until(self._serves, what="the new master serves", timeout=60.0)
 
     def _serves(self) -> bool:

@@ -16,6 +16,7 @@ from typing import Self
 import yaml
 from support.processes.processes import alive, command_line, end, kill, parent, with_environment
 from support.processes.waiting import patient, wait_until
+from support.supervisor import warm_command
 
 from appliance.model.paths import Paths
 
@@ -163,14 +164,7 @@ class Appliance:
 
     def command(self, *arguments: str, check: bool = True) -> "subprocess.CompletedProcess[str]":
         """Run the operator's command."""
-        done = subprocess.run(
-            [_COMMAND, *arguments],
-            env=self.environment,
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=patient(60),
-        )
+        done = warm_command.run(arguments, self.environment, timeout=patient(60))
         assert not check or done.returncode == 0, (
             f"{arguments}: {done.returncode}\n{done.stdout}{done.stderr}"
         )
@@ -256,6 +250,10 @@ class Appliance:
     def log(self) -> str:
         """Return everything logged so far."""
         return self.log_file.read_text(errors="replace")
+
+    def forget_log(self) -> None:
+        """Empty the log, to which everybody appends: what is found in it later is logged later."""
+        os.truncate(self.log_file, 0)
 
     def events(self, name: str) -> list[Values]:
         """Return the logged events of that name."""
