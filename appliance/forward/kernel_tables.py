@@ -25,8 +25,8 @@ class _Known:
     """What is known of the table of a family; a transaction that fails has changed nothing of it.
 
     `text` is all but slots, as it was written last; empty, and no slots are known, where another process did,
-    or somebody else was busy at that moment: then all is written once more. `flows` is what was written of flowtables, "" for none,
-    None where nobody knows. `frontends` have the fingerprints of their chains.
+    or somebody else was busy at that moment: then all is written once more. `flows` is what was written of
+    flowtables, "" for none, None where nobody knows. `frontends` have the fingerprints of their chains.
     """
 
     text: str = ""
