@@ -24,9 +24,9 @@ _COUNTER: Final = re.compile(r"([fs])([0-9]{1,5})_([a-z]+)")
 class _Known:
     """What is known of the table of a family; a transaction that fails has changed nothing of it.
 
-    `text` is all but slots, as it was written last; empty where another process did, or somebody else was
-    busy at that moment: then it is written once more. `flows` is what was written of flowtables, "" for none,
-    None where nobody knows. `frontends` have the fingerprints of their chains.
+    `text` is all but slots, as it was written last; empty, and no slots are known, where another process did,
+    or somebody else was busy at that moment: then all is written once more. `flows` is what was written of
+    flowtables, "" for none, None where nobody knows. `frontends` have the fingerprints of their chains.
     """
 
     text: str = ""
@@ -99,13 +99,14 @@ class KernelTables:
         script += ruleset.forget(family, sorted(gone), sorted(known.counters - counters))
         self._write(family, script)
         if not self._standing.knows(family):
-            text, fingerprints = "", {each: self._fingerprint(family, each) for each in fingerprints}
+            text, slots, waits = "", {}, {}
+            fingerprints = {each: self._fingerprint(family, each) for each in fingerprints}
         self._known[family] = _Known(
             text=text,
             flows=known.flows,
             frontends=fingerprints,
             counters=counters,
-            slots=dict(slots),
+            slots=slots,
             waits=waits,
         )
         return True

@@ -176,6 +176,18 @@ def test_a_table_is_written_again_where_somebody_was_busy_meanwhile(forwarder: F
     assert len([each for each in kernel.scripts if "add table ip lb_forward" in each]) == 2
 
 
+@pytest.mark.usefixtures("published")
+def test_all_of_a_table_is_written_again_where_somebody_was_busy(forwarder: Forwarder, kernel: Kernel):
+    """Its slots, and what becomes of connections without a server, may be what somebody else has changed."""
+    kernel.meanwhile = b"?"
+    forwarder.apply(one())
+    assert forwarder.tables.unsure
+    wait_until(lambda: not forwarder.tables.unsure, what="written again", sleep=gevent.sleep)
+
+    for part in ("flush map ip lb_forward f1_slots", "flush chain ip lb_forward f1_none"):
+        assert len([each for each in kernel.scripts if f"{part}\n" in each]) == 2, part
+
+
 def test_who_was_lost_before_we_came_loses_its_connections(
     forwarder: Forwarder, board: BoardWriter, monkeypatch: pytest.MonkeyPatch
 ):

@@ -13,8 +13,12 @@ _NO_YAML = "api: [\n"
 
 
 def _says(container: Container, *words: str, timeout: float = 60.0) -> None:
+    def said() -> bool:
+        log = container.log()
+        return all(word in log for word in words)
+
     wait_until(
-        lambda: all(word in container.log() for word in words),
+        said,
         what=f"it says {words}",
         timeout=timeout,
         pause=0.2,

@@ -10,15 +10,8 @@ from ipaddress import ip_interface
 from socket import AF_INET, AF_INET6, inet_ntop
 from typing import Final
 
-from pyroute2.netlink import nlmsg
-from pyroute2.netlink.rtnl import (
-    RTM_DELADDR,
-    RTM_GETADDR,
-    RTM_NEWADDR,
-)
-from pyroute2.netlink.rtnl.ifaddrmsg import ifaddrmsg
-
 from appliance.net.netlink.netlink import ACKNOWLEDGE, CREATE, DUMP, EXCLUSIVE, REQUEST, Message
+from appliance.net.netlink.netlink_messages import RTM_DELADDR, RTM_GETADDR, RTM_NEWADDR, ifaddrmsg, nlmsg
 from appliance.net.netlink.rtnetlink import WORD, attributes, encode, one_decoding_error
 
 OURS: Final = 112

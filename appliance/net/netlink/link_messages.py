@@ -6,16 +6,15 @@ from enum import IntEnum
 from socket import AF_INET, AF_UNSPEC
 from typing import Final
 
-from pyroute2.netlink import nlmsg
-from pyroute2.netlink.rtnl import (
+from appliance.net.netlink.netlink import ACKNOWLEDGE, CREATE, DUMP, EXCLUSIVE, REQUEST, Message
+from appliance.net.netlink.netlink_messages import (
     RTM_DELLINK,
     RTM_GETLINK,
     RTM_NEWLINK,
     RTM_SETLINK,
+    ifinfmsg,
+    nlmsg,
 )
-from pyroute2.netlink.rtnl.ifinfmsg import ifinfmsg
-
-from appliance.net.netlink.netlink import ACKNOWLEDGE, CREATE, DUMP, EXCLUSIVE, REQUEST, Message
 from appliance.net.netlink.rtnetlink import WORD, attribute, encode, one_decoding_error
 
 NEW_LINK: Final[int] = RTM_NEWLINK

@@ -8,10 +8,8 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from typing import Final, TypeVar
 
-from pyroute2.netlink import nlmsg
-from pyroute2.netlink.exceptions import NetlinkDecodeError
-
 from appliance.net.netlink.netlink import Message
+from appliance.net.netlink.netlink_messages import NetlinkDecodeError, nlmsg
 
 WORD: Final = struct.Struct("=I")
 _ATTRIBUTE: Final = struct.Struct("=HH")

@@ -199,7 +199,9 @@ def test_whatever_somebody_changes_is_mended(balanced: ForwardField):
             command = change.format(f"{family} lb_forward")
             balanced.balancer.run(["nft", command])
             wait_until(
-                lambda: {each: balanced.rules(each) for each in held} == held, what=f"`{command}` is mended"
+                lambda: {each: balanced.rules(each) for each in held} == held,
+                what=f"`{command}` is mended",
+                pause=0.1,  # each look is two processes, and forward looks each half second
             )
         assert appliance.events("forward-rules-gone")
         for address in VIPS:

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Final, Self
 
-from support.processes.processes import command_line
+from support.processes.processes import alive, command_line
 from support.processes.waiting import wait_until
 from support.run import tools
 
@@ -179,6 +179,7 @@ class Container:
         """Start it with these arguments of `podman run`; `image` is another one than this checkout's."""
         run = ("run", "--detach", "--no-healthcheck", *arguments, image or IMAGE, *command)
         self.id = podman(*run, notify=notify).stdout.strip()
+        self._first = int(self._inspect("{{.State.Pid}}"))
 
     def __enter__(self) -> Self:
         return self
@@ -208,8 +209,8 @@ class Container:
         podman("kill", "--signal", "KILL", self.id)
 
     def is_running(self) -> bool:
-        """Return whether it runs."""
-        return self._inspect("{{.State.Running}}") == "true"
+        """Return whether it runs; podman is asked only when its first process has ended."""
+        return alive(self._first) or self._inspect("{{.State.Running}}") == "true"
 
     def exit_code(self, timeout: float = 30.0) -> int:
         """Wait for its end, and return how it ended."""
@@ -222,8 +223,7 @@ class Container:
 
     def processes(self) -> dict[int, str]:
         """Return the command lines of all its processes, by the machine's numbers."""
-        first = int(self._inspect("{{.State.Pid}}"))
-        namespace = Path(f"/proc/{first}/ns/pid").readlink()
+        namespace = Path(f"/proc/{self._first}/ns/pid").readlink()
         return {pid: command_line(pid) for pid in _in_namespace(namespace)}
 
     def _inspect(self, form: str) -> str:
