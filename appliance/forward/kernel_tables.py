@@ -81,7 +81,7 @@ class KernelTables:
         text = ruleset.table(family, frontends, present={})
         settled = [each for each in frontends if not _is_to_be_left(each, known)]
         waits = {each.number: each.waits for each in settled}
-        slots = {each.number: each.slots for each in settled}
+        slots: dict[int, Sequence[int]] = {each.number: each.slots for each in settled}
         if (text, waits, slots) == (known.text, known.waits, known.slots):
             return False
         script = ""
@@ -99,7 +99,9 @@ class KernelTables:
         script += ruleset.forget(family, sorted(gone), sorted(known.counters - counters))
         self._write(family, script)
         if not self._standing.knows(family):
-            text, slots, waits = "", {}, {}
+            text = ""
+            slots.clear()
+            waits.clear()
             fingerprints = {each: self._fingerprint(family, each) for each in fingerprints}
         self._known[family] = _Known(
             text=text,
