@@ -46,6 +46,7 @@ def test_broken_configuration(around: Site):
         assert all(line.startswith("/etc/appliance/appliance.yaml:") for line in lines)
 
 
+@pytest.mark.slow("one more start of a container")
 def test_unparsable_configuration(around: Site):
     """What is no YAML is one error with its place, and the next step."""
     with around.container(around.one, config=around.write(_NO_YAML)) as container:
@@ -64,6 +65,7 @@ def test_missing_configuration(around: Site):
         assert "/etc/appliance/appliance.yaml" in container.log()
 
 
+@pytest.mark.slow("one more start of a container")
 def test_unreadable_configuration(around: Site):
     """A file that only root may read is one error that says so."""
     folder = around.write(around.config())
@@ -127,6 +129,7 @@ def test_missing_capability_for_virtual_ips(around: Site, given: str, missing: s
         assert container.log().count('"capabilities-missing"') == 1
 
 
+@pytest.mark.slow("one more start of a container")
 def test_root_without_the_right_to_become_its_user(around: Site):
     """Started as root without SETUID it does not go on as root: it says what to add, and exits with 1."""
     config = around.write(around.config())
@@ -135,6 +138,7 @@ def test_root_without_the_right_to_become_its_user(around: Site):
         assert "add the capabilities SETUID and SETGID" in container.log()
 
 
+@pytest.mark.slow("one more start of a container")
 def test_read_only_state(around: Site):
     """A state folder that cannot be written hinders nothing: log and status name what is not kept."""
     config = around.write(around.config())
@@ -148,6 +152,7 @@ def test_read_only_state(around: Site):
         _shows(container, "/var/lib/appliance/last-good.json", "Read-only file system")
 
 
+@pytest.mark.slow("waits for name resolution to fail")
 def test_no_network(around: Site):
     """Without any interface everything runs; servers and virtual IPs are down and the status says why."""
     config = around.write(around.config())

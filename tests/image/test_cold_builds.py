@@ -11,6 +11,7 @@ pytestmark = [
     pytest.mark.image,
     pytest.mark.needs("podman", "runc", "mmdebstrap", root=True),
     pytest.mark.skipif(not os.environ.get("E2E_FULL"), reason="make image-full: minutes for each build"),
+    pytest.mark.slow("builds everything without a cache"),
 ]
 
 _NAMES = ("localhost/lb-cold-1", "localhost/lb-cold-2")

@@ -148,6 +148,7 @@ def test_stop_drains_and_leaves_no_virtual_ip(around: Site):
         assert not around.one.holds(VIP)
 
 
+@pytest.mark.slow("waits for the drain time")
 def test_stop_cuts_what_does_not_end(around: Site):
     """A session that does not end is cut at the end of the drain time, within podman's grace."""
     config = around.write(around.config(drain="2s"))
@@ -160,6 +161,7 @@ def test_stop_cuts_what_does_not_end(around: Site):
             assert '"drain-cut"' in container.log()
 
 
+@pytest.mark.slow("starts a container twice")
 def test_killed_container_leaves_nothing_for_long(around: Site):
     """What a killed container left on the machine's interface is removed by the next one."""
     with around.container(around.one, config=around.write(around.config())) as container:
@@ -198,6 +200,7 @@ def _empty_dir(path: Path) -> Path:
     return path
 
 
+@pytest.mark.slow("one more start of a container")
 def test_in_place_of_openshifts_haproxy(around: Site):
     """With what the static pod gives it, and that is no capability, it serves and obeys the same socket."""
     config = around.config(reload={"sockets": ["/var/run/haproxy/haproxy-master.sock"]})

@@ -28,6 +28,7 @@ import appliance
 pytestmark = [
     pytest.mark.image,
     pytest.mark.needs("podman", "runc", "mmdebstrap", "ip", "nginx", "curl", PACKAGE, root=True),
+    pytest.mark.slow("builds an image of another release"),
 ]
 
 _PACKAGE = "/opt/appliance/lib/python3.11/site-packages/appliance"

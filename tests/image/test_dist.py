@@ -8,7 +8,11 @@ import pytest
 
 import appliance
 
-pytestmark = [pytest.mark.image, pytest.mark.needs("unshare", root=True)]
+pytestmark = [
+    pytest.mark.image,
+    pytest.mark.needs("unshare", root=True),
+    pytest.mark.slow("makes the archive and installs it"),
+]
 
 _NAME = f"lb-appliance-{appliance.__version__}"
 _MACHINE = """

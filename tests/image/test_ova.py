@@ -34,6 +34,7 @@ pytestmark = [
         *("podman", "runc", "mmdebstrap", "qemu-img", "qemu-system-x86_64", "genisoimage", "ssh", "ip"),
         root=True,
     ),
+    pytest.mark.slow("makes the OVA and boots it in software"),
 ]
 _full = pytest.mark.skipif(not os.environ.get("E2E_FULL"), reason="make image-full: minutes for each boot")
 _uefi = pytest.mark.needs("/usr/share/OVMF/OVMF_CODE_4M.fd")

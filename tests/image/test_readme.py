@@ -23,7 +23,11 @@ from support.values.certificates import issue
 
 import appliance
 
-pytestmark = [pytest.mark.image, pytest.mark.needs("podman", "runc", "mmdebstrap", "ip", root=True)]
+pytestmark = [
+    pytest.mark.image,
+    pytest.mark.needs("podman", "runc", "mmdebstrap", "ip", root=True),
+    pytest.mark.slow("builds the image on a fresh machine"),
+]
 
 _INSTALLING: Final = page("installing")
 _OF_IMAGE: Final = (ROOT / "image" / "README.md").read_text()

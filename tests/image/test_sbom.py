@@ -10,7 +10,11 @@ from support.machines.podman import measured
 
 import appliance
 
-pytestmark = [pytest.mark.image, pytest.mark.needs("podman", "runc", "mmdebstrap", root=True)]
+pytestmark = [
+    pytest.mark.image,
+    pytest.mark.needs("podman", "runc", "mmdebstrap", root=True),
+    pytest.mark.slow("builds an image of its own"),
+]
 
 Component = dict[str, object]
 

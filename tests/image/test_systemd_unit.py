@@ -12,6 +12,7 @@ from support.processes.waiting import wait_until
 pytestmark = [
     pytest.mark.image,
     pytest.mark.needs("podman", "runc", "mmdebstrap", "systemd-nspawn", "nsenter", root=True),
+    pytest.mark.slow("boots systemd in a container"),
 ]
 
 _UNIT = "appliance.service"

@@ -17,6 +17,7 @@ import appliance
 pytestmark = [
     pytest.mark.image,
     pytest.mark.needs("podman", "runc", "mmdebstrap", "systemd-nspawn", "nsenter", "ip", root=True),
+    pytest.mark.slow("makes two archives and boots systemd"),
 ]
 
 _UNIT = "appliance.service"

@@ -11,6 +11,7 @@ from support.vrrp.vip_client import VipClient, serve, short_name
 pytestmark = [
     pytest.mark.image,
     pytest.mark.needs("podman", "runc", "mmdebstrap", "ip", "keepalived", root=True),
+    pytest.mark.slow("two containers and a crash"),
 ]
 
 _FIRST, _SECOND = 150, 100
