@@ -108,9 +108,14 @@ def settle(load: Load, *, more: int = 50) -> None:
     wait_until(lambda: load.report().completed >= before + more, what="load goes on")
 
 
+def sessions(proxy: LoneProxy) -> dict[int, object]:
+    """Return how many sessions each generation has."""
+    return {number: each["sessions"] for number, each in proxy.generations().items()}
+
+
 @pytest.mark.promise("program", "proxy-api")
 def test_new_generations_under_load(site: Site) -> None:
-    """Five new generations under load: no connection fails, and every old session goes on."""
+    """Five new generations under load: none fails, old sessions go on, and the newest alone accepts."""
     with LoneProxy(site.snapshot(workers=2, drain=60.0)) as proxy:
         proxy.run()
         with loaded(site) as load:
@@ -121,9 +126,13 @@ def test_new_generations_under_load(site: Site) -> None:
                 assert answer["changed"]
                 assert proxy.generation() == answer["generation"] == number
             settle(load)
+            load.stop_new()
+            load.open_sessions(20)
+            load.wait_for_sessions(40)
+            wait_until(lambda: sessions(proxy) == {6: 20, 1: 20}, what="the newest has the new ones")
             report = load.report()
         assert report.failures == {}
-        assert len(report.living) == 20
+        assert len(report.living) == 40
         assert proxy.status()["snapshot"] == 6
         assert proxy.phase(1) == "draining"
 

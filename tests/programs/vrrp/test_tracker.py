@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from support.peers.hostile import SECURE, hostile
-from support.processes.processes import alive, cpu_seconds
+from support.processes.processes import alive, cpu_seconds, running
 from support.processes.waiting import wait_until
 from support.values import boards, certificates
 from support.vrrp.tracks import track
@@ -224,7 +224,7 @@ def test_a_process_s_death_is_seen_before_the_interval(tracker: Tracker, tmp_pat
     """It is held by its pidfd."""
     program = tmp_path / f"zzz{os.getpid()}"
     program.symlink_to("/bin/sleep")
-    with subprocess.Popen([program, "600"]) as process:
+    with running([str(program), "600"], log=tmp_path / "log") as process:
         wait_until(lambda: Path(f"/proc/{process.pid}/comm").read_text().startswith("zzz"), what="it runs")
         tracker.watch(track(kind=TrackKind.PROCESS, target=program.name, interval=AGES))
         tracker.wait(up=True)

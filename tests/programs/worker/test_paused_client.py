@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.network.foreign_sockets import connections
+from support.network.foreign_sockets import idle_options
 from support.processes.processes import end
 from support.processes.waiting import wait_until
 from support.worker.trace import Origin, Relay, Setting, relay
@@ -43,19 +43,10 @@ def test_options_by_default():
     front, back = by_default()
     with relay(Setting(origins=[Origin()], front=front, back=back)) as running:
         ends = running.pair()
-
-        def options() -> list[tuple[int, ...]]:
-            with connections(running.worker.pid) as sides:
-                return [_options(each) for each in sides]
-
-        running.until(lambda: options() == [(1, 60, 10, 3, 0)] * 2, "keepalive on both sides")
+        running.until(
+            lambda: idle_options(running.worker.pid) == [(1, 60, 10, 3, 0)] * 2, "keepalive on both sides"
+        )
         assert len(ends) == 2
-
-
-def _options(side: socket.socket) -> tuple[int, ...]:
-    tcp = (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT, socket.TCP_USER_TIMEOUT)
-    kept = side.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
-    return kept, *(side.getsockopt(socket.IPPROTO_TCP, option) for option in tcp)
 
 
 @contextlib.contextmanager

@@ -4,9 +4,9 @@ import hashlib
 import os
 import socket
 import threading
-from pathlib import Path
 
 import pytest
+from support.network.foreign_sockets import idle_options
 from support.processes.waiting import wait_until
 from support.worker.trace import Origin, Setting, is_reset, read_all, relay, reset
 
@@ -312,23 +312,15 @@ def test_proxy_header_comes_first(version: SendProxy):
 
 @pytest.mark.promise("kernel", "TCP keepalive and user timeout")
 def test_options_are_set_on_both_sides():
-    """Keepalive and user timeout hold towards clients and servers, as `ss` of the kernel shows."""
+    """Keepalive and user timeout hold towards clients and servers, as the kernel shows."""
     keepalive = KeepAlive(idle=77.0, interval=5.0, count=3)
     timeouts = {"keepalive": keepalive, "tcp_user_timeout": 33.0}
     with relay(Setting(origins=[Origin()], front=timeouts, back=timeouts)) as running:
         ends = running.pair()
-        running.until(lambda: len(_keepalive_timers(running.worker.pid)) == 2, "two sockets with keepalive")
+        running.until(
+            lambda: idle_options(running.worker.pid) == [(1, 77, 5, 3, 33_000)] * 2, "both sides have them"
+        )
         assert len(ends) == 2
-
-
-def _keepalive_timers(pid: int) -> list[str]:
-    """Return a process's established sockets on which a keepalive timer runs (proc(5), tcp: `tr` is 2)."""
-    mine = {str(each.readlink()) for each in Path(f"/proc/{pid}/fd").iterdir()}
-    with open("/proc/net/tcp") as file:  # noqa: PTH123  # a file of the kernel
-        rows = [line.split() for line in file.readlines()[1:]]
-    return [
-        row[1] for row in rows if row[3] == "01" and row[5].startswith("02:") and f"socket:[{row[9]}]" in mine
-    ]
 
 
 def test_source_balance_keeps_a_client_on_its_server():

@@ -25,6 +25,21 @@ def connections(pid: int) -> Iterator[list[socket.socket]]:
         yield found
 
 
+def idle_options(pid: int) -> list[tuple[int, ...]]:
+    """Return of each connection of a process: keepalive, idle time, interval, count, user timeout.
+
+    Times of keepalive are seconds, the user timeout is milliseconds (tcp(7)).
+    """
+    with connections(pid) as found:
+        return [_idle_options(each) for each in found]
+
+
+def _idle_options(side: socket.socket) -> tuple[int, ...]:
+    tcp = (socket.TCP_KEEPIDLE, socket.TCP_KEEPINTVL, socket.TCP_KEEPCNT, socket.TCP_USER_TIMEOUT)
+    kept = side.getsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE)
+    return kept, *(side.getsockopt(socket.IPPROTO_TCP, option) for option in tcp)
+
+
 def _sockets(pid: int) -> list[int]:
     descriptors = Path(f"/proc/{pid}/fd")
     return [int(each.name) for each in descriptors.iterdir() if str(each.readlink()).startswith("socket:")]
