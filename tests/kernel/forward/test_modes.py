@@ -27,7 +27,7 @@ def test_a_dead_server_gets_nothing_more(balanced: ForwardField, forward: str):
         assert set(balanced.shares(20)) == {"s1", "s3"}
         balanced.start_server("s2")
         balanced.wait_for(*ALL)
-        assert appliance.status()["ok"]
+        wait_until(lambda: appliance.status()["ok"], what="all is well")
 
 
 @pytest.mark.promise("docs/forward.md", "drain holds as with a proxy")

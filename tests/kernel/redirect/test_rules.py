@@ -140,7 +140,7 @@ def test_ours_stand_back_where_monitor_has_its_own(field: RedirectField):
         assert "(ip)" in str(redirect(appliance)["reason"])
         assert field.ask(VIPS[1]) == API_SERVER  # monitor has one virtual IP of a family
         assert field.ask(_FOUR) == field.ask(_SIX) == field.ask(_FOUR, node=field.master) == SERVER
-        assert appliance.status()["ok"]
+        wait_until(lambda: appliance.status()["ok"], what="all is well")
         field.nft("delete", "table", "ip", "ocp_nat")
         wait_until(lambda: field.ask(VIPS[1]) == SERVER, what="ours are back")
 

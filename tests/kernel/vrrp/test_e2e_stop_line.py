@@ -125,7 +125,7 @@ def test_without_virtual_ips_there_is_nothing_to_stop(ground: Field):
         with appliance.reload_connection() as connection:
             connection.sendall(b"stop\n")
             assert b"no virtual IPs" in _line(connection)
-        assert appliance.status()["ok"]
+        wait_until(lambda: appliance.status()["ok"], what="all is well")
 
 
 def _pool() -> dict[str, object]:

@@ -26,6 +26,7 @@ from appliance.net.observing.observation import observe
 
 _START = 30.0
 _STOP = 30.0
+_ANSWER = 5.0
 _COMMAND = Path(sys.executable).parent / "appliance"
 
 _PROGRAMS = (("pools", "health"), ("virtual_ips", "vrrp"), ("stats", "stats"))
@@ -192,8 +193,10 @@ class Appliance:
         """Return what `appliance status --json` prints, whether all is well or not.
 
         By the command's own functions, without its process: tests ask again and again until something holds.
+        On a loaded machine a program that is well may answer late.
         """
-        values: Values = json.loads(msgspec.json.encode(assess(observe(self.paths), time.time())))
+        found = observe(self.paths, timeout=_ANSWER)
+        values: Values = json.loads(msgspec.json.encode(assess(found, time.time())))
         return values
 
     def reload(self, config: Mapping[str, object] | None = None, *, timeout: float = 60.0) -> Values:
